@@ -53,10 +53,10 @@ def play(page: Page, film: Film) -> None:
     for count in range(1, len(words) + 1):
         page.fill("#source", " ".join(words[:count]))
         film.shoot(140)
-    page.wait_for_selector("#seeing:not([hidden]) .word")
+    page.wait_for_selector("#inspection:not([hidden]) .word")
     page.wait_for_timeout(800)
     film.shoot(1600)
-    below = page.locator("#attention .stage .word")
+    below = page.locator("#attention .sentence-view .word")
     for place in range(len(words) + 1, below.count() - 1):  # words of the translation, without the end token
         below.nth(place).hover()
         page.wait_for_timeout(200)
@@ -64,7 +64,7 @@ def play(page: Page, film: Film) -> None:
     page.get_by_role("tab", name="Steps").click()
     page.wait_for_selector("#attention .beam svg")
     page.mouse.move(2, 2)
-    page.evaluate("document.querySelector('#seeing').scrollIntoView()")
+    page.evaluate("document.querySelector('#inspection').scrollIntoView()")
     steps = page.locator("#attention input[type=range]")
     for step in range(int(steps.get_attribute("max") or 0) + 1):
         steps.evaluate("(range, at) => { range.value = at; range.dispatchEvent(new Event('input')); }", step)

@@ -28,7 +28,7 @@ WHOLE = (
     "compared",
     "image",
     "image-steps",
-    "judged",
+    "classification",
     "document",
 )
 """States of which all is shown, also what one has to scroll to."""
@@ -92,7 +92,7 @@ def of_docs(browser: Browser, address: str, out: Path) -> None:
 def seen(page: Page) -> None:
     """Type, and point at a word."""
     page.fill("#source", TEXT)
-    page.wait_for_selector("#seeing:not([hidden]) .word")
+    page.wait_for_selector("#inspection:not([hidden]) .word")
     page.wait_for_timeout(500)
 
 

@@ -173,7 +173,7 @@ def test_the_page_needs_no_network_and_no_script(small_star, tmp_path):
 
 def test_what_lies_over_the_page_s_image_is_dark_where_the_word_did_not_look(small_star):
     section = page("a", {"head 0": SaliencyOverlay.of(small_star, head=0)})
-    small, star = (decoded(uri)[..., 3] for uri in re.findall(r"class='light' style='.*?url\((.*?)\)", section))
+    small, star = (decoded(uri)[..., 3] for uri in re.findall(r"class='overlay' style='.*?url\((.*?)\)", section))
     assert small[0, 0] < 80 < 180 < small[-1, -1]
     assert star[-1, -1] < 80 < 180 < star[0, 0]
 

@@ -291,7 +291,7 @@ def test_what_the_page_shows_is_what_stands_in_it():
 
 def shown_on(text):
     """The records that a page shows."""
-    data = json.loads(re.search(r"showSpace\(document.*?, (\{.*\})\);$", text, re.MULTILINE)[1])
+    data = json.loads(re.search(r"showInspector\(document.*?, (\{.*\})\);$", text, re.MULTILINE)[1])
     return [sentence["record"] for sentence in data["sentences"]]
 
 

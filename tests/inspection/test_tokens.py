@@ -5,10 +5,11 @@ from importlib.resources import files
 
 import pytest
 
-TEXT = [("ink", "paper"), ("ink", "field"), ("ink", "wash"), ("ink", "tint"), ("soft", "paper"), ("soft", "field")]
-TEXT += [("soft", "wash"), ("on-accent", "accent")]
-TEXT += [(name, place) for name in ("accent", "good", "doubt", "bad") for place in ("paper", "field", "wash")]
-SIGNS = [("rim", "paper"), ("rim", "field"), *((f"c{i}", "paper") for i in range(1, 7))]
+BACKGROUNDS = ("background", "field", "subtle")
+COLOURS = ("text", "muted", "accent", "success", "warning", "error")
+TEXT = [(colour, background) for colour in COLOURS for background in BACKGROUNDS]
+TEXT += [("text", "tint"), ("on-accent", "accent")]
+SIGNS = [("control-border", "background"), ("control-border", "field"), *((f"c{i}", "background") for i in range(1, 7))]
 
 
 def schemes():

@@ -143,23 +143,23 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     (ids,) = tokenizer.encode_source(["I like soccer"])
     ((best,),) = engine.decode([[*ids, SPECIAL.end]], DECODING["pre-norm"])
     expect(page.locator("#translation")).to_have_text(tokenizer.decode(best.tokens).strip())
-    words = page.locator("#seeing .below .word")
+    words = page.locator("#inspector .below .word")
     assert " ".join(words.all_inner_texts()[:-1]) == page.inner_text("#translation")
     sure = page.evaluate(
-        "[...document.querySelectorAll('.below .word')].map((word) => word.style.getPropertyValue('--sure'))"
+        "[...document.querySelectorAll('.below .word')].map((word) => word.style.getPropertyValue('--probability'))"
     )
     assert math.prod(map(float, sure)) == pytest.approx(math.exp(best.log_probability), rel=1e-3)
     expect(page.get_by_role("tab", name="Steps")).to_have_attribute("aria-selected", "true")
     page.get_by_role("tab", name="Heads").click()
     expect(page.get_by_role("switch")).to_have_count(2 * (1 + 2 + 2))
     page.locator("[data-head='decoder.1.self.head.1']").click()
-    expect(page.locator(".switched strong")).to_have_text("1 head is off. ")
+    expect(page.locator(".ablation strong")).to_have_text("1 head is off. ")
     page.get_by_role("tab", name="Steps").click()
     expect(page.locator(".tree .node").first).to_be_attached()
     page.get_by_role("region", name="steps of the beam search").focus()  # so that arrow keys scroll it
     assert page.evaluate("document.activeElement.className") == "scroll"
     page.fill("#text", "12:30\n" + "many words " * 50)
-    expect(page.locator("#problem")).to_contain_text("this model takes 50")
+    expect(page.locator("#problem")).to_contain_text("this model takes at most 50")
     expect(page.locator("#translation")).to_contain_text("12:30")
     assert {url.split(":")[0] for url in requests} == {"file"}
 
@@ -170,12 +170,12 @@ def test_firefox_computes_and_shows_the_same(exported, firefox, name):
     firefox.open(f"{(folder / 'index.html').as_uri()}#text=I+like+soccer&view=steps")
     compare(exported, name, json.loads(firefox.run(f"async () => JSON.stringify(({ASK})({json.dumps(asked(name))}))")))
     translation = firefox.wait("document.querySelector('#translation').textContent")
-    words = "[...document.querySelectorAll('#seeing .below .word')].map((word) => word.textContent)"
+    words = "[...document.querySelectorAll('#inspector .below .word')].map((word) => word.textContent)"
     assert firefox.run(f"() => {words}.slice(0, -1).join(' ')") == translation
-    assert firefox.run("() => document.querySelectorAll('#seeing svg path').length")
+    assert firefox.run("() => document.querySelectorAll('#inspector svg path').length")
     firefox.run("() => document.querySelectorAll('[role=tab]')[1].click()")
     firefox.run(f"() => document.querySelector('[data-head=\"{HEADS[name]}\"]').click()")
-    assert firefox.wait("document.querySelector('.switched strong')?.textContent") == "1 head is off. "
+    assert firefox.wait("document.querySelector('.ablation strong')?.textContent") == "1 head is off. "
     firefox.run("() => document.querySelectorAll('[role=tab]')[2].click()")
     assert firefox.run("() => document.querySelectorAll('.tree .node').length")
     assert firefox.errors == []

@@ -10,9 +10,9 @@ from translucid.lessons.recording import LESSON
 
 OVER = """(nodes) => nodes.filter((node) => {
   const box = node.querySelector("rect").getBoundingClientRect();
-  const texts = [...node.querySelectorAll("text")].map((one) => one.getBoundingClientRect());
-  return texts.some((one) => one.left < box.left || one.right > box.right);
-}).length"""  # nodes of a tree that are narrower than what stands in them
+  const texts = [...node.querySelectorAll("text")].map((text) => text.getBoundingClientRect());
+  return texts.some(({ left, right }) => left < box.left || right > box.right);
+}).length"""  # the number of nodes of a tree that are narrower than their texts
 
 
 @pytest.mark.parametrize("font", FONTS)
@@ -23,11 +23,11 @@ def test_what_stands_in_the_boxes_of_the_tree_fits(lesson, font):
       for (const search of lessonRecords.beam.sentences[0].searches) search.nodes[1][1] = "▁extraordinariamente";
     }""")
     slide(page, "beam K", 5)
-    assert page.locator(".search .node").evaluate_all(OVER) == 0
-    assert page.locator(".search .piece").nth(1).text_content().endswith("…")
-    last = page.locator(".search .node").last
+    assert page.locator(".search-tree .node").evaluate_all(OVER) == 0
+    assert page.locator(".search-tree .piece").nth(1).text_content().endswith("…")
+    last = page.locator(".search-tree .node").last
     slide(page, "step", int(page.get_by_label("step", exact=True).get_attribute("max")))
-    shown, whole = page.locator(".stage .scroll").bounding_box(), last.bounding_box()
+    shown, whole = page.locator(".figure-content .scroll").bounding_box(), last.bounding_box()
     assert whole["x"] + whole["width"] <= shown["x"] + shown["width"]  # the last step is scrolled into view
 
 
@@ -52,7 +52,8 @@ def test_nothing_stands_out_of_the_page(context, saved):
         page.goto(file.as_uri())
         page.set_viewport_size({"width": 390, "height": 800})
         # A keyboard cannot scroll an equation.
-        if page.locator(".equation").evaluate_all("(all) => all.some((one) => one.scrollWidth > one.clientWidth)"):
+        equations = page.locator(".equation")
+        if equations.evaluate_all("(nodes) => nodes.some((node) => node.scrollWidth > node.clientWidth)"):
             out.append((file.name, "equation"))
         set_in(page, "wide")
         for width in (1000, 360):
@@ -75,8 +76,9 @@ def test_axe_finds_nothing(context, saved):
     for name in ("index", *LESSON):
         page.emulate_media(color_scheme="light")
         page.goto(f"{saved.as_uri()}/{name}.html")
-        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        page.evaluate("document.querySelectorAll('.strip rect').forEach((one) => one.remove())")  # hundreds, all alike
+        page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+        # Hundreds of similar cells would only slow axe down.
+        page.evaluate("document.querySelectorAll('.strip rect').forEach((cell) => cell.remove())")
         page.evaluate(AXE_SCRIPT)
         tried = [("light", OTHERS)]
         if name in COLOURED:

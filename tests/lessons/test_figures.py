@@ -37,7 +37,7 @@ def test_lessons_embed_the_translator_of_the_demo(lesson):
 
 
 PAINTED = """(labels) => labels.map((label) => [label.querySelector("span"), label.querySelector("rect")]
-  .map((one, i) => getComputedStyle(one)[i ? "fill" : "backgroundColor"]))"""
+  .map((element, i) => getComputedStyle(element)[i ? "fill" : "backgroundColor"]))"""
 
 
 def choose(page, legend, label):
@@ -61,7 +61,7 @@ def close(shown, expected, digits=2):
 
 def test_bottleneck(lesson, models):
     page = lesson("bottleneck")
-    first = numbers(page, ".numbers td")
+    first = numbers(page, ".data-table td")
     pairs = [p for p in generate(12, split="test", min_words=2, max_words=4) if len(p.source.split()) == 3][:3]
     found = models.recurrent("none").translate([p.source for p in pairs], split=False)
     bleu = sacrebleu.corpus_bleu([one.text for one in found], [[p.target for p in pairs]])
@@ -73,7 +73,7 @@ def test_bottleneck(lesson, models):
     assert page.locator(".side").first.locator(".strip").count() == 1
     assert page.locator(".side").last.locator(".strip").count() > vectors
     assert (
-        page.locator(".side").last.locator(".written").inner_text()
+        page.locator(".side").last.locator(".translation").inner_text()
         == models.recurrent("additive")
         .translate(page.get_by_label("Sentence").locator("option:checked").inner_text(), split=False)
         .text
@@ -91,13 +91,13 @@ def test_alignment_by_hand(lesson):
     group = page.get_by_role("group", name="score").first
     for kind, scores in hand.items():
         group.get_by_role("radio", name=kind).check(force=True)
-        close(numbers(page, ".lines .e"), scores())
-        close(numbers(page, ".lines .amount"), softmax(scores()))
+        close(numbers(page, ".score-lines .e"), scores())
+        close(numbers(page, ".score-lines .amount"), softmax(scores()))
     group.get_by_role("radio", name="dot").check(force=True)
     page.get_by_label("y₁, number 1").fill("4")
     ys[0, 0] = 4
-    close(numbers(page, ".lines .amount"), softmax(ys @ h))
-    context = page.locator(".hand .c").inner_text().replace("−", "-").strip("()").split(",")
+    close(numbers(page, ".score-lines .amount"), softmax(ys @ h))
+    context = page.locator(".by-hand .c").inner_text().replace("−", "-").strip("()").split(",")
     close(np.array(context, float), softmax(ys @ h) @ ys)
 
 
@@ -107,9 +107,9 @@ def test_alignment_of_a_translator(lesson, models, kind):
     choose(page, "score", kind)
     one = models.recurrent(kind).translate(BOOK[0], split=False).equation()
     page.get_by_role("group", name="next piece").get_by_role("radio").last.check(force=True)
-    close(numbers(page, ".scored .e"), exact(one.scores)[-1])
-    close(numbers(page, ".scored .bar .amount"), exact(one.weights)[-1])
-    products = page.locator(".scored .strip").first.locator("title").all_text_contents()
+    close(numbers(page, ".score-table .e"), exact(one.scores)[-1])
+    close(numbers(page, ".score-table .bar .amount"), exact(one.weights)[-1])
+    products = page.locator(".score-table .strip").first.locator("title").all_text_contents()
     assert len(products) == 16
     close(sum(float(text.split("= ")[1].replace("−", "-")) for text in products), exact(one.scores)[-1, 0], 1)
 
@@ -126,7 +126,7 @@ def test_memory(lesson, models):
     close(numbers(page, ".memory .bar .amount"), softmax(3 * scores))
     value = exact(one.value)
     apart = np.linalg.norm(softmax(3 * scores) @ value - value[scores.argmax()])
-    assert f"{apart:.1f}" in page.inner_text(".said")
+    assert f"{apart:.1f}" in page.inner_text(".live-region")
     slide(page, "sharpness", 0)
     close(numbers(page, ".memory .bar .amount"), np.full(len(key), 1 / len(key)))
     page.get_by_label("Sentence").select_option(index=1)
@@ -152,10 +152,10 @@ def test_masks(lesson, models, records):
     shown = np.nan_to_num(numbers(page, ".weight button")).reshape(size, size)
     assert not shown[:, -2:].any()
     close(shown[: size - 2], causal[: size - 2])
-    assert "0 % goes to the future and 0 % to padding" in page.inner_text(".said")
+    assert "0 % goes to the future and 0 % to padding" in page.inner_text(".live-region")
     page.locator(".weight button").first.focus()  # <s> may look at itself alone; close that by keyboard
     page.keyboard.press("Space")
-    assert "fully masked" in page.inner_text(".said")
+    assert "fully masked" in page.inner_text(".live-region")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Space")
     shown = np.nan_to_num(numbers(page, ".weight button")).reshape(size, size)
@@ -176,18 +176,18 @@ def test_positions(lesson, models):
     texts = page.locator(".strips .strip title").all_text_contents()
     shown = np.array([float(text.split(": ")[1].replace("−", "-")) for text in texts[:width]])
     close(shown, at(7), 3)
-    said = page.inner_text(".said").replace("−", "-")
-    turned = [float(x) for x in said.rsplit("to (", 1)[1].rstrip(").").split(",")]
+    summary = page.inner_text(".live-region").replace("−", "-")
+    turned = [float(x) for x in summary.rsplit("to (", 1)[1].rstrip(").").split(",")]
     close(np.array(turned), at(12)[8:10], 3)
-    close(float(said.split("turns by ")[1].split()[0]), 5 / 10000 ** (8 / width), 3)
+    close(float(summary.split("turns by ")[1].split()[0]), 5 / 10000 ** (8 / width), 3)
     like = page.locator(".legend").last.locator("span").all_text_contents()
     close(np.array([float(text.split(": ")[1]) for text in like]), [at(7) @ at(7), at(7) @ at(12)])
     waved = page.locator(".legend").first.locator("span").all_text_contents()
     close(np.array([float(text.split()[-1].replace("−", "-")) for text in waved]), at(7)[8:10], 3)
     # No label lies on a curve: the charts have the numbers of their axes alone.
-    axes = page.locator(".chart.drag").first.locator("text").all_text_contents()
+    axes = page.locator(".chart.draggable").first.locator("text").all_text_contents()
     assert axes == ["−1", "0", "1", "0", "20", "40", "60"]
-    waves = page.locator(".chart.drag").first
+    waves = page.locator(".chart.draggable").first
     waves.scroll_into_view_if_needed()
     box = waves.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
@@ -205,7 +205,8 @@ def test_heads(lesson, models):
     page.get_by_role("radio", name="1.1").check(force=True)
     colours = page.locator(".thumbnails label").evaluate_all(PAINTED)
     assert colours[3] == colours[0]  # the chosen head is drawn like the others, with a frame
-    shadows = page.locator(".thumbnails span").evaluate_all("all => all.map((one) => getComputedStyle(one).boxShadow)")
+    thumbnails = page.locator(".thumbnails span")
+    shadows = thumbnails.evaluate_all("(spans) => spans.map((span) => getComputedStyle(span).boxShadow)")
     assert shadows[3] != "none" and set(shadows[:3]) == {"none"}
     page.locator(".ribbons .below .word").nth(1).hover()
     weights = exact(found.attention["decoder.1.cross"])[0, 1, 1]
@@ -223,7 +224,7 @@ def test_heads(lesson, models):
         fed = torch.tensor([[demo.model.bos, *target[:-1]]])
         probabilities = demo.model.decode(demo.model.encode(torch.tensor([ids])), fed)[0].softmax(-1)
     hook.remove()
-    shown = numbers(page, ".lost .amount").reshape(-1, 2)
+    shown = numbers(page, ".ablation-table .amount").reshape(-1, 2)
     close(shown[:, 0] / 100, np.exp(found.inspected[0].log_probs), 3)
     close(shown[:, 1] / 100, exact(probabilities)[range(len(target)), target], 3)
     page.get_by_role("radio", name="source to itself").check(force=True)
@@ -234,7 +235,7 @@ def test_scale(lesson, models, records):
     page = lesson("scale")
     record = json.loads(records["scale"])
     query, keys = np.array(record["query"]), np.array(record["keys"])
-    random, real = ".weighed >> nth=0 >> {}", ".weighed >> nth=1 >> {}"
+    random, of_model = ".weight-table >> nth=0 >> {}", ".weight-table >> nth=1 >> {}"
     for exponent, power in ((0, 10), (0.5, 10), (1, 3)):
         slide(page, "divide scores by d to the power", exponent)
         slide(page, "dimensions d", power)
@@ -244,8 +245,8 @@ def test_scale(lesson, models, records):
         close(numbers(page, random.format(".bar .amount")), softmax(scores))
     one = models.demo.translate(BOOK[0], split=False).equation("decoder.1.cross", 0)
     scores = exact(one.key) @ exact(one.query)[2] / 8
-    close(numbers(page, real.format(".score")), scores)
-    close(numbers(page, real.format(".bar .amount")), softmax(scores))
+    close(numbers(page, of_model.format(".score")), scores)
+    close(numbers(page, of_model.format(".bar .amount")), softmax(scores))
     assert abs(record["slopes"]["0.50"][10] - record["slopes"]["0.50"][1]) < 0.03  # of variance 1 at any width
     assert record["slopes"]["0.00"][10] < 0.2 * record["slopes"]["0.00"][1]
 
@@ -259,7 +260,7 @@ def test_layers(lesson, models):
     with torch.inference_mode(), recording(model, ["decoder.input", "decoder.0.output", "decoder.1.output"]) as record:
         model.decode(model.encode(torch.tensor([ids])), torch.tensor([[model.bos, *target[:-1]]]))
     norm, output = model.decoder_norm, exact(model.output.weight.detach())
-    cells = page.locator(".picked button")
+    cells = page.locator(".selectable button")
     assert cells.count() == 3 * len(target)
     ranks = np.zeros((3, len(target)), int)
     for layer, state in enumerate(record.values()):
@@ -270,18 +271,18 @@ def test_layers(lesson, models):
         )
         for t, piece in enumerate(target):
             cells.nth(3 * t + layer).click()
-            close(numbers(page, ".weighed .amount >> nth=0")[0] / 100, p[t].max(), 3)
+            close(numbers(page, ".weight-table .amount >> nth=0")[0] / 100, p[t].max(), 3)
             ranks[layer, t] = 1 + (p[t] > p[t, piece]).sum()
-            assert f"has rank {ranks[layer, t]:,} and" in page.inner_text(".said")
+            assert f"has rank {ranks[layer, t]:,} and" in page.inner_text(".live-region")
     first = np.logical_and.accumulate(ranks[::-1] == 1)[::-1]  # from here on, the piece that was written
     first[1:] &= ~first[:-1]
     marked = ["✓" in text for text in cells.all_inner_texts()]
     assert np.array_equal(np.reshape(marked, (len(target), 3)).T, first) and any(marked)
-    translations = page.locator(".numbers .text").all_inner_texts()
+    translations = page.locator(".data-table .text").all_inner_texts()
     assert translations[-1] == demo.translate(BOOK[0], beam=1, split=False).text
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
-    assert page.inner_text(".said").startswith("layer 0")
+    assert page.inner_text(".live-region").startswith("layer 0")
 
 
 def test_contributions(lesson, models):
@@ -292,14 +293,14 @@ def test_contributions(lesson, models):
         slide(page, "length of T(x₂)", lengths[1])
         terms = np.array([[1, 1], [alpha * lengths[0], 0], [0, (1 - alpha) * lengths[1]]])
         closer = np.maximum(0, terms.sum() - np.abs(terms.sum(0) - terms).sum(1))
-        close(numbers(page, ".byhand .c .amount"), closer / closer.sum())
-        close(numbers(page, ".byhand .length"), terms.sum(1))
+        close(numbers(page, ".by-hand .c .amount"), closer / closer.sum())
+        close(numbers(page, ".by-hand .length"), terms.sum(1))
     _, ids, target = translated(models.demo, BOOK[0])
     (seen,) = models.demo.forced_decoding([(ids, target)], contributions=True)
     step = min(2, len(target) - 1)
-    close(numbers(page, ".real .weights .amount"), exact(seen.cross())[step])
-    close(numbers(page, ".real .norms .amount"), exact(seen.cross(method="norms"))[step])
-    shares = numbers(page, ".real .contributions .amount")
+    close(numbers(page, ".of-model .weights .amount"), exact(seen.cross())[step])
+    close(numbers(page, ".of-model .norms .amount"), exact(seen.cross(method="norms"))[step])
+    shares = numbers(page, ".of-model .contributions .amount")
     close(
         shares,
         np.concatenate([exact(seen.contributions.source[step]), exact(seen.contributions.prefix[step, : step + 1])]),
@@ -320,16 +321,16 @@ def test_ablation(lesson, models, records):
     pair = torch.tensor([ids]), torch.tensor([target])
     lost = forced_pass(demo.model, *pair).log_probs.sum() - forced_pass(changed, *pair).log_probs.sum()
     page.get_by_role("button", name="decoder.1.cross.head.1 off").click()
-    close(numbers(page, ".picked [aria-pressed=true]")[0], lost.item())
+    close(numbers(page, ".selectable [aria-pressed=true]")[0], lost.item())
     off = demo.ablated("decoder.1.cross.head.1").translate(BOOK[0], beam=1, split=False).text
-    assert page.locator(".written").first.inner_text() == off
-    assert "decoder.1.cross.head.1 is off" in page.inner_text(".said >> nth=0")
+    assert page.locator(".translation").first.inner_text() == off
+    assert "decoder.1.cross.head.1 is off" in page.inner_text(".live-region >> nth=0")
     record = json.loads(records["ablation"])["sentences"][0]
     least = sorted(zip(record["losses"], record["heads"], strict=True))[:3]
     slide(page, "heads off, the least important first", 3)
     without = demo.ablated(*(head for _, head in least)).translate(BOOK[0], beam=1, split=False).text
-    assert page.locator(".written").nth(1).inner_text() == without
-    assert "7 of 10 heads are left" in page.locator(".stage .hint").nth(1).inner_text()
+    assert page.locator(".translation").nth(1).inner_text() == without
+    assert "7 of 10 heads are left" in page.locator(".figure-content .hint").nth(1).inner_text()
 
 
 def test_patching(lesson, models):
@@ -338,13 +339,13 @@ def test_patching(lesson, models):
     found = models.demo.patch(clean, other, words, target=target)
     for kind, part in zip(("encoder states", "decoder states"), (found.parts[0], found.parts[2]), strict=True):
         choose(page, "states", kind)
-        shown = numbers(page, ".picked button").reshape(part.carried.shape)
+        shown = numbers(page, ".selectable button").reshape(part.carried.shape)
         np.testing.assert_allclose(shown / 100, exact(part.carried), atol=0.006)
     choose(page, "states", "encoder states")
-    page.locator(".picked button").nth(1).click()  # the noun's embedding: the rest of the sentences is the same
-    assert "100 % of the way to CLEAN" in page.inner_text(".said")
+    page.locator(".selectable button").nth(1).click()  # the noun's embedding: the rest of the sentences is the same
+    assert "100 % of the way to CLEAN" in page.inner_text(".live-region")
     as_clean = models.demo.translate(clean, beam=1, split=False).text
-    assert page.inner_text(".written").endswith(as_clean)
+    assert page.inner_text(".translation").endswith(as_clean)
 
 
 def test_context(lesson, models):
@@ -368,9 +369,9 @@ def test_context(lesson, models):
     for context, sources in ((before, [before, sentence]), (None, [sentence])):
         page.get_by_role("checkbox", name=before).set_checked(bool(context), force=True)
         written = models.context.translate(sentence, beam=1, split=False, context=context).text
-        assert page.locator(".written").text_content() == f"{sentence} → {written}"
-        close(numbers(page, ".numbers .chosen .odds")[0], log_odds(*sources))
-    assert page.inner_text(".numbers .chosen th") == sentence
+        assert page.locator(".translation").text_content() == f"{sentence} → {written}"
+        close(numbers(page, ".data-table .chosen .odds")[0], log_odds(*sources))
+    assert page.inner_text(".data-table .chosen th") == sentence
 
 
 def test_beam(lesson, models):
@@ -379,7 +380,7 @@ def test_beam(lesson, models):
     for width in (1, 4):
         slide(page, "beam K", width)
         found = models.demo.translate(BOOK[1], split=False, beam=width).nbest[0]
-        row = page.locator(".numbers tbody tr.chosen")
+        row = page.locator(".data-table tbody tr.chosen")
         assert row.locator(".text").inner_text() == " ".join(found.text.split())
         shown = row.locator("td").all_inner_texts()[1:]
         pair = models.demo.score(BOOK[1], found.text)
@@ -389,6 +390,6 @@ def test_beam(lesson, models):
     nodes = page.locator(".node").count()
     slide(page, "step", 1)
     assert page.locator(".node").count() == 1 + 4 < nodes
-    assert "kept" in page.inner_text(".said")
+    assert "kept" in page.inner_text(".live-region")
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".node").nth(5)).to_be_attached()

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, Route, expect
 TEXT = "I like soccer and also going to the beach"
 SPANISH = "Me gusta el fútbol y también ir a la playa"
 NOTES = "I like soccer.\nThey are going to the beach.\nShe reads 足球 in the park.\n"
-SEEN = "#seeing:not([hidden]) .word"
-TABS = {"Layers": ".grid button", "Heads": ".thumb", "Steps": ".tree .node", "Why": ".measure"}
+SEEN = "#inspection:not([hidden]) .word"
+TABS = {"Layers": ".heatmap button", "Heads": ".thumbnail", "Steps": ".tree .node", "Why": ".measure"}
 """What each of them shows when it is all there."""
 
 
@@ -20,15 +20,16 @@ class State:
 
     name: str
     needs: str
-    """What the server has to have: texts, judging, images, two models, or a reverse one."""
+    """What the server has to have: texts, text models, images, two models, or a reverse one."""
     reach: Callable[[Page], None]
 
 
 def there(page: Page) -> set[str]:
     """Return what the server has."""
-    kinds = {kind for kind in ("texts", "images", "judging") if page.locator(f"#on-{kind}").is_visible()}
+    sections = {name for name in ("texts", "images", "text-models") if page.locator(f"#show-{name}").is_visible()}
     models = page.locator("#model option").count()
-    return kinds | {"two" for _ in range(models > 1)} | {"reverse" for _ in range(page.locator("#swap").is_enabled())}
+    reverse = page.locator("#swap").is_enabled()
+    return sections | {"two" for _ in range(models > 1)} | {"reverse" for _ in range(reverse)}
 
 
 def opened(page: Page, address: str, link: str = "") -> None:
@@ -84,36 +85,36 @@ def _long(page: Page) -> None:
 def _looked(page: Page, tab: str) -> None:
     _typed(page)
     page.get_by_role("tab", name=tab).click()
-    expect(page.locator(f"#seeing {TABS[tab]}").first).to_be_visible()
+    expect(page.locator(f"#inspection {TABS[tab]}").first).to_be_visible()
 
 
 def _contributions(page: Page) -> None:
     _typed(page)
     page.get_by_label("what ribbons show").select_option("contributions")
-    page.wait_for_selector("#seeing .prefix .word")
+    page.wait_for_selector("#inspection .prefix .word")
 
 
 def _switched(page: Page) -> None:
     _looked(page, "Heads")
-    page.locator("#seeing .switch").first.click()
-    page.wait_for_selector("#seeing .switched strong")
+    page.locator("#inspection .switch").first.click()
+    page.wait_for_selector("#inspection .ablation strong")
 
 
 def _patched(page: Page) -> None:
     _typed(page)
     page.get_by_role("tab", name="Patching").click()
     page.get_by_label("Another sentence, which").fill(TEXT.replace("soccer", "music"))
-    word = page.locator("#seeing .below .word").first.inner_text()
+    word = page.locator("#inspection .below .word").first.inner_text()
     page.get_by_label("Word of the translation").fill(word)
     page.get_by_label("instead of it").fill("la")
     page.get_by_role("button", name="Compare").click()
-    page.wait_for_selector("#seeing .pair")
+    page.wait_for_selector("#inspection .sentence-pair")
 
 
 def _word(page: Page) -> None:
     _typed(page)
-    page.locator("#seeing .below .word").first.click()
-    expect(page.locator("#seeing .ways button").first).to_be_visible()
+    page.locator("#inspection .below .word").first.click()
+    expect(page.locator("#inspection .continuations button").first).to_be_visible()
 
 
 def _swapped(page: Page) -> None:
@@ -124,7 +125,7 @@ def _swapped(page: Page) -> None:
 
 
 def _compared(page: Page) -> None:
-    page.locator("#tucked summary").click()
+    page.locator("#model-menu summary").click()
     page.get_by_label("Compare with").select_option(index=2)
     page.keyboard.press("Escape")
     _typed(page)
@@ -133,7 +134,7 @@ def _compared(page: Page) -> None:
 def _detected(page: Page) -> None:
     page.select_option("#from", "auto")
     page.fill("#source", SPANISH)
-    expect(page.locator("#detected")).not_to_be_empty()
+    expect(page.locator("#detected-language")).not_to_be_empty()
     page.wait_for_selector(SEEN)
 
 
@@ -154,23 +155,23 @@ def _dropping(page: Page) -> None:
 
 
 def _documents(page: Page) -> None:
-    page.click("#on-documents")
+    page.click("#show-documents")
 
 
 def _document(page: Page) -> None:
-    page.click("#on-documents")
+    page.click("#show-documents")
     file = {"name": "notes.txt", "mimeType": "text/plain", "buffer": NOTES.encode()}
     page.set_input_files("#document-file", file)
     expect(page.locator("#document-download")).to_be_visible(timeout=60_000)
-    expect(page.locator("#rows textarea").first).to_be_enabled()
-    page.locator("#rows textarea").first.press("Enter")
-    expect(page.locator("#rows li.accepted")).to_have_count(1)
+    expect(page.locator("#segments textarea").first).to_be_enabled()
+    page.locator("#segments textarea").first.press("Enter")
+    expect(page.locator("#segments li.accepted")).to_have_count(1)
 
 
 def _typed_document(page: Page, button: str) -> None:
     """A translation was typed and not accepted; a button asks what is to become of it."""
     _document(page)
-    page.locator("#rows textarea").nth(1).fill("Typed, and not accepted.")
+    page.locator("#segments textarea").nth(1).fill("Typed, and not accepted.")
     page.locator(button).click()
     expect(page.locator("dialog[open]")).to_be_visible()
 
@@ -182,9 +183,9 @@ def _key(page: Page) -> None:
     page.route("**/frontend/key", lambda route: route.fulfill(status=403, json={"error": "Invalid API key"}))
     page.reload()
     page.wait_for_selector("body.ready")
-    page.fill("#key", "wrong")
-    page.locator("#key").press("Enter")
-    expect(page.locator("#key-problem")).not_to_be_empty()
+    page.fill("#api-key", "wrong")
+    page.locator("#api-key").press("Enter")
+    expect(page.locator("#api-key-problem")).not_to_be_empty()
 
 
 def _remembered(page: Page) -> None:
@@ -211,23 +212,23 @@ def _improving(page: Page) -> None:
 
 
 def _wrong_document(page: Page) -> None:
-    page.click("#on-documents")
+    page.click("#show-documents")
     page.set_input_files("#document-file", {"name": "a.exe", "mimeType": "x/y", "buffer": b"x"})
     expect(page.locator("#document-problem")).not_to_be_empty()
 
 
 def _image(page: Page) -> None:
-    page.click("#on-images")
-    page.set_input_files("#file", {"name": "scene.png", "mimeType": "image/png", "buffer": _scene()})
-    page.wait_for_selector("#captioned .word")
-    page.locator("#captioned .word").nth(1).click()
-    page.wait_for_selector("#captioned .ways button")
+    page.click("#show-images")
+    page.set_input_files("#image-file", {"name": "scene.png", "mimeType": "image/png", "buffer": _scene()})
+    page.wait_for_selector("#caption-inspection .word")
+    page.locator("#caption-inspection .word").nth(1).click()
+    page.wait_for_selector("#caption-inspection .continuations button")
 
 
 def _image_steps(page: Page) -> None:
     _image(page)
-    page.locator("#captioned").get_by_role("tab", name="Steps").click()
-    page.wait_for_selector("#captioned .tree .node")
+    page.locator("#caption-inspection").get_by_role("tab", name="Steps").click()
+    page.wait_for_selector("#caption-inspection .tree .node")
 
 
 @cache
@@ -245,22 +246,22 @@ def _scene() -> bytes:
     return file.getvalue()
 
 
-def _judged(page: Page) -> None:
-    page.click("#on-judging")
-    page.fill("#judge-text", "the film was good and warm")
-    if page.locator("#judged").is_visible():
+def _classified(page: Page) -> None:
+    page.click("#show-text-models")
+    page.fill("#input-text", "the film was good and warm")
+    if page.locator("#classification").is_visible():
         page.wait_for_selector("#labels li")
-    if page.locator("#went-on").is_visible():
-        page.click("#write")
-        page.wait_for_selector("#written .word")
-        page.locator("#written .word").first.focus()
+    if page.locator("#generation").is_visible():
+        page.click("#generate")
+        page.wait_for_selector("#generated-text .word")
+        page.locator("#generated-text .word").first.focus()
 
 
 STATES = [
     State("empty", "texts", lambda page: None),
     State("text", "texts", _typed),
     State("long", "texts", _long),
-    State("working", "texts", lambda page: _held(page, "#texts.working")),
+    State("working", "texts", lambda page: _held(page, "#texts.loading")),
     State("slow", "texts", lambda page: _held(page, "#status:not(:empty)")),
     State("gone", "texts", lambda page: _answered_with(page, lambda route: route.abort())),
     State("busy", "texts", _busy),
@@ -274,12 +275,12 @@ STATES = [
     State("steps", "texts", lambda page: _looked(page, "Steps")),
     State("why", "texts", lambda page: _looked(page, "Why")),
     State("patching", "texts", _patched),
-    State("models", "two", lambda page: page.locator("#tucked summary").click()),
+    State("models", "two", lambda page: page.locator("#model-menu summary").click()),
     State("compared", "two", _compared),
     State("detected", "reverse", _detected),
     State("swapped", "reverse", _swapped),
     State("history", "texts", _history),
-    State("shortcuts", "texts", lambda page: page.click("#open-keys")),
+    State("shortcuts", "texts", lambda page: page.click("#open-shortcuts")),
     State("dropping", "texts", _dropping),
     State("documents", "texts", _documents),
     State("document", "texts", _document),
@@ -289,11 +290,11 @@ STATES = [
     State("unaccepted", "texts", lambda page: _typed_document(page, "#document-download")),
     State("accepting", "texts", lambda page: _typed_document(page, "#accept-all")),
     State("document-wrong", "texts", _wrong_document),
-    State("images", "images", lambda page: page.click("#on-images")),
+    State("images", "images", lambda page: page.click("#show-images")),
     State("image", "images", _image),
     State("image-steps", "images", _image_steps),
-    State("judging", "judging", lambda page: page.click("#on-judging")),
-    State("judged", "judging", _judged),
+    State("text-models", "text-models", lambda page: page.click("#show-text-models")),
+    State("classification", "text-models", _classified),
 ]
 
 

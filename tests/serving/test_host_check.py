@@ -171,7 +171,7 @@ def test_proxies_are_addresses_and_ipv4_ones_are_known_on_a_socket_for_both():
 def test_a_browser_asks_each_time_whether_there_is_a_newer_script(run):
     options = ServerOptions(hosts=("testserver",))
     client = TestClient(create_app(load([str(run)], "cpu", options), options, lessons=lambda _: recorded_routes()))
-    for path in ("/", "/docs", "/page.js", "/page.css", "/space.js", "/swagger-ui-bundle.js", "/lessons/"):
+    for path in ("/", "/docs", "/page.js", "/page.css", "/inspector.js", "/swagger-ui-bundle.js", "/lessons/"):
         first = client.get(path)
         assert first.headers["cache-control"] == "no-cache"
         tag = first.headers["etag"]
@@ -362,7 +362,7 @@ def test_everything_works_below_a_prefix(serve):
     page = client.get("/translate-app/")
     assert page.status_code == 200
     assert client.get("/translate-app").url.path == client.head("/translate-app").url.path == "/translate-app/"
-    for path in ("page.js", "attention.css", "docs", "swagger-ui.css", "spec", "languages", "health", "models"):
+    for path in ("page.js", "generated_text.css", "docs", "swagger-ui.css", "spec", "languages", "health", "models"):
         assert client.get(f"/translate-app/{path}").status_code == 200, path
     answer = client.post("/translate-app/translate", json={"q": "I sing", "source": "en", "target": "es"})
     assert answer.status_code == 200

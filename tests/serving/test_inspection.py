@@ -233,7 +233,7 @@ def test_the_page_and_nothing_else_is_served(client):
     assert "default-src 'self'" in page.headers["content-security-policy"]
     assert "frame-ancestors 'self'" in page.headers["content-security-policy"]
     assert page.headers["x-frame-options"] == "SAMEORIGIN"
-    for path in ("/page.js", "/page.css", "/space.js", "/attention.css"):
+    for path in ("/page.js", "/page.css", "/inspector.js", "/generated_text.css"):
         assert client.get(path).status_code == 200
     for path in ("/page/index.html", "/config.yaml", "/..%2fapp.py"):
         assert client.get(path).status_code == 404

@@ -115,11 +115,11 @@ def test_a_server_that_is_gone_is_said_and_nothing_old_stays(context, address): 
         page.goto(address)
         type_in(page, "I like soccer")
         page.locator("#attention .below .word").first.click()
-        expect(page.locator(".ways button").first).to_be_visible()
+        expect(page.locator(".continuations button").first).to_be_visible()
         page.route("**/look", lambda route: route.abort())
         page.get_by_label("English").fill("They are going to the beach")
         expect(page.locator("#problem")).to_contain_text("does not respond")
-        for place in ("#translation", "#seeing"):
+        for place in ("#translation", "#inspection"):
             assert page.inner_text(place).strip() == "", place
         page.unroute("**/look")
         expect(page.locator("#attention .word").first).to_be_visible(timeout=10_000)
@@ -164,11 +164,11 @@ def test_panels_say_whose_they_are_and_methods_are_those_that_are_there(context,
     monkeypatch.setattr(explanation, "find_spec", lambda name: None if name == "captum" else known(name))
     with serving(str(run), f"en-fr={run}") as place, fresh(context) as page:
         page.goto(place)
-        page.locator("#tucked summary").click()
+        page.locator("#model-menu summary").click()
         page.get_by_label("Compare with").select_option(index=2)
         type_in(page, "I like soccer")
-        assert page.locator("#seeing h3").all_inner_texts() == ["tiny", "tiny 2"]
-        assert "tiny 2" in page.inner_text("#compared-name")
+        assert page.locator("#inspection h3").all_inner_texts() == ["tiny", "tiny 2"]
+        assert "tiny 2" in page.inner_text("#compared-heading")
         page.get_by_role("tab", name="Why").first.click()
         expect(page.get_by_label("method").locator("option")).to_have_count(2)
         assert "gradients" not in page.get_by_label("method").inner_text()
@@ -185,7 +185,7 @@ def test_the_languages_of_a_model_that_has_many_are_chosen_by_name(context, run,
         expect(page.locator("#source-language")).to_have_text("Spanish")
         expect(page.locator("#target-language")).to_have_text("English")
         expect(page.locator("#translation")).not_to_have_text(spanish)
-        page.locator("#tucked summary").click()
+        page.locator("#model-menu summary").click()
         page.select_option("#model", "1")
         expect(page.locator("#source-language")).to_have_text("English")
         expect(page.locator("#target-language")).to_have_text("Spanish")
@@ -212,7 +212,7 @@ def test_doubt_is_seen_where_people_read(page):
     before = shown.locator(".unsure").first.evaluate("one => one.previousSibling.textContent")
     assert before == "Yo canto "  # it is the second of two like it
     expect(shown.locator(".doubtful")).to_have_text(["Yo canto canto.", "Yo canto canto"])
-    expect(shown.locator(".remembered")).to_have_text("Del archivo")
+    expect(shown.locator(".from-memory")).to_have_text("Del archivo")
     expect(page.locator("#warnings li")).to_have_text(["repetition: canto", "sentence 2 has a confidence of only 35 %"])
     expect(page.locator("#unsure-note")).to_be_visible()
     page.unroute("**/look")

@@ -25,7 +25,7 @@ def choose(page, content=TEXT, name="notes.txt", kind="text/plain"):
     page.get_by_role("button", name="Documents").click()
     page.set_input_files("#document-file", {"name": name, "mimeType": kind, "buffer": content.encode()})
     expect(page.locator("#document-download")).to_be_visible(timeout=30_000)
-    expect(page.locator("#rows textarea").first).to_be_enabled()
+    expect(page.locator("#segments textarea").first).to_be_enabled()
 
 
 def downloaded(page):
@@ -35,85 +35,85 @@ def downloaded(page):
 
 
 def texts(page):
-    return page.locator("#rows textarea").evaluate_all("areas => areas.map(area => area.value)")
+    return page.locator("#segments textarea").evaluate_all("areas => areas.map(area => area.value)")
 
 
 def test_segments_stand_side_by_side(page):
     choose(page)
     assert page.inner_text("#document-name") == "notes.txt (text)"
-    assert page.locator("#rows .output").all_inner_texts() == TEXT.splitlines()
+    assert page.locator("#segments .output").all_inner_texts() == TEXT.splitlines()
     name, text = downloaded(page)
     assert (name, text.splitlines()) == ("notes_es.txt", texts(page))
-    doubtful = page.locator("#rows li.doubtful")
+    doubtful = page.locator("#segments li.doubtful")
     assert "unknown characters: 足 球" in doubtful.last.inner_text()
     page.get_by_label("only segments to check").check()
-    expect(page.locator("#rows li:not(.doubtful)")).to_have_count(0)
-    count = page.locator("#rows li.doubtful").count()
+    expect(page.locator("#segments li:not(.doubtful)")).to_have_count(0)
+    count = page.locator("#segments li.doubtful").count()
     assert count >= 1
-    expect(page.locator("#rows-shown")).to_have_text(f"1 to {count} of {count} to check")
+    expect(page.locator("#segment-range")).to_have_text(f"1 to {count} of {count} to check")
     expect(page.get_by_label("Next segments")).to_be_disabled()
 
 
 def test_all_are_accepted_at_once_but_those_that_want_a_look(page):
     choose(page)
-    doubtful = page.locator("#rows li.doubtful").count()
-    expect(page.locator("#document-state")).to_have_text("0 of 3 segments accepted")
-    page.locator("#rows textarea").first.fill("Typed.")
+    doubtful = page.locator("#segments li.doubtful").count()
+    expect(page.locator("#document-status")).to_have_text("0 of 3 segments accepted")
+    page.locator("#segments textarea").first.fill("Typed.")
     page.get_by_role("button", name="Accept all").click()
-    expect(page.locator("#doubtful-text")).to_have_text(f"also those to check ({doubtful})")
+    expect(page.locator("#accept-doubtful-text")).to_have_text(f"also those to check ({doubtful})")
     page.locator("#accept-doubtful").uncheck()
-    page.locator("#accept-now").click()
-    expect(page.locator("#rows li").first).to_have_class("accepted")
-    accepted = 3 - page.locator("#rows li.doubtful").count()
-    expect(page.locator("#document-state")).to_have_text(f"{accepted} of 3 segments accepted")
+    page.locator("#confirm-accept-all").click()
+    expect(page.locator("#segments li").first).to_have_class("accepted")
+    accepted = 3 - page.locator("#segments li.doubtful").count()
+    expect(page.locator("#document-status")).to_have_text(f"{accepted} of 3 segments accepted")
     assert downloaded(page)[1].startswith("Typed.\n")
     page.get_by_role("button", name="Accept all").click()
-    expect(page.locator("#accepting")).to_be_visible()
+    expect(page.locator("#accept-all-dialog")).to_be_visible()
     page.locator("#accept-doubtful").check()
-    page.locator("#accept-now").click()
-    expect(page.locator("#rows li.accepted")).to_have_count(3)
+    page.locator("#confirm-accept-all").click()
+    expect(page.locator("#segments li.accepted")).to_have_count(3)
     expect(page.locator("#accept-all")).to_be_hidden()
     expect(page.locator("#document-progress")).to_have_js_property("value", 1)
 
 
 def test_by_keyboard_alone(page):
     choose(page)
-    areas = page.locator("#rows textarea")
+    areas = page.locator("#segments textarea")
     before = texts(page)
     areas.first.focus()
     page.keyboard.press("Control+a")
     page.keyboard.type("Me encanta")
-    expect(page.locator("#rows li").first).to_have_class(re.compile("draft"))
+    expect(page.locator("#segments li").first).to_have_class(re.compile("draft"))
     page.keyboard.press("Escape")
     assert texts(page) == before
     page.keyboard.press("Control+a")
     page.keyboard.type("Me encanta.")
     page.keyboard.press("Enter")
     expect(areas.nth(1)).to_be_focused()
-    expect(page.locator("#rows li").first).to_have_class("accepted")
+    expect(page.locator("#segments li").first).to_have_class("accepted")
     page.keyboard.press("ArrowDown")
     expect(areas.nth(2)).to_be_focused()
     page.keyboard.press("Control+Home")
     page.keyboard.press("ArrowUp")
     expect(areas.nth(1)).to_be_focused()
     page.keyboard.press("Control+Enter")  # as it is
-    expect(page.locator("#rows li").nth(1)).to_have_class("accepted")
+    expect(page.locator("#segments li").nth(1)).to_have_class("accepted")
     expect(areas.nth(2)).to_be_focused()
     assert downloaded(page)[1].splitlines() == ["Me encanta.", *before[1:]]
 
 
 def test_nothing_is_lost_on_reload(page):
     choose(page)
-    areas = page.locator("#rows textarea")
+    areas = page.locator("#segments textarea")
     areas.nth(0).fill("Accepted.")
     areas.nth(0).press("Enter")
-    expect(page.locator("#rows li").first).to_have_class("accepted")
+    expect(page.locator("#segments li").first).to_have_class("accepted")
     areas.nth(1).fill("Only typed.")
     page.reload()
     expect(page.locator("#documents")).to_be_visible()
     expect(areas.nth(1)).to_have_value("Only typed.")
     assert texts(page)[0] == "Accepted."
-    expect(page.locator("#rows li").nth(1)).to_have_class(re.compile("draft"))
+    expect(page.locator("#segments li").nth(1)).to_have_class(re.compile("draft"))
     page.locator("#document-download").click()
     expect(page.locator("#unaccepted-text")).to_contain_text("1 of your edits is not accepted yet")
     with page.expect_download() as found:
@@ -124,7 +124,7 @@ def test_nothing_is_lost_on_reload(page):
     with page.expect_download() as found:
         page.get_by_role("button", name="Accept and download").click()
     assert found.value.path().read_text().splitlines()[:2] == ["Accepted.", "Only typed."]
-    expect(page.locator("#rows li").nth(1)).to_have_class("accepted")
+    expect(page.locator("#segments li").nth(1)).to_have_class("accepted")
     assert downloaded(page)[1].splitlines()[1] == "Only typed."
     page.get_by_role("button", name="Delete").click()
     expect(page.locator("#document")).to_be_hidden()
@@ -134,15 +134,15 @@ def test_nothing_is_lost_on_reload(page):
 
 def test_tags_are_moved_and_never_lost(page):
     choose(page, "<p>I <b>like</b> soccer<br>and music</p>", "page.html", "text/html")
-    assert page.locator("#rows .tag").all_inner_texts() == ["⟨1⟩", "⟨/1⟩", "⟨2/⟩"]
-    assert page.locator("#rows .tag").nth(2).get_attribute("title") == "<br>"
-    area = page.locator("#rows textarea")
+    assert page.locator("#segments .tag").all_inner_texts() == ["⟨1⟩", "⟨/1⟩", "⟨2/⟩"]
+    assert page.locator("#segments .tag").nth(2).get_attribute("title") == "<br>"
+    area = page.locator("#segments textarea")
     area.fill("Me ⟨1⟩gusta⟨/1⟩ el fútbol")
     area.press("Enter")
-    expect(page.locator("#rows .problem")).to_contain_text("⟨2/⟩ is missing")
+    expect(page.locator("#segments .problem")).to_contain_text("⟨2/⟩ is missing")
     area.fill("Me ⟨1⟩gusta⟨/1⟩ el fútbol⟨2/⟩y la música")
     area.press("Enter")
-    expect(page.locator("#rows li")).to_have_class("accepted")
+    expect(page.locator("#segments li")).to_have_class("accepted")
     assert downloaded(page) == ("page_es.html", "<p>Me <b>gusta</b> el fútbol<br>y la música</p>")
 
 
@@ -156,36 +156,36 @@ def test_a_file_is_dropped(page):
     page.get_by_role("button", name="Documents").click()
     page.evaluate(drop)
     expect(page.locator("#document-name")).to_contain_text("dropped.txt")
-    expect(page.locator("#rows textarea")).to_be_enabled(timeout=30_000)
+    expect(page.locator("#segments textarea")).to_be_enabled(timeout=30_000)
 
 
 def test_segments_that_come_too_late_are_not_shown(page):
     choose(page, "You sing.\n" * 120)
     page.get_by_label("Next segments").click()
-    expect(page.locator("#rows-shown")).to_have_text("51 to 100 of 120")
+    expect(page.locator("#segment-range")).to_have_text("51 to 100 of 120")
     held = []
     page.route("**/segments?first=100*", lambda route: held.append(route))
     page.get_by_label("Next segments").click()
     page.get_by_label("Previous segments").click()
-    expect(page.locator("#rows-shown")).to_have_text("1 to 50 of 120")
+    expect(page.locator("#segment-range")).to_have_text("1 to 50 of 120")
     with page.expect_response("**/segments?first=100*") as answer:
         held[0].continue_()
     answer.value.finished()
     page.wait_for_timeout(50)
-    assert page.inner_text("#rows-shown") == "1 to 50 of 120"
+    assert page.inner_text("#segment-range") == "1 to 50 of 120"
 
 
 def test_many_segments_come_page_by_page(page):
     choose(page, "You sing.\n" * 120)
-    expect(page.locator("#rows li")).to_have_count(50)
-    assert page.inner_text("#rows-shown") == "1 to 50 of 120"
+    expect(page.locator("#segments li")).to_have_count(50)
+    assert page.inner_text("#segment-range") == "1 to 50 of 120"
     page.get_by_label("Next segments").click()
-    expect(page.locator("#rows-shown")).to_have_text("51 to 100 of 120")
-    page.locator("#rows textarea").last.press("Enter")
-    expect(page.locator("#rows-shown")).to_have_text("101 to 120 of 120")
+    expect(page.locator("#segment-range")).to_have_text("51 to 100 of 120")
+    page.locator("#segments textarea").last.press("Enter")
+    expect(page.locator("#segment-range")).to_have_text("101 to 120 of 120")
     assert page.get_by_label("Next segments").is_disabled()
     page.get_by_label("Previous segments").click()
-    expect(page.locator("#rows li").last).to_have_class("accepted")
+    expect(page.locator("#segments li").last).to_have_class("accepted")
 
 
 def test_what_goes_wrong_is_said(page):
@@ -193,14 +193,14 @@ def test_what_goes_wrong_is_said(page):
     page.set_input_files("#document-file", {"name": "a.exe", "mimeType": "x/y", "buffer": b"x"})
     expect(page.locator("#document-problem")).to_contain_text("no kind")
     page.set_input_files("#document-file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"\xff"})
-    expect(page.locator("#document-state")).to_contain_text("UTF-8")
+    expect(page.locator("#document-status")).to_contain_text("UTF-8")
     assert page.locator("#document-download").is_hidden()
-    for part in ("#editor", "#rows", "#accept-all", "#document-progress"):
+    for part in ("#editor", "#segments", "#accept-all", "#document-progress"):
         expect(page.locator(part)).to_be_hidden()
     expect(page.locator("#document-list li")).to_have_count(0)  # there is nothing to come back to
     page.set_input_files("#document-file", {"name": "b.txt", "mimeType": "text/plain", "buffer": b"You sing.\n"})
-    expect(page.locator("#rows textarea")).to_be_enabled(timeout=30_000)
-    assert "problem" not in page.get_attribute("#document-state", "class")
+    expect(page.locator("#segments textarea")).to_be_enabled(timeout=30_000)
+    assert "problem" not in page.get_attribute("#document-status", "class")
 
 
 def test_one_that_takes_long_shows_how_far_it_is_and_can_be_cancelled(context, address, monkeypatch):  # noqa: F811
@@ -219,7 +219,7 @@ def test_one_that_takes_long_shows_how_far_it_is_and_can_be_cancelled(context, a
         page.get_by_role("button", name="Documents").click()
         content = "".join(f"You sing {i}.\n" for i in range(400)).encode()
         page.set_input_files("#document-file", {"name": "long.txt", "mimeType": "text/plain", "buffer": content})
-        expect(page.locator("#document-state")).to_contain_text("of 400 segments", timeout=30_000)
+        expect(page.locator("#document-status")).to_contain_text("of 400 segments", timeout=30_000)
         page.get_by_role("button", name="Cancel").click()
         expect(page.locator("#document")).to_be_hidden()
 

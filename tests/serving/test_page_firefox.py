@@ -11,18 +11,18 @@ def test_typing_copying_swapping_and_dialogs(firefox, address):  # noqa: F811
     firefox.type("I like soccer")
     translation = firefox.wait("document.querySelector('#translation').textContent")
     assert translation
-    firefox.wait("!document.querySelector('#seeing').hidden && document.querySelector('#seeing .word') && true")
+    firefox.wait("!document.querySelector('#inspection').hidden && document.querySelector('#inspection .word') && true")
     heights = firefox.run(
         "() => [...document.querySelectorAll('.pane')].slice(0, 2).map((one) => one.offsetHeight).join()"
     )
     first, second = str(heights).split(",")
     assert first == second
     firefox.click("#open-history")
-    assert firefox.wait("document.querySelector('#past button')?.textContent.includes('I like soccer')")
+    assert firefox.wait("document.querySelector('#history-list button')?.textContent.includes('I like soccer')")
     firefox.type("\ue00c")  # Escape
     assert firefox.run("() => document.activeElement.id") == "open-history"
     firefox.type("?")
-    assert firefox.wait("document.querySelector('#shortcuts').open")
+    assert firefox.wait("document.querySelector('#shortcuts-dialog').open")
     firefox.type("\ue00c")
     firefox.ask("browsingContext.reload", context=firefox.tab, wait="complete")
     assert firefox.wait("document.querySelector('#translation').textContent") == translation

@@ -65,16 +65,16 @@ def test_the_parts_can_be_turned_to_as_soon_as_they_answer(context, address):
 
 
 def test_an_empty_page_offers_sentences_and_no_headings_over_nothing(page):
-    expect(page.locator("#sentences button")).to_have_text(["I like soccer", "You sing"])
-    expect(page.locator("#seeing")).to_be_hidden()
+    expect(page.locator("#example-list button")).to_have_text(["I like soccer", "You sing"])
+    expect(page.locator("#inspection")).to_be_hidden()
     page.get_by_role("button", name="You sing").click()
     expect(page.locator("#translation")).not_to_be_empty()
-    expect(page.locator("#seeing")).to_be_visible()
+    expect(page.locator("#inspection")).to_be_visible()
     expect(page.locator("#examples")).to_be_hidden()
     expect(page.locator("#source")).to_be_focused()
     page.get_by_role("button", name="Clear the text").click()
     expect(page.locator("#examples")).to_be_visible()
-    expect(page.locator("#seeing")).to_be_hidden()
+    expect(page.locator("#inspection")).to_be_hidden()
     expect(page.locator("#source")).to_be_focused()
     assert page.inner_text("#translation") == ""
 
@@ -97,17 +97,17 @@ def test_a_model_alone_cannot_be_swapped(context, run):
     with serving(str(run)) as place, watched(context, place) as page:
         page.wait_for_selector("body.ready")
         expect(page.locator("#swap")).to_be_disabled()
-        for choice in ("#from", "#to", "#tucked"):
+        for choice in ("#from", "#to", "#model-menu"):
             expect(page.locator(choice)).to_be_hidden()
         page.wait_for_load_state("networkidle")
-        expect(page.locator("#sentences button")).to_have_count(0)
+        expect(page.locator("#example-list button")).to_have_count(0)
 
 
 def test_the_language_is_found_out(page):
     page.select_option("#from", "auto")
     questions = asked(page)
     page.fill("#source", SPANISH)
-    expect(page.locator("#detected")).to_have_text("detected: Spanish")
+    expect(page.locator("#detected-language")).to_have_text("detected: Spanish")
     expect(page.locator("#translation")).not_to_be_empty()
     expect(page.locator("#target-language")).to_have_text("English")
     expect(page.locator("#model-name")).to_have_text("tiny")
@@ -118,7 +118,7 @@ def test_a_link_holds_text_and_model_and_is_never_sent(page, context, address):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     type_in(page, "I like soccer & more #1")
     page.get_by_role("button", name="Link").click()
-    expect(page.locator("#said")).to_have_text("Link copied")
+    expect(page.locator("#action-status")).to_have_text("Link copied")
     link = page.evaluate("navigator.clipboard.readText()")
     assert link.startswith(f"{address}/#text=")
     with fresh(context) as other:
@@ -144,15 +144,15 @@ def test_a_reload_keeps_the_text_and_the_languages(page):
 
 def test_copying_says_that_it_did(page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    expect(page.locator("#copy")).to_be_disabled()
+    expect(page.locator("#copy-translation")).to_be_disabled()
     translation = type_in(page)
     page.get_by_role("button", name="Copy").click()
-    expect(page.locator("#said")).to_have_text("Copied")
+    expect(page.locator("#action-status")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == translation
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no TLS')); }")
-    expect(page.locator("#said")).to_be_empty()
+    expect(page.locator("#action-status")).to_be_empty()
     page.get_by_role("button", name="Copy").click()
-    expect(page.locator("#said")).to_have_text("Copied")
+    expect(page.locator("#action-status")).to_have_text("Copied")
     expect(page.get_by_role("button", name="Copy")).to_be_focused()
 
 
@@ -160,12 +160,12 @@ def test_the_history_is_kept_here_bounded_cleared_and_turned_off(page):
     type_in(page, "I like")
     type_in(page, "I like soccer")  # goes on from it
     page.click("#open-history")
-    assert page.locator("#past .one-line:not(.soft)").all_inner_texts() == ["I like soccer"]
+    assert page.locator("#history-list .one-line:not(.muted)").all_inner_texts() == ["I like soccer"]
     page.keyboard.press("Escape")
     expect(page.locator("#open-history")).to_be_focused()
     type_in(page, "You sing")
     page.click("#open-history")
-    assert page.locator("#past .one-line:not(.soft)").all_inner_texts() == ["You sing", "I like soccer"]
+    assert page.locator("#history-list .one-line:not(.muted)").all_inner_texts() == ["You sing", "I like soccer"]
     page.get_by_role("button", name="I like soccer").last.click()
     expect(page.locator("#source")).to_have_value("I like soccer")
     expect(page.locator("#source")).to_be_focused()
@@ -173,16 +173,16 @@ def test_the_history_is_kept_here_bounded_cleared_and_turned_off(page):
     page.evaluate("past => localStorage.setItem('translucid.history', JSON.stringify(past))", many)
     type_in(page, "They sing")
     page.click("#open-history")
-    expect(page.locator("#past li")).to_have_count(50)
-    assert page.locator("#past .one-line:not(.soft)").first.inner_text() == "They sing"
+    expect(page.locator("#history-list li")).to_have_count(50)
+    assert page.locator("#history-list .one-line:not(.muted)").first.inner_text() == "They sing"
     page.get_by_role("button", name="Clear", exact=True).click()
-    expect(page.locator("#past li")).to_have_count(0)
+    expect(page.locator("#history-list li")).to_have_count(0)
     assert page.evaluate("localStorage.getItem('translucid.history')") is None
     page.get_by_label("Keep a history").uncheck()
     page.keyboard.press("Escape")
     type_in(page, "I sing")
     page.click("#open-history")
-    expect(page.locator("#past li")).to_have_count(0)
+    expect(page.locator("#history-list li")).to_have_count(0)
     page.reload()
     page.click("#open-history")
     expect(page.get_by_label("Keep a history")).not_to_be_checked()
@@ -199,7 +199,7 @@ def test_the_history_is_kept_here_bounded_cleared_and_turned_off(page):
 def test_a_file_that_is_dropped_goes_where_it_belongs(page, name, kind, text, part):
     page.evaluate(DROP, [name, kind, text])
     expect(page.locator(f"#{part}")).to_be_visible()
-    expect(page.locator("#dropping")).to_be_hidden()
+    expect(page.locator("#drop-overlay")).to_be_hidden()
     if part == "texts":
         expect(page.locator("#source")).to_have_value(text)
         expect(page.locator("#translation")).not_to_be_empty()
@@ -211,19 +211,19 @@ def test_a_file_that_is_dropped_goes_where_it_belongs(page, name, kind, text, pa
 def test_shortcuts(page):
     type_in(page)
     page.locator("#source").press("?")
-    expect(page.locator("#shortcuts")).to_be_hidden()
+    expect(page.locator("#shortcuts-dialog")).to_be_hidden()
     page.locator("#source").press("Control+Shift+S")
     expect(page.locator("#source-language")).to_have_text("Spanish")
     page.locator("#swap").focus()
     page.keyboard.press("?")
-    expect(page.locator("#shortcuts")).to_be_visible()
-    assert "swap languages and texts" in page.inner_text("#keys")
+    expect(page.locator("#shortcuts-dialog")).to_be_visible()
+    assert "swap languages and texts" in page.inner_text("#shortcut-list")
     page.get_by_label("Single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     expect(page.locator("#swap")).to_be_focused()
     page.keyboard.press("s")
     expect(page.locator("#source-language")).to_have_text("Spanish")
-    page.locator("#open-keys").click()
+    page.locator("#open-shortcuts").click()
     page.get_by_label("Single-key shortcuts").check()
     page.keyboard.press("Escape")
     page.keyboard.press("s")
@@ -252,7 +252,7 @@ def test_a_better_translation_goes_into_the_memory_of_a_server_that_has_one(page
     page.keyboard.press("Enter")
     better.fill("Me gusta el fútbol")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator("#said")).to_have_text("Saved in the memory")
+    expect(page.locator("#action-status")).to_have_text("Saved in the memory")
     expect(better).to_have_count(0)
     assert kept == [{"q": "I like soccer", "s": "Me gusta el fútbol", "source": "en", "target": "es"}]
 
@@ -274,9 +274,9 @@ def test_waiting_is_seen_only_if_it_lasts_and_what_is_superseded_is_cancelled(ti
     page.route("**/look", lambda route: held.append(route))
     page.fill("#source", "I like soccer")
     page.clock.run_for(260)
-    assert not page.evaluate("document.querySelector('#texts').classList.contains('working')")
+    assert not page.evaluate("document.querySelector('#texts').classList.contains('loading')")
     page.clock.run_for(350)
-    assert page.evaluate("document.querySelector('#texts').classList.contains('working')")
+    assert page.evaluate("document.querySelector('#texts').classList.contains('loading')")
     page.clock.run_for(3000)
     expect(page.locator("#status")).to_contain_text("Still working")
     page.fill("#source", "You sing")
@@ -288,7 +288,7 @@ def test_waiting_is_seen_only_if_it_lasts_and_what_is_superseded_is_cancelled(ti
     page.fill("#source", "They sing")
     page.clock.run_for(300)
     expect(page.locator("#translation")).to_have_text("Cantas")
-    assert not page.evaluate("document.querySelector('#texts').classList.contains('working')")
+    assert not page.evaluate("document.querySelector('#texts').classList.contains('loading')")
     assert page.inner_text("#status") == ""
 
 

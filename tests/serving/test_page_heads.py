@@ -41,9 +41,9 @@ def test_a_head_that_is_switched_off_changes_the_translation(page, own):  # noqa
     expect(first).to_be_focused()  # that of the new element, after the response
     second.press("Enter")
     expect(second).to_have_attribute("aria-checked", "false")
-    expect(page.locator(".switched strong")).to_have_text("2 heads are off. ")
+    expect(page.locator(".ablation strong")).to_have_text("2 heads are off. ")
     written = own.ablated(*OFF).translate(TEXT).text
-    expect(page.locator(".switched td").first).to_have_text(written)
+    expect(page.locator(".ablation td").first).to_have_text(written)
     assert " ".join(page.locator("#attention .below .word").all_inner_texts()[:-1]) == written
     page.get_by_role("tab", name="Steps").click()
     words = page.locator("#attention .below .word")

@@ -17,11 +17,11 @@ from .test_clients import serving
 from .test_page import fresh, made_by_code, saved, watched
 
 CELLS = """([x, y]) => {
-  const veil = document.querySelector("#veil");
+  const veil = document.querySelector("#image-overlay");
   return [...veil.getContext("2d").getImageData(x * veil.width, y * veil.height, 1, 1).data];
 }"""
 DARKEST = """() => {
-  const veil = document.querySelector("#veil");
+  const veil = document.querySelector("#image-overlay");
   const pixels = veil.getContext("2d").getImageData(0, 0, veil.width, veil.height).data;
   return pixels.reduce((most, value, i) => (i % 4 === 3 ? Math.max(most, value) : most), 0);
 }"""
@@ -31,15 +31,15 @@ GIVE = """([event, kind, base64, type]) => {
   data.items.add(new File([bytes], "one." + type.split("/")[1], { type }));
   const place = event === "drop" ? "dataTransfer" : "clipboardData";
   const what = { bubbles: true, cancelable: true, [place]: data };
-  const target = document.querySelector(event === "drop" ? "#drop" : "body");
+  const target = document.querySelector(event === "drop" ? "#image-drop" : "body");
   target.dispatchEvent(event === "drop" ? new DragEvent("drop", what) : new ClipboardEvent("paste", what));
 }"""
 
 HEARD = """() => {
   const { dataset } = document.documentElement;
   dataset.heard = "";
-  new MutationObserver(() => dataset.heard += document.querySelector("#captioned .said").textContent)
-    .observe(document.querySelector("#captioned"), { childList: true, characterData: true, subtree: true });
+  new MutationObserver(() => dataset.heard += document.querySelector("#caption-inspection .description").textContent)
+    .observe(document.querySelector("#caption-inspection"), { childList: true, characterData: true, subtree: true });
 }"""
 
 
@@ -58,14 +58,14 @@ def page(context, address):
 
 
 def choose(page, image, name="scene.png", kind="image/png"):
-    page.set_input_files("#file", {"name": name, "mimeType": kind, "buffer": image})
+    page.set_input_files("#image-file", {"name": name, "mimeType": kind, "buffer": image})
 
 
 def seen(page, image):
     """Give an image, wait for its caption, and return the words."""
     choose(page, image)
-    expect(page.locator("#captioned .word").first).to_be_visible()
-    return page.locator("#captioned .word").all_inner_texts()
+    expect(page.locator("#caption-inspection .word").first).to_be_visible()
+    return page.locator("#caption-inspection .word").all_inner_texts()
 
 
 def answer(*words):
@@ -78,12 +78,12 @@ def answer(*words):
 def test_captioners_alone_open_on_images(page, scene):
     expect(page.locator("#images")).to_be_visible()
     expect(page.locator("#texts")).to_be_hidden()
-    expect(page.locator("#kinds")).to_be_hidden()
+    expect(page.locator("#section-nav")).to_be_hidden()
     words = seen(page, scene)
-    expect(page.locator("#picture")).to_have_attribute("aria-label", " ".join(words))
+    expect(page.locator("#image-canvas")).to_have_attribute("aria-label", " ".join(words))
     expect(page.locator("#caption")).to_have_text(" ".join(words))
     expect(page.locator("#copy-caption")).to_be_enabled()
-    expect(page.locator("#picture")).to_be_visible()
+    expect(page.locator("#image-canvas")).to_be_visible()
     expect(page.locator("#image-problem")).to_be_empty()
 
 
@@ -96,48 +96,48 @@ def test_pointing_at_a_word_lights_up_where_the_model_looked(page, scene):
     seen(page, scene)
     dark = [page.evaluate(CELLS, at)[3] for at in ([0.2, 0.2], [0.8, 0.8])]
     assert dark == [0, 0]
-    page.locator("#captioned .word").nth(0).hover()
+    page.locator("#caption-inspection .word").nth(0).hover()
     assert page.evaluate(CELLS, [0.1, 0.1])[0] > 200  # light
     assert max(page.evaluate(CELLS, [0.9, 0.9])[:3]) < 40
     assert page.evaluate(CELLS, [0.9, 0.9])[3] > 170
     shades = [page.evaluate(CELLS, [x / 20, 0.1])[3] for x in range(7, 14)]
     assert len(set(shades)) > 4, "from cell to cell it is smooth"
-    said = page.locator("#captioned .said")
+    said = page.locator("#caption-inspection .description")
     expect(said).to_have_text("red (probability 50 %) attends to top left 90 %, top right 10 %")
     page.mouse.move(0, 0)
     assert page.evaluate(CELLS, [0.9, 0.9])[3] == 0
-    page.locator("#captioned .word").nth(1).focus()
+    page.locator("#caption-inspection .word").nth(1).focus()
     assert page.evaluate(CELLS, [0.9, 0.9])[0] > 200
     expect(said).to_contain_text("bottom right 100 %")
     page.set_viewport_size({"width": 360, "height": 740})
     page.locator("#copy-caption").focus()
     expect(said).to_contain_text("the image shows")
     before = said.bounding_box()["height"]
-    page.locator("#captioned .word").nth(1).focus()
+    page.locator("#caption-inspection .word").nth(1).focus()
     expect(said).to_contain_text("bottom right 100 %")
     assert said.bounding_box()["height"] == before  # a page that got shorter would move under the pointer
 
 
 def test_the_servers_own_weights_light_up(page, scene):
     seen(page, scene)
-    page.locator("#captioned .word").first.hover()
+    page.locator("#caption-inspection .word").first.hover()
     shades = [page.evaluate(CELLS, [x / 16, y / 16])[3] for x in range(1, 16) for y in range(1, 16)]
     assert max(shades) - min(shades) > 40
-    expect(page.locator("#captioned .said")).to_contain_text("(probability")
+    expect(page.locator("#caption-inspection .description")).to_contain_text("(probability")
 
 
 def test_choosing_a_word_offers_others_and_goes_on_from_there(page, scene):
     words = seen(page, scene)
-    page.locator("#captioned .word").nth(1).click()
-    ways = page.locator("#captioned .ways button")
+    page.locator("#caption-inspection .word").nth(1).click()
+    ways = page.locator("#caption-inspection .continuations button")
     expect(ways).to_have_count(8)
-    expect(page.locator("#captioned .ways .title")).to_have_text(f"Continuations after “{words[0]}”")
+    expect(page.locator("#caption-inspection .continuations .title")).to_have_text(f"Continuations after “{words[0]}”")
     assert all(text.startswith(words[0]) for text in ways.locator(".rest").all_inner_texts())
     wanted = ways.nth(3).locator(".rest").inner_text()
     assert wanted.split() != words
     ways.nth(3).click()
     expect(page.locator("#caption")).to_have_text(wanted)
-    expect(page.locator("#captioned .word")).to_have_text(wanted.split())
+    expect(page.locator("#caption-inspection .word")).to_have_text(wanted.split())
     expect(ways).to_have_count(0)
 
 
@@ -145,28 +145,28 @@ def test_the_film_of_writing_and_the_beam(page, eyes, scene):
     """The words come one by one, the image shows for the last of them, and the tree is that of the library."""
     words = seen(page, scene)
     page.get_by_role("tab", name="Steps").click()
-    expect(page.locator("#captioned .word.later")).to_have_count(len(words) - 1)
-    nodes = page.locator("#captioned .tree .node")
+    expect(page.locator("#caption-inspection .word.upcoming")).to_have_count(len(words) - 1)
+    nodes = page.locator("#caption-inspection .tree .node")
     captioner = Captioner.load(eyes)
     trace = captioner.trace(captioner.picture(scene), captioner.configuration.decoding.beam)
     expect(nodes).to_have_count(len(trace.nodes))
-    assert page.locator("#captioned .tree .node:not(.later)").count() < len(trace.nodes)
+    assert page.locator("#caption-inspection .tree .node:not(.upcoming)").count() < len(trace.nodes)
     assert page.evaluate(DARKEST) > 150
     page.get_by_label("decoding step").press("End")
-    expect(page.locator("#captioned .tree .node.later")).to_have_count(0)
-    expect(page.locator("#captioned .finished .best td").first).to_have_text(" ".join(words))
-    page.locator("#captioned .tree .node[role=button]").first.click()
-    expect(page.locator("#captioned .ways button").first).to_be_visible()
+    expect(page.locator("#caption-inspection .tree .node.upcoming")).to_have_count(0)
+    expect(page.locator("#caption-inspection .finished .best td").first).to_have_text(" ".join(words))
+    page.locator("#caption-inspection .tree .node[role=button]").first.click()
+    expect(page.locator("#caption-inspection .continuations button").first).to_be_visible()
 
 
 def test_why_lights_up_what_a_word_depends_on(page, eyes, scene):
     """The darkest part of the veil is where the least speaks for the word; the tests of faithfulness stand below."""
     words = seen(page, scene)
     page.get_by_role("tab", name="Why").click()
-    expect(page.locator("#captioned .faithful .measure")).to_have_count(4)
-    expect(page.locator("#captioned .faithful")).to_contain_text("the most important 10 % of the image")
-    page.locator("#captioned .word").first.hover()
-    expect(page.locator("#captioned .said")).to_contain_text("depends on")
+    expect(page.locator("#caption-inspection .faithfulness .measure")).to_have_count(4)
+    expect(page.locator("#caption-inspection .faithfulness")).to_contain_text("the most important 10 % of the image")
+    page.locator("#caption-inspection .word").first.hover()
+    expect(page.locator("#caption-inspection .description")).to_contain_text("depends on")
     captioner = Captioner.load(eyes)
     picture = captioner.picture(scene)
     case = image_case("erasure", captioner.model, captioner.tokenizer, picture.pixels, " ".join(words), captioner.grid)
@@ -177,22 +177,22 @@ def test_why_lights_up_what_a_word_depends_on(page, eyes, scene):
     page.get_by_label("word to explain").select_option(index=1)
     page.get_by_label("another word").fill("red" if words[0] != "red" else "blue")
     page.get_by_role("button", name="Why not?").click()
-    expect(page.locator("#captioned .more .about")).to_contain_text("times as probable as")
-    expect(page.locator("#captioned .said")).to_contain_text("instead of")
+    expect(page.locator("#caption-inspection .details .note")).to_contain_text("times as probable as")
+    expect(page.locator("#caption-inspection .description")).to_contain_text("instead of")
     assert page.evaluate(DARKEST) > 150  # the word lights up by itself
     page.get_by_role("tab", name="Attention").click()
-    page.locator("#captioned .word").first.hover()
-    expect(page.locator("#captioned .said")).to_contain_text("attends to")
+    page.locator("#caption-inspection .word").first.hover()
+    expect(page.locator("#caption-inspection .description")).to_contain_text("attends to")
 
 
 def test_every_view_is_saved_and_made_again_by_its_code(page, eyes, scene, tmp_path, monkeypatch):
     seen(page, scene)
     for view, sign in {"Attention": ".word", "Steps": ".tree", "Why": ".measure"}.items():
         page.get_by_role("tab", name=view).click()
-        expect(page.locator(f"#captioned {sign}").first).to_be_visible()
+        expect(page.locator(f"#caption-inspection {sign}").first).to_be_visible()
         picture = saved(page)["SVG"]
         if view == "Attention":
-            assert picture.count(b"data:image/jpeg;base64,") == page.locator("#captioned .word").count() + 1
+            assert picture.count(b"data:image/jpeg;base64,") == page.locator("#caption-inspection .word").count() + 1
         place = tmp_path / view
         place.mkdir()
         (place / "scene.png").write_bytes(scene)
@@ -209,17 +209,18 @@ def test_heads_are_small_pictures_of_the_grid_and_one_is_opened(page, scene):
     page.route("**/caption", lambda route: route.fulfill(json=told))
     seen(page, scene)
     page.get_by_role("tab", name="Heads").click()
-    expect(page.locator("#captioned .thumb")).to_have_count(3)
-    assert page.locator("#captioned .thumb canvas").first.evaluate("one => [one.width, one.height]") == [2, 2]
+    thumbnails = page.locator("#caption-inspection .thumbnail")
+    expect(thumbnails).to_have_count(3)
+    assert thumbnails.locator("canvas").first.evaluate("canvas => [canvas.width, canvas.height]") == [2, 2]
     page.get_by_role("button", name="layer 0, head 1").click()
-    page.locator("#captioned .word").first.hover()
-    expect(page.locator("#captioned .said")).to_contain_text("attends to bottom left 100 %")
+    page.locator("#caption-inspection .word").first.hover()
+    expect(page.locator("#caption-inspection .description")).to_contain_text("attends to bottom left 100 %")
 
 
 @pytest.mark.parametrize("event", ["drop", "paste"])
 def test_an_image_may_be_dropped_or_pasted(page, scene, event):
     page.evaluate(GIVE, [event, "file", base64.b64encode(scene).decode(), "image/png"])
-    expect(page.locator("#captioned .word").first).to_be_visible()
+    expect(page.locator("#caption-inspection .word").first).to_be_visible()
 
 
 def test_a_large_image_is_made_smaller_before_it_is_sent(page):
@@ -243,7 +244,7 @@ def test_what_is_wrong_is_said_in_one_line(page, scene):
     page.route("**/caption", lambda route: route.fulfill(status=400, json={"error": "image: has too many pixels."}))
     choose(page, scene)
     expect(page.locator("#image-problem")).to_have_text("Image: has too many pixels.")
-    expect(page.locator("#captioned .word")).to_have_count(0)
+    expect(page.locator("#caption-inspection .word")).to_have_count(0)
     expect(page.locator("#caption")).to_be_empty()
 
 
@@ -255,7 +256,7 @@ def test_a_server_that_is_gone_is_said_and_asked_again(context, address, scene):
         choose(page, scene)
         expect(page.locator("#image-problem")).to_contain_text("does not respond")
         page.unroute("**/caption")
-        expect(page.locator("#captioned .word").first).to_be_visible(timeout=10_000)
+        expect(page.locator("#caption-inspection .word").first).to_be_visible(timeout=10_000)
         expect(page.locator("#image-problem")).to_be_empty()
 
 
@@ -264,9 +265,9 @@ def test_a_model_without_attention_says_so(page, scene):
     del blind["words"][0]["weights"]
     page.route("**/caption", lambda route: route.fulfill(json=blind))
     seen(page, scene)
-    said = page.locator("#captioned .said")
+    said = page.locator("#caption-inspection .description")
     expect(said).to_contain_text("no attention")
-    page.locator("#captioned .word").first.hover()
+    page.locator("#caption-inspection .word").first.hover()
     expect(said).to_have_text("red (probability 50 %)")
     expect(page.get_by_role("button", name="save as PNG")).to_be_visible()
     expect(page.get_by_role("button", name="save as PDF")).to_have_count(0)
@@ -289,7 +290,7 @@ def test_texts_and_images_are_two_parts_of_the_page(context, run, eyes, scene):
         page.get_by_role("button", name="Text").click()
         expect(page.get_by_label("English")).to_be_visible()
         page.evaluate(GIVE, ["paste", "file", base64.b64encode(scene).decode(), "image/png"])
-        expect(page.locator("#captioned .word").first).to_be_visible()
+        expect(page.locator("#caption-inspection .word").first).to_be_visible()
 
 
 @pytest.mark.parametrize("font", FONTS)
@@ -299,18 +300,18 @@ def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(context, address,
         page.goto(address)
         set_in(page, font)
         expect(page.get_by_text("take a photograph")).to_be_visible()
-        assert page.get_attribute("#camera", "capture") == "environment"
-        page.set_input_files("#camera", {"name": "p.png", "mimeType": "image/png", "buffer": scene})
-        expect(page.locator("#captioned .word").first).to_be_visible()
-        expect(page.locator("#captioned .said")).to_contain_text("Tap a word")
+        assert page.get_attribute("#camera-file", "capture") == "environment"
+        page.set_input_files("#camera-file", {"name": "p.png", "mimeType": "image/png", "buffer": scene})
+        expect(page.locator("#caption-inspection .word").first).to_be_visible()
+        expect(page.locator("#caption-inspection .description")).to_contain_text("Tap a word")
         page.evaluate(HEARD)  # as Chromium without windows soon moves a mouse away from the word that nobody has
-        page.locator("#captioned .word").first.tap()
+        page.locator("#caption-inspection .word").first.tap()
         expect(page.locator("html")).to_have_attribute("data-heard", re.compile(r"\(probability"))
-        expect(page.locator("#captioned .ways button")).to_have_count(8)
+        expect(page.locator("#caption-inspection .continuations button")).to_have_count(8)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_at_a_desk_no_camera_is_offered(page):
     expect(page.locator("#images").get_by_text("Choose an image")).to_be_visible()
     expect(page.get_by_text("take a photograph")).to_be_hidden()
-    assert page.get_attribute("#file", "accept") == page.get_attribute("#camera", "accept") == "image/*"
+    assert page.get_attribute("#image-file", "accept") == page.get_attribute("#camera-file", "accept") == "image/*"

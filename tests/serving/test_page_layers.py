@@ -16,7 +16,7 @@ def test_each_cell_is_the_prediction_of_a_layer(page, run):  # noqa: F811
     (lens,) = Translator.load(run, engine="torch").lens(TEXT, GIVEN)
     type_in(page, TEXT)
     page.get_by_role("tab", name="Layers").click()
-    cells = page.locator("#attention .grid button")
+    cells = page.locator("#attention .heatmap button")
     expect(cells).to_have_count(3 * len(lens.words))
     assert cells.all_inner_texts() == [top for word in lens.words for top in word.top]
     framed = [3 * i + word.decided for i, word in enumerate(lens.words) if word.decided is not None]
@@ -25,10 +25,10 @@ def test_each_cell_is_the_prediction_of_a_layer(page, run):  # noqa: F811
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     word = lens.words[1]
-    told = page.inner_text("#attention .panel .said")
+    told = page.inner_text("#attention .panel .description")
     assert told.startswith(f"{word.word}, layer 0: predicts “{word.top[1]}”")
     assert f"has rank {word.ranks[1]}" in told
-    assert page.locator("#attention .below .word.chosen").all_inner_texts() == [word.word]
+    assert page.locator("#attention .below .word.active").all_inner_texts() == [word.word]
 
 
 def test_a_saved_page_has_the_layers_too(context, run, seen, tmp_path):  # noqa: F811
@@ -37,11 +37,11 @@ def test_a_saved_page_has_the_layers_too(context, run, seen, tmp_path):  # noqa:
     save([seen], tmp_path / "a.html", TEXT, GIVEN, details=[details])
     with watched(context, f"file://{tmp_path}/a.html") as page:  # noqa: F811
         page.get_by_role("tab", name="Layers").click()
-        expect(page.locator(".grid button")).to_have_count(3 * len(details["layers"]["words"]))
+        expect(page.locator(".heatmap button")).to_have_count(3 * len(details["layers"]["words"]))
         translations = page.locator(".translations td")
         expect(translations).to_have_text(translator.decoder_lens(TEXT).translations, use_inner_text=True)
         page.get_by_role("tab", name="Heads").click()
-        expect(page.locator(".thumb").first).to_be_visible()
+        expect(page.locator(".thumbnail").first).to_be_visible()
         expect(page.get_by_role("switch")).to_have_count(0)  # there is no model to translate without a head
 
 
@@ -52,4 +52,4 @@ def test_a_notebook_has_layers_and_contributions(context, run, tmp_path):
         page.get_by_label("what ribbons show").select_option("contributions")
         expect(page.locator(".prefix .word").first).to_be_visible()
         page.get_by_role("tab", name="Layers").click()
-        expect(page.locator(".grid button").first).to_be_visible()
+        expect(page.locator(".heatmap button").first).to_be_visible()

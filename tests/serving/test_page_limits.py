@@ -35,7 +35,7 @@ def opened(context):
 def test_a_key_is_asked_for_at_its_field_and_kept_for_the_session(opened, run):
     with serving(str(run), api_keys={"secret": None}) as place:
         page = opened(place)
-        field, problem = page.get_by_label("API key", exact=True), page.locator("#key-problem")
+        field, problem = page.get_by_label("API key", exact=True), page.locator("#api-key-problem")
         expect(field).to_be_visible()
         field.fill("wrong")
         field.press("Enter")
@@ -64,7 +64,7 @@ def test_a_key_is_asked_for_at_its_field_and_kept_for_the_session(opened, run):
 def test_without_keys_nothing_is_asked(opened, run):
     with serving(str(run)) as place:
         page = opened(place)
-        for part in ("#key-form", "#open-key"):
+        for part in ("#api-key-form", "#open-api-key"):
             expect(page.locator(part)).to_be_hidden()
 
 
@@ -87,7 +87,7 @@ def test_who_types_and_looks_is_never_locked_out(opened, context, run):
                 break
         expect(words).to_have_text([*WORDS.split(), "</s>"])
         assert len(looks) < 30
-        for name, shown in (("Heads", ".thumb"), ("Steps", ".tree .node"), ("Why", ".measure")):
+        for name, shown in (("Heads", ".thumbnail"), ("Steps", ".tree .node"), ("Why", ".measure")):
             page.get_by_role("tab", name=name).click()
             expect(page.locator(shown).first).to_be_visible(timeout=30_000)
         assert refused == [] and page.inner_text("#problem") == ""

@@ -24,16 +24,16 @@ CUT = """(id) => { // by how many pixels the text of a selector is longer than w
 MARKED = """() => [...document.querySelectorAll("nav button:not([hidden])")]
   .map((one) => getComputedStyle(one).backgroundColor)"""
 
-FILLS = """([faithfulness, random]) => import("./why.js").then(({ showFaithfulness }) => {
+FILLS = """([faithfulness, random]) => import("./explanations.js").then(({ showFaithfulness }) => {
   const root = document.createElement("div");
-  root.className = "seen";
+  root.className = "inspector";
   document.body.append(root);
   showFaithfulness(root, { faithfulness, random });
-  const parts = [...root.querySelectorAll(".fill")].map((fill) => {
+  const parts = [...root.querySelectorAll(".bar-fill")].map((fill) => {
     const [own, room] = [fill, fill.parentElement].map((one) => one.getBoundingClientRect());
     return [(own.left - room.left) / room.width, (own.right - room.left) / room.width];
   });
-  return { parts, lines: root.querySelectorAll(".zero").length, text: root.innerText };
+  return { parts, lines: root.querySelectorAll(".zero-line").length, text: root.innerText };
 })"""  # where bars begin and end, as parts of their rooms
 
 
@@ -83,10 +83,10 @@ def test_the_chosen_part_is_marked_in_colours_of_the_system(page):
 
 def test_parts_stay_where_they_are_and_the_chosen_one_stays_marked_under_the_mouse(page):
     page.set_viewport_size({"width": 1200, "height": 800})
-    place = lambda: page.locator("#on-documents").bounding_box()  # noqa: E731
-    shadow = lambda: page.locator("#on-documents").evaluate("(one) => getComputedStyle(one).boxShadow")  # noqa: E731
+    place = lambda: page.locator("#show-documents").bounding_box()  # noqa: E731
+    shadow = lambda: page.locator("#show-documents").evaluate("(one) => getComputedStyle(one).boxShadow")  # noqa: E731
     before = place()
-    page.locator("#on-documents").click()
+    page.locator("#show-documents").click()
     under = shadow()
     page.mouse.move(0, 0)
     assert shadow() == under
@@ -110,7 +110,7 @@ def test_a_tree_on_a_phone_begins_with_its_root_and_what_is_unknown_says_so(page
     unknown = page.get_by_role("button", name="unknown characters")
     expect(unknown).to_have_text("足球")
     unknown.focus()
-    expect(page.locator("#seeing .said").first).to_contain_text("足球 (unknown characters)")
+    expect(page.locator("#inspection .description").first).to_contain_text("足球 (unknown characters)")
     page.get_by_role("tab", name="Steps").click()
     expect(page.locator(".tree .node").first).to_be_visible()
     left = "() => document.querySelector('.beam .scroll').scrollLeft"
@@ -139,7 +139,7 @@ def test_without_lessons_nothing_leads_to_them(page):
 
 
 def test_a_word_that_runs_the_other_way_does_not_turn_the_sentence_around(page):
-    isolated = "(words) => import('./elements.js').then(({ isolated }) => words.map(isolated))"
+    isolated = "(words) => import('./elements.js').then(({ isolateText }) => words.map(isolateText))"
     assert page.evaluate(isolated, ["park", "حديقة"]) == ["park", "\u2068حديقة\u2069"]
 
 

@@ -32,22 +32,22 @@ def page(context, address):
 def test_what_is_improved_is_what_is_shown_from_then_on(page):
     page.fill("#source", "You sing. They sing.")
     expect(page.locator("#translation")).not_to_be_empty()
-    expect(page.locator("#origin")).to_be_hidden()
+    expect(page.locator("#translation-origin")).to_be_hidden()
     page.get_by_role("button", name="Improve").click()
     page.get_by_label("a better translation").fill("Cantas. Ellos cantan.")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#translation")).to_have_text("Cantas. Ellos cantan.")
-    expect(page.locator("#origin")).to_have_text("From the translation memory")
-    expect(page.locator("#translation .remembered")).to_have_text("Cantas. Ellos cantan.")
+    expect(page.locator("#translation-origin")).to_have_text("From the translation memory")
+    expect(page.locator("#translation .from-memory")).to_have_text("Cantas. Ellos cantan.")
     page.fill("#source", "We sing.")
-    expect(page.locator("#origin")).to_be_hidden()
+    expect(page.locator("#translation-origin")).to_be_hidden()
     page.fill("#source", "You sing. They sing.")
     expect(page.locator("#translation")).to_have_text("Cantas. Ellos cantan.")
     words = page.locator("#attention .below .word")
     expect(words).to_have_text(["Cantas.", "Ellos", "cantan.", "</s>"])  # it is looked into as any other
     page.fill("#source", "I like soccer a lot. We sing.")
-    expect(page.locator("#origin")).to_have_text("Partly from the translation memory")
-    expect(page.locator("#translation .remembered")).to_have_text("Me encanta el fútbol.")
+    expect(page.locator("#translation-origin")).to_have_text("Partly from the translation memory")
+    expect(page.locator("#translation .from-memory")).to_have_text("Me encanta el fútbol.")
 
 
 def test_lines_are_kept_line_by_line(page):
@@ -56,7 +56,7 @@ def test_lines_are_kept_line_by_line(page):
     page.get_by_role("button", name="Improve").click()
     page.get_by_label("a better translation").fill("Cantamos\nCantas")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator("#translation .remembered")).to_have_text(["Cantamos", "Cantas"])
+    expect(page.locator("#translation .from-memory")).to_have_text(["Cantamos", "Cantas"])
     assert page.inner_text("#translation") == "Cantamos\nCantas"
 
 
@@ -67,7 +67,7 @@ def test_why_a_suggestion_was_not_taken_is_said_beside_it(page):
     page.get_by_role("button", name="Improve").click()
     page.get_by_label("a better translation").fill("Cantan")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator("#improving .problem")).to_have_text("No.")
+    expect(page.locator("#suggestion-form .problem")).to_have_text("No.")
     expect(page.get_by_label("a better translation")).to_have_value("Cantan")
 
 
@@ -76,16 +76,16 @@ def test_a_segment_comes_with_what_is_like_it_and_with_its_terms(page):
     page.on("request", lambda one: asked.append(one.url) if one.url.endswith("/hints") else None)
     choose(page, "I like soccer a little.\nI like music.\n")
     assert asked == []  # until somebody works on a segment
-    page.locator("#rows textarea").first.focus()
-    hint = page.locator("#rows .hints button").first
+    page.locator("#segments textarea").first.focus()
+    hint = page.locator("#segments .hints button").first
     expect(hint).to_have_text("80\u00a0% Me encanta el fútbol.")
     assert "little here, lot there" in hint.get_attribute("title") and "Ana" in hint.get_attribute("title")
     hint.click()
     assert texts(page)[0] == "Me encanta el fútbol."
-    expect(page.locator("#rows textarea").first).to_be_focused()
-    page.locator("#rows textarea").nth(1).focus()
-    expect(page.locator("#rows .hints button")).to_have_text(["music → música"])
-    page.locator("#rows textarea").first.focus()
-    expect(page.locator("#rows .hints button")).to_have_count(1)
+    expect(page.locator("#segments textarea").first).to_be_focused()
+    page.locator("#segments textarea").nth(1).focus()
+    expect(page.locator("#segments .hints button")).to_have_text(["music → música"])
+    page.locator("#segments textarea").first.focus()
+    expect(page.locator("#segments .hints button")).to_have_count(1)
     assert len(asked) == 2  # each once
     page.evaluate("localStorage.clear()")

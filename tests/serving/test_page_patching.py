@@ -21,13 +21,13 @@ def test_each_cell_is_the_share_that_a_state_carries(page, run, tmp_path, monkey
     expect(page.locator("#attention .panel")).to_contain_text("are the same for both sentences")
     page.get_by_label("Another sentence, which").fill(OTHER)
     page.keyboard.press("Enter")
-    expect(page.locator(".pair mark")).to_have_text(["soccer", "music"])
+    expect(page.locator(".sentence-pair mark")).to_have_text(["soccer", "music"])
     shares = [f"{round(100 * share)}" for part in patching.parts for row in part.carried.tolist() for share in row]
-    cells = page.locator("#attention .grid button").all_inner_texts()
+    cells = page.locator("#attention .heatmap button").all_inner_texts()
     assert [cell.replace("\u2212", "-") for cell in cells] == shares
     page.get_by_role("tab", name="Steps").click()
     page.get_by_role("tab", name="Patching").click()
-    expect(page.locator(".pair")).to_be_visible()
+    expect(page.locator(".sentence-pair")).to_be_visible()
     saved(page)
     monkeypatch.chdir(tmp_path)
     assert [file[:4] for file in made_by_code(page, "runs/tiny", run)] == [b"%PDF"]

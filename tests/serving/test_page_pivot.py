@@ -53,14 +53,14 @@ def test_both_steps_are_shown(page, translation):
     choose(page, "Spanish", "French")
     page.get_by_label("Spanish").fill(TEXT)
     expect(page.locator("#translation")).to_have_text(translation.text)
-    expect(page.locator("#through")).to_have_text(f"Translated through English: {translation.first.text}")
-    headings = page.locator("#seeing h3").all_inner_texts()
+    expect(page.locator("#pivot-note")).to_have_text(f"Translated through English: {translation.first.text}")
+    headings = page.locator("#inspection h3").all_inner_texts()
     assert headings == ["Spanish → English (es-en)", "English → French (en-fr)"]
     for place, text in (("#attention", translation.first.text), ("#compared-attention", translation.text)):
         expect(page.locator(f"{place} .below .word").first).to_be_visible()
         assert "".join(page.locator(f"{place} .below .word").all_inner_texts()).startswith(text.split()[0])
     choose(page, "Spanish", "English")
-    expect(page.locator("#through")).to_be_hidden()
+    expect(page.locator("#pivot-note")).to_be_hidden()
 
 
 def test_the_second_step_follows_another_choice_in_the_first(page, translation):
@@ -68,12 +68,12 @@ def test_the_second_step_follows_another_choice_in_the_first(page, translation):
     page.get_by_label("Spanish").fill(TEXT)
     expect(page.locator("#translation")).to_have_text(translation.text)
     page.locator("#attention .below .word").first.click()
-    page.locator("#attention .ways button").nth(3).click()
-    expect(page.locator("#through")).not_to_have_text(f"Translated through English: {translation.first.text}")
+    page.locator("#attention .continuations button").nth(3).click()
+    expect(page.locator("#pivot-note")).not_to_have_text(f"Translated through English: {translation.first.text}")
     expect(page.locator("#translation")).not_to_have_text(translation.text)
     with page.expect_response("**/look"):
         page.locator("#compared-attention .below .word").first.click()
-        page.locator("#compared-attention .ways button").nth(2).click()
+        page.locator("#compared-attention .continuations button").nth(2).click()
     assert page.inner_text("#problem") == ""
 
 
@@ -81,5 +81,5 @@ def test_the_source_is_detected(page):
     page.get_by_label("To", exact=True).select_option("French")
     page.get_by_label("From").select_option("Detect language")
     page.locator("#source").fill("Ayer por la tarde fuimos a la playa con nuestros amigos.")
-    expect(page.locator("#detected")).to_have_text("detected: Spanish")
-    expect(page.locator("#through")).to_contain_text("Translated through English")
+    expect(page.locator("#detected-language")).to_have_text("detected: Spanish")
+    expect(page.locator("#pivot-note")).to_contain_text("Translated through English")

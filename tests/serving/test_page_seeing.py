@@ -69,9 +69,9 @@ def test_a_word_that_is_pointed_at_shows_its_own_ribbons_with_percentages(page, 
     shares = page.locator("#attention .above .share").all_inner_texts()
     for share, weight in zip(shares, words.weights[0].tolist(), strict=True):
         assert share == ("" if weight < 0.01 else f"{round(100 * weight)} %")
-    assert {t for t, _, _ in page.locator("#attention .ribbon.on").evaluate_all(RIBBONS)} == {0}
+    assert {t for t, _, _ in page.locator("#attention .ribbon.highlighted").evaluate_all(RIBBONS)} == {0}
     probability = seen.word_probabilities()[0][1]
-    told = page.inner_text("#attention .said")
+    told = page.inner_text("#attention .description")
     assert "attends to" in told
     said = re.search(r"probability (< )?(\d+) %", told)
     assert abs(int(said[2]) - 100 * probability) <= 1
@@ -79,7 +79,7 @@ def test_a_word_that_is_pointed_at_shows_its_own_ribbons_with_percentages(page, 
 
 def test_a_sentence_is_one_stop_of_the_tab_key_and_arrows_move(page):
     type_in(page, TEXT)
-    words = page.locator("#attention .stage .word")
+    words = page.locator("#attention .sentence-view .word")
     assert words.evaluate_all("all => all.filter(one => one.tabIndex === 0).length") == 1
     page.locator("#attention .above .word").first.focus()
     focused = "() => document.activeElement.textContent"
@@ -93,15 +93,15 @@ def test_a_sentence_is_one_stop_of_the_tab_key_and_arrows_move(page):
     assert words.evaluate_all("all => all.filter(one => one.tabIndex === 0).length") == 1
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
-    expect(page.locator(".ways button")).to_have_count(8)
+    expect(page.locator(".continuations button")).to_have_count(8)
 
 
 def test_choosing_a_head_changes_ribbons_and_table(page):
     type_in(page, TEXT)
     page.get_by_text("Table of weights").click()
-    before = page.locator("#attention .weights td").all_inner_texts()
+    before = page.locator("#attention .weight-table td").all_inner_texts()
     page.get_by_label("layer and head").select_option(label="layer 0, head 1")
-    assert page.locator("#attention .weights td").all_inner_texts() != before
+    assert page.locator("#attention .weight-table td").all_inner_texts() != before
 
 
 def test_contributions_come_from_the_source_and_from_the_translation_so_far(page, run):
@@ -121,7 +121,7 @@ def test_contributions_come_from_the_source_and_from_the_translation_so_far(page
     page.locator("#attention .below .word").first.focus()
     page.keyboard.press("ArrowDown")
     assert page.evaluate("() => document.activeElement.closest('.prefix') !== null")
-    assert "contributes to" in page.inner_text("#attention .said")
+    assert "contributes to" in page.inner_text("#attention .description")
     page.get_by_role("tab", name="Steps").click()
     expect(page.locator("#attention .prefix")).to_have_count(0)
     page.get_by_role("tab", name="Attention").click()
@@ -136,20 +136,20 @@ def test_another_way_to_go_on_is_seen_everywhere(page):
     type_in(page, "I like soccer. You sing.")
     before = page.inner_text("#translation")
     page.locator("#attention .below .word").first.click()
-    ways = page.locator(".ways button")
+    ways = page.locator(".continuations button")
     expect(ways).to_have_count(8)
     wanted = ways.nth(2).locator(".rest").inner_text()
     ways.nth(2).click()
     expect(page.locator("#translation")).not_to_have_text(before)
     assert page.inner_text("#translation").startswith(wanted)
-    expect(page.locator(".ways button")).to_have_count(0)
+    expect(page.locator(".continuations button")).to_have_count(0)
     expect(page.locator("#attention .below .word:focus")).to_have_count(1)
     assert " ".join(page.locator("#attention .below .word").all_inner_texts()[:-1]) == wanted
 
 
 def test_sentences_are_steps_of_one_space(page):
     type_in(page, "I like soccer. You sing.")
-    assert page.locator("#attention .stage").count() == 1
+    assert page.locator("#attention .sentence-view").count() == 1
     tabs = page.get_by_role("tablist", name="sentences").get_by_role("tab")
     expect(tabs).to_have_count(2)
     tabs.nth(0).focus()
@@ -161,7 +161,7 @@ def test_sentences_are_steps_of_one_space(page):
 def test_all_heads_are_small_pictures_and_one_is_opened(page, seen):
     type_in(page, TEXT)
     page.get_by_role("tab", name="Heads").click()
-    thumbs = page.locator("#attention .thumb")
+    thumbs = page.locator("#attention .thumbnail")
     # Two of all layers; then two layers of cross-attention, one of the encoder, two of the decoder: two heads, a mean.
     expect(thumbs).to_have_count(2 + 3 * (2 + 1 + 2))
     page.get_by_role("button", name="encoder, layer 0, head 1").click()
@@ -177,19 +177,19 @@ def test_the_film_of_writing_and_the_beam(page, run):
     page.get_by_role("tab", name="Steps").click()
     page.wait_for_selector(".tree .node")
     words = page.locator("#attention .below .word")
-    assert page.locator("#attention .below .word.later").count() == words.count() - 1
-    grown = "() => document.querySelectorAll('.tree .node:not(.later)').length"
+    assert page.locator("#attention .below .word.upcoming").count() == words.count() - 1
+    grown = "() => document.querySelectorAll('.tree .node:not(.upcoming)').length"
     before = page.evaluate(grown)
     page.get_by_label("decoding step").press("ArrowRight")
-    assert page.locator("#attention .below .word.later").count() == words.count() - 2
+    assert page.locator("#attention .below .word.upcoming").count() == words.count() - 2
     assert page.evaluate(grown) > before
     page.get_by_label("decoding step").press("End")
-    assert page.locator("#attention .below .word.later").count() == 0
+    assert page.locator("#attention .below .word.upcoming").count() == 0
     best = page.locator(".finished .best td").first.inner_text()
     assert best == Translator.load(run, engine="torch").translate(TEXT).text
     expect(page.get_by_text(f"This search finds “{best}”, not the text above.")).to_be_visible()  # it was given
     page.locator(".tree .node[role=button]").first.click()
-    expect(page.locator(".ways button").first).to_be_visible()
+    expect(page.locator(".continuations button").first).to_be_visible()
 
 
 def test_the_beam_stands_beside_the_film_where_there_is_room(page):
@@ -198,7 +198,7 @@ def test_the_beam_stands_beside_the_film_where_there_is_room(page):
     expect(page.locator("#attention .tree")).to_be_visible()
     for width, beside in ((1280, True), (700, False)):
         page.set_viewport_size({"width": width, "height": 800})
-        film, tree = (page.locator(f"#attention .{name}").bounding_box() for name in ("film", "beam"))
+        film, tree = (page.locator(f"#attention .{name}").bounding_box() for name in ("playback", "beam"))
         assert (film["x"] + film["width"] <= tree["x"]) == beside
         assert (film["y"] + film["height"] <= tree["y"]) != beside
 
@@ -231,17 +231,17 @@ def test_the_film_plays_and_pauses(page):
 
 
 def test_two_models_stand_side_by_side_and_what_differs_is_marked(page):
-    page.locator("#tucked summary").click()
+    page.locator("#model-menu summary").click()
     page.get_by_label("Compare with").select_option(index=2)
     type_in(page, TEXT)
     differs = page.locator("#attention .word.differs, #compared-attention .word.differs")
     expect(page.locator("#compared-attention .word").first).to_be_visible()
     expect(differs).to_have_count(0)  # it is the same model
-    page.locator("#compared-attention .stage").evaluate("one => { one.style.minHeight = '50rem'; }")
+    page.locator("#compared-attention .sentence-view").evaluate("one => { one.style.minHeight = '50rem'; }")
     tops = "all => all.map(one => Math.round(one.getBoundingClientRect().top))"
     assert len(set(page.get_by_label("layer and head").evaluate_all(tops))) == 1
     page.locator("#attention .below .word").first.click()
-    page.locator("#attention .ways button").nth(3).click()
+    page.locator("#attention .continuations button").nth(3).click()
     expect(page.locator("#attention .word.differs").first).to_be_visible()
     one, other = (page.locator(f"#{name} .below .word") for name in ("attention", "compared-attention"))
     marked = [
@@ -253,11 +253,11 @@ def test_two_models_stand_side_by_side_and_what_differs_is_marked(page):
 
 
 def test_the_second_of_two_models_goes_on_from_another_word_too(page):
-    page.locator("#tucked summary").click()
+    page.locator("#model-menu summary").click()
     page.get_by_label("Compare with").select_option(index=2)
     type_in(page, TEXT)
     page.locator("#compared-attention .below .word").nth(1).click()
-    ways = page.locator("#compared-attention .ways button")
+    ways = page.locator("#compared-attention .continuations button")
     expect(ways).to_have_count(8)
     wanted = ways.nth(2).locator(".rest").inner_text()
     first = page.inner_text("#translation")
@@ -269,8 +269,8 @@ def test_the_second_of_two_models_goes_on_from_another_word_too(page):
 
 VIEWS = {
     "Attention": "#attention .ribbon",
-    "Layers": ".grid button",
-    "Heads": ".thumb",
+    "Layers": ".heatmap button",
+    "Heads": ".thumbnail",
     "Steps": ".tree .node",
     "Why": ".measure",
 }
@@ -321,7 +321,7 @@ def test_on_a_phone_words_stand_upright_and_nothing_is_cut_off(page, font):
     set_in(page, font)
     page.set_viewport_size({"width": 360, "height": 740})
     type_in(page, "I like soccer and also going to the beach")
-    assert page.locator("#attention .ribbons.upright").count() == 1
+    assert page.locator("#attention .ribbons.vertical").count() == 1
     for name in VIEWS:
         page.get_by_role("tab", name=name).click()
         page.wait_for_selector(VIEWS[name])
@@ -333,9 +333,9 @@ def test_the_hint_is_for_fingers_where_there_are_fingers(context, address):
     with fresh(context.browser, **phone) as page:
         page.goto(address)
         type_in(page, TEXT)
-        assert "Tap a word" in page.inner_text("#attention .said")
+        assert "Tap a word" in page.inner_text("#attention .description")
         page.locator("#attention .below .word").first.tap()
-        assert "attends to" in page.inner_text("#attention .said")
+        assert "attends to" in page.inner_text("#attention .description")
 
 
 def test_a_text_from_right_to_left_runs_so(page):
@@ -355,8 +355,8 @@ def test_a_text_from_right_to_left_runs_so(page):
     page.locator("#attention .above .word").first.focus()
     page.keyboard.press("ArrowLeft")
     assert page.evaluate("() => document.activeElement.textContent") == "שר"
-    assert "70 %" in page.inner_text("#attention .about")
-    assert page.locator("#attention .word.unsure").all_inner_texts() == ["أغني"]
+    assert "70 %" in page.inner_text("#attention .note")
+    assert page.locator("#attention .word.low-probability").all_inner_texts() == ["أغني"]
 
 
 def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(context, run, seen, tmp_path):
@@ -372,7 +372,7 @@ def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(context, run,
             for t, s, weight in page.locator(".ribbon").evaluate_all(RIBBONS):
                 assert abs(weight - words.weights[t, s].item()) < 1e-3
             page.get_by_role("tab", name="Heads").first.click()
-            expect(page.locator(".thumb")).to_have_count(17)
+            expect(page.locator(".thumbnail")).to_have_count(17)
             expect(page.get_by_role("tab", name="Why")).to_have_count(0)  # there is no server to be asked
             page.get_by_text("As code").first.click()
             expect(page.locator(".code pre").first).to_contain_text(f"Translator.load({json.dumps(str(run))})")

@@ -18,33 +18,33 @@ def address(models):  # noqa: F811
 
 def test_the_page_shows_labels_words_and_what_was_considered(context, address, models):  # noqa: F811
     with watched(context, address) as page:
-        expect(page.locator("#judging")).to_be_visible()
-        expect(page.locator("#kinds")).to_be_hidden()
-        page.fill("#judge-text", BAD)
+        expect(page.locator("#text-models")).to_be_visible()
+        expect(page.locator("#section-nav")).to_be_hidden()
+        page.fill("#input-text", BAD)
         expect(page.locator("#labels b").first).to_have_text("bad")
-        words = page.locator("#judge-words span")
+        words = page.locator("#classified-words span")
         assert words.all_inner_texts() == BAD.split()
         after = [0.5, *case_of(models[0], "bad").unfolding().tolist()]
         rises = [now - before for before, now in pairwise(after)]
         highest = words.nth(rises.index(max(rises)))
         assert "rgba(37, 99, 235" in highest.evaluate("one => getComputedStyle(one).backgroundColor")
-        page.select_option("#judge-method", "erasure")
-        expect(page.locator("#judge-note")).to_contain_text("words support bad")
-        page.fill("#judge-text", "the film")
-        page.click("#write")
-        expect(page.locator("#written button").first).to_be_visible()
-        page.locator("#written button").first.hover()
-        expect(page.locator("#considered li")).to_have_count(6)
+        page.select_option("#explanation-method", "erasure")
+        expect(page.locator("#classification-note")).to_contain_text("words support bad")
+        page.fill("#input-text", "the film")
+        page.click("#generate")
+        expect(page.locator("#generated-text button").first).to_be_visible()
+        page.locator("#generated-text button").first.hover()
+        expect(page.locator("#alternatives li")).to_have_count(6)
         pieces = [{"piece": one, "probability": 0.5, "considered": []} for one in ("▁was", "▁good", "ness", "</s>")]
         page.route("**/generate", lambda route: route.fulfill(json={"pieces": pieces, "backwards": False}))
-        page.click("#write")
-        expect(page.locator("#written")).to_have_text("the film was goodness (end)", use_inner_text=True)
+        page.click("#generate")
+        expect(page.locator("#generated-text")).to_have_text("the film was goodness (end)", use_inner_text=True)
 
 
 def test_beside_a_translator_the_page_has_parts_to_choose(context, models, run):  # noqa: F811
     with serving(str(run), *models) as place, watched(context, place) as page:
         expect(page.locator("#texts")).to_be_visible()
-        expect(page.locator("#on-images")).to_be_hidden()
-        page.click("#on-judging")
-        expect(page.locator("#judging")).to_be_visible()
+        expect(page.locator("#show-images")).to_be_hidden()
+        page.click("#show-text-models")
+        expect(page.locator("#text-models")).to_be_visible()
         expect(page.locator("#texts")).to_be_hidden()

@@ -61,7 +61,7 @@ def coloured_page(heading: str, parts: Mapping[str, HighlightedText], notes: Seq
     """Return a page in one file without external resources: coloured texts under their names, and notes below."""
     style = (
         "body { margin: 2rem auto; padding: 0 1rem; max-width: 45rem; font: 1rem/1.9 var(--sans); }\n"
-        "body { color: var(--ink); background: var(--paper); }\n"
+        "body { color: var(--text); background: var(--background); }\n"
         "span { border-radius: .2em; padding: .1em .05em; }\nsmall { opacity: .75; }\n"
     )
     body = f"<main>\n<h1>{escape(heading)}</h1>\n"

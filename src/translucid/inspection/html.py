@@ -46,13 +46,13 @@ def page(
             the encoder (`DecoderLens.to_json`).
         method: what the ribbons show at first.
     """
-    frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); }\n"
+    frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--background); }\n"
     body = f"""<main id="pieces"></main>
 <noscript><p>{escape(source)}</p><p>{escape(translation)}</p></noscript>
 <script>
 {_script('document.getElementById("pieces")', pieces, details, method)}</script>
 """
-    return document(source, _text("seeing.css") + frame, body)
+    return document(source, _text("inspector.css") + frame, body)
 
 
 def notebook_view(pieces: Sequence[Inspected], details: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -67,16 +67,16 @@ def notebook_view(pieces: Sequence[Inspected], details: Sequence[Mapping[str, An
     for inspected in pieces:
         tables += notebook_table(inspected.words(), inspected.word_log_probs())
     # The view lies in a shadow root, so that its styles and those of the notebook do not affect each other.
-    style = (_text("tokens.css") + _text("seeing.css")).replace(":root", ":host")
-    style += ":host { display: block; background: var(--paper); padding: 0 1em; }"
-    place = f'modules["elements.js"].shadow(document.getElementById("{name}"), {_quoted(style)})'
-    return f'<div id="{name}">{tables}</div>\n<script>\n{_script(place, pieces, details)}</script>'
+    style = (_text("tokens.css") + _text("inspector.css")).replace(":root", ":host")
+    style += ":host { display: block; background: var(--background); padding: 0 1em; }"
+    container = f'modules["elements.js"].createShadowContainer(document.getElementById("{name}"), {_quoted(style)})'
+    return f'<div id="{name}">{tables}</div>\n<script>\n{_script(container, pieces, details)}</script>'
 
 
 def _script(
-    place: str, pieces: Sequence[Inspected], details: Sequence[Mapping[str, Any]], method: Method = "weights"
+    container: str, pieces: Sequence[Inspected], details: Sequence[Mapping[str, Any]], method: Method = "weights"
 ) -> str:
-    """Return a script that shows pieces in an element, `place`, which is an expression of JavaScript."""
+    """Return a script that shows pieces in a container, which is given as a JavaScript expression."""
     sentences: list[dict[str, Any]] = []
     for inspected in pieces:
         record = viewer_record(inspected, sides=SIDES, method=method)
@@ -84,8 +84,8 @@ def _script(
         sentences.append({"source_text": source, "text": " ".join(record["target"][:-1]), "record": record})
     for sentence, of_piece in zip(sentences, details, strict=False):
         sentence.update(of_piece)
-    space = _quoted({"run": pieces[0].run or "RUN", "languages": None, "sentences": sentences})
-    return bundle("space.js", [WEB], f'modules["space.js"].showSpace({place}, {space});\n')
+    content = _quoted({"run": pieces[0].run or "RUN", "languages": None, "sentences": sentences})
+    return bundle("inspector.js", [WEB], f'modules["inspector.js"].showInspector({container}, {content});\n')
 
 
 def _quoted(value: Any) -> str:

@@ -207,7 +207,7 @@ def page(name: str, sections: Mapping[str, SaliencyOverlay]) -> str:
         sections: the overlays of the same image by name; the first section is open, the others are folded.
     """
     first = next(iter(sections.values()))
-    style = (files("translucid.inspection") / "web" / "looked.css").read_text(encoding="utf-8")
+    style = (files("translucid.inspection") / "web" / "saliency_page.css").read_text(encoding="utf-8")
     height, width = first.pixels.shape[:2]
     folded = ""
     for number, (title, saliency) in enumerate(sections.items()):
@@ -232,12 +232,12 @@ def _section(name: str, saliency: SaliencyOverlay, number: int) -> str:
     for i, (word, note) in enumerate(zip(saliency.words, saliency.notes, strict=True)):
         words += (
             f"<label><input type='radio' name='word-{number}'><span class='word'>{escape(word)}</span>"
-            f"<span class='light' style='background-image:url({_overlay_uri(saliency, i)})'></span>"
-            f"<span class='said'>{escape(note)}; "
+            f"<span class='overlay' style='background-image:url({_overlay_uri(saliency, i)})'></span>"
+            f"<span class='description'>{escape(note)}; "
             f"{escape(saliency.verb)}: {escape(saliency.places_text(i))}</span></label>"
         )
     return (
-        f"<section class='looked'><div class='picture' role='img' aria-label='{escape(name)}'></div>"
+        f"<section class='saliency'><div class='picture' role='img' aria-label='{escape(name)}'></div>"
         "<fieldset><legend>Point at a word, tap it, or use the arrow keys.</legend>"
         f"<label><input type='radio' name='word-{number}' checked><span class='word'>the image</span></label>"
         f"{words}</fieldset></section>"

@@ -89,7 +89,7 @@ def fixed_files(live: Collection[Lesson] = (), translator: str = "", *, embed: b
     for lesson in LESSONS:
         content[f"{lesson.name}.html"] = page(lesson, translator, live=lesson in live, embed=embed)
     content["lessons.js"] = bundle("main.js", [PAGES, WEB])
-    styles = WEB / "tokens.css", WEB / "seeing.css", PAGES / "lesson.css"
+    styles = WEB / "tokens.css", WEB / "inspector.css", PAGES / "lesson.css"
     content["lessons.css"] = "".join(path.read_text(encoding="utf-8") for path in styles)
     return content
 
@@ -112,7 +112,7 @@ def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = Fals
         code=_code(lesson),
         question=question,
         embedded=embedded,
-        neighbours=_neighbours(number),
+        pagination=_pagination(number),
     )
     scripts = f'<script defer src="records/{lesson.name}.js"></script>\n<script defer src="lessons.js"></script>\n'
     return _document(lesson.title, lesson.name, body, scripts, translator, live=live)
@@ -151,13 +151,13 @@ def _code(lesson: Lesson) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _neighbours(number: int) -> str:
+def _pagination(number: int) -> str:
     links = []
     for step, rel, arrow in ((-1, "prev", "← {}"), (1, "next", "{} →")):
         if 0 <= number + step < len(LESSONS):
             lesson = LESSONS[number + step]
             links.append(f'<a rel="{rel}" href="{lesson.name}.html">{arrow.format(escape(lesson.title))}</a>')
-    return f'<nav class="neighbours" aria-label="Previous and next lesson">{"".join(links)}</nav>'
+    return f'<nav class="pagination" aria-label="Previous and next lesson">{"".join(links)}</nav>'
 
 
 def _document(title: str, name: str, body: str, scripts: str, translator: str, *, live: bool) -> str:

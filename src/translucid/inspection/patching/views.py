@@ -18,8 +18,8 @@ from translucid.inspection.html import document
 from translucid.inspection.patching.result import PatchedStates, Patching
 from translucid.inspection.terminal import brightness_colour
 
-_STYLE = """body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); color: var(--ink);
-  font-family: var(--sans); }
+_STYLE = """body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem;
+  background: var(--background); color: var(--text); font-family: var(--sans); }
 table { border-collapse: collapse; margin-bottom: 1.5rem; }
 th, td { padding: 0.2em 0.5em; text-align: center; font-weight: normal; }
 th[scope="row"] { text-align: right; }

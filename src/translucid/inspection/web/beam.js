@@ -1,174 +1,264 @@
-// The tree of a beam search: at each step the prefixes that are kept, finished or pruned; more probable ones are higher up.
+// Beam search: its tree, its finished hypotheses, and alternative continuations of a prefix.
 //
-// showBeam(root, tree, { choose(tokens, text): what a click does, lang, noun: what is written }): tree as beam_record gives it.
-// `grow(step)` shows the tree as it was after so many steps; null shows all of it. winner(tree) is the text that it comes to, or null.
+// A tree is what beam_record in inspection/html.py returns. Each column holds the nodes of one step, the more probable ones higher up.
 
-import { colours, direction, drawn, element, fit, isolated, percent, picture, signed } from "./elements.js";
-import { roving } from "./roving.js";
+import { element, formatPercent, formatSigned, isolateText, textDirection } from "./elements.js";
+import { standaloneSvg, svgElement, themeColours, truncateToWidth } from "./elements.js";
+import { addRovingTabindex } from "./roving.js";
 
-const [WIDE, HIGH] = [104, 40]; // pixels from step to step, and from one to the next in a step
-const BOX = [88, 30]; // of a node
-const EDGE = 14;
+// Pixels
+const [STEP_WIDTH, ROW_HEIGHT] = [104, 40];
+const [NODE_WIDTH, NODE_HEIGHT] = [88, 30];
+const MARGIN = 14;
+const MAX_NAME_WIDTH = NODE_WIDTH - 8;
 
+// Show the tree of a beam search and its finished hypotheses.
+//
+// options: {
+//   onChoose(tokens, text, isFinished): a node is clicked, with the tokens and the text of its path; without it, nodes are no buttons,
+//   lang: the language code of the hypotheses,
+//   noun: what the model writes, "translation" if not given }
+// Returns { showSteps(count), svg() }: showSteps shows the tree as it is after so many steps.
 export function showBeam(root, tree, options = {}) {
-  const { nodes, finished } = tree;
-  const { noun = "translation" } = options;
-  const steps = [0];
-  const rows = new Map([[0, 1]]);
-  const at = nodes.map((node, i) => {
-    if (i) steps[i] = steps[node.parent] + 1;
-    const row = i ? rows.get(steps[i]) ?? 0 : 0;
-    rows.set(steps[i], row + 1);
-    return [EDGE + BOX[0] / 2 + steps[i] * WIDE, EDGE + BOX[1] / 2 + row * HIGH];
-  });
-  const width = 2 * EDGE + BOX[0] + Math.max(...steps) * WIDE;
-  const height = 2 * EDGE + BOX[1] + (Math.max(...rows.values()) - 1) * HIGH;
-  const chosen = new Set(tree.best === null ? [] : path(tree.best));
-  const told = element("p", { className: "said", ariaLive: "polite" });
-  let names = []; // what stands in the boxes
-  const svg = drawn("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "beam search tree" });
-  const parts = nodes.map((node, i) => {
-    const group = drawn("g", { class: `node ${node.fate}${chosen.has(i) ? " best" : ""}` }, ...shape(i));
-    if (i) listen(group, i);
-    return group;
-  });
-  svg.append(...nodes.map((node, i) => link(i)).filter(Boolean), ...parts);
+  const layout = layOut(tree);
+  const { width, height } = layout;
+  const description = element("p", { className: "description", ariaLive: "polite" });
+  const edges = tree.nodes.map((_, i) => edgeElement(layout, i)).filter(Boolean);
+  const nodes = tree.nodes.map((_, i) => nodeElement(layout, i));
+  const svg = svgElement(
+    "svg",
+    { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "beam search tree" },
+    ...edges,
+    ...nodes,
+  );
   const scroll = element("div", { className: "scroll" }, svg);
-  if (!options.choose) Object.assign(scroll, { tabIndex: 0, role: "region", ariaLabel: "steps of the beam search" }); // else the boxes are reached by Tab
-  root.replaceChildren(scroll, told, table());
-  names = parts.map((one) => one.querySelector(".name"));
-  for (const name of names) fit(name, BOX[0] - 8);
-  tell(null);
-  return { grow, picture: whole };
+  // A scrolling region needs a Tab stop; if nodes are buttons, they are the Tab stop.
+  if (!options.onChoose) Object.assign(scroll, { tabIndex: 0, role: "region", ariaLabel: "steps of the beam search" });
+  nodes.forEach((node, i) => {
+    if (i === 0) return;
+    addDescription(node, i);
+    if (options.onChoose) makeButton(node, i);
+  });
+  root.replaceChildren(scroll, description, hypothesisTable(tree, options.lang));
+  for (const node of nodes) truncateToWidth(node.querySelector(".name"), MAX_NAME_WIDTH);
+  describe(null);
+  return { showSteps, svg: () => treeSvg(root, layout, nodes) };
 
-  function path(node) {
-    const found = [];
-    for (let i = node; i > 0; i = nodes[i].parent) found.unshift(i);
-    return found;
+  function addDescription(node, i) {
+    for (const event of ["mouseenter", "focus"]) node.addEventListener(event, () => describe(i));
+    for (const event of ["mouseleave", "blur"]) node.addEventListener(event, () => describe(null));
   }
 
-  function probability(i) {
-    return Math.exp(nodes[i].log_prob - nodes[nodes[i].parent].log_prob);
+  function describe(i) {
+    description.textContent = i === null ? hint(options.onChoose) : describeNode(tree, i, options.noun ?? "translation");
   }
 
-  function text(i) {
-    return path(i).map((j) => nodes[j].name).join("").replaceAll("▁", " ").trim();
-  }
-
-  function shape(i, paint = {}) {
-    const [x, y] = at[i];
-    const name = names[i]?.textContent ?? nodes[i].name.replaceAll("▁", "·"); // of a saved picture as short as on the page
-    const box = drawn("rect", { x: x - BOX[0] / 2, y: y - BOX[1] / 2, width: BOX[0], height: BOX[1], rx: 5, ...paint.box });
-    const word = drawn("text", { x, y: i ? y - 5 : y, class: "name", "text-anchor": "middle", "dominant-baseline": "central", "font-size": 12, ...paint.text }, name);
-    if (!i) return [box, word];
-    const sure = drawn("text", { x, y: y + 8, class: "sure", "text-anchor": "middle", "dominant-baseline": "central", "font-size": 10, ...paint.soft }, percent(probability(i)));
-    return [box, word, sure];
-  }
-
-  function link(i, paint = {}) {
-    if (!i) return null;
-    const [[x, y], [to, down]] = [at[nodes[i].parent], at[i]];
-    const [from, into] = [x + BOX[0] / 2, to - BOX[0] / 2];
-    const d = `M${from} ${y} C${(from + into) / 2} ${y} ${(from + into) / 2} ${down} ${into} ${down}`;
-    const line = drawn("path", { d, class: `link ${nodes[i].fate}${chosen.has(i) ? " best" : ""}`, fill: "none", ...paint });
-    line.dataset.node = i;
-    return line;
-  }
-
-  function listen(group, i) {
-    group.dataset.node = i;
-    for (const event of ["mouseenter", "focus"]) group.addEventListener(event, () => tell(i));
-    for (const event of ["mouseleave", "blur"]) group.addEventListener(event, () => tell(null));
-    if (!options.choose) return;
-    group.setAttribute("role", "button");
-    group.setAttribute("tabindex", i === 1 ? 0 : -1);
-    group.setAttribute("aria-label", `continue after ${text(i)}`);
-    const choose = () => options.choose(path(i).map((j) => nodes[j].token).slice(tree.opening), text(i), nodes[i].fate === "ended");
-    group.addEventListener("click", choose);
-    group.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); }
-      const next = beside(i, event.key);
+  function makeButton(node, i) {
+    const attributes = { role: "button", tabindex: i === 1 ? 0 : -1, "aria-label": `continue after ${nodeText(tree, i)}` };
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    const choose = () => {
+      const tokens = pathTo(tree, i).map((ancestor) => tree.nodes[ancestor].token);
+      options.onChoose(tokens.slice(tree.opening), nodeText(tree, i), tree.nodes[i].fate === "ended");
+    };
+    node.addEventListener("click", choose);
+    node.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        choose();
+      }
+      const isVisible = (candidate) => !nodes[candidate].classList.contains("upcoming");
+      const next = neighbour(layout, i, event.key, isVisible);
       if (!next) return;
       event.preventDefault();
-      for (const one of parts.slice(1)) one.setAttribute("tabindex", one === parts[next] ? 0 : -1);
-      parts[next].focus();
+      focusNode(nodes[next]);
     });
   }
 
-  // The node that an arrow key goes to: the parent, the likeliest child, the one above or below.
-  function beside(i, key) {
-    if (key === "ArrowLeft") return nodes[i].parent || undefined;
-    const found = (test) => nodes.map((_, j) => j).filter((j) => j && !parts[j].classList.contains("later") && test(j));
-    if (key === "ArrowRight") return found((j) => nodes[j].parent === i)[0];
-    if (key === "ArrowUp") return found((j) => steps[j] === steps[i] && j < i).at(-1);
-    return key === "ArrowDown" ? found((j) => steps[j] === steps[i] && j > i)[0] : undefined;
+  function focusNode(target) {
+    for (const node of nodes.slice(1)) node.setAttribute("tabindex", node === target ? 0 : -1);
+    target.focus();
   }
 
-  function tell(i) {
-    const hint = options.choose ? " Choose a box to continue from it." : "";
-    const fates = { kept: "kept", ended: `a finished ${noun}`, dropped: "pruned" };
-    told.textContent = i === null
-      ? `Each box is a piece of a word with its probability; · begins a word. More probable prefixes are higher up.${hint}`
-      : `“${isolated(text(i))}”: log-probability ${signed(nodes[i].log_prob)}, ${fates[nodes[i].fate]}`;
-  }
-
-  function table() {
-    const head = element("tr", {}, ...["hypothesis", "log p", "score"].map((textContent) => element("th", { textContent, scope: "col" })));
-    const lines = finished.map((one) => {
-      const words = element("td", { dir: "auto", lang: options.lang ?? "", textContent: one.text || "(empty)" });
-      const row = element("tr", {}, words, element("td", { textContent: signed(one.log_prob) }), element("td", { textContent: signed(one.score) }));
-      row.classList.toggle("best", one.node === tree.best);
-      return row;
-    });
-    const caption = element("p", { className: "title", textContent: "Finished hypotheses" });
-    const note = element("p", { className: "about", textContent: "The highest score wins. The score is the log-probability, normalised by length." });
-    const whole = element("table", { className: "finished" }, element("thead", {}, head), element("tbody", {}, ...lines));
-    return element("div", {}, caption, note, element("div", { className: "scroll" }, whole));
-  }
-
-  function grow(step) {
-    const later = (i) => step !== null && steps[i] > step;
-    parts.forEach((one, i) => one.classList.toggle("later", later(i)));
-    for (const line of svg.querySelectorAll(".link")) line.classList.toggle("later", later(Number(line.dataset.node)));
-    if (step === null) return;
-    const smooth = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
-    scroll.scrollTo({ left: EDGE + (step + 1) * WIDE + BOX[0] - scroll.clientWidth, behavior: smooth });
-  }
-
-  function whole() {
-    const colour = colours(root, "paper", "ink", "soft", "for", "good", "line");
-    const edges = { kept: `rgb(${colour.for})`, ended: colour.good, dropped: colour.line };
-    const paint = (i) => ({
-      box: { fill: colour.paper, stroke: i ? edges[nodes[i].fate] : colour.line, "stroke-width": chosen.has(i) ? 2.5 : 1 },
-      text: { fill: colour.ink }, soft: { fill: colour.soft },
-    });
-    const links = nodes.map((node, i) => link(i, { stroke: edges[node.fate], "stroke-width": chosen.has(i) ? 2.5 : 1 })).filter(Boolean);
-    return picture(width, height, colour.paper, ...links, ...nodes.flatMap((_, i) => shape(i, paint(i))));
+  function showSteps(count) {
+    for (const part of [...edges, ...nodes.slice(1)]) {
+      part.classList.toggle("upcoming", layout.steps[Number(part.dataset.node)] > count);
+    }
+    const isMotionReduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const rightEnd = MARGIN + (count + 1) * STEP_WIDTH + NODE_WIDTH;
+    scroll.scrollTo({ left: rightEnd - scroll.clientWidth, behavior: isMotionReduced ? "auto" : "smooth" });
   }
 }
 
-export function winner({ finished, best }) {
-  return finished.find((one) => one.node === best)?.text ?? null;
+// Return the step of each node, the centre of its box, and the size of the tree.
+function layOut(tree) {
+  const steps = [];
+  const nodesPerStep = [];
+  const centres = tree.nodes.map((node, i) => {
+    const step = i === 0 ? 0 : steps[node.parent] + 1;
+    const row = nodesPerStep[step] ?? 0;
+    steps[i] = step;
+    nodesPerStep[step] = row + 1;
+    return { x: MARGIN + NODE_WIDTH / 2 + step * STEP_WIDTH, y: MARGIN + NODE_HEIGHT / 2 + row * ROW_HEIGHT };
+  });
+  return {
+    tree,
+    steps,
+    centres,
+    best: new Set(tree.best === null ? [] : pathTo(tree, tree.best)),
+    width: 2 * MARGIN + NODE_WIDTH + Math.max(...steps) * STEP_WIDTH,
+    height: 2 * MARGIN + NODE_HEIGHT + (Math.max(...nodesPerStep) - 1) * ROW_HEIGHT,
+  };
 }
 
-// The likeliest ways to go on from a place of the translation; one that is chosen becomes the translation.
+// Return the indices of the nodes from the root, which is left out, to a node.
+function pathTo({ nodes }, target) {
+  const path = [];
+  for (let i = target; i > 0; i = nodes[i].parent) path.unshift(i);
+  return path;
+}
+
+function nodeText(tree, i) {
+  const pieces = pathTo(tree, i).map((ancestor) => tree.nodes[ancestor].name);
+  return pieces.join("").replaceAll("▁", " ").trim();
+}
+
+// Return the probability of a node's token, given its prefix.
+function tokenProbability({ nodes }, i) {
+  return Math.exp(nodes[i].log_prob - nodes[nodes[i].parent].log_prob);
+}
+
+function hint(hasButtons) {
+  const text = "Each box is a word piece with its probability; · marks the start of a word. More probable prefixes are higher up.";
+  return hasButtons ? `${text} Choose a box to continue from it.` : text;
+}
+
+function describeNode(tree, i, noun) {
+  const fates = { kept: "kept", ended: `a finished ${noun}`, dropped: "pruned" };
+  const { log_prob, fate } = tree.nodes[i];
+  return `“${isolateText(nodeText(tree, i))}”: log-probability ${formatSigned(log_prob)}, ${fates[fate]}`;
+}
+
+// Return the node to which an arrow key moves from a node: its parent, its most probable child, or the node above or below.
+function neighbour({ tree: { nodes }, steps }, i, key, isVisible) {
+  const candidates = nodes.map((_, j) => j).filter((j) => j > 0 && isVisible(j));
+  const ofSameStep = candidates.filter((j) => steps[j] === steps[i]);
+  switch (key) {
+    case "ArrowLeft": return nodes[i].parent || undefined; // the root cannot be focused
+    case "ArrowRight": return candidates.find((j) => nodes[j].parent === i);
+    case "ArrowUp": return ofSameStep.findLast((j) => j < i);
+    case "ArrowDown": return ofSameStep.find((j) => j > i);
+    default: return undefined;
+  }
+}
+
+function nodeElement(layout, i) {
+  const classes = ["node", layout.tree.nodes[i].fate, ...(layout.best.has(i) ? ["best"] : [])];
+  const node = svgElement("g", { class: classes.join(" ") }, ...nodeShapes(layout, i));
+  if (i > 0) node.dataset.node = i;
+  return node;
+}
+
+// Return the box, the name and the probability of a node.
 //
-// showWays(root, found, { title, lang, choose(text) }): found as /continue answers.
-export function showWays(root, found, { title, lang = "", choose }) {
-  const buttons = found.map((way) => {
-    const likely = Math.exp(way.probability);
-    const button = element("button", { type: "button", disabled: !way.text.trim() });
-    const bar = element("span", { className: "room" }, element("span", { className: "fill own" }));
-    bar.firstChild.style.setProperty("--part", likely);
-    button.append(
-      element("span", { className: "probability", textContent: percent(likely), dir: "ltr" }), bar,
-      element("span", { className: "next", textContent: way.next || "(the end)", dir: "auto", lang }),
-      element("span", { className: "rest", textContent: way.text, dir: "auto", lang }),
-    );
-    button.addEventListener("click", () => choose(way.text));
+// attributes: further attributes of each, for pictures that are saved without a style sheet.
+function nodeShapes({ tree, centres }, i, name = displayName(tree.nodes[i]), attributes = {}) {
+  const { x, y } = centres[i];
+  const box = { x: x - NODE_WIDTH / 2, y: y - NODE_HEIGHT / 2, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 5 };
+  const centred = { x, "text-anchor": "middle", "dominant-baseline": "central" };
+  const isRoot = i === 0;
+  const shapes = [
+    svgElement("rect", { ...box, ...attributes.box }),
+    svgElement("text", { ...centred, y: isRoot ? y : y - 5, class: "name", "font-size": 12, ...attributes.name }, name),
+  ];
+  if (isRoot) return shapes;
+  const probability = formatPercent(tokenProbability(tree, i));
+  const probabilityAttributes = { ...centred, y: y + 8, class: "probability", "font-size": 10, ...attributes.probability };
+  return [...shapes, svgElement("text", probabilityAttributes, probability)];
+}
+
+function displayName({ name }) {
+  return name.replaceAll("▁", "·");
+}
+
+// Return the curve from the parent of a node to the node; null for the root.
+function edgeElement({ tree: { nodes }, centres, best }, i, attributes = {}) {
+  if (i === 0) return null;
+  const { parent, fate } = nodes[i];
+  const start = { x: centres[parent].x + NODE_WIDTH / 2, y: centres[parent].y };
+  const end = { x: centres[i].x - NODE_WIDTH / 2, y: centres[i].y };
+  const middle = (start.x + end.x) / 2;
+  const d = `M${start.x} ${start.y} C${middle} ${start.y} ${middle} ${end.y} ${end.x} ${end.y}`;
+  const edge = svgElement("path", { d, class: `edge ${fate}${best.has(i) ? " best" : ""}`, fill: "none", ...attributes });
+  edge.dataset.node = i;
+  return edge;
+}
+
+// Return the whole tree as a picture, with the names as they are shortened on the page.
+function treeSvg(root, layout, nodeElements) {
+  const { tree, width, height, best } = layout;
+  const colours = themeColours(root, "background", "text", "muted", "positive", "success", "line");
+  const strokes = { kept: `rgb(${colours.positive})`, ended: colours.success, dropped: colours.line };
+  const edges = tree.nodes.map(({ fate }, i) => (
+    edgeElement(layout, i, { stroke: strokes[fate], "stroke-width": best.has(i) ? 2.5 : 1 })
+  ));
+  const shapes = tree.nodes.flatMap(({ fate }, i) => nodeShapes(layout, i, nodeElements[i].querySelector(".name").textContent, {
+    box: { fill: colours.background, stroke: i === 0 ? colours.line : strokes[fate], "stroke-width": best.has(i) ? 2.5 : 1 },
+    name: { fill: colours.text },
+    probability: { fill: colours.muted },
+  }));
+  return standaloneSvg(width, height, colours.background, ...edges.filter(Boolean), ...shapes);
+}
+
+function hypothesisTable({ finished, best }, lang = "") {
+  const headers = ["hypothesis", "log p", "score"].map((textContent) => element("th", { textContent, scope: "col" }));
+  const rows = finished.map(({ node, text, log_prob, score }) => element(
+    "tr",
+    { className: node === best ? "best" : "" },
+    element("td", { dir: "auto", lang, textContent: text || "(empty)" }),
+    element("td", { textContent: formatSigned(log_prob) }),
+    element("td", { textContent: formatSigned(score) }),
+  ));
+  const tableHead = element("thead", {}, element("tr", {}, ...headers));
+  const table = element("table", { className: "finished" }, tableHead, element("tbody", {}, ...rows));
+  const title = element("p", { className: "title", textContent: "Finished hypotheses" });
+  const note = element("p", {
+    className: "note",
+    textContent: "The highest score wins. The score is the log-probability, normalised by length.",
+  });
+  return element("div", {}, title, note, element("div", { className: "scroll" }, table));
+}
+
+// Return the text of the best hypothesis; null if there is none.
+export function bestText({ finished, best }) {
+  return finished.find(({ node }) => node === best)?.text ?? null;
+}
+
+// Show alternative continuations of a prefix.
+//
+// continuations: as in the response of /continue, [{ next: the next word, text: the whole text, probability: its logarithm }, …].
+// onChoose(text): a continuation is clicked.
+export function showContinuations(root, continuations, { title, lang = "", onChoose }) {
+  const buttons = continuations.map((continuation) => {
+    const button = continuationButton(continuation, lang);
+    button.addEventListener("click", () => onChoose(continuation.text));
     return button;
   });
-  roving([buttons.filter((one) => !one.disabled)], () => true);
-  const list = element("ul", { dir: direction(found.map((way) => way.text)) }, ...buttons.map((button) => element("li", {}, button)));
+  addRovingTabindex([buttons.filter((button) => !button.disabled)], () => true);
+  const items = buttons.map((button) => element("li", {}, button));
+  const list = element("ul", { dir: textDirection(continuations.map(({ text }) => text)) }, ...items);
   root.replaceChildren(element("p", { className: "title", textContent: title }), list);
+}
+
+function continuationButton({ next, text, probability: logProbability }, lang) {
+  const probability = Math.exp(logProbability);
+  const fill = element("span", { className: "bar-fill" });
+  fill.style.setProperty("--bar-length", probability);
+  return element(
+    "button",
+    { type: "button", disabled: !text.trim() },
+    element("span", { className: "probability", textContent: formatPercent(probability), dir: "ltr" }),
+    element("span", { className: "bar-track" }, fill),
+    element("span", { className: "next", textContent: next || "(the end)", dir: "auto", lang }),
+    element("span", { className: "rest", textContent: text, dir: "auto", lang }),
+  );
 }

@@ -1,66 +1,76 @@
-// What all views need: elements of pages and of pictures, how figures are written, which way a text runs.
+// Creates HTML and SVG elements, and formats the numbers and texts in them.
 
-const SVG = "http://www.w3.org/2000/svg";
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
+const MARKUP_TOKENS = /<\/?s>|__?\w+__?/g; // special tokens such as </s> and __es__: their letters say nothing about the text
 
-export function element(name, properties = {}, ...children) {
-  const one = Object.assign(document.createElement(name), properties);
-  one.append(...children);
-  return one;
+// Create an HTML element with the given DOM properties.
+export function element(tag, properties = {}, ...children) {
+  const created = Object.assign(document.createElement(tag), properties);
+  created.append(...children);
+  return created;
 }
 
-// An element of a picture.
-export function drawn(name, attributes = {}, ...children) {
-  const one = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
-  one.append(...children);
-  return one;
+export function createRetryButton(onRetry) {
+  const button = element("button", { type: "button", textContent: "Try again" });
+  button.addEventListener("click", onRetry);
+  return button;
 }
 
-// A place inside another with styles of its own, which those around it do not touch.
-export function shadow(host, style) {
+// Create an SVG element with the given attributes.
+export function svgElement(tag, attributes = {}, ...children) {
+  const created = document.createElementNS(SVG_NAMESPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value);
+  created.append(...children);
+  return created;
+}
+
+// Create an SVG image that can be saved as a file, because it does not depend on the style sheets of the page.
+export function standaloneSvg(width, height, backgroundColour, ...children) {
+  const size = { width: Math.ceil(width), height: Math.ceil(height) };
+  const attributes = { ...size, viewBox: `0 0 ${size.width} ${size.height}`, "font-family": "system-ui, sans-serif" };
+  const background = svgElement("rect", { ...size, fill: backgroundColour });
+  return svgElement("svg", attributes, background, ...children);
+}
+
+// Attach a shadow root with its own styles to a host element, and return the container for its content.
+export function createShadowContainer(host, styles) {
   const root = host.attachShadow({ mode: "open" });
-  root.append(element("style", { textContent: style }), element("div"));
+  root.append(element("style", { textContent: styles }), element("div"));
   return root.lastChild;
 }
 
-// A picture that stands by itself: no style of the page is needed to see it.
-export function picture(width, height, paper, ...children) {
-  const [w, h] = [Math.ceil(width), Math.ceil(height)];
-  const background = drawn("rect", { width: w, height: h, fill: paper });
-  return drawn("svg", { width: w, height: h, viewBox: `0 0 ${w} ${h}`, "font-family": "system-ui, sans-serif" }, background, ...children);
-}
-
-export function percent(weight) {
-  return weight > 0 && weight < 0.005 ? "< 1 %" : `${Math.round(100 * weight)} %`;
-}
-
-// Whether the first letter with a direction runs from right to left.
-export function direction(words) {
-  const letter = words.join(" ").replace(/<\/?s>|__?\w+__?/g, "").match(/\p{L}/u)?.[0] ?? "";
-  return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u.test(letter) ? "rtl" : "ltr";
-}
-
-// A text within a sentence of the page's: what runs the other way does not turn the rest around.
-export function isolated(text) {
-  return direction([text]) === "rtl" ? `\u2068${text}\u2069` : text;
-}
-
-// Shorten a text of a picture until it fits into so many pixels; it has to be in the page, where it can be measured.
-export function fit(text, room) {
-  const characters = Array.from(text.textContent); // no half of a surrogate pair stays
-  while (characters.length > 1 && text.getComputedTextLength() > room) {
-    characters.pop();
-    text.textContent = `${characters.join("")}…`;
-  }
-}
-
-// The colours of a place, by the names of the tokens.
-export function colours(place, ...names) {
-  const style = getComputedStyle(place);
+// Return the values of CSS custom properties at an element, by their names without "--".
+export function themeColours(container, ...names) {
+  const style = getComputedStyle(container);
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// A number with two digits and a minus that is as wide as a plus.
-export function signed(value) {
+export function formatPercent(fraction) {
+  return fraction > 0 && fraction < 0.005 ? "< 1 %" : `${Math.round(100 * fraction)} %`;
+}
+
+// Format a number with two decimals and a minus sign, which is as wide as a plus.
+export function formatSigned(value) {
   return value.toFixed(2).replace("-", "\u2212");
+}
+
+// Return the writing direction of words, "rtl" or "ltr", by their first letter.
+export function textDirection(words) {
+  const firstLetter = words.join(" ").replace(MARKUP_TOKENS, "").match(/\p{L}/u)?.[0] ?? "";
+  return RIGHT_TO_LEFT.test(firstLetter) ? "rtl" : "ltr";
+}
+
+// Isolate right-to-left text, so that it does not reorder the English sentence around it.
+export function isolateText(text) {
+  return textDirection([text]) === "rtl" ? `\u2068${text}\u2069` : text;
+}
+
+// Shorten the text of an SVG text element until it fits into `maxWidth` pixels. The element must be in the page to be measured.
+export function truncateToWidth(textElement, maxWidth) {
+  const characters = Array.from(textElement.textContent); // code points, so that no surrogate pair is split
+  while (characters.length > 1 && textElement.getComputedTextLength() > maxWidth) {
+    characters.pop();
+    textElement.textContent = `${characters.join("")}…`;
+  }
 }

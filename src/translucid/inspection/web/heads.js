@@ -1,146 +1,205 @@
-// All layers and heads as small multiples: layers down, heads across, for each kind of attention. One that is chosen is opened.
+// The attention maps of all layers and heads as thumbnails, and the ablation of heads.
+
+import { RIBBON_METHODS } from "./attention_maps.js";
+import { element, standaloneSvg, svgElement, themeColours } from "./elements.js";
+import { addRovingTabindex } from "./roving.js";
+
+const THUMBNAIL_SIDE = 72; // pixels, in a saved picture
+const THUMBNAIL_PITCH = THUMBNAIL_SIDE + 8;
+const TITLE_HEIGHT = 24;
+const LABEL_WIDTH = 80;
+const SVG_MARGIN = 10;
+
+// Show a block of thumbnails for each kind of attention: a row for each layer, and a column for each head.
 //
-// showHeads(root, record, { open(map), chosen: map, of, off: names of heads that are off, turn(name): switch one off or on }): record as
-// viewer_record gives it; `of` tells the kinds of attention, and what of a map is drawn small. Without `turn` there are no switches.
-
-import { colours, drawn, element, picture } from "./elements.js";
-import { RIBBONS } from "./maps.js";
-import { roving } from "./roving.js";
-
-const SIDE = 72; // pixels of a thumbnail
-const TITLE = 24; // of what stands above a block in a picture
-
-export function showHeads(root, record, { open, chosen, of, off = new Set(), turn }) {
-  const { kinds, cells } = of;
-  const buttons = new Map();
+// record: see viewer_record in inspection/html.py.
+// view: see translation_view.js.
+// selectedMap: the map whose thumbnail is pressed at first.
+// ablatedHeads: a Set of the names of heads that are off.
+// onSelect(map): a thumbnail is clicked.
+// onToggle(name of a head): a head is switched off or on; without it, there are no switches.
+// Returns { svg() }.
+export function showHeads(root, record, { view, selectedMap, ablatedHeads = new Set(), onSelect, onToggle }) {
+  const thumbnails = new Map(); // buttons by map
   const blocks = [];
-  const lines = [];
-  for (const kind of Object.keys(kinds)) {
-    const rows = layers(record, kind);
-    if (!rows.length) continue;
-    const grid = element("div", { className: "thumbs", role: "group", ariaLabel: kinds[kind] });
-    for (const { name, maps } of rows) {
-      const line = maps.map((map) => {
-        const button = element("button", { type: "button", className: "thumb", title: map.name, ariaLabel: map.name }, thumbnail(root, cells(map)), short(map));
-        button.addEventListener("click", () => { press(map); open(map); });
-        buttons.set(map, button);
-        return button;
-      });
-      const heads = turn ? maps.map((map) => headName(record, map)) : [];
-      const switches = heads.map((head, i) => head && headSwitch(maps[i], head));
-      const parts = line.map((button, i) => element("div", { className: off.has(heads[i]) ? "head off" : "head" }, button, switches[i] ?? ""));
-      lines.push(line, switches.filter(Boolean));
-      grid.append(element("div", { className: "layer" }, element("span", { className: "name", textContent: name }), ...parts));
-    }
-    const kindName = element("p", { className: "kind", textContent: kinds[kind] });
-    blocks.push(element("div", { className: "block", role: "group", ariaLabel: kinds[kind] }, kindName, grid));
+  const buttonRows = [];
+  for (const kind of Object.keys(view.kindLabels)) {
+    const rows = layerRows(record, kind);
+    if (rows.length) blocks.push(block(view.kindLabels[kind], rows));
   }
   root.replaceChildren(element("div", { className: "blocks" }, ...blocks));
-  roving(lines.filter((line) => line.length));
-  press(chosen);
-  return { picture: whole };
+  addRovingTabindex(buttonRows.filter((row) => row.length));
+  press(selectedMap);
+  return { svg: () => headsSvg(root, record, view) };
+
+  function block(label, rows) {
+    const grid = element("div", { className: "thumbnails", role: "group", ariaLabel: label }, ...rows.map(layerRow));
+    const title = element("p", { className: "kind", textContent: label });
+    return element("div", { className: "block", role: "group", ariaLabel: label }, title, grid);
+  }
+
+  function layerRow({ label, maps }) {
+    const buttons = maps.map(thumbnailButton);
+    const heads = maps.map((map) => (onToggle ? headName(record, map) : null));
+    const switches = maps.map((map, i) => (heads[i] ? headSwitch(map, heads[i]) : null));
+    buttonRows.push(buttons, switches.filter(Boolean));
+    const cells = buttons.map((button, i) => {
+      const className = ablatedHeads.has(heads[i]) ? "head off" : "head";
+      return element("div", { className }, button, switches[i] ?? "");
+    });
+    return element("div", { className: "layer" }, element("span", { className: "name", textContent: label }), ...cells);
+  }
+
+  function thumbnailButton(map) {
+    const canvas = thumbnailCanvas(root, view.thumbnailWeights(map));
+    const properties = { type: "button", className: "thumbnail", title: map.name, ariaLabel: map.name };
+    const button = element("button", properties, canvas, shortName(map));
+    button.addEventListener("click", () => {
+      press(map);
+      onSelect(map);
+    });
+    thumbnails.set(map, button);
+    return button;
+  }
 
   function headSwitch(map, head) {
-    const on = !off.has(head);
-    const button = element("button", { type: "button", className: "switch", role: "switch", textContent: on ? "on" : "off", ariaChecked: on, ariaLabel: `switch of ${map.name}`, title: on ? "switch this head off" : "switch this head on" });
+    const isOn = !ablatedHeads.has(head);
+    const button = element("button", {
+      type: "button",
+      className: "switch",
+      role: "switch",
+      textContent: isOn ? "on" : "off",
+      ariaChecked: isOn,
+      ariaLabel: `switch of ${map.name}`,
+      title: isOn ? "switch this head off" : "switch this head on",
+    });
     button.dataset.head = head;
     button.addEventListener("click", () => {
-      const next = button.ariaChecked !== "true";
-      Object.assign(button, { ariaChecked: next, textContent: next ? "on" : "off" });
-      turn(head);
+      const isNowOn = button.ariaChecked !== "true";
+      Object.assign(button, { ariaChecked: isNowOn, textContent: isNowOn ? "on" : "off" });
+      onToggle(head);
     });
     return button;
   }
 
-  function press(map) {
-    for (const [one, button] of buttons) button.setAttribute("aria-pressed", one === map);
-  }
-
-  function whole() {
-    const colour = colours(root, "paper", "ink", "for");
-    const parts = [];
-    let y = 10;
-    let most = 0;
-    const text = (value, x, at) => drawn("text", { x, y: at, fill: colour.ink, "font-size": 12, "dominant-baseline": "central" }, value);
-    for (const kind of Object.keys(kinds)) {
-      const rows = layers(record, kind);
-      if (rows.length) parts.push(text(kinds[kind], 10, y + TITLE / 2));
-      y += rows.length ? TITLE : 0;
-      for (const { name, maps } of rows) {
-        parts.push(text(name, 10, y + SIDE / 2));
-        maps.forEach((map, i) => parts.push(small(map, 80 + i * (SIDE + 8), y, colour.for)));
-        most = Math.max(most, 80 + maps.length * (SIDE + 8));
-        y += SIDE + 8;
-      }
-    }
-    return picture(most + 10, y + 10, colour.paper, ...parts);
-  }
-
-  function small(map, x, y, fill) {
-    const weights = cells(map);
-    const [wide, high] = [SIDE / weights[0].length, SIDE / weights.length];
-    const parts = weights.flatMap((row, t) => row.map((weight, s) => drawn("rect", {
-      x: x + s * wide, y: y + t * high, width: wide, height: high, fill: `rgb(${fill})`, "fill-opacity": weight.toFixed(3),
-    })));
-    const frame = drawn("rect", { x, y, width: SIDE, height: SIDE, fill: "none", stroke: `rgb(${fill})`, "stroke-opacity": 0.4 });
-    return drawn("g", {}, ...parts, frame);
+  function press(selected) {
+    for (const [map, button] of thumbnails) button.setAttribute("aria-pressed", map === selected);
   }
 }
 
-// Each layer's heads; the averages and the flow through all layers stand in lines of their own.
-function layers(record, kind) {
-  const own = record.maps.filter((one) => one.kind === kind);
-  const numbers = [...new Set(own.map((one) => one.layer).filter((one) => one !== null))].sort((a, b) => a - b);
-  const rows = numbers.map((number) => {
-    const maps = own.filter((one) => one.layer === number);
-    return { name: `layer ${number}`, maps: [...maps.filter((one) => one.head !== null), ...maps.filter((one) => one.head === null)] };
+// Return the rows of a kind of attention, { label, maps }: one per layer, whose average comes last. Cross-attention has a first row
+// for the averages over all layers.
+function layerRows(record, kind) {
+  const maps = record.maps.filter((map) => map.kind === kind);
+  const layers = [...new Set(maps.map(({ layer }) => layer))].filter((layer) => layer !== null).sort((a, b) => a - b);
+  const rows = layers.map((layer) => {
+    const ofLayer = maps.filter((map) => map.layer === layer);
+    const heads = ofLayer.filter(({ head }) => head !== null);
+    const averages = ofLayer.filter(({ head }) => head === null);
+    return { label: `layer ${layer}`, maps: [...heads, ...averages] };
   });
-  const whole = kind === "cross" ? record.maps.filter((one) => one.layer === null && RIBBONS.weights.kinds.includes(one.kind)) : [];
-  return whole.length ? [{ name: "all layers", maps: whole }, ...rows] : rows;
+  if (kind !== "cross") return rows;
+  const overLayers = record.maps.filter((map) => map.layer === null && RIBBON_METHODS.weights.kinds.includes(map.kind));
+  return overLayers.length ? [{ label: "all layers", maps: overLayers }, ...rows] : rows;
 }
 
-// The name of the head that a map shows, such as decoder.1.cross.head.0; null for an average of several.
-export function headName(record, { kind, layer, head }) {
-  const others = record.maps.filter((one) => one.kind === kind && (layer === null || one.layer === layer));
-  if (!["cross", "encoder", "decoder"].includes(kind) || (head === null && others.length > 1)) return null;
-  const attention = kind === "cross" ? "cross" : "self";
-  return `${kind === "encoder" ? "encoder" : "decoder"}.${layer ?? 0}.${attention}.head.${head ?? 0}`;
+// Return the name of the head that a map shows, such as decoder.1.cross.head.0; null if the map is an average of several heads.
+function headName(record, { kind, layer, head }) {
+  if (!["cross", "encoder", "decoder"].includes(kind)) return null;
+  const mapsOfLayer = record.maps.filter((map) => map.kind === kind && (layer === null || map.layer === layer));
+  const isAverage = head === null && mapsOfLayer.length > 1;
+  if (isAverage) return null;
+  const [side, attention] = kind === "cross" ? ["decoder", "cross"] : [kind, "self"];
+  return `${side}.${layer ?? 0}.${attention}.head.${head ?? 0}`;
 }
 
-// What stands under a thumbnail, whose layer stands before it.
-function short({ kind, head }) {
+// Return the label below a thumbnail; its layer is named at the beginning of the row.
+function shortName({ kind, head }) {
   if (kind === "rollout") return "rollout";
   return head === null ? "mean" : `head ${head}`;
 }
 
-function thumbnail(place, weights) {
+function thumbnailCanvas(container, weights) {
   const [width, height] = [weights[0].length, weights.length];
   const canvas = element("canvas", { width, height, ariaHidden: true });
-  const colour = colours(place, "for").for.split(",").map(Number);
+  const colour = themeColours(container, "positive").positive.split(",").map(Number);
   const pixels = new ImageData(width, height);
-  weights.flat().forEach((weight, i) => pixels.data.set([...colour, Math.round(255 * Math.max(0, Math.min(1, weight)))], 4 * i));
+  weights.flat().forEach((weight, i) => {
+    const alpha = Math.round(255 * Math.max(0, Math.min(1, weight)));
+    pixels.data.set([...colour, alpha], 4 * i);
+  });
   canvas.getContext("2d").putImageData(pixels, 0, 0);
   return canvas;
 }
 
-// Which heads are off, and what the model writes without them.
+function headsSvg(root, record, { kindLabels, thumbnailWeights }) {
+  const colours = themeColours(root, "background", "text", "positive");
+  const parts = [];
+  let y = SVG_MARGIN;
+  let width = 0;
+  const label = (text, centreY) => svgElement("text", {
+    x: SVG_MARGIN, y: centreY, fill: colours.text, "font-size": 12, "dominant-baseline": "central",
+  }, text);
+  for (const kind of Object.keys(kindLabels)) {
+    const rows = layerRows(record, kind);
+    if (!rows.length) continue;
+    parts.push(label(kindLabels[kind], y + TITLE_HEIGHT / 2));
+    y += TITLE_HEIGHT;
+    for (const row of rows) {
+      parts.push(label(row.label, y + THUMBNAIL_SIDE / 2));
+      row.maps.forEach((map, i) => {
+        parts.push(thumbnailSvg(thumbnailWeights(map), LABEL_WIDTH + i * THUMBNAIL_PITCH, y, colours.positive));
+      });
+      width = Math.max(width, LABEL_WIDTH + row.maps.length * THUMBNAIL_PITCH);
+      y += THUMBNAIL_PITCH;
+    }
+  }
+  return standaloneSvg(width + SVG_MARGIN, y + SVG_MARGIN, colours.background, ...parts);
+}
+
+function thumbnailSvg(weights, x, y, colour) {
+  const [cellWidth, cellHeight] = [THUMBNAIL_SIDE / weights[0].length, THUMBNAIL_SIDE / weights.length];
+  const cells = weights.flatMap((row, r) => row.map((weight, c) => svgElement("rect", {
+    x: x + c * cellWidth,
+    y: y + r * cellHeight,
+    width: cellWidth,
+    height: cellHeight,
+    fill: `rgb(${colour})`,
+    "fill-opacity": weight.toFixed(3),
+  })));
+  const frame = svgElement("rect", {
+    x, y, width: THUMBNAIL_SIDE, height: THUMBNAIL_SIDE, fill: "none", stroke: `rgb(${colour})`, "stroke-opacity": 0.4,
+  });
+  return svgElement("g", {}, ...cells, frame);
+}
+
+// Show which heads are off, and how the translation changes.
 //
-// showSwitched(root, without, { text: the translation with all heads, lang, reset(): switch all on }): without is { heads: names, text },
-//   or nothing if all are on.
-export function showSwitched(root, without, { text, lang, reset }) {
+// ablation: { heads: the names of the heads that are off, text: the translation without them }, or nothing if all heads are on.
+// text: the translation with all heads.
+// lang: its language code.
+// onReset(): the user switches all heads on.
+export function showAblation(root, ablation, { text, lang, onReset }) {
   root.ariaLive = "polite";
-  if (!without) {
-    root.replaceChildren(element("p", { className: "about", textContent: "All heads are on. Switch one off to see how the translation changes." }));
+  if (!ablation) {
+    const hint = "All heads are on. Switch one off to see how the translation changes.";
+    root.replaceChildren(element("p", { className: "note", textContent: hint }));
     return;
   }
-  const { heads } = without;
+  const { heads } = ablation;
+  const isSame = ablation.text === text;
   const count = heads.length === 1 ? "1 head is off" : `${heads.length} heads are off`;
-  const same = without.text === text;
-  const state = element("p", {}, element("strong", { textContent: `${count}. ` }), same ? "The translation stays the same." : "The model writes:");
-  const button = element("button", { type: "button", textContent: "Switch all on" });
-  button.addEventListener("click", reset);
-  const texts = [[without.text, "without them"], ...(same ? [] : [[text, "with all heads"]])].map(([words, name]) => element("tr", {},
-    element("th", { textContent: name, scope: "row" }), element("td", { textContent: words || "(empty)", lang, dir: "auto" })));
-  const table = element("table", { className: "translations" }, element("tbody", {}, ...texts));
-  root.replaceChildren(state, table, element("p", { className: "about names", textContent: heads.join(", ") }), button);
+  const effect = isSame ? "The translation stays the same." : "The model writes:";
+  const summary = element("p", {}, element("strong", { textContent: `${count}. ` }), effect);
+  const rows = [translationRow("without them", ablation.text, lang)];
+  if (!isSame) rows.push(translationRow("with all heads", text, lang));
+  const table = element("table", { className: "translations" }, element("tbody", {}, ...rows));
+  const resetButton = element("button", { type: "button", textContent: "Switch all on" });
+  resetButton.addEventListener("click", onReset);
+  root.replaceChildren(summary, table, element("p", { className: "note head-names", textContent: heads.join(", ") }), resetButton);
+}
+
+function translationRow(name, text, lang) {
+  const header = element("th", { textContent: name, scope: "row" });
+  return element("tr", {}, header, element("td", { textContent: text || "(empty)", lang, dir: "auto" }));
 }

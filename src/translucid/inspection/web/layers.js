@@ -1,49 +1,75 @@
-// What each layer of the decoder would predict for each word, and what the decoder writes from each layer of the encoder.
+// The predictions of each decoder layer for each word, and the translations from each encoder layer.
+
+import { element, formatPercent, isolateText } from "./elements.js";
+import { showHeatmap } from "./heatmap.js";
+import { diffWords, markWords } from "./word_diff.js";
+
+const MIN_PROBABILITY = 1e-5; // records round smaller probabilities to 0
+const HINT = "lens: each cell shows what the model would write in place of the word if this layer were its last one. Darker cells are more "
+  + "probable. A frame with ✓ marks the layer from which on the prediction is the word itself.";
+
+// Show the predictions as a heat map, and the translations beside it.
 //
-// showLayers(root, record, { lang, light(word or null) }): record is what Lens.to_json returns, with encoder: what DecoderLens.to_json
-//   does.
-
-import { difference } from "./chips.js";
-import { element, isolated, percent } from "./elements.js";
-import { showGrid } from "./grid.js";
-
-const LEAST = 1e-5; // a smaller probability is rounded to 0 in the record
-const HINT = "lens: each cell shows what the model would write in the place of the word if this layer were its last: the darker, the more "
-  + "probable. A frame with ✓ marks the layer from which on it is the word itself.";
-
-export function showLayers(root, { lens, layers, words, encoder }, { lang, light }) {
-  const names = layers.map(layerName);
-  const cells = words.map(({ word, decided, layers: predictions }) => predictions.map((one, l) => ({
-    text: one.top, value: one.top_probability, about: about(names[l], word, one, l === decided), marked: l === decided,
-  })));
-  const [grid, beside] = [element("div"), element("div")];
-  root.replaceChildren(element("div", { className: "beside" }, grid, beside));
-  const shown = showGrid(grid, { label: "predictions of each layer", rows: words.map(({ word }) => word), columns: names, cells, hint: `${lens === "tuned" ? "Tuned" : "Logit"} ${HINT}`, lang, light });
-  showTranslations(beside, encoder, lang);
-  return shown;
+// record: what Lens.to_json returns; `encoder` is what DecoderLens.to_json returns.
+// lang: the language code of the translation.
+// onHighlightWord(index or null): the pointer or the focus enters or leaves the predictions for a word.
+// Returns { svg() }.
+export function showLayers(root, record, { lang, onHighlightWord }) {
+  const [predictions, translations] = [element("div"), element("div")];
+  root.replaceChildren(element("div", { className: "columns" }, predictions, translations));
+  const columns = record.layers.map(layerLabel);
+  const heatmap = showHeatmap(predictions, {
+    label: "predictions of each layer",
+    rows: record.words.map(({ word }) => word),
+    columns,
+    cells: record.words.map((word) => predictionCells(word, columns)),
+    hint: `${record.lens === "tuned" ? "Tuned" : "Logit"} ${HINT}`,
+    lang,
+    onHighlightRow: onHighlightWord,
+  });
+  showTranslations(translations, record.encoder, lang);
+  return heatmap;
 }
 
-function layerName(name) {
-  return name === "input" ? "embeddings" : `layer ${name}`;
+function layerLabel(layer) {
+  return layer === "input" ? "embeddings" : `layer ${layer}`;
 }
 
-function about(layer, word, { top, top_probability, probability, rank }, decided) {
-  const first = `${isolated(word)}, ${layer}: predicts “${isolated(top)}” (${percent(top_probability)})`;
-  const written = rank === 1 && top === word ? "the word itself" : `“${isolated(word)}” has rank ${rank} (${percent(Math.max(probability, LEAST))})`;
-  return `${first}; ${written}${decided ? ", from here on with rank 1" : ""}.`;
+// Return the cells of one word, whose final prediction is made from the layer with the index `decided` on.
+function predictionCells({ word, decided, layers }, labels) {
+  return layers.map((prediction, i) => ({
+    text: prediction.top,
+    value: prediction.top_probability,
+    description: describePrediction(labels[i], word, prediction, i === decided),
+    isMarked: i === decided,
+  }));
 }
 
-// Whole translations; the words that the last of them lacks are marked.
+function describePrediction(layer, word, { top, top_probability, probability, rank }, isDecided) {
+  const prediction = `${isolateText(word)}, ${layer}: predicts “${isolateText(top)}” (${formatPercent(top_probability)})`;
+  const wordRank = `“${isolateText(word)}” has rank ${rank} (${formatPercent(Math.max(probability, MIN_PROBABILITY))})`;
+  const isWord = rank === 1 && top === word;
+  return `${prediction}; ${isWord ? "the word itself" : wordRank}${isDecided ? ", from here on with rank 1" : ""}.`;
+}
+
+// Show one translation per encoder layer; words that are not in the last one are marked.
 function showTranslations(root, { layers, translations }, lang) {
-  const last = translations.at(-1).split(/\s+/);
-  const rows = layers.map((name, l) => {
-    const words = translations[l].split(/\s+/);
-    const [differs] = difference(words, last);
-    const parts = words.flatMap((word, i) => [" ", differs.has(i) ? element("mark", { textContent: word }) : word]).slice(1);
-    const cell = element("td", { dir: "auto", lang }, ...(translations[l].trim() ? parts : ["(empty)"]));
-    return element("tr", {}, element("th", { textContent: layerName(name), scope: "row" }), cell);
+  const lastWords = translations.at(-1).split(/\s+/);
+  const rows = layers.map((layer, i) => {
+    const content = translations[i].trim() ? markDifferences(translations[i], lastWords) : ["(empty)"];
+    const header = element("th", { textContent: layerLabel(layer), scope: "row" });
+    return element("tr", {}, header, element("td", { dir: "auto", lang }, ...content));
   });
   const title = element("p", { className: "title", textContent: "Translations from each layer of the encoder (DecoderLens)" });
-  const note = element("p", { className: "about", textContent: "The whole decoder reads the encoder's states after this layer. Marked words differ from the last line." });
+  const note = element("p", {
+    className: "note",
+    textContent: "The whole decoder reads the encoder's states after this layer. Marked words differ from the last line.",
+  });
   root.replaceChildren(title, note, element("table", { className: "translations" }, element("tbody", {}, ...rows)));
+}
+
+function markDifferences(text, referenceWords) {
+  const words = text.split(/\s+/);
+  const [differing] = diffWords(words, referenceWords);
+  return markWords(words, differing);
 }

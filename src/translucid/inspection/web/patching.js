@@ -1,100 +1,140 @@
-// Activation patching: two sentences side by side, and for each layer and word how much of their difference its state carries.
+// Activation patching: two sentences side by side, and how much of the difference between their predictions each state carries.
+
+import { element, formatSigned, isolateText } from "./elements.js";
+import { showHeatmap } from "./heatmap.js";
+import { diffWords, markWords } from "./word_diff.js";
+
+const SVG_MARGIN = 12; // pixels around each picture, which stacked pictures share
+const MAX_SENTENCE_LENGTH = 500;
+const MAX_WORD_LENGTH = 100;
+const HINT = "Each cell shows how much of the difference in log-odds is carried over, in per cent, if the state of this layer at this "
+  + "word comes from the first sentence. 0 is like the second sentence, 100 like the first; orange is below 0.";
+
+// Show a form for the other sentence, and the result of the comparison.
 //
-// patchView(root, { sentence, languages: [source, target], ask(fields, refused): what Patching.to_json returns, with translations:
-//   [clean, other], or null; wanted(): whether it is still to be shown; shown(view, { fields, answer }) }): fields are { other: a
-//   sentence, words: [a, b] or nothing }; fields and answer stay with the sentence, as `patched`.
-
-import { difference } from "./chips.js";
-import { element, isolated, signed } from "./elements.js";
-import { showGrid } from "./grid.js";
-
-const EDGE = 12; // pixels around a picture
-const HINT = "Each cell: how much of the difference in log-odds is carried over, in per cent, if the state of this layer at this word comes "
-  + "from the first sentence. 0 is like the second sentence, 100 like the first; orange is below 0.";
-
-export function patchView(root, { sentence, languages, ask, wanted, shown }) {
-  const [form, result] = [element("div"), element("div")];
-  root.append(form, result);
-  showForm(form, { source: sentence.source_text, fields: sentence.patched?.fields, lang: languages[0] ?? "", compare });
-  if (sentence.patched) show();
+// sentence: the sentence to compare. The last comparison is kept in sentence.patching, { fields, result }.
+// languages: [source, target].
+// patch(fields, onError): asks the server; returns a promise for what Patching.to_json returns, with `translations` of both sentences,
+//   or null. fields: { other: a sentence, words: the two words to compare, if chosen }.
+// isCurrent(): whether this view is still shown.
+// onShow({ svg() }, { fields, result }): a result is shown.
+export function showPatching(root, { sentence, languages, patch, isCurrent, onShow }) {
+  const [form, container] = [element("div"), element("div")];
+  root.append(form, container);
+  showForm(form, { source: sentence.source_text, fields: sentence.patching?.fields, lang: languages[0] ?? "", onCompare: compare });
+  if (sentence.patching) show();
 
   async function compare(fields) {
-    result.textContent = "…";
-    let refusal = "";
-    const answer = await ask(fields, (error) => { refusal = error.message; });
-    if (answer) sentence.patched = { fields, answer };
-    if (!wanted()) return;
-    if (answer) show();
-    else result.textContent = refusal;
+    container.textContent = "…";
+    let message = "";
+    const result = await patch(fields, (error) => { message = error.message; });
+    if (result) sentence.patching = { fields, result };
+    if (!isCurrent()) return;
+    if (result) show();
+    else container.textContent = message;
   }
 
   function show() {
-    shown(showPatching(result, sentence.patched.answer, languages), sentence.patched);
+    const shown = showResult(container, sentence.patching.result, languages);
+    onShow(shown, sentence.patching);
   }
 }
 
-function showForm(root, { source, fields, lang, compare }) {
-  const input = (value, more) => element("input", { type: "text", value, lang, autocomplete: "off", ...more });
-  const other = input(fields?.other ?? source, { required: true, maxLength: 500 });
-  const [first, second] = [0, 1].map((i) => input(fields?.words?.[i] ?? "", { maxLength: 100, lang: "", size: 10 }));
-  const form = element("form", { className: "patch-form", ariaLabel: "another sentence" },
-    element("label", { className: "other", textContent: "Another sentence, which differs in a word " }, other),
-    element("label", { textContent: "Word of the translation " }, first),
-    element("label", { textContent: "instead of it " }, second),
-    element("button", { textContent: "Compare" }));
-  const note = element("p", { className: "about", textContent: "Without two words, the first difference of both translations is taken." });
+function showForm(root, { source, fields, lang, onCompare }) {
+  const otherSentence = textInput({ value: fields?.other ?? source, lang, required: true, maxLength: MAX_SENTENCE_LENGTH });
+  const [firstWord, secondWord] = [0, 1].map((i) => (
+    textInput({ value: fields?.words?.[i] ?? "", lang: "", maxLength: MAX_WORD_LENGTH, size: 10 })
+  ));
+  const form = element(
+    "form",
+    { className: "patch-form", ariaLabel: "another sentence" },
+    element("label", { className: "other-sentence", textContent: "Another sentence, which differs in a word " }, otherSentence),
+    element("label", { textContent: "Word of the translation " }, firstWord),
+    element("label", { textContent: "instead of it " }, secondWord),
+    element("button", { textContent: "Compare" }),
+  );
+  const note = element("p", {
+    className: "note",
+    textContent: "If you enter no words, the first difference between the two translations is used.",
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const words = [first.value.trim(), second.value.trim()];
-    compare({ other: other.value.trim(), ...(words.every(Boolean) ? { words } : {}) });
+    const words = [firstWord.value.trim(), secondWord.value.trim()];
+    const other = otherSentence.value.trim();
+    onCompare(words.every(Boolean) ? { other, words } : { other });
   });
   root.replaceChildren(form, note);
 }
 
-function showPatching(root, record, [from = "", into = ""]) {
-  const { clean, other, words, prefix, log_odds, parts, notes, translations } = record;
-  const differing = difference(clean.split(/\s+/), other.split(/\s+/));
-  const pair = [[clean, log_odds.clean], [other, log_odds.other]].map(([text, odds], i) => element("div", { className: "sentence" },
-    element("p", { lang: from, dir: "auto" }, ...marked(text, differing[i])),
-    element("p", { lang: into, dir: "auto", textContent: translations[i] }),
-    element("p", { className: "about", textContent: `log-odds of “${isolated(words[0])}” against “${isolated(words[1])}”: ${signed(odds)} nats` })));
-  const after = prefix ? `after “${isolated(prefix)}”` : "as the first word";
-  const title = element("p", { className: "title", textContent: `“${isolated(words[0])}” or “${isolated(words[1])}” ${after}` });
-  const blocks = parts.map((part) => element("div", {}, element("p", { className: "title", textContent: capital(part.kind) }), element("div")));
-  root.replaceChildren(element("div", { className: "pair" }, ...pair), title, element("p", { className: "about", textContent: HINT }), element("div", { className: "beside grids" }, ...blocks), ...notes.map((textContent) => element("p", { className: "about", textContent })));
-  const grids = parts.map((part, i) => showGrid(blocks[i].lastChild, { label: part.kind, rows: part.layers, columns: part.words, cells: cellsOf(part) }));
-  return { picture: () => stacked(grids.map((grid) => grid.picture())) };
+function textInput(properties) {
+  return element("input", { type: "text", autocomplete: "off", ...properties });
 }
 
-function cellsOf({ layers, words, clean_words: clean, carried }) {
+function showResult(root, result, languages) {
+  const { words, prefix, parts, notes } = result;
+  const [first, second] = words.map(isolateText);
+  const position = prefix ? `after “${isolateText(prefix)}”` : "as the first word";
+  const blocks = parts.map(({ kind }) => (
+    element("div", {}, element("p", { className: "title", textContent: capitalise(kind) }), element("div"))
+  ));
+  root.replaceChildren(
+    element("div", { className: "sentence-pair" }, ...sentencePair(result, languages)),
+    element("p", { className: "title", textContent: `“${first}” or “${second}” ${position}` }),
+    element("p", { className: "note", textContent: HINT }),
+    element("div", { className: "columns heatmaps" }, ...blocks),
+    ...notes.map((textContent) => element("p", { className: "note", textContent })),
+  );
+  const heatmaps = parts.map((part, i) => showHeatmap(blocks[i].lastChild, {
+    label: part.kind, rows: part.layers, columns: part.words, cells: heatmapCells(part),
+  }));
+  return { svg: () => stackVertically(heatmaps.map((heatmap) => heatmap.svg())) };
+}
+
+// Return the clean sentence and the other one, each with its translation and its log-odds.
+function sentencePair({ clean, other, words, log_odds, translations }, [source = "", target = ""]) {
+  const [cleanWords, otherWords] = [clean.split(/\s+/), other.split(/\s+/)];
+  const [onlyClean, onlyOther] = diffWords(cleanWords, otherWords);
+  const [first, second] = words.map(isolateText);
+  const sentences = [
+    { content: markWords(cleanWords, onlyClean), translation: translations[0], logOdds: log_odds.clean },
+    { content: markWords(otherWords, onlyOther), translation: translations[1], logOdds: log_odds.other },
+  ];
+  return sentences.map(({ content, translation, logOdds }) => element(
+    "div",
+    { className: "sentence" },
+    element("p", { lang: source, dir: "auto" }, ...content),
+    element("p", { lang: target, dir: "auto", textContent: translation }),
+    element("p", { className: "note", textContent: `log-odds of “${first}” against “${second}”: ${formatSigned(logOdds)} nats` }),
+  ));
+}
+
+function heatmapCells({ layers, words, clean_words: cleanWords, carried }) {
+  const wordNames = words.map((word, i) => (
+    cleanWords[i] === word ? isolateText(word) : `${isolateText(word)} ← ${isolateText(cleanWords[i])}`
+  ));
   return carried.map((row, l) => row.map((share, w) => {
-    const word = clean[w] === words[w] ? isolated(words[w]) : `${isolated(words[w])} ← ${isolated(clean[w])}`;
-    const value = `${Math.round(100 * share)}`.replace("-", "\u2212");
-    return { text: value, value: share, about: `${layers[l]}, ${word}: ${value} %` };
+    const text = `${Math.round(100 * share)}`.replace("-", "\u2212");
+    return { text, value: share, description: `${layers[l]}, ${wordNames[w]}: ${text} %` };
   }));
 }
 
-function marked(text, indices) {
-  const words = text.split(/\s+/);
-  return words.flatMap((word, i) => [" ", indices.has(i) ? element("mark", { textContent: word }) : word]).slice(1);
-}
-
-function capital(text) {
+function capitalise(text) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
-// Several pictures below each other as one.
-function stacked(pictures) {
-  const [first] = pictures;
-  const size = (one, name) => Number(one.getAttribute(name));
-  const width = Math.max(...pictures.map((one) => size(one, "width")));
+// Combine SVG images into one, from top to bottom.
+function stackVertically(images) {
+  const size = (image, attribute) => Number(image.getAttribute(attribute));
+  const width = Math.max(...images.map((image) => size(image, "width")));
   let height = 0;
-  for (const one of pictures) {
-    one.setAttribute("y", height);
-    height += size(one, "height") - EDGE;
+  for (const image of images) {
+    image.setAttribute("y", height);
+    height += size(image, "height") - SVG_MARGIN;
   }
-  const whole = first.cloneNode(false);
-  for (const [name, value] of Object.entries({ width, height: height + EDGE, viewBox: `0 0 ${width} ${height + EDGE}`, y: 0 })) whole.setAttribute(name, value);
-  whole.append(...pictures);
-  return whole;
+  height += SVG_MARGIN;
+  const combined = images[0].cloneNode(false);
+  const attributes = { width, height, viewBox: `0 0 ${width} ${height}`, y: 0 };
+  for (const [name, value] of Object.entries(attributes)) combined.setAttribute(name, value);
+  combined.append(...images);
+  return combined;
 }

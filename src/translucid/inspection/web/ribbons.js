@@ -1,230 +1,339 @@
-// Words, words below them, and between them ribbons as wide as the weights. They are there at rest; a word that is pointed at, or gone
-// to with the arrow keys, shows its own ribbons alone, with percentages. Where the lines are too long they stand upright.
+// Two or three lines of words, and between them ribbons as wide as the weights.
 //
-// record: { above: [words], below: [words], weights: [below][above], probabilities: [below] or null, languages: [code, code],
-//   verbs: [what a word below did, what was done to a word above], scale: what its per cents are of, marked: { above: Set, below: Set } or null,
-//   unknown: { above: indices, below: indices } or nothing, context: { above, below }: how many of the first words are of previous
-//   sentences, or nothing,
-//   prefix: { words, weights: [below][words] }: a third line, below the others, which the words of the middle line also come from,
-//   shares: [below], what part of each comes from the words above; null where it is undefined }
-// options: { choose(side, index): what Enter or a click does, hint: what is said of that }
+// A word that is pointed at or focused shows its own ribbons only, with percentages. If a line is too long for the page, the lines
+// run from top to bottom.
 
-import { chips, invite, pointing, SIGNS, UNKNOWN, UNSURE } from "./chips.js";
-import { colours, drawn, element, isolated, percent, picture } from "./elements.js";
-import { roving } from "./roving.js";
+import { element, formatPercent, isolateText, standaloneSvg, svgElement, themeColours } from "./elements.js";
+import { layOutRibbons, ribbonPath } from "./ribbon_shapes.js";
+import { addRovingTabindex } from "./roving.js";
+import { createWordChips, LOW_PROBABILITY, pointingHint, showHint, SPECIAL_TOKEN_LABELS, UNKNOWN_LABEL } from "./word_chips.js";
 
-const LEAST = 0.02; // of a weight that is drawn
-const MOST = 30; // pixels of a ribbon of weight 1
-const VERBS = ["attends to", "is attended to by"];
-let ribbonViews = 0; // so that every view has names of its own
+const MIN_WEIGHT = 0.02; // smaller weights have no ribbon
+const MANY_WEIGHTS = 400; // from which on the least weight is twice as large, to keep the page responsive
+const MAX_RIBBON_WIDTH = 30; // pixels
+const MIN_SHARE = 0.01; // smaller weights have no percentage
+const [MIN_DESCRIBED_WEIGHT, MAX_DESCRIBED_WORDS] = [0.05, 3];
+const SVG_MARGIN = 12; // pixels
+const [BAR_HEIGHT, BAR_PADDING] = [3, 6]; // pixels, in a saved picture
+const DEFAULT_VERBS = ["attends to", "is attended to by"];
+let viewCount = 0; // for unique ids
 
-export function showRibbons(root, record, options = {}) {
-  const number = ++ribbonViews;
-  let { weights, verbs = VERBS, scale = "" } = record;
-  const { prefix, shares: parts } = record;
-  const others = prefix ? ["above", "prefix"] : ["above"]; // the lines whose ribbons lead to the words below
-  const texts = { above: record.above, below: record.below, prefix: prefix?.words };
-  let [lit, step, upright] = [null, null, false];
-  const [from, into] = record.languages ?? ["", ""];
-  const line = (side, lang, probabilities) => chips(side, texts[side], {
-    lang, probabilities, marked: record.marked?.[side], unknown: record.unknown?.[side], context: record.context?.[side],
-    light: (i) => light(i === null ? null : { side, i }),
-    choose: (i) => options.choose?.(side, i),
-  });
-  const lines = { above: line("above", from), below: line("below", into, record.probabilities) };
-  if (prefix) lines.prefix = line("prefix", into);
-  parts?.forEach((part, i) => { lines.below.words[i].classList.add("parted"); lines.below.words[i].style.setProperty("--part", part ?? 0); });
-  const gaps = Object.fromEntries(others.map((side) => [side, drawn("svg", { class: `gap of-${side}`, "aria-hidden": "true" })]));
-  const said = element("p", { className: "said", id: `said-${number}`, ariaLive: "polite" });
-  const box = element("div", { className: prefix ? "ribbons prefixed" : "ribbons", role: "group", ariaLabel: "words and attention" });
-  box.setAttribute("aria-describedby", said.id);
-  box.append(lines.above.box, gaps.above, lines.below.box, ...(prefix ? [gaps.prefix, lines.prefix.box] : []));
-  root.replaceChildren(box, said);
-  roving(Object.values(lines).map(({ words }) => words), () => upright);
-  new ResizeObserver(lay).observe(box);
-  lay();
-  light(null);
-  return { update, light, lightBelow: (i) => light({ side: "below", i }), showStep, picture: whole, words: { above: lines.above.words, below: lines.below.words } };
+// Show words with ribbons in `root`.
+//
+// content: {
+//   above, below: the words of the two lines,
+//   weights: [below][above],
+//   probabilities: of the words below, or null,
+//   languages: the language codes of the lines above and below,
+//   verbs: [what a word below does to one above, the same in the passive voice],
+//   scaleNote: what follows "in per cent" in the hint,
+//   marked: { above: Set, below: Set } of the indices of words with a frame, or null,
+//   unknown: { above, below }, the indices of words with unknown characters,
+//   contextCount: { above, below }, how many of the first words belong to previous sentences,
+//   prefix: { words, weights: [below][words] }, a third line, below the others, from which the words in the middle come, too,
+//   sourceShares: the share of each word below that comes from the words above, or null where it is undefined }
+// options: {
+//   onChoose(side, index): a word is clicked or activated with Enter,
+//   hint: what choosing a word does }
+// Returns { words: the buttons above and below, update(content), highlightBelow(index), showStep(index), svg() }.
+export function showRibbons(root, content, options = {}) {
+  return new RibbonView(root, content, options);
+}
 
-  // Show other weights between the same words; `said` is of them.
-  function update(next) {
-    ({ weights, verbs = VERBS, scale = "" } = next);
-    draw();
-    light(lit);
-  }
-
-  // Show what is looked at for one word below, none of those after it; null shows all.
-  function showStep(index) {
-    step = index;
-    lines.below.showStep(step);
-    light(null);
-  }
-
-  function light(what) {
-    lit = what;
-    const at = what ?? (step === null ? null : { side: "below", i: step });
-    for (const side of Object.keys(lines)) {
-      lines[side].words.forEach((one, i) => {
-        one.classList.toggle("chosen", at?.side === side && at.i === i);
-        one.style.removeProperty("--weight");
-        lines[side].shares[i].textContent = side === "below" && parts ? share(i) : "";
-      });
+class RibbonView {
+  constructor(root, content, options) {
+    this.content = content;
+    this.options = options;
+    this.setWeights(content);
+    this.texts = { above: content.above, below: content.below, prefix: content.prefix?.words };
+    this.ribbonSides = content.prefix ? ["above", "prefix"] : ["above"]; // the lines whose ribbons lead to the words below
+    this.highlighted = null; // { side, i }: the word that is pointed at or focused
+    this.step = null; // the index of the word that the model has just written
+    this.isVertical = false;
+    this.lines = this.createLines();
+    this.words = { above: this.lines.above.words, below: this.lines.below.words };
+    this.gaps = {};
+    for (const side of this.ribbonSides) {
+      this.gaps[side] = svgElement("svg", { class: `gap of-${side}`, "aria-hidden": "true" });
     }
-    box.classList.toggle("lit", at !== null);
-    for (const side of others) {
-      for (const ribbon of gaps[side].children) {
-        const own = (at?.side === "below" && Number(ribbon.dataset.t) === at.i) || (at?.side === side && Number(ribbon.dataset.s) === at.i);
-        ribbon.classList.toggle("on", own);
-        ribbon.classList.toggle("later", step !== null && Number(ribbon.dataset.t) > step);
-      }
-    }
-    if (at === null) return tell(null);
-    const connected = at.side === "below"
-      ? others.flatMap((side) => weightsOf(side)[at.i].map((weight, i) => ({ side, i, weight })))
-      : weightsOf(at.side).map((row, i) => ({ side: "below", i, weight: row[at.i] }));
-    for (const { side, i, weight } of connected) {
-      if (side === "below" && step !== null && i > step) continue;
-      lines[side].words[i].style.setProperty("--weight", Math.max(0, Math.min(1, weight)));
-      if (Math.abs(weight) >= 0.01) lines[side].shares[i].textContent = percent(weight);
-    }
-    return tell(at, connected);
+    viewCount += 1;
+    this.description = element("p", { className: "description", id: `description-${viewCount}`, ariaLive: "polite" });
+    this.box = this.createBox();
+    root.replaceChildren(this.box, this.description);
+    addRovingTabindex(Object.values(this.lines).map(({ words }) => words), () => this.isVertical);
+    new ResizeObserver(() => this.layOut()).observe(this.box);
+    this.layOut();
+    this.highlight(null);
   }
 
-  function weightsOf(side) {
-    return side === "prefix" ? prefix.weights : weights;
+  // Show other weights between the same words.
+  update(content) {
+    this.setWeights(content);
+    this.draw();
+    this.highlight(this.highlighted);
   }
 
-  function share(i) {
-    return parts[i] === null ? "?" : percent(parts[i]);
+  highlightBelow(i) {
+    this.highlight({ side: "below", i });
   }
 
-  function tell(at, connected) {
-    if (at === null) {
-      const bar = record.probabilities && !parts ? "The bar under a word shows its probability. " : "";
-      const legend = parts ? "Blue ribbons come from the source, orange ones from the translation so far. Under each word: the part that comes from the source. " : "";
-      invite(said, `${pointing()} to see what it ${verbs[0]}, in per cent${scale}. ${bar}${legend}${options.hint ?? ""}`);
+  // Show the words as they are when the model has just written the word below at `index`; null shows all words as written.
+  showStep(index) {
+    this.step = index;
+    this.lines.below.showStep(index);
+    this.highlight(null);
+  }
+
+  setWeights({ weights, verbs = DEFAULT_VERBS, scaleNote = "" }) {
+    this.weights = weights;
+    this.verbs = verbs;
+    this.scaleNote = scaleNote;
+  }
+
+  createLines() {
+    const { languages: [languageAbove, languageBelow] = ["", ""], probabilities, prefix, sourceShares } = this.content;
+    const lines = {
+      above: this.createLine("above", languageAbove),
+      below: this.createLine("below", languageBelow, probabilities),
+    };
+    if (prefix) lines.prefix = this.createLine("prefix", languageBelow);
+    sourceShares?.forEach((share, i) => {
+      lines.below.words[i].classList.add("has-source-share");
+      lines.below.words[i].style.setProperty("--source-share", share ?? 0);
+    });
+    return lines;
+  }
+
+  createLine(side, lang, probabilities) {
+    const { marked, unknown, contextCount } = this.content;
+    return createWordChips(side, this.texts[side], {
+      lang,
+      probabilities,
+      marked: marked?.[side],
+      unknown: unknown?.[side],
+      contextCount: contextCount?.[side],
+      onHighlight: (i) => this.highlight(i === null ? null : { side, i }),
+      onChoose: (i) => this.options.onChoose?.(side, i),
+    });
+  }
+
+  createBox() {
+    const { lines, gaps } = this;
+    const hasPrefix = Boolean(lines.prefix);
+    const className = hasPrefix ? "ribbons with-prefix" : "ribbons";
+    const box = element("div", { className, role: "group", ariaLabel: "words and attention" });
+    box.setAttribute("aria-describedby", this.description.id);
+    box.append(lines.above.line, gaps.above, lines.below.line);
+    if (hasPrefix) box.append(gaps.prefix, lines.prefix.line);
+    return box;
+  }
+
+  // Highlight a word, { side, i }, its ribbons, and the words at their other ends. Without a word, highlight that of the current step.
+  highlight(word) {
+    this.highlighted = word;
+    const current = word ?? (this.step === null ? null : { side: "below", i: this.step });
+    this.box.classList.toggle("highlighting", current !== null);
+    for (const side of Object.keys(this.lines)) this.resetWords(side, current);
+    for (const side of this.ribbonSides) this.highlightRibbons(side, current);
+    if (current === null) {
+      this.showHint();
       return;
     }
-    const best = connected.filter(({ weight }) => weight >= 0.05).sort((a, b) => b.weight - a.weight).slice(0, 3);
-    const list = best.map(({ side, i, weight }) => `${isolated(texts[side][i])}${side === "prefix" ? " (translation so far)" : ""} ${percent(weight)}`).join(", ");
-    const sure = at.side === "below" && record.probabilities ? ` (probability ${percent(record.probabilities[at.i])})` : "";
-    const part = at.side === "below" && parts ? `; from the source ${parts[at.i] === null ? "an undefined part" : percent(parts[at.i])}` : "";
-    const text = isolated(texts[at.side][at.i]);
-    const sign = SIGNS[text] ?? (record.unknown?.[at.side]?.includes(at.i) ? UNKNOWN : "");
-    said.textContent = `${sign ? `${text} (${sign})` : text}${sure} ${verbs[at.side === "below" ? 0 : 1]} ${list || "nothing in particular"}${part}`;
+    const connections = this.connectionsOf(current);
+    for (const connection of connections) this.showConnection(connection);
+    this.description.textContent = this.describe(current, connections);
   }
 
-  // Stand upright if a line does not fit, then draw.
-  function lay() {
-    box.classList.remove("upright");
-    upright = Object.values(lines).some(({ box: one }) => one.scrollWidth > box.clientWidth + 1);
-    box.classList.toggle("upright", upright);
-    draw();
-    light(lit);
-  }
-
-  function measured(side, gap) {
-    const origin = gap.getBoundingClientRect();
-    return lines[side].words.map((one) => {
-      const { left, width, top, height } = one.getBoundingClientRect();
-      return upright ? { at: top + height / 2 - origin.top, size: height } : { at: left + width / 2 - origin.left, size: width };
+  resetWords(side, current) {
+    const { words, shares } = this.lines[side];
+    const { sourceShares } = this.content;
+    words.forEach((word, i) => {
+      word.classList.toggle("active", current?.side === side && current.i === i);
+      word.style.removeProperty("--weight");
+      shares[i].textContent = side === "below" && sourceShares ? formatShare(sourceShares[i], "?") : "";
     });
   }
 
-  // The ribbons between the words below and those of another line.
-  function shapes(side) {
-    const gap = gaps[side];
-    const { width, height } = gap.getBoundingClientRect();
-    const least = record.below.length * texts[side].length > 400 ? 2 * LEAST : LEAST;
-    return bands(weightsOf(side), measured(side, gap), measured("below", gap), MOST, least)
-      .sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight))
-      .map((band) => {
-        const across = side === "prefix" ? { from: band.into, into: band.from } : band; // the line of the prefix is on the other side
-        return { ...band, side, d: outline(across, upright ? width : height, upright) };
-      });
+  highlightRibbons(side, current) {
+    for (const ribbon of this.gaps[side].children) {
+      const [s, t] = [Number(ribbon.dataset.s), Number(ribbon.dataset.t)];
+      const startsAtCurrent = current?.side === side && s === current.i;
+      const endsAtCurrent = current?.side === "below" && t === current.i;
+      ribbon.classList.toggle("highlighted", startsAtCurrent || endsAtCurrent);
+      ribbon.classList.toggle("upcoming", this.step !== null && t > this.step);
+    }
   }
 
-  function draw() {
-    for (const side of others) {
-      gaps[side].replaceChildren(...shapes(side).map(({ s, t, weight, d }) => {
-        const ribbon = drawn("path", { d, class: `ribbon${weight < 0 || side === "prefix" ? " against" : ""}`, "data-s": s, "data-t": t });
+  // Return the words at the other ends of a word's ribbons, { side, i, weight }.
+  connectionsOf({ side, i }) {
+    if (side !== "below") return this.weightsOf(side).map((row, t) => ({ side: "below", i: t, weight: row[i] }));
+    return this.ribbonSides.flatMap((otherSide) => (
+      this.weightsOf(otherSide)[i].map((weight, s) => ({ side: otherSide, i: s, weight }))
+    ));
+  }
+
+  showConnection({ side, i, weight }) {
+    if (side === "below" && this.step !== null && i > this.step) return; // not written yet
+    const { words, shares } = this.lines[side];
+    words[i].style.setProperty("--weight", Math.max(0, Math.min(1, weight)));
+    if (Math.abs(weight) >= MIN_SHARE) shares[i].textContent = formatPercent(weight);
+  }
+
+  weightsOf(side) {
+    return side === "prefix" ? this.content.prefix.weights : this.weights;
+  }
+
+  showHint() {
+    const { probabilities, sourceShares } = this.content;
+    let legend = "";
+    if (sourceShares) {
+      legend = "Blue ribbons come from the source, orange ones from the translation so far. "
+        + "Under each word: the part that comes from the source. ";
+    } else if (probabilities) {
+      legend = "The bar under a word shows its probability. ";
+    }
+    const instruction = `${pointingHint()} to see what it ${this.verbs[0]}, in per cent${this.scaleNote}.`;
+    showHint(this.description, `${instruction} ${legend}${this.options.hint ?? ""}`);
+  }
+
+  // Return a sentence about a word and the words of its largest weights.
+  describe({ side, i }, connections) {
+    const { probabilities, sourceShares, unknown } = this.content;
+    const largest = connections
+      .filter(({ weight }) => weight >= MIN_DESCRIBED_WEIGHT)
+      .sort((a, b) => b.weight - a.weight)
+      .slice(0, MAX_DESCRIBED_WORDS);
+    const list = largest.map((connection) => this.describeConnection(connection)).join(", ");
+    const text = isolateText(this.texts[side][i]);
+    const unknownLabel = unknown?.[side]?.includes(i) ? UNKNOWN_LABEL : "";
+    const label = SPECIAL_TOKEN_LABELS[text] ?? unknownLabel;
+    const word = label ? `${text} (${label})` : text;
+    const isBelow = side === "below";
+    const probability = isBelow && probabilities ? ` (probability ${formatPercent(probabilities[i])})` : "";
+    const sourceShare = isBelow && sourceShares ? `; from the source ${formatShare(sourceShares[i], "an undefined part")}` : "";
+    const verb = this.verbs[isBelow ? 0 : 1];
+    return `${word}${probability} ${verb} ${list || "nothing in particular"}${sourceShare}`;
+  }
+
+  describeConnection({ side, i, weight }) {
+    const note = side === "prefix" ? " (translation so far)" : "";
+    return `${isolateText(this.texts[side][i])}${note} ${formatPercent(weight)}`;
+  }
+
+  // Choose the direction of the lines by whether they fit, and draw the ribbons.
+  layOut() {
+    this.box.classList.remove("vertical"); // measure horizontal lines
+    this.isVertical = Object.values(this.lines).some(({ line }) => line.scrollWidth > this.box.clientWidth + 1);
+    this.box.classList.toggle("vertical", this.isVertical);
+    this.draw();
+    this.highlight(this.highlighted);
+  }
+
+  draw() {
+    for (const side of this.ribbonSides) {
+      const ribbons = this.layOutRibbons(side).map(({ s, t, weight, isNegative, path }) => {
+        const className = isNegative ? "ribbon negative" : "ribbon";
+        const ribbon = svgElement("path", { d: path, class: className, "data-s": s, "data-t": t });
         ribbon.style.setProperty("--weight", Math.min(1, Math.abs(weight)).toFixed(3));
         return ribbon;
-      }));
+      });
+      this.gaps[side].replaceChildren(...ribbons);
     }
   }
 
-  // The same as a picture that stands by itself.
-  function whole() {
-    const colour = colours(box, "paper", "ink", "soft", "for", "against", "doubt");
-    const outer = box.getBoundingClientRect();
-    const ribbons = others.map((side) => {
-      const inner = gaps[side].getBoundingClientRect();
-      const paths = shapes(side).map(({ weight, d }) => drawn("path", {
-        d, fill: `rgb(${weight < 0 || side === "prefix" ? colour.against : colour.for})`, "fill-opacity": (0.15 + 0.6 * Math.min(1, Math.abs(weight))).toFixed(3),
-      }));
-      return drawn("g", { transform: `translate(${inner.left - outer.left} ${inner.top - outer.top})` }, ...paths);
+  // Return the ribbons between the words below and another line, the widest last, so that they are drawn on top.
+  layOutRibbons(side) {
+    const gap = this.gaps[side];
+    const { width, height } = gap.getBoundingClientRect();
+    const isLarge = this.texts.below.length * this.texts[side].length > MANY_WEIGHTS;
+    const ribbons = layOutRibbons({
+      weights: this.weightsOf(side),
+      above: this.measureWords(side, gap),
+      below: this.measureWords("below", gap),
+      maxWidth: MAX_RIBBON_WIDTH,
+      minWeight: isLarge ? 2 * MIN_WEIGHT : MIN_WEIGHT,
     });
-    const words = Object.keys(lines).flatMap((side) => lines[side].words.flatMap((one, i) => {
-      const { left, width, top, height } = one.getBoundingClientRect();
-      const [x, y] = [left - outer.left, top - outer.top];
-      const text = drawn("text", {
-        x: x + width / 2, y: y + height / 2, "text-anchor": "middle", "dominant-baseline": "central", "font-size": 15,
-        fill: one.matches(".sign, .context") ? colour.soft : colour.ink,
-      }, texts[side][i]);
-      if (side !== "below") return [text];
-      const bar = (from, p, fill) => drawn("rect", { x: x + 6 + (width - 12) * from, y: y + height - 3, width: Math.max(0, (width - 12) * p), height: 3, fill });
-      if (parts) return [text, bar(0, parts[i] ?? 0, `rgb(${colour.for})`), bar(parts[i] ?? 0, parts[i] === null ? 0 : 1 - parts[i], `rgb(${colour.against})`)];
-      const p = record.probabilities?.[i];
-      return p === undefined ? [text] : [text, bar(0, p, p < UNSURE ? colour.doubt : colour.soft)];
+    const isPrefix = side === "prefix";
+    return ribbons.sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight)).map((ribbon) => {
+      // The prefix is on the other side of the words below, so its ribbons run the other way.
+      const ends = isPrefix ? { from: ribbon.into, into: ribbon.from } : ribbon;
+      const path = ribbonPath(ends, this.isVertical ? width : height, this.isVertical);
+      return { ...ribbon, path, isNegative: ribbon.weight < 0 || isPrefix };
+    });
+  }
+
+  // Return the position of each word along its line, relative to the gap.
+  measureWords(side, gap) {
+    const origin = gap.getBoundingClientRect();
+    return this.lines[side].words.map((word) => {
+      const { left, width, top, height } = word.getBoundingClientRect();
+      return this.isVertical
+        ? { centre: top + height / 2 - origin.top, size: height }
+        : { centre: left + width / 2 - origin.left, size: width };
+    });
+  }
+
+  // Return the view as a picture that does not need the style sheet.
+  svg() {
+    const colours = themeColours(this.box, "background", "text", "muted", "positive", "negative", "warning");
+    const outer = this.box.getBoundingClientRect();
+    const ribbons = this.ribbonSides.map((side) => this.ribbonsSvg(side, outer, colours));
+    const words = Object.keys(this.lines).flatMap((side) => (
+      this.lines[side].words.flatMap((word, i) => this.wordSvg(side, i, word, outer, colours))
+    ));
+    const content = svgElement("g", { transform: `translate(${SVG_MARGIN} ${SVG_MARGIN})` }, ...ribbons, ...words);
+    return standaloneSvg(outer.width + 2 * SVG_MARGIN, outer.height + 2 * SVG_MARGIN, colours.background, content);
+  }
+
+  ribbonsSvg(side, outer, colours) {
+    const inner = this.gaps[side].getBoundingClientRect();
+    const paths = this.layOutRibbons(side).map(({ weight, isNegative, path }) => svgElement("path", {
+      d: path,
+      fill: `rgb(${isNegative ? colours.negative : colours.positive})`,
+      "fill-opacity": (0.15 + 0.6 * Math.min(1, Math.abs(weight))).toFixed(3),
     }));
-    const moved = drawn("g", { transform: "translate(12 12)" }, ...ribbons, ...words);
-    return picture(outer.width + 24, outer.height + 24, colour.paper, moved);
+    return svgElement("g", { transform: `translate(${inner.left - outer.left} ${inner.top - outer.top})` }, ...paths);
+  }
+
+  wordSvg(side, i, word, outer, colours) {
+    const { left, width, top, height } = word.getBoundingClientRect();
+    const [x, y] = [left - outer.left, top - outer.top];
+    const text = svgElement("text", {
+      x: x + width / 2,
+      y: y + height / 2,
+      "text-anchor": "middle",
+      "dominant-baseline": "central",
+      "font-size": 15,
+      fill: word.matches(".special-token, .context") ? colours.muted : colours.text,
+    }, this.texts[side][i]);
+    if (side !== "below") return [text];
+    const barWidth = width - 2 * BAR_PADDING;
+    const bars = this.wordBars(i, colours).map(({ start, length, fill }) => svgElement("rect", {
+      x: x + BAR_PADDING + barWidth * start,
+      y: y + height - BAR_HEIGHT,
+      width: Math.max(0, barWidth * length),
+      height: BAR_HEIGHT,
+      fill,
+    }));
+    return [text, ...bars];
+  }
+
+  // Return the bars under a word: the parts that come from the source and from the prefix, or its probability.
+  wordBars(i, colours) {
+    const { probabilities, sourceShares } = this.content;
+    if (sourceShares) {
+      const share = sourceShares[i];
+      return [
+        { start: 0, length: share ?? 0, fill: `rgb(${colours.positive})` },
+        { start: share ?? 0, length: share === null ? 0 : 1 - share, fill: `rgb(${colours.negative})` },
+      ];
+    }
+    const probability = probabilities?.[i];
+    if (probability === undefined) return [];
+    return [{ start: 0, length: probability, fill: probability < LOW_PROBABILITY ? colours.warning : colours.muted }];
   }
 }
 
-// The shapes of ribbons between two lines of words.
-//
-// weights: [below][above]; above, below: for each word { at, size } along the line. A ribbon is as wide as its weight where it comes
-// to the word below, `most` for a weight of 1; side by side, in the order of the words above, they do not cover each other there.
-// Where many come from one word above they are pressed together to its size.
-function bands(weights, above, below, most, least) {
-  const found = [];
-  weights.forEach((row, t) => {
-    const total = Math.max(1, sum(row.map(Math.abs)));
-    const unit = Math.min(most, below[t].size) / total;
-    row.forEach((weight, s) => { if (Math.abs(weight) >= least) found.push({ s, t, weight, wide: Math.abs(weight) * unit }); });
-  });
-  place(found, below, "t", "into", (band) => above[band.s].at, false);
-  place(found, above, "s", "from", (band) => below[band.t].at, true);
-  return found;
-}
-
-// Give each band its two edges at its word, side by side.
-function place(found, words, side, end, order, press) {
-  words.forEach(({ at, size }, i) => {
-    const own = found.filter((band) => band[side] === i).sort((a, b) => order(a) - order(b));
-    const total = sum(own.map((band) => band.wide));
-    const scale = press ? Math.min(1, size / Math.max(total, 1e-9)) : 1;
-    let edge = at - (scale * total) / 2;
-    for (const band of own) {
-      band[end] = [edge, edge + scale * band.wide];
-      edge += scale * band.wide;
-    }
-  });
-}
-
-// The outline of a band across a gap, downwards or, `upright`, from left to right.
-function outline({ from, into }, gap, upright) {
-  const point = (along, across) => (upright ? `${round(across)} ${round(along)}` : `${round(along)} ${round(across)}`);
-  const curve = (a, b, start, end) => `${point(a, (start + end) / 2)}, ${point(b, (start + end) / 2)}, ${point(b, end)}`;
-  return `M${point(from[0], 0)} C${curve(from[0], into[0], 0, gap)} L${point(into[1], gap)} C${curve(into[1], from[1], gap, 0)} Z`;
-}
-
-function round(value) {
-  return Math.round(10 * value) / 10;
-}
-
-function sum(values) {
-  return values.reduce((total, value) => total + value, 0);
+function formatShare(share, undefinedText) {
+  return share === null ? undefinedText : formatPercent(share);
 }

@@ -1,47 +1,62 @@
-// One Tab stop for many buttons: the arrow keys go from one to another, Home and End to the ends of a line.
-//
-// lines: [[button, …], …]. `upright()` says whether the lines run downwards at the moment.
+// Roving tabindex: a group of buttons is a single Tab stop, and the arrow keys move the focus within it.
 
-export function roving(lines, upright = () => false) {
-  const all = lines.flat();
-  if (!all.length) return;
-  const stop = all.find((one) => one.getAttribute("aria-selected") === "true") ?? all[0];
-  for (const one of all) {
-    one.tabIndex = one === stop ? 0 : -1;
-    one.addEventListener("focus", () => { for (const other of all) other.tabIndex = other === one ? 0 : -1; });
-    one.addEventListener("keydown", (event) => {
-      const next = after(one, event.key);
+// Set up the keyboard navigation of a group of buttons. Home and End move to the ends of a row.
+//
+// rows: arrays of buttons.
+// isVertical: a function that returns whether the rows currently run from top to bottom, so that the arrow keys swap their roles.
+export function addRovingTabindex(rows, isVertical = () => false) {
+  const buttons = rows.flat();
+  if (!buttons.length) return;
+  setTabStop(buttons.find((button) => button.getAttribute("aria-selected") === "true") ?? buttons[0]);
+  for (const button of buttons) {
+    button.addEventListener("focus", () => setTabStop(button));
+    button.addEventListener("keydown", (event) => {
+      const next = findNext(button, event.key);
       if (!next || event.ctrlKey || event.altKey || event.metaKey) return;
       event.preventDefault();
       next.focus();
     });
   }
 
-  function after(one, key) {
-    const l = lines.findIndex((line) => line.includes(one));
-    const line = lines[l];
-    const at = line.indexOf(one);
-    if (key === "Home") return line[0];
-    if (key === "End") return line.at(-1);
-    const [back, on, before, behind] = upright()
+  function setTabStop(tabStop) {
+    for (const button of buttons) button.tabIndex = button === tabStop ? 0 : -1;
+  }
+
+  function findNext(button, key) {
+    const rowIndex = rows.findIndex((row) => row.includes(button));
+    const row = rows[rowIndex];
+    const index = row.indexOf(button);
+    if (key === "Home") return row[0];
+    if (key === "End") return row.at(-1);
+    const [previous, next, previousRow, nextRow] = isVertical()
       ? ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]
       : ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
-    const reversed = !upright() && getComputedStyle(line[0].parentElement).direction === "rtl"; // places do not tell: lines wrap
-    if (key === back || key === on) return line[at + ((key === on) === reversed ? -1 : 1)];
-    if (key === before) return nearest(one, lines[l - 1]);
-    if (key === behind) return nearest(one, lines[l + 1]);
+    if (key === previous || key === next) {
+      const isForwards = (key === next) !== isReversed(row);
+      return row[index + (isForwards ? 1 : -1)];
+    }
+    if (key === previousRow) return nearestButton(button, rows[rowIndex - 1]);
+    if (key === nextRow) return nearestButton(button, rows[rowIndex + 1]);
     return undefined;
   }
 
-  function nearest(one, line) {
-    if (!line) return undefined;
-    const [x, y] = middle(one);
-    const far = (other) => Math.hypot(middle(other)[0] - x, middle(other)[1] - y);
-    return line.reduce((best, other) => (far(other) < far(best) ? other : best));
+  // Whether the first button of a row is its rightmost one. The CSS direction decides, because positions mislead where rows wrap.
+  function isReversed(row) {
+    return !isVertical() && getComputedStyle(row[0].parentElement).direction === "rtl";
   }
 }
 
-function middle(one) {
-  const { left, width, top, height } = one.getBoundingClientRect();
+function nearestButton(button, row) {
+  if (!row) return undefined;
+  const [x, y] = centre(button);
+  const distance = (candidate) => {
+    const [candidateX, candidateY] = centre(candidate);
+    return Math.hypot(candidateX - x, candidateY - y);
+  };
+  return row.reduce((nearest, candidate) => (distance(candidate) < distance(nearest) ? candidate : nearest));
+}
+
+function centre(button) {
+  const { left, width, top, height } = button.getBoundingClientRect();
   return [left + width / 2, top + height / 2];
 }

@@ -37,7 +37,7 @@ HOLDS = "model.js", "a web page of a model"
 PAGE = Path(__file__).parent
 ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js")
 """The scripts that tokenise, compute and search, in the order in which a page loads them."""
-STYLES = WEB / "tokens.css", WEB / "seeing.css", PAGE / "page.css"
+STYLES = WEB / "tokens.css", WEB / "inspector.css", PAGE / "page.css"
 _SHAPES: Mapping[type[ModelOptions], Mapping[str, tuple[Any, ...]]] = {
     TransformerOptions: {
         "decoder": ("self-attention",),

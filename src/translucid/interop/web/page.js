@@ -1,83 +1,118 @@
-// The page of an exported model: a text, its translation, and what the model did.
+// The page of an exported model: it translates the text that is typed and shows the model's attention and search.
 //
-// MODEL and WebTranslator come from the scripts before this one.
+// model.js defines MODEL; the scripts in engine/ define WebTranslator and UNKNOWN.
 
-import { recordOf, treeOf } from "./record.js";
-import { showSpace } from "./space.js";
+import { createRecord, createSearchTree } from "./record.js";
+import { showInspector } from "./inspector.js";
 
-const PAUSE = 350; // milliseconds without a key before a text is translated
-const SENTENCE = /(?<=[.!?…。！？]["'»”)]*)\s+/u;
+const DEBOUNCE_MILLISECONDS = 350; // from the last key to the translation
+const SENTENCE_BOUNDARY = /(?<=[.!?…。！？]["'»”)]*)\s+/u;
 
 const $ = (id) => document.getElementById(id);
 const translator = new WebTranslator(MODEL);
-const { source, target, search } = translator;
-const link = new URLSearchParams(location.hash.slice(1)); // such as index.html#text=I+like+soccer&view=heads
-let [latest, timer, mode] = [0, null, link.get("view") ?? "attention"];
+const linkOptions = new URLSearchParams(location.hash.slice(1)); // such as index.html#text=I+like+soccer&view=heads
+let activeTab = linkOptions.get("view") ?? "attention";
+let debounceTimer = null;
+let latestRequestId = 0;
 
-if (window !== parent) document.body.classList.add("embedded"); // in a page that has a title of its own
-const names = new Intl.DisplayNames(["en"], { type: "language" });
-const [from, into] = MODEL.languages;
-if (from) $("source-language").textContent = names.of(from);
-if (into) $("target-language").textContent = names.of(into);
-$("text").lang = from;
-$("translation").lang = into;
-$("text").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(translate, PAUSE); });
-$("ask").addEventListener("submit", (event) => { event.preventDefault(); translate(); });
-$("text").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); translate(); }
-});
-$("text").value = link.get("text") ?? "";
-if ($("text").value) translate();
+if (window !== parent) document.body.classList.add("embedded"); // a page with a title of its own shows this one in a frame
+showLanguages();
+addListeners();
+$("text").value = linkOptions.get("text") ?? "";
+if ($("text").value) translateText();
 
-// Translate all sentences, and show each as soon as it is there.
-async function translate() {
-  clearTimeout(timer);
-  const request = ++latest; // a newer one ends it
-  const lines = $("text").value.split("\n").map((line) => line.trim().split(SENTENCE).filter(Boolean));
+function showLanguages() {
+  const languageNames = new Intl.DisplayNames(["en"], { type: "language" });
+  const [source, target] = MODEL.languages;
+  if (source) $("source-language").textContent = languageNames.of(source);
+  if (target) $("target-language").textContent = languageNames.of(target);
+  $("text").lang = source;
+  $("translation").lang = target;
+}
+
+function addListeners() {
+  $("text").addEventListener("input", () => {
+    clearTimeout(debounceTimer);
+    debounceTimer = setTimeout(translateText, DEBOUNCE_MILLISECONDS);
+  });
+  $("text").addEventListener("keydown", (event) => {
+    const isSubmit = event.key === "Enter" && !event.shiftKey && !event.isComposing;
+    if (!isSubmit) return;
+    event.preventDefault();
+    translateText();
+  });
+  $("translation-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    translateText();
+  });
+}
+
+// Translate all sentences, and show each translation as soon as it is ready.
+async function translateText() {
+  clearTimeout(debounceTimer);
+  const requestId = ++latestRequestId;
+  const lines = $("text").value.split("\n").map(splitSentences);
   const translations = lines.map(() => []);
   const sentences = [];
   let milliseconds = 0;
   $("problem").textContent = "";
-  for (const [number, line] of lines.entries()) {
+  for (const [lineNumber, line] of lines.entries()) {
     for (const text of line) {
-      await new Promise((done) => { setTimeout(done); }); // lets the page react between two sentences
-      if (request !== latest) return;
-      const begun = performance.now();
-      const sentence = attempt(text);
-      milliseconds += performance.now() - begun;
+      await new Promise((resolve) => { setTimeout(resolve); }); // lets the page react between two sentences
+      const isOutdated = requestId !== latestRequestId;
+      if (isOutdated) return;
+      const start = performance.now();
+      const sentence = translateIfPossible(text);
+      milliseconds += performance.now() - start;
       if (sentence) sentences.push(sentence);
-      translations[number].push(sentence?.text ?? text);
-      $("translation").textContent = translations.map((parts) => parts.join(" ")).join("\n").trim();
+      translations[lineNumber].push(sentence?.text ?? text);
+      $("translation").textContent = translations.map((texts) => texts.join(" ")).join("\n").trim();
     }
   }
   if (!lines.flat().length) $("translation").textContent = "";
   $("time").textContent = sentences.length ? `${Math.round(milliseconds)} ms in this browser` : "";
-  $("seeing").hidden = !sentences.length;
+  showSentences(sentences);
+}
+
+function splitSentences(line) {
+  return line.trim().split(SENTENCE_BOUNDARY).filter(Boolean);
+}
+
+function showSentences(sentences) {
+  $("inspector").hidden = !sentences.length;
   if (!sentences.length) return;
-  const seen = { run: `runs/${MODEL.name}`, languages: MODEL.languages, sentences, mode };
-  showSpace($("seeing"), seen, {
-    ablate: async ({ source_text }, off) => translated(source_text, off),
-    turned: (name) => { mode = name; },
+  const content = { run: `runs/${MODEL.name}`, languages: MODEL.languages, sentences, tab: activeTab };
+  showInspector($("inspector"), content, {
+    ablate: async ({ source_text }, heads) => translateSentence(source_text, heads),
+    onTabChange: (name) => { activeTab = name; },
   });
 }
 
-// A translated sentence; null if it stays as it is, because it has no letters or is too long for the model.
-function attempt(text) {
+// A translated sentence; null if it has no letters or is too long for the model, so that it stays as it is.
+function translateIfPossible(text) {
   if (!/\p{L}/u.test(text)) return null;
   const { length } = translator.encode(text);
-  if (length <= MODEL.longest) return translated(text);
-  $("problem").textContent = `A sentence has ${length} pieces of words; this model takes ${MODEL.longest}.`;
+  if (length <= MODEL.longest) return translateSentence(text);
+  $("problem").textContent = `A sentence has ${length} word pieces; this model takes at most ${MODEL.longest}.`;
   return null;
 }
 
-// The translation of one sentence, the record of its attention, and its beam search; without the heads `off`.
-function translated(source_text, off = []) {
-  const ids = translator.encode(source_text);
-  const output = translator.translate(ids, off);
+// A sentence with its translation, the record of its attention, and the tree of its beam search.
+// disabledHeads: the names of heads whose output is set to 0.
+function translateSentence(text, disabledHeads = []) {
+  const { source, target, search } = translator;
+  const ids = translator.encode(text);
+  const output = translator.translate(ids, disabledHeads);
+  const inspected = translator.inspect(ids, output.tokens, disabledHeads);
   const pieces = ids.map((id) => source.pieces[id].replace("<unk>", "⁇"));
-  const unknown = ids.flatMap((id, i) => (id === UNKNOWN ? [i] : []));
+  const unknown = [...ids.keys()].filter((i) => ids[i] === UNKNOWN);
   const targetPieces = output.tokens.map((token) => target.pieces[token]);
-  const record = recordOf({ pieces, unknown }, targetPieces, translator.inspect(ids, output.tokens, off));
-  const tree = treeOf(output, search.beam, (token) => target.pieces[token], (tokens) => target.decode(tokens));
-  return { source_text, text: output.text, record, tree };
+  const pieceOf = (token) => target.pieces[token];
+  const decode = (tokens) => target.decode(tokens);
+  return {
+    source_text: text,
+    text: output.text,
+    record: createRecord({ pieces, unknown }, targetPieces, inspected),
+    tree: createSearchTree(output, search.beam, pieceOf, decode),
+  };
 }

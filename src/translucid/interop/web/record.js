@@ -1,67 +1,104 @@
-// What the views show of a translation: the records of inspection/html.py, made from ids and attention weights.
+// Creates what the inspector shows of a translation, with the fields of inspection/html.py, from pieces and attention weights.
 
-const SIGNS = new Set(["<s>", "</s>"]);
-
-// The words of pieces, each { text, first piece, piece after its last, sign: whether it is a token that is no word }.
-function words(pieces) {
-  const spans = [];
-  pieces.forEach((piece, i) => {
-    const [text, last, sign] = [piece.replaceAll("▁", ""), spans.at(-1), SIGNS.has(piece)];
-    const opened = last?.text === ""; // a lone ▁ begins the word of the next piece
-    if (!last || sign || last.sign || (piece.startsWith("▁") && !opened)) spans.push({ text, first: i, after: i + 1, sign });
-    else Object.assign(last, { text: last.text + text, after: i + 1 });
-  });
-  return spans;
-}
+const SPECIAL_TOKENS = new Set(["<s>", "</s>"]);
 
 const sum = (values) => values.reduce((a, b) => a + b, 0);
-const mean = (rows) => Array.from(rows[0], (_, i) => sum(rows.map((row) => row[i] ?? 0)) / rows.length);
-const meanMap = (maps) => maps[0].map((_, t) => mean(maps.map((map) => map[t])));
-const texts = (spans) => spans.map(({ text }) => text);
+const meanRow = (rows) => Array.from(rows[0], (_, i) => sum(rows.map((row) => row[i] ?? 0)) / rows.length);
+const meanMap = (maps) => maps[0].map((_, t) => meanRow(maps.map((map) => map[t])));
+const textsOf = (words) => words.map(({ text }) => text);
 
-// Weights between pieces [T, S] become weights between words: summed over columns, averaged over rows.
-function merged(map, rows, columns) {
-  const byWord = map.map((row) => columns.map(({ first, after }) => sum(Array.from(row).slice(first, after))));
-  return rows.map(({ first, after }) => mean(byWord.slice(first, after)));
+// Join pieces to words: [{ text, start, end, isSpecial }]. A word has the pieces from `start` to before `end`.
+function joinPieces(pieces) {
+  const words = [];
+  pieces.forEach((piece, i) => {
+    const text = piece.replaceAll("▁", "");
+    const isSpecial = SPECIAL_TOKENS.has(piece);
+    const previous = words.at(-1);
+    const startsWord = piece.startsWith("▁") && previous?.text !== ""; // a lone ▁ starts the word of the next piece
+    if (!previous || isSpecial || previous.isSpecial || startsWord) {
+      words.push({ text, start: i, end: i + 1, isSpecial });
+    } else {
+      previous.text += text;
+      previous.end = i + 1;
+    }
+  });
+  return words;
 }
 
-// The record of one sentence, whose `maps` and `logProbs` are those of WebTranslator.inspect.
-export function recordOf({ pieces, unknown }, targetPieces, { maps, logProbs }) {
-  const [source, target, fed] = [words(pieces), words(targetPieces), words(["<s>", ...targetPieces.slice(0, -1)])];
-  const sides = { cross: [target, source], encoder: [source, source], decoder: [target, fed] };
-  const shown = [];
-  const show = (name, kind, layer, head, map) => shown.push({ name, kind, layer, head, weights: merged(map, ...sides[kind]) });
-  const named = (kind, ending) => Object.keys(maps).filter((name) => name.startsWith(kind) && name.endsWith(ending));
-  const cross = named("decoder", ".cross");
-  show("all layers and heads", "cross", null, null, meanMap(cross.map((name) => meanMap(maps[name]))));
-  for (const [kind, names] of [["cross", cross], ["encoder", named("encoder", ".self")], ["decoder", named("decoder", ".self")]]) {
-    const before = kind === "cross" ? "" : `${kind}, `;
-    if (kind !== "cross" || names.length > 1) {
-      names.forEach((name, layer) => show(`${before}layer ${layer}, all heads`, kind, layer, null, meanMap(maps[name])));
-    }
+// Weights between pieces [T, S] as weights between words: summed over the pieces of a key, averaged over those of a query.
+function mergePieces(weights, queries, keys) {
+  const byKey = weights.map((row) => keys.map(({ start, end }) => sum(Array.from(row).slice(start, end))));
+  return queries.map(({ start, end }) => meanRow(byKey.slice(start, end)));
+}
+
+// Attention maps between words: averages over heads and layers, and single heads.
+//
+// weights: attention weights between pieces by name, as WebTranslator.inspect returns them
+// words: for each kind of attention, the words of its queries and of its keys
+function createMaps(weights, words) {
+  const maps = [];
+  const addMap = (name, kind, layer, head, pieceWeights) => {
+    maps.push({ name, kind, layer, head, weights: mergePieces(pieceWeights, ...words[kind]) });
+  };
+  const attentions = (side, kind) => Object.keys(weights).filter((name) => name.startsWith(side) && name.endsWith(kind));
+  const cross = attentions("decoder", ".cross");
+  const kinds = { cross, encoder: attentions("encoder", ".self"), decoder: attentions("decoder", ".self") };
+  addMap("all layers and heads", "cross", null, null, meanMap(cross.map((name) => meanMap(weights[name]))));
+  for (const [kind, names] of Object.entries(kinds)) {
+    const prefix = kind === "cross" ? "" : `${kind}, `;
+    const isAverageShown = kind === "cross" && names.length === 1; // as "all layers and heads"
     names.forEach((name, layer) => {
-      if (maps[name].length > 1) maps[name].forEach((map, head) => show(`${before}layer ${layer}, head ${head}`, kind, layer, head, map));
+      if (!isAverageShown) addMap(`${prefix}layer ${layer}, all heads`, kind, layer, null, meanMap(weights[name]));
+    });
+    names.forEach((name, layer) => {
+      const heads = weights[name];
+      if (heads.length === 1) return;
+      heads.forEach((head, h) => addMap(`${prefix}layer ${layer}, head ${h}`, kind, layer, h, head));
     });
   }
-  const contains = ({ first, after }) => unknown.some((place) => first <= place && place < after);
+  return maps;
+}
+
+// The record of one sentence.
+//
+// source: { pieces, unknown: the indices of unknown pieces }
+// inspected: the attention maps and log-probabilities of WebTranslator.inspect
+export function createRecord({ pieces, unknown }, targetPieces, { maps, logProbs }) {
+  const source = joinPieces(pieces);
+  const target = joinPieces(targetPieces);
+  const decoderInputs = joinPieces(["<s>", ...targetPieces.slice(0, -1)]);
+  const words = { cross: [target, source], encoder: [source, source], decoder: [target, decoderInputs] };
+  const isUnknown = ({ start, end }) => unknown.some((i) => start <= i && i < end);
   return {
-    source: texts(source), target: texts(target), fed: texts(fed), opening: 0, context: 0, maps: shown,
-    unknown: source.flatMap((span, i) => (contains(span) ? [i] : [])),
-    probabilities: target.map(({ first, after }) => Math.exp(sum(logProbs.slice(first, after)))),
-    sizes: target.map(({ first, after }) => after - first),
+    source: textsOf(source),
+    target: textsOf(target),
+    fed: textsOf(decoderInputs),
+    opening: 0,
+    context: 0,
+    maps: createMaps(maps, words),
+    unknown: [...source.keys()].filter((i) => isUnknown(source[i])),
+    probabilities: target.map(({ start, end }) => Math.exp(sum(logProbs.slice(start, end)))),
+    sizes: target.map(({ start, end }) => end - start),
   };
 }
 
-// The tree of a beam search; texts that were reached several times are listed once, with their best score.
-export function treeOf({ tree, node: best }, beam, name, decode) {
-  const path = (i) => (i > 0 ? [...path(tree[i].parent), tree[i].token] : []);
-  const finished = new Map();
+// The tree of a beam search. Hypotheses with the same text are listed once: the best output, or the one of highest score.
+//
+// output: that of WebTranslator.translate
+// beam: the size of the beam
+// pieceOf: returns the piece of a token
+// decode: returns the text of tokens
+export function createSearchTree({ tree, node: best }, beam, pieceOf, decode) {
+  const tokensOf = (node) => (node > 0 ? [...tokensOf(tree[node].parent), tree[node].token] : []);
+  const finished = new Map(); // by text
   tree.forEach(({ fate, log_prob, score }, node) => {
     if (fate !== "ended") return;
-    const text = decode(path(node));
-    const known = finished.get(text);
-    if (!known || node === best || (known.node !== best && score > known.score)) finished.set(text, { node, text, log_prob, score });
+    const text = decode(tokensOf(node));
+    const previous = finished.get(text);
+    const isBetter = !previous || node === best || (previous.node !== best && score > previous.score);
+    if (isBetter) finished.set(text, { node, text, log_prob, score });
   });
-  const rows = [...finished.values()].sort((a, b) => b.score - a.score);
-  return { nodes: tree.map((node) => ({ ...node, name: name(node.token) })), best, beam, opening: 0, finished: rows };
+  const hypotheses = [...finished.values()].sort((a, b) => b.score - a.score);
+  const nodes = tree.map((node) => ({ ...node, name: pieceOf(node.token) }));
+  return { nodes, best, beam, opening: 0, finished: hypotheses };
 }

@@ -1,69 +1,119 @@
-// Lesson 11: translations with one head off, and with more and more of them.
-import { el, svg, number } from "./dom.js";
-import { hint, picker, room, said, slider } from "./parts.js";
+// Lesson 11: translations with one head off, and with more and more heads off.
+import { el, svg } from "./dom.js";
+import { formatNumber } from "./formatting.js";
+import { maxAbs } from "./linear_algebra.js";
+import { cellPicker, drawingWidth, hint, liveRegion, slider } from "./widgets.js";
 
-export function ablation(root, record) {
-  let [sentence, chosen] = [null, 0];
+// The curves of the chart: a field of the record, a colour, and a label with its height as BLEU.
+const CURVES = [
+  { field: "least", className: "c1", label: "least first", labelBleu: 55 },
+  { field: "most", className: "c2", label: "most first", labelBleu: 25 },
+];
+
+export function ablationFigure(container, record) {
+  let sentence = null;
+  let selectedHead = 0; // an index into the heads of the sentence
   const table = el("div", {});
-  const told = said();
-  const count = slider("heads off, the least important first", { min: 0, max: 1, value: 0 }, () => several());
-  const left = el("p", { class: "hint" });
-  const [alone, together] = [el("p", { class: "written" }), el("p", { class: "written" })];
-  root.append(el("h3", {}, "One head off"), table, told, alone, el("h3", {}, "Several heads off"), count.node, together, left,
-    el("h3", {}, "BLEU with fewer and fewer heads"), chart(), hint(`${record.held_out} held-out sentences. A head is the more important, the more log-probability the references lose without it.`));
-  return (given) => {
-    sentence = given;
-    chosen = sentence.losses.indexOf(Math.max(...sentence.losses));
+  const summary = liveRegion();
+  const count = slider("heads off, the least important first", { min: 0, max: 1, value: 0 }, () => showSeveralOff());
+  const remaining = el("p", { class: "hint" });
+  const [translationWithoutOne, translationWithoutSeveral] = [el("p", { class: "translation" }), el("p", { class: "translation" })];
+  container.append(
+    el("h3", {}, "One head off"), table, summary, translationWithoutOne,
+    el("h3", {}, "Several heads off"), count.node, translationWithoutSeveral, remaining,
+    el("h3", {}, "BLEU with fewer and fewer heads"), bleuChart(record.chart, drawingWidth(container)),
+    hint(`${record.held_out} held-out sentences. The more log-probability the references lose without a head, the more important it is.`),
+  );
+  return showSentence;
+
+  function showSentence(newSentence) {
+    sentence = newSentence;
+    selectedHead = sentence.losses.indexOf(Math.max(...sentence.losses));
     count.input.max = sentence.heads.length;
     count.value = Math.min(count.value, sentence.heads.length);
-    draw();
-    several();
-  };
-
-  function draw() {
-    const names = [...new Set(sentence.heads.map((name) => name.split(".head.")[0]))];
-    const widest = Math.max(...names.map((name) => of(name).length));
-    const most = Math.max(...sentence.losses.map(Math.abs), 1e-9);
-    const columns = [...Array(widest).keys()].map((head) => `head ${head}`);
-    table.replaceChildren(picker(names, columns, (r, c) => {
-      const i = of(names[r])[c];
-      return { text: [number(sentence.losses[i])], name: `${sentence.heads[i]} off: ${number(sentence.losses[i])} nats lost`, weight: sentence.losses[i] / most };
-    }, [names.indexOf(sentence.heads[chosen].split(".head.")[0]), of(sentence.heads[chosen].split(".head.")[0]).indexOf(chosen)], (r, c) => { chosen = of(names[r])[c]; one(); }, "attention ↓"),
-    hint("The log-probability, in nats, that the translation loses without a head. Choose one to switch it off."));
-    one();
+    drawTable();
+    showOneOff();
+    showSeveralOff();
   }
 
-  // The numbers of the heads of an attention.
-  function of(attention) {
-    return [...sentence.heads.keys()].filter((i) => sentence.heads[i].startsWith(`${attention}.head.`));
+  // A row for each attention, such as decoder.1.cross, and a column for each of its heads.
+  function drawTable() {
+    const attentions = [...new Set(sentence.heads.map(attentionOf))];
+    const mostHeads = Math.max(...attentions.map((attention) => headsOf(attention).length));
+    const columns = Array.from({ length: mostHeads }, (_, head) => `head ${head}`);
+    const maxLoss = Math.max(maxAbs(sentence.losses), 1e-9); // not 0, which can't divide
+    const describeCell = (row, column) => {
+      const index = headsOf(attentions[row])[column];
+      const loss = sentence.losses[index];
+      const name = `${sentence.heads[index]} off: ${formatNumber(loss)} nats lost`;
+      return { text: [formatNumber(loss)], name, weight: loss / maxLoss };
+    };
+    const selectedAttention = attentionOf(sentence.heads[selectedHead]);
+    const selected = [attentions.indexOf(selectedAttention), headsOf(selectedAttention).indexOf(selectedHead)];
+    const onSelect = (row, column) => {
+      selectedHead = headsOf(attentions[row])[column];
+      showOneOff();
+    };
+    table.replaceChildren(
+      cellPicker(attentions, columns, describeCell, selected, onSelect, "attention ↓"),
+      hint("The log-probability, in nats, that the translation loses without a head. Choose one to switch it off."),
+    );
   }
 
-  function one() {
-    const text = sentence.alone[chosen];
-    told.textContent = `${sentence.heads[chosen]} is off: ${text === sentence.together[0] ? "the translation stays the same" : "the translation changes"}.`;
-    alone.textContent = text || "(nothing)";
+  // The indices of the heads of an attention.
+  function headsOf(attention) {
+    return [...sentence.heads.keys()].filter((i) => attentionOf(sentence.heads[i]) === attention);
   }
 
-  function several() {
-    const [off, all] = [count.value, sentence.heads.length];
-    together.textContent = sentence.together[off] || "(nothing)";
-    const first = sentence.together.findIndex((text) => text !== sentence.together[0]);
-    left.textContent = `${all - off} of ${all} heads are left. The translation ${first < 0 ? "never changes" : `changes first when ${first} are off`}.`;
+  function showOneOff() {
+    const translation = sentence.alone[selectedHead];
+    const isSame = translation === sentence.together[0];
+    summary.textContent = `${sentence.heads[selectedHead]} is off: ${isSame ? "the translation stays the same" : "the translation changes"}.`;
+    translationWithoutOne.textContent = translation || "(nothing)";
   }
 
-  function chart() {
-    const [width, height, margin] = [room(root), 220, 40];
-    const most = record.chart.at(-1).off;
-    const x = (off) => margin + (off / most) * (width - margin - 110);
-    const y = (bleu) => 10 + (1 - bleu / 100) * (height - 50);
-    const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "BLEU by the number of heads that are off" });
-    for (const bleu of [0, 50, 100]) drawing.append(svg("line", { class: "grid", x1: margin, x2: x(most), y1: y(bleu), y2: y(bleu) }), svg("text", { x: margin - 6, y: y(bleu) + 4, "text-anchor": "end" }, bleu));
-    for (const [key, mark, name, at] of [["least", "c1", "least first", 0.55], ["most", "c2", "most first", 0.25]]) {
-      drawing.append(svg("polyline", { class: mark, points: record.chart.map((row) => `${x(row.off)},${y(row[key])}`).join(" ") }), svg("text", { class: mark, x: x(most) + 8, y: y(100 * at) }, name));
-      for (const row of record.chart) drawing.append(svg("circle", { class: mark, cx: x(row.off), cy: y(row[key]), r: 3 }, svg("title", {}, `${row.off} off: BLEU ${number(row[key], 1)}`)));
+  function showSeveralOff() {
+    const total = sentence.heads.length;
+    translationWithoutSeveral.textContent = sentence.together[count.value] || "(nothing)";
+    const firstChange = sentence.together.findIndex((translation) => translation !== sentence.together[0]);
+    const change = firstChange < 0 ? "never changes" : `first changes when ${firstChange} are off`;
+    remaining.textContent = `${total - count.value} of ${total} heads are left. The translation ${change}.`;
+  }
+}
+
+// The attention of a head, such as decoder.1.cross of decoder.1.cross.head.0.
+function attentionOf(head) {
+  return head.split(".head.")[0];
+}
+
+// BLEU by the number of heads that are off. rows: [{ off, least, most }]
+function bleuChart(rows, width) {
+  const [height, marginLeft] = [220, 40];
+  const maxOff = rows.at(-1).off;
+  const xOf = (off) => marginLeft + (off / maxOff) * (width - marginLeft - 110);
+  const yOf = (bleu) => 10 + (1 - bleu / 100) * (height - 50);
+  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "BLEU by the number of heads that are off" });
+  for (const bleu of [0, 50, 100]) {
+    drawing.append(
+      svg("line", { class: "grid", x1: marginLeft, x2: xOf(maxOff), y1: yOf(bleu), y2: yOf(bleu) }),
+      svg("text", { x: marginLeft - 6, y: yOf(bleu) + 4, "text-anchor": "end" }, bleu),
+    );
+  }
+  for (const { field, className, label, labelBleu } of CURVES) {
+    const points = rows.map((row) => `${xOf(row.off)},${yOf(row[field])}`).join(" ");
+    drawing.append(
+      svg("polyline", { class: className, points }),
+      svg("text", { class: className, x: xOf(maxOff) + 8, y: yOf(labelBleu) }, label),
+    );
+    for (const row of rows) {
+      const title = svg("title", {}, `${row.off} off: BLEU ${formatNumber(row[field], 1)}`);
+      drawing.append(svg("circle", { class: className, cx: xOf(row.off), cy: yOf(row[field]), r: 3 }, title));
     }
-    for (const { off } of record.chart) if (off % 4 === 0 || off === most) drawing.append(svg("text", { x: x(off), y: height - 22, "text-anchor": "middle" }, off));
-    drawing.append(svg("text", { class: "quiet", x: (margin + x(most)) / 2, y: height - 4, "text-anchor": "middle" }, "heads off"));
-    return drawing;
   }
+  for (const { off } of rows) {
+    const isLabelled = off % 4 === 0 || off === maxOff;
+    if (isLabelled) drawing.append(svg("text", { x: xOf(off), y: height - 22, "text-anchor": "middle" }, off));
+  }
+  drawing.append(svg("text", { class: "muted", x: (marginLeft + xOf(maxOff)) / 2, y: height - 4, "text-anchor": "middle" }, "heads off"));
+  return drawing;
 }

@@ -1,83 +1,131 @@
-// Lesson 2: three scores, first of vectors of two numbers, then of a trained translator.
-import { el, number, shown } from "./dom.js";
-import { dot, mixed, softmax, times } from "./maths.js";
-import { bar, choice, hint, strip } from "./parts.js";
+// Lesson 2: three scores, first of vectors of two numbers by hand, then of trained translation models.
+import { el } from "./dom.js";
+import { formatNumber, formatPiece } from "./formatting.js";
+import { dot, matrixVectorProduct, maxAbs, softmax, sum, weightedSum } from "./linear_algebra.js";
+import { bar, choice, gridCell, gridHeader, gridRow, gridTable, hint, pieceChoice, strip } from "./widgets.js";
 
-const KINDS = [{ label: "dot", value: "dot" }, { label: "general", value: "general" }, { label: "additive", value: "additive" }];
+const SCORES = [{ label: "dot", value: "dot" }, { label: "general", value: "general" }, { label: "additive", value: "additive" }];
+const SUBSCRIPTS = "₁₂₃";
+// The weights of the scores by hand; those of the additive score, W and U, are identity matrices.
 const W = [[0, 1], [1, 0]];
 const V = [1, -1];
+const NOTES = {
+  dot: "",
+  general: "Here W swaps the two numbers of y.",
+  additive: "Here W h + U y is h + y, and v = (1, −1).",
+};
 
-// What is added up to a score, and how it is written: of the toy, whose additive W h + U y is h + y.
-function handTerms(kind, h, y) {
-  if (kind === "additive") return [h.map((x, k) => V[k] * Math.tanh(x + y[k])), h.map((x, k) => `${number(V[k], 0)}·tanh(${number(x, 1)} + ${number(y[k], 1)})`)];
-  const key = kind === "general" ? times(W, y) : y;
-  return [h.map((x, k) => x * key[k]), h.map((x, k) => `${number(x, 1)}·${number(key[k], 1)}`)];
+export function alignmentFigure(container) {
+  const byHand = el("div", { class: "by-hand" });
+  const byModel = el("div", {});
+  // The example by hand is independent of the list of sentences, so it stands above it.
+  container.parentElement.prepend(el("h3", {}, "By hand"), byHand, el("h3", {}, "In a translation model"));
+  container.append(byModel);
+  showScoresByHand(byHand);
+  return (sentence) => showModelScores(byModel, sentence);
 }
 
-export function alignment(root) {
-  const hand = el("div", { class: "hand" });
-  const real = el("div", {});
-  root.parentElement.prepend(el("h3", {}, "By hand"), hand, el("h3", {}, "In a translation model"));
-  root.append(real);
-  byHand(hand);
-  return (sentence) => translator(real, sentence);
+// The terms whose sum is the score of a query h and a key y, as numbers and as text.
+function scoreTerms(kind, h, y) {
+  if (kind === "additive") {
+    const numbers = h.map((x, k) => V[k] * Math.tanh(x + y[k]));
+    const texts = h.map((x, k) => `${formatNumber(V[k], 0)}·tanh(${formatNumber(x, 1)} + ${formatNumber(y[k], 1)})`);
+    return { numbers, texts };
+  }
+  const key = kind === "general" ? matrixVectorProduct(W, y) : y;
+  const numbers = h.map((x, k) => x * key[k]);
+  const texts = h.map((x, k) => `${formatNumber(x, 1)}·${formatNumber(key[k], 1)}`);
+  return { numbers, texts };
 }
 
-function byHand(root) {
+function showScoresByHand(container) {
   const h = [1, 2];
   const ys = [[2, 0], [0, 1], [-1, 1]];
-  const kinds = choice("score", KINDS, () => draw());
-  const result = el("div", { class: "worked", "aria-live": "polite" });
-  const field = (vector, k, name) => el("input", { type: "number", step: 0.5, min: -9, max: 9, value: vector[k], "aria-label": `${name}, number ${k + 1}`,
-    on: { input: (event) => { vector[k] = Number(event.target.value); draw(); } } });
-  const pair = (vector, name) => el("span", { class: "vector" }, el("i", {}, name), " = (", field(vector, 0, name), ", ", field(vector, 1, name), ")");
-  root.append(kinds.node, el("div", { class: "vectors" }, pair(h, "h"), ...ys.map((y, i) => pair(y, `y${"₁₂₃"[i]}`))), result);
+  const kinds = choice("score", SCORES, () => draw());
+  const result = el("div", { class: "worked-example", "aria-live": "polite" });
+  const numberInput = (vector, k, name) => {
+    const onInput = (event) => {
+      vector[k] = Number(event.target.value);
+      draw();
+    };
+    const label = `${name}, number ${k + 1}`;
+    return el("input", { type: "number", step: 0.5, min: -9, max: 9, value: vector[k], "aria-label": label, on: { input: onInput } });
+  };
+  const vectorInput = (vector, name) => el("span", { class: "vector" },
+    el("i", {}, name), " = (", numberInput(vector, 0, name), ", ", numberInput(vector, 1, name), ")");
+  const vectors = el("div", { class: "vectors" }, vectorInput(h, "h"), ...ys.map((y, i) => vectorInput(y, `y${SUBSCRIPTS[i]}`)));
+  container.append(kinds.node, vectors, result);
   draw();
 
   function draw() {
-    const kind = kinds.value;
-    const all = ys.map((y) => handTerms(kind, h, y));
-    const scores = all.map(([terms]) => terms[0] + terms[1]);
+    const terms = ys.map((y) => scoreTerms(kinds.value, h, y));
+    const scores = terms.map(({ numbers }) => sum(numbers));
     const weights = softmax(scores);
-    const context = mixed(weights, ys);
-    const sum = scores.reduce((total, e) => total + Math.exp(e), 0);
-    const note = { dot: "", general: "Here W swaps the two numbers of y.", additive: "Here W h + U y is h + y, and v = (1, −1)." }[kind];
-    result.replaceChildren(hint(note),
-      el("ol", { class: "lines" }, ...scores.map((e, i) => el("li", {}, el("span", { class: "sum" }, el("i", {}, `e${"₁₂₃"[i]}`), ` = ${all[i][1].join(" + ")} = `, el("b", { class: "e" }, number(e))),
-        el("span", { class: "share sum" }, el("span", {}, el("i", {}, `α${"₁₂₃"[i]}`), ` = exp(${number(e)}) / ${number(sum)} = `), bar(weights[i]))))),
-      el("p", { class: "sum" }, el("i", {}, "c"), ` = ${weights.map((w, i) => `${number(w)}·(${ys[i].map((x) => number(x, 1)).join(", ")})`).join(" + ")} = `, el("b", { class: "c" }, `(${context.map((x) => number(x)).join(", ")})`)));
+    const context = weightedSum(weights, ys);
+    const normalizer = sum(scores.map(Math.exp));
+    const lines = scores.map((score, i) => {
+      const scoreLine = el("span", { class: "calculation" },
+        el("i", {}, `e${SUBSCRIPTS[i]}`), ` = ${terms[i].texts.join(" + ")} = `, el("b", { class: "e" }, formatNumber(score)));
+      const quotient = `exp(${formatNumber(score)}) / ${formatNumber(normalizer)}`;
+      const weightLine = el("span", { class: "weight-calculation calculation" },
+        el("span", {}, el("i", {}, `α${SUBSCRIPTS[i]}`), ` = ${quotient} = `), bar(weights[i]));
+      return el("li", {}, scoreLine, weightLine);
+    });
+    const products = weights.map((weight, i) => {
+      const y = ys[i].map((x) => formatNumber(x, 1)).join(", ");
+      return `${formatNumber(weight)}·(${y})`;
+    });
+    const contextText = context.map((x) => formatNumber(x)).join(", ");
+    result.replaceChildren(
+      hint(NOTES[kinds.value]),
+      el("ol", { class: "score-lines" }, ...lines),
+      el("p", { class: "calculation" }, el("i", {}, "c"), ` = ${products.join(" + ")} = `, el("b", { class: "c" }, `(${contextText})`)),
+    );
   }
 }
 
-function translator(root, { scores }) {
-  let step = 1;
-  const kinds = choice("score", KINDS, () => begin());
-  const words = el("div", {});
-  const rows = el("div", {});
-  root.replaceChildren(kinds.node, words, rows);
-  begin();
+function showModelScores(container, { scores }) {
+  let step = 1; // the target position whose scores are shown
+  const kinds = choice("score", SCORES, () => showTranslation());
+  const pieces = el("div", {});
+  const table = el("div", {});
+  container.replaceChildren(kinds.node, pieces, table);
+  showTranslation();
 
-  function begin() {
-    const one = scores[kinds.value];
-    step = Math.min(step, one.target.length - 1);
-    words.replaceChildren(choice("next piece", one.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
+  function showTranslation() {
+    const { target } = scores[kinds.value];
+    step = Math.min(step, target.length - 1);
+    pieces.replaceChildren(pieceChoice(target, step, (index) => {
+      step = index;
+      draw();
+    }));
     draw();
   }
 
+  // Only the additive score has a vector v. Its recorded queries and keys are W h and U y, the general score's keys W y.
   function draw() {
-    const { source, query, key, v } = scores[kinds.value];
-    const h = query[step];
-    const terms = key.map((y) => y.map((x, k) => (v ? v[k] * Math.tanh(h[k] + x) : h[k] * x)));
-    const sums = terms.map((row) => row.reduce((a, b) => a + b, 0));
+    const kind = kinds.value;
+    const { source, query: queries, key: keys, v } = scores[kind];
+    const query = queries[step];
+    const termOf = (key, k) => (v ? v[k] * Math.tanh(query[k] + key[k]) : query[k] * key[k]);
+    const terms = keys.map((key) => key.map((_, k) => termOf(key, k)));
+    const sums = terms.map(sum);
     const weights = softmax(sums);
-    const top = Math.max(...terms.flat().map(Math.abs));
-    const written = v ? (s, k) => `${number(v[k])} · tanh(${number(h[k])} + ${number(key[s][k])}) = ${number(terms[s][k])}` : (s, k) => `${number(h[k])} · ${number(key[s][k])} = ${number(terms[s][k])}`;
-    rows.replaceChildren(
-      el("div", { class: "scored", role: "table", "aria-label": "scores" },
-        el("div", { role: "row", class: "head" }, ...["source", `the ${h.length} products`, "sum e", "weight α"].map((text) => el("span", { role: "columnheader" }, text))),
-        ...source.map((piece, s) => el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, shown(piece)),
-          el("span", { role: "cell" }, strip(terms[s], top, `${h.length} products`, (k) => written(s, k))),
-          el("span", { role: "cell", class: "amount e" }, number(sums[s])), el("span", { role: "cell" }, bar(weights[s]))))),
-      hint(v ? "Each cell is v · tanh(W h + U y) for one hidden unit: blue raises the score of this word, orange lowers it. " : `Each cell is a product of a number of h and one of ${kinds.value === "general" ? "W y" : "y"}: blue raises the score of this word, orange lowers it. `, "Point at one to see its numbers."));
+    const maximum = maxAbs(terms.flat());
+    const describeTerm = (s, k) => {
+      const [x, y, term] = [query[k], keys[s][k], terms[s][k]].map((value) => formatNumber(value));
+      return v ? `${formatNumber(v[k])} · tanh(${x} + ${y}) = ${term}` : `${x} · ${y} = ${term}`;
+    };
+    const rows = source.map((piece, s) => gridRow(formatPiece(piece),
+      gridCell(strip(terms[s], maximum, `${query.length} products`, (k) => describeTerm(s, k))),
+      gridCell(formatNumber(sums[s]), "amount e"),
+      gridCell(bar(weights[s]))));
+    const cellMeaning = v
+      ? "Each cell is v · tanh(W h + U y) for one hidden unit"
+      : `Each cell is a product of a number of h and one of ${kind === "general" ? "W y" : "y"}`;
+    table.replaceChildren(
+      gridTable("score-table", "scores", gridHeader("source", `the ${query.length} products`, "sum e", "weight α"), ...rows),
+      hint(`${cellMeaning}: blue raises the score of this word, orange lowers it. `, "Point at one to see its numbers."),
+    );
   }
 }

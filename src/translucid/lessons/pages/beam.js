@@ -1,124 +1,202 @@
-// Lesson 8: the tree that a beam search grows, step by step, beside what greedy search finds.
-import { el, svg, number, percent, shown } from "./dom.js";
-import { fit } from "./elements.js";
-import { hint, said, slider } from "./parts.js";
+// Lesson 8: the tree of a beam search, step by step, and a comparison with greedy search.
+//
+// A node is [index of its parent, piece, log-probability of the prefix, index of its fate]; the root has the parent −1.
+import { el, svg } from "./dom.js";
+import { truncateToWidth } from "./elements.js";
+import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import { hint, liveRegion, slider, tableHead } from "./widgets.js";
 
 const FATES = ["kept", "ended", "dropped"];
-const [ACROSS, DOWN] = [140, 46]; // pixels from step to step, and from one node to the next in a step
-const [WIDE, HIGH] = [116, 34]; // of a node
-const PAD = 7; // pixels beside what stands in a node
+// Sizes in pixels: from one step to the next, from one node to the one below, of a node, and beside the text in it.
+const [COLUMN_WIDTH, ROW_HEIGHT] = [140, 46];
+const [NODE_WIDTH, NODE_HEIGHT] = [116, 34];
+const NODE_PADDING = 7;
+const STEP_MILLISECONDS = 900; // of the animation
 
-export function beam(root) {
+export function beamFigure(container) {
   let sentence = null;
-  const width = slider("beam K", { min: 1, max: 5, value: 3, show: (k) => (k === 1 ? "1, greedy" : String(k)) }, () => { begin(); });
+  let timer = null; // of the animation, while it runs
+  const formatBeam = (beam) => (beam === 1 ? "1, greedy" : String(beam));
+  const beam = slider("beam K", { min: 1, max: 5, value: 3, format: formatBeam }, () => showSearch());
   const step = slider("step", { min: 1, max: 2, value: 2 }, () => draw());
-  const play = el("button", { type: "button", on: { click: run } }, "Play");
+  const playButton = el("button", { type: "button", on: { click: onPlayClick } }, "Play");
   const tree = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "search tree" });
-  const told = said();
-  const found = el("div", {});
-  root.append(el("div", { class: "knobs" }, width.node, step.node, play), tree, told, el("h3", {}, "Result of each beam size"), found);
-  let timer = null;
-  return (given) => { sentence = given; begin(); };
+  const summary = liveRegion();
+  const results = el("div", {});
+  container.append(
+    el("div", { class: "controls" }, beam.node, step.node, playButton), tree, summary,
+    el("h3", {}, "Result of each beam size"), results,
+  );
+  return (newSentence) => {
+    sentence = newSentence;
+    showSearch();
+  };
 
-  function begin() {
-    clearInterval(timer);
-    timer = null;
-    play.textContent = "Play";
-    const depths = depthsOf(search().nodes);
-    step.input.max = Math.max(...depths);
+  // The search with the chosen beam.
+  function currentSearch() {
+    return sentence.searches[beam.value - 1];
+  }
+
+  function lastStep() {
+    return Number(step.input.max);
+  }
+
+  function showSearch() {
+    stop();
+    step.input.max = Math.max(...depthsOf(currentSearch().nodes));
     step.value = step.input.max;
-    draw({ fromTheStart: true });
-    compare();
+    draw({ scrollToStart: true });
+    results.replaceChildren(...searchResults(sentence, beam.value));
   }
 
-  function search() {
-    return sentence.searches[width.value - 1];
-  }
-
-  function run() {
-    if (timer) { clearInterval(timer); timer = null; play.textContent = "Play"; return; }
+  function onPlayClick() {
+    if (timer) {
+      stop();
+      return;
+    }
     step.value = 1;
     draw();
-    play.textContent = "Pause";
+    playButton.textContent = "Pause";
     timer = setInterval(() => {
-      if (step.value >= Number(step.input.max)) { clearInterval(timer); timer = null; play.textContent = "Play"; return; }
+      if (step.value >= lastStep()) {
+        stop();
+        return;
+      }
       step.value += 1;
       draw();
-    }, 900);
+    }, STEP_MILLISECONDS);
   }
 
-  // Draw the tree up to the step; what belongs to that step is scrolled into view unless the tree is a new one.
-  function draw({ fromTheStart = false } = {}) {
-    const { nodes, best } = search();
-    const depths = depthsOf(nodes);
-    const at = step.value;
-    const final = at === Number(step.input.max);
-    const path = new Set(final ? pathTo(nodes, best) : []);
-    const rows = places(nodes, depths);
-    const high = Math.max(...rows) + 1;
-    const drawing = svg("svg", { class: "search", width: Number(step.input.max) * ACROSS + WIDE + 8, height: high * DOWN + 8, role: "img", "aria-label": "search tree; the text below lists the hypotheses at this step" });
-    const xy = (i) => [depths[i] * ACROSS + 4, rows[i] * DOWN + 6];
-    nodes.forEach(([parent], i) => {
-      if (parent < 0 || depths[i] > at) return;
-      const [[x1, y1], [x2, y2]] = [xy(parent), xy(i)];
-      drawing.append(svg("path", { class: path.has(i) ? "edge best" : `edge ${fate(i, at)}`, d: `M ${x1 + WIDE} ${y1 + 16} C ${x1 + WIDE + 14} ${y1 + 16}, ${x2 - 14} ${y2 + 16}, ${x2} ${y2 + 16}` }));
-    });
-    nodes.forEach(([parent, name, total], i) => {
-      if (depths[i] > at) return;
-      const [x, y] = xy(i);
-      const own = parent < 0 ? "" : percent(Math.exp(total - nodes[parent][2]), 1);
-      drawing.append(svg("g", { class: `node ${path.has(i) ? "best" : fate(i, at)}`, transform: `translate(${x} ${y})` }, svg("rect", { width: WIDE, height: HIGH, rx: 6 }),
-        svg("text", { x: PAD, y: 15, class: "piece" }, shown(name)), svg("text", { x: PAD, y: 28, class: "quiet" }, own), svg("text", { x: WIDE - PAD, y: 28, "text-anchor": "end", class: "quiet" }, parent < 0 ? "" : number(total)),
-        svg("title", {}, parent < 0 ? "start of every translation" : `${shown(name)}: probability ${own} here, log-probability of the prefix ${number(total, 4)}; ${FATES[nodes[i][3]]}`)));
-    });
+  function stop() {
+    clearInterval(timer);
+    timer = null;
+    playButton.textContent = "Play";
+  }
+
+  // Draw the tree up to the current step, and scroll to that step or to the start.
+  function draw({ scrollToStart = false } = {}) {
+    const search = currentSearch();
+    const isComplete = step.value === lastStep();
+    const drawing = treeDrawing(search, step.value, lastStep(), isComplete);
     tree.replaceChildren(drawing);
-    for (const piece of drawing.querySelectorAll(".piece")) fit(piece, WIDE - 2 * PAD);
-    tree.scrollLeft = fromTheStart ? 0 : Math.max(0, at * ACROSS + WIDE + 8 - tree.clientWidth);
-    const now = nodes.map((_, i) => i).filter((i) => depths[i] === at);
-    const names = (which) => now.filter((i) => nodes[i][3] === which).map((i) => `“${sentenceOf(nodes, i)}” ${number(nodes[i][2])}`);
-    told.textContent = [["kept", 0], ["ended", 1], ["dropped", 2]].filter(([, which]) => names(which).length).map(([word, which]) => `${word}: ${names(which).join(", ")}`).join("; ") + ".";
-
-    function fate(i) { return FATES[nodes[i][3]]; }
-  }
-
-  function compare() {
-    const greedy = sentence.searches[0];
-    found.replaceChildren(el("table", { class: "numbers" }, el("thead", {}, el("tr", {}, ...["K", "translation", "log p", "score"].map((text) => el("th", { scope: "col" }, text)))),
-      el("tbody", {}, ...sentence.searches.map((one, i) => el("tr", { class: i + 1 === width.value ? "chosen" : "" }, el("th", { scope: "row" }, i + 1), el("td", { lang: "es", class: "text" }, one.text), el("td", {}, number(one.log_probability, 3)), el("td", {}, number(one.score, 3)))))),
-    hint(verdict(greedy, search()), ` The score is log p divided by ((5 + tokens) / 6)${sentence.alpha === 1 ? "" : ` to the power of ${sentence.alpha}`}, including the end token, so that longer sentences may have a lower p.`));
-  }
-
-  function verdict(greedy, wide) {
-    if (wide === greedy) return "A beam of one is greedy search.";
-    const gain = wide.log_probability - greedy.log_probability;
-    if (wide.text === greedy.text) return "This beam finds the same translation as greedy search.";
-    return `This beam’s translation is ${gain >= 0 ? `${number(Math.exp(gain), 1)} times as probable as` : `${number(Math.exp(-gain), 1)} times less probable than`} the greedy one.`;
+    // Texts can be measured only in the page.
+    for (const piece of drawing.querySelectorAll(".piece")) truncateToWidth(piece, NODE_WIDTH - 2 * NODE_PADDING);
+    const currentRight = step.value * COLUMN_WIDTH + NODE_WIDTH + 8;
+    tree.scrollLeft = scrollToStart ? 0 : Math.max(0, currentRight - tree.clientWidth);
+    summary.textContent = stepSummary(search.nodes, step.value);
   }
 }
 
+// The translations of all beams in a table, and a comparison of the chosen one with greedy search.
+function searchResults({ searches, alpha }, chosenBeam) {
+  const rows = searches.map((search, i) => {
+    const beam = i + 1;
+    return el("tr", { class: beam === chosenBeam ? "chosen" : "" },
+      el("th", { scope: "row" }, beam),
+      el("td", { lang: "es", class: "text" }, search.text),
+      el("td", {}, formatNumber(search.log_probability, 3)),
+      el("td", {}, formatNumber(search.score, 3)));
+  });
+  const exponent = alpha === 1 ? "" : ` to the power of ${alpha}`;
+  return [
+    el("table", { class: "data-table" }, tableHead("K", "translation", "log p", "score"), el("tbody", {}, ...rows)),
+    hint(comparison(searches[0], searches[chosenBeam - 1]), ` The score is log p divided by ((5 + tokens) / 6)${exponent}, including the end token, so that longer sentences may have a lower p.`),
+  ];
+}
+
+// A picture of all nodes up to a step. highlightsBest: whether the path to the best hypothesis stands out.
+function treeDrawing({ nodes, best }, step, lastStep, highlightsBest) {
+  const depths = depthsOf(nodes);
+  const rows = rowsOf(nodes, depths);
+  const bestPath = new Set(highlightsBest ? pathTo(nodes, best) : []);
+  const visible = [...nodes.keys()].filter((i) => depths[i] <= step);
+  const topLeftOf = (i) => [depths[i] * COLUMN_WIDTH + 4, rows[i] * ROW_HEIGHT + 6];
+  const classOf = (i) => (bestPath.has(i) ? "best" : FATES[nodes[i][3]]);
+  const width = lastStep * COLUMN_WIDTH + NODE_WIDTH + 8;
+  const height = (Math.max(...rows) + 1) * ROW_HEIGHT + 8;
+  const edges = visible.filter((i) => nodes[i][0] >= 0).map((i) => {
+    const d = edgePath(topLeftOf(nodes[i][0]), topLeftOf(i));
+    return svg("path", { class: `edge ${classOf(i)}`, d });
+  });
+  const boxes = visible.map((i) => nodeDrawing(nodes, i, topLeftOf(i), classOf(i)));
+  const label = "search tree; the text below lists the hypotheses at this step";
+  return svg("svg", { class: "search-tree", width, height, role: "img", "aria-label": label }, ...edges, ...boxes);
+}
+
+// A curve from the right side of a node to the left side of its child.
+function edgePath([parentLeft, parentTop], [childLeft, childTop]) {
+  const startX = parentLeft + NODE_WIDTH;
+  const [startY, endY] = [parentTop + 16, childTop + 16];
+  return `M ${startX} ${startY} C ${startX + 14} ${startY}, ${childLeft - 14} ${endY}, ${childLeft} ${endY}`;
+}
+
+function nodeDrawing(nodes, i, [x, y], className) {
+  const [parent, piece, logProbability, fate] = nodes[i];
+  const isRoot = parent < 0;
+  const probability = isRoot ? "" : formatPercent(Math.exp(logProbability - nodes[parent][2]), 1);
+  const tooltip = isRoot
+    ? "start of every translation"
+    : `${formatPiece(piece)}: probability ${probability} here, log-probability of the prefix ${formatNumber(logProbability, 4)}; ${FATES[fate]}`;
+  return svg("g", { class: `node ${className}`, transform: `translate(${x} ${y})` },
+    svg("rect", { width: NODE_WIDTH, height: NODE_HEIGHT, rx: 6 }),
+    svg("text", { x: NODE_PADDING, y: 15, class: "piece" }, formatPiece(piece)),
+    svg("text", { x: NODE_PADDING, y: 28, class: "muted" }, probability),
+    svg("text", { x: NODE_WIDTH - NODE_PADDING, y: 28, "text-anchor": "end", class: "muted" }, isRoot ? "" : formatNumber(logProbability)),
+    svg("title", {}, tooltip));
+}
+
+// The hypotheses at a step, by their fate.
+function stepSummary(nodes, step) {
+  const depths = depthsOf(nodes);
+  const current = [...nodes.keys()].filter((i) => depths[i] === step);
+  const parts = FATES.map((name, fate) => {
+    const hypotheses = current.filter((i) => nodes[i][3] === fate);
+    const texts = hypotheses.map((i) => `“${textOf(nodes, i)}” ${formatNumber(nodes[i][2])}`);
+    return texts.length ? `${name}: ${texts.join(", ")}` : "";
+  });
+  return `${parts.filter(Boolean).join("; ")}.`;
+}
+
+// How much more probable a translation is than the greedy one.
+function comparison(greedy, search) {
+  if (search === greedy) return "A beam of one is greedy search.";
+  if (search.text === greedy.text) return "This beam finds the same translation as greedy search.";
+  const gain = search.log_probability - greedy.log_probability;
+  const factor = formatNumber(Math.exp(Math.abs(gain)), 1);
+  const difference = gain >= 0 ? `${factor} times as probable as` : `${factor} times less probable than`;
+  return `This beam’s translation is ${difference} the greedy one.`;
+}
+
+// The number of pieces in the prefix of each node. A parent precedes its children.
 function depthsOf(nodes) {
   const depths = [];
-  nodes.forEach(([parent], i) => { depths[i] = parent < 0 ? 0 : depths[parent] + 1; });
+  nodes.forEach(([parent], i) => {
+    depths[i] = parent < 0 ? 0 : depths[parent] + 1;
+  });
   return depths;
 }
 
-// The row of each node: in its column, in the order of its parents' rows, the likeliest first.
-function places(nodes, depths) {
+// The row of each node. Nodes of a step are in the order of their parents, children of the same parent by probability.
+function rowsOf(nodes, depths) {
   const rows = [0];
   for (let depth = 1; depth <= Math.max(...depths); depth += 1) {
-    const here = nodes.map((_, i) => i).filter((i) => depths[i] === depth);
-    here.sort((a, b) => rows[nodes[a][0]] - rows[nodes[b][0]] || nodes[b][2] - nodes[a][2]);
-    here.forEach((i, row) => { rows[i] = row; });
+    const column = [...nodes.keys()].filter((i) => depths[i] === depth);
+    column.sort((a, b) => rows[nodes[a][0]] - rows[nodes[b][0]] || nodes[b][2] - nodes[a][2]);
+    column.forEach((i, row) => {
+      rows[i] = row;
+    });
   }
   return rows;
 }
 
+// The nodes from a node up to the root, which is left out.
 function pathTo(nodes, node) {
   const path = [];
   for (let i = node; i > 0; i = nodes[i][0]) path.push(i);
   return path;
 }
 
-function sentenceOf(nodes, node) {
-  return pathTo(nodes, node).reverse().map((i) => nodes[i][1]).join("").replaceAll("▁", " ").replace("</s>", "").trim();
+function textOf(nodes, node) {
+  const pieces = pathTo(nodes, node).reverse().map((i) => nodes[i][1]);
+  return pieces.join("").replaceAll("▁", " ").replace("</s>", "").trim();
 }

@@ -1,42 +1,60 @@
-// Lesson 13: the translation of a sentence with the previous sentence on or off.
-import { el, number } from "./dom.js";
-import { hint, said } from "./parts.js";
+// Lesson 13: the translation of a sentence with or without the previous sentence.
+import { el } from "./dom.js";
+import { formatNumber } from "./formatting.js";
+import { hint, liveRegion, tableHead } from "./widgets.js";
 
-export function context(root) {
+export function contextFigure(container) {
   let sentence = null;
-  const input = el("input", { type: "checkbox", checked: true, on: { change: () => draw() } });
-  const before = el("span", {});
-  const written = el("p", { class: "written" });
-  const told = said();
+  const checkbox = el("input", { type: "checkbox", checked: true, on: { change: () => draw() } });
+  const previousSentence = el("span", {});
+  const translation = el("p", { class: "translation" });
+  const summary = liveRegion();
   const table = el("div", {});
-  root.append(el("fieldset", { class: "choice" }, el("legend", {}, "previous sentence"), el("label", {}, input, before)), written, told, table);
-  return (given) => {
-    sentence = given;
-    input.checked = true;
-    before.textContent = sentence.before;
-    draw();
-  };
+  container.append(
+    el("fieldset", { class: "choice" }, el("legend", {}, "previous sentence"), el("label", {}, checkbox, previousSentence)),
+    translation, summary, table,
+  );
+  return showSentence;
 
+  function showSentence(newSentence) {
+    sentence = newSentence;
+    checkbox.checked = true;
+    previousSentence.textContent = sentence.before;
+    draw();
+  }
+
+  // Translations and log-odds are recorded with the previous sentence, then without it.
   function draw() {
-    const chosen = input.checked ? 0 : 1;
+    const selected = checkbox.checked ? 0 : 1;
     const [first, second] = sentence.compared;
-    const [all] = sentence.translations;
-    const odds = sentence.log_odds[chosen];
-    written.replaceChildren(el("span", { class: "label" }, `${sentence.sentence} → `), ...marked(sentence.translations[chosen], all));
-    const [likely, other] = odds < 0 ? [second, first] : [first, second];
-    told.textContent = first === second
+    const highlighted = highlightDifferences(sentence.translations[selected], sentence.translations[0]);
+    translation.replaceChildren(el("span", { class: "label" }, `${sentence.sentence} → `), ...highlighted);
+    summary.textContent = first === second
       ? "The translation is the same with the previous sentence and without it."
-      : `“${likely}” is ${number(Math.exp(Math.abs(odds)), 1)} times as probable as “${other}”.`;
-    table.replaceChildren(el("table", { class: "numbers" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "the model reads"), el("th", { scope: "col" }, "translation"), el("th", { scope: "col" }, "L"))),
-      el("tbody", {}, ...[`${sentence.before} ‖ ${sentence.sentence}`, sentence.sentence].map((source, i) => el("tr", { class: i === chosen ? "chosen" : null },
-        el("th", { scope: "row" }, source), el("td", { class: "text" }, sentence.translations[i]), el("td", { class: "odds" }, number(sentence.log_odds[i])))))),
-    hint(`L = log p(${first}) − log p(${second}). Words that differ from the translation with the previous sentence are bold.`));
+      : oddsSummary(first, second, sentence.log_odds[selected]);
+    const sources = [`${sentence.before} ‖ ${sentence.sentence}`, sentence.sentence];
+    const rows = sources.map((source, i) => el("tr", { class: i === selected ? "chosen" : null },
+      el("th", { scope: "row" }, source),
+      el("td", { class: "text" }, sentence.translations[i]),
+      el("td", { class: "odds" }, formatNumber(sentence.log_odds[i]))));
+    table.replaceChildren(
+      el("table", { class: "data-table" }, tableHead("the model reads", "translation", "L"), el("tbody", {}, ...rows)),
+      hint(`L = log p(${first}) − log p(${second}). Words that differ from the translation with the previous sentence are bold.`),
+    );
   }
 }
 
-// The words of a translation; those that another one does not have at their place are bold.
-function marked(text, other) {
-  const words = other.split(" ");
-  return text.split(" ").flatMap((word, i) => [i ? " " : "", word === words[i] ? word : el("strong", {}, word)]);
+function oddsSummary(first, second, logOdds) {
+  const [likelier, other] = logOdds < 0 ? [second, first] : [first, second];
+  const ratio = formatNumber(Math.exp(Math.abs(logOdds)), 1);
+  return `“${likelier}” is ${ratio} times as probable as “${other}”.`;
+}
+
+// The words of a text; those that differ from the word at the same position of a reference are bold.
+function highlightDifferences(text, reference) {
+  const referenceWords = reference.split(" ");
+  return text.split(" ").flatMap((word, i) => {
+    const separator = i ? " " : "";
+    return [separator, word === referenceWords[i] ? word : el("strong", {}, word)];
+  });
 }

@@ -1,77 +1,131 @@
-// Lesson 10: contributions of two vectors by hand, then of the source and the target prefix in the translation model.
-import { el, number, percent, shown } from "./dom.js";
-import { bar, choice, hint, said, slider } from "./parts.js";
+// Lesson 10: contributions to one sublayer by hand, then of the source and the target prefix in a translation model.
+import { el } from "./dom.js";
+import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import { sum } from "./linear_algebra.js";
+import { bar, choice, gridCell, gridHeader, gridRow, gridTable, hint, liveRegion, pieceChoice, slider } from "./widgets.js";
 import { showRibbons } from "./ribbons.js";
 
-const RESIDUAL = [1, 1]; // of the sublayer by hand
-const DIRECTIONS = [[1, 0], [0, 1]]; // of its two values, whose lengths can be changed
+// The sublayer by hand: its residual, and the directions of its two transformed inputs, whose lengths can be changed.
+const RESIDUAL = [1, 1];
+const DIRECTIONS = [[1, 0], [0, 1]];
 const MEASURES = [
   { label: "weights", value: "weights" },
   { label: "norms", value: "norms" },
   { label: "contributions", value: "contributions" },
 ];
 
-export function contributions(root) {
-  let [sentence, step] = [null, 2];
-  const weight = slider("weight α₁", { min: 0, max: 1, step: 0.05, value: 0.8, show: (a) => number(a) }, () => byHand());
-  const lengths = [1, 2].map((i) => slider(`length of T(x${"₁₂"[i - 1]})`, { min: 0, max: 4, step: 0.5, value: [0.5, 4][i - 1], show: (x) => number(x, 1) }, () => byHand()));
-  const hand = el("div", { class: "byhand" });
-  const told = said();
+export function contributionsFigure(container) {
+  let sentence = null;
+  let step = 2; // the target position whose sources are listed
   const measure = choice("measure", MEASURES, () => draw());
-  const one = el("div", { class: "seen" });
-  const words = el("div", {});
+  const ribbons = el("div", { class: "inspector" });
+  const pieces = el("div", {});
   const table = el("div", {});
-  root.append(el("h3", {}, "By hand: one sublayer, two words"), el("div", { class: "knobs" }, weight.node, ...lengths.map((each) => each.node)), hand, told,
-    el("h3", {}, "The translation model"), measure.node, one, words, table);
-  byHand();
-  return (given) => {
-    sentence = given;
-    step = Math.min(step, sentence.target.length - 1);
-    words.replaceChildren(choice("next piece", sentence.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
-    draw();
-  };
+  container.append(
+    el("h3", {}, "By hand: one sublayer, two words"), ...exampleByHand(),
+    el("h3", {}, "The translation model"), measure.node, ribbons, pieces, table,
+  );
+  return showSentence;
 
-  function byHand() {
-    const alphas = [weight.value, 1 - weight.value];
-    const terms = DIRECTIONS.map((direction, i) => direction.map((x) => alphas[i] * lengths[i].value * x));
-    const shares = contributed([RESIDUAL, ...terms]);
-    const names = ["residual", "α₁ T(x₁)", "α₂ T(x₂)"];
-    hand.replaceChildren(el("div", { class: "compared", role: "table", "aria-label": "one sublayer by hand" }, header("term", "weight", "length", "contribution"),
-      ...[RESIDUAL, ...terms].map((term, i) => el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, names[i]), el("span", { role: "cell" }, i ? bar(alphas[i - 1]) : "–"),
-        el("span", { role: "cell", class: "amount length" }, number(size(term))), el("span", { role: "cell", class: "c" }, bar(shares[i]))))));
-    told.textContent = shares[1] < shares[2] && alphas[0] > alphas[1]
-      ? "Word 1 has the larger weight, and word 2 contributes more."
-      : `Word 1 has ${percent(alphas[0])} of the weight and contributes ${percent(shares[1])}.`;
+  function showSentence(newSentence) {
+    sentence = newSentence;
+    step = Math.min(step, sentence.target.length - 1);
+    pieces.replaceChildren(pieceChoice(sentence.target, step, (index) => {
+      step = index;
+      draw();
+    }));
+    draw();
   }
 
   function draw() {
-    const name = measure.value;
-    const both = name === "contributions";
-    const weights = sentence[name].map((row, t) => (both ? [...row, ...sentence.prefix[t]] : row));
-    const above = [...sentence.source.map(shown), ...(both ? sentence.fed.map((piece) => `‹${shown(piece)}›`) : [])];
-    showRibbons(one, { above, below: sentence.target.map(shown), weights, probabilities: null, verbs: both ? ["comes from", "contributes to"] : ["attends to", "is attended to by"] });
-    const from = sentence.contributions[step].reduce((a, b) => a + b, 0);
-    const rows = sentence.source.map((piece, s) => [shown(piece), ...MEASURES.map(({ value }) => sentence[value][step][s])]);
-    for (const [s, piece] of sentence.fed.slice(0, step + 1).entries()) rows.push([`‹${shown(piece)}›`, null, null, sentence.prefix[step][s]]);
-    table.replaceChildren(el("div", { class: "compared real", role: "table", "aria-label": "where the piece comes from" }, header("from", "weight", "norm", "contribution"),
-      ...rows.map(([from, ...values]) => el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, from), ...values.map((value, i) => el("span", { role: "cell", class: MEASURES[i].value }, value === null ? "–" : bar(value)))))),
-    hint(`“${shown(sentence.target[step])}” comes to ${percent(from)} from the source and to ${percent(1 - from)} from the target prefix, whose pieces stand in ‹›. Weights and norms are of the cross-attention alone, averaged over layers.`));
+    drawRibbons();
+    drawTable();
+  }
+
+  // Only contributions have rows that continue with the target prefix.
+  function drawRibbons() {
+    const source = sentence.source.map(formatPiece);
+    const target = sentence.target.map(formatPiece);
+    const options = { below: target, probabilities: null };
+    if (measure.value === "contributions") {
+      const weights = sentence.contributions.map((row, t) => [...row, ...sentence.prefix[t]]);
+      const above = [...source, ...sentence.fed.map(formatPrefixPiece)];
+      showRibbons(ribbons, { ...options, above, weights, verbs: ["comes from", "contributes to"] });
+    } else {
+      const weights = sentence[measure.value];
+      showRibbons(ribbons, { ...options, above: source, weights, verbs: ["attends to", "is attended to by"] });
+    }
+  }
+
+  function drawTable() {
+    const sourceRows = sentence.source.map((piece, s) => (
+      measureRow(formatPiece(piece), MEASURES.map(({ value: name }) => sentence[name][step][s]))
+    ));
+    const prefixRows = sentence.fed.slice(0, step + 1).map((piece, s) => (
+      measureRow(formatPrefixPiece(piece), [null, null, sentence.prefix[step][s]])
+    ));
+    const header = gridHeader("from", "weight", "norm", "contribution");
+    const fromSource = sum(sentence.contributions[step]);
+    table.replaceChildren(
+      gridTable("contribution-table of-model", "where the piece comes from", header, ...sourceRows, ...prefixRows),
+      hint(`${formatPercent(fromSource)} of “${formatPiece(sentence.target[step])}” comes from the source and ${formatPercent(1 - fromSource)} from the target prefix, whose pieces are in ‹›. Weights and norms are of the cross-attention alone, averaged over layers.`),
+    );
   }
 }
 
-function header(...names) {
-  return el("div", { role: "row", class: "head" }, ...names.map((text) => el("span", { role: "columnheader" }, text)));
+// The sublayer by hand: sliders, a table and a summary.
+function exampleByHand() {
+  const weight = slider("weight α₁", { min: 0, max: 1, step: 0.05, value: 0.8, format: (alpha) => formatNumber(alpha) }, () => draw());
+  const lengthSlider = (vector, value) => {
+    const range = { min: 0, max: 4, step: 0.5, value, format: (length) => formatNumber(length, 1) };
+    return slider(`length of ${vector}`, range, () => draw());
+  };
+  const lengths = [lengthSlider("T(x₁)", 0.5), lengthSlider("T(x₂)", 4)];
+  const table = el("div", { class: "by-hand" });
+  const summary = liveRegion();
+  draw();
+  return [el("div", { class: "controls" }, weight.node, ...lengths.map(({ node }) => node)), table, summary];
+
+  function draw() {
+    const alphas = [weight.value, 1 - weight.value];
+    const inputs = DIRECTIONS.map((direction, i) => direction.map((x) => alphas[i] * lengths[i].value * x));
+    const terms = [RESIDUAL, ...inputs];
+    const shares = contributionShares(terms);
+    const names = ["residual", "α₁ T(x₁)", "α₂ T(x₂)"];
+    const rows = terms.map((term, i) => gridRow(names[i],
+      gridCell(i === 0 ? "–" : bar(alphas[i - 1])), // the residual has no weight
+      gridCell(formatNumber(l1Norm(term)), "amount length"),
+      gridCell(bar(shares[i]), "c")));
+    table.replaceChildren(
+      gridTable("contribution-table", "one sublayer by hand", gridHeader("term", "weight", "length", "contribution"), ...rows),
+    );
+    summary.textContent = shares[1] < shares[2] && alphas[0] > alphas[1]
+      ? "Word 1 has the larger weight, and word 2 contributes more."
+      : `Word 1 has ${formatPercent(alphas[0])} of the weight and contributes ${formatPercent(shares[1])}.`;
+  }
 }
 
-// The sum of absolute values.
-function size(vector) {
-  return vector.reduce((sum, x) => sum + Math.abs(x), 0);
+// A row with a value for each measure; null where the measure is undefined.
+function measureRow(name, values) {
+  const cells = values.map((value, i) => gridCell(value === null ? "–" : bar(value), MEASURES[i].value));
+  return gridRow(name, ...cells);
 }
 
-// ALTI: how much closer each term brings the sum to itself, as shares.
-function contributed(terms) {
-  const sum = terms[0].map((_, k) => terms.reduce((total, term) => total + term[k], 0));
-  const closer = terms.map((term) => Math.max(0, size(sum) - size(sum.map((x, k) => x - term[k]))));
-  const all = closer.reduce((a, b) => a + b, 0);
-  return closer.map((x) => (all ? x / all : 0));
+function formatPrefixPiece(piece) {
+  return `‹${formatPiece(piece)}›`;
+}
+
+function l1Norm(vector) {
+  return sum(vector.map(Math.abs));
+}
+
+// The contributions of terms to their sum (ALTI): how much closer each term brings the sum to itself, as shares of 1.
+function contributionShares(terms) {
+  const total = terms[0].map((_, k) => sum(terms.map((term) => term[k])));
+  const contributions = terms.map((term) => {
+    const distance = l1Norm(total.map((x, k) => x - term[k]));
+    return Math.max(0, l1Norm(total) - distance);
+  });
+  const normalizer = sum(contributions);
+  return contributions.map((contribution) => (normalizer ? contribution / normalizer : 0));
 }

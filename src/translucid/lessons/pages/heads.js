@@ -1,55 +1,103 @@
-// Lesson 6: every head as a small picture; one of them large, and what the model does without it.
-import { el, svg, number, percent, shown } from "./dom.js";
-import { choice, hint } from "./parts.js";
+// Lesson 6: thumbnails of the attention of all heads, one head as ribbons, and the probabilities without that head.
+import { el, svg } from "./dom.js";
+import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import { sum } from "./linear_algebra.js";
+import { choice, gridCell, gridHeader, gridRow, gridTable, hint } from "./widgets.js";
 import { showRibbons } from "./ribbons.js";
 
-const KINDS = [
+const ATTENTIONS = [
   { label: "translation to source", value: ["decoder", "cross"] },
   { label: "source to itself", value: ["encoder", "self"] },
   { label: "translation to itself", value: ["decoder", "self"] },
 ];
+const MIN_PROBABILITY = 1e-4; // recorded probabilities have four digits, and some are 0
 
-export function heads(root) {
-  let [sentence, chosen] = [null, 0];
-  const kinds = choice("attention", KINDS, () => { chosen = 0; begin(); });
-  const all = el("div", {});
-  const one = el("div", { class: "seen" });
-  const lost = el("div", {});
-  root.append(kinds.node, all, one, el("h3", {}, "Without this head"), lost);
-  return (given) => { sentence = given; begin(); };
+export function headsFigure(container) {
+  let sentence = null;
+  let selected = 0; // an index into headsOfAttention()
+  const attentions = choice("attention", ATTENTIONS, () => {
+    selected = 0;
+    drawThumbnails();
+    drawHead();
+  });
+  const thumbnails = el("div", {});
+  const ribbons = el("div", { class: "inspector" });
+  const ablation = el("div", {});
+  container.append(attentions.node, thumbnails, ribbons, el("h3", {}, "Without this head"), ablation);
+  return (newSentence) => {
+    sentence = newSentence;
+    drawThumbnails();
+    drawHead();
+  };
 
-  function listed() {
-    const [side, kind] = kinds.value;
+  // All heads of the selected kind of attention: [{ name of the attention, layer, head, weights }]
+  function headsOfAttention() {
+    const [side, kind] = attentions.value;
     const names = Object.keys(sentence.maps).filter((name) => name.startsWith(`${side}.`) && name.endsWith(`.${kind}`));
-    return names.flatMap((name) => sentence.maps[name].map((weights, head) => ({ name, head, weights, layer: name.split(".")[1] })));
+    return names.flatMap((name) => {
+      const layer = name.split(".")[1];
+      return sentence.maps[name].map((weights, head) => ({ name, layer, head, weights }));
+    });
   }
 
-  function begin() {
-    const found = listed();
-    const small = choice("all heads", found.map((each, i) => ({ label: thumbnail(each.weights), value: i, title: `layer ${each.layer}, head ${each.head}` })), (i) => { chosen = i; draw(); }, { chosen, kind: "thumbnails" });
-    small.node.querySelectorAll("label").forEach((label, i) => label.append(el("small", {}, `${found[i].layer}.${found[i].head}`)));
-    small.node.style.setProperty("--heads", found.filter((each) => each.name === found[0].name).length);
-    all.replaceChildren(small.node);
-    draw();
+  function drawThumbnails() {
+    const heads = headsOfAttention();
+    const options = heads.map(({ layer, head, weights }, i) => (
+      { label: thumbnail(weights), value: i, title: `layer ${layer}, head ${head}` }
+    ));
+    const onChange = (index) => {
+      selected = index;
+      drawHead();
+    };
+    const { node } = choice("all heads", options, onChange, { selectedIndex: selected, className: "thumbnails" });
+    node.querySelectorAll("label").forEach((label, i) => {
+      label.append(el("small", {}, `${heads[i].layer}.${heads[i].head}`));
+    });
+    const headsPerLayer = heads.filter(({ name }) => name === heads[0].name).length;
+    node.style.setProperty("--heads", headsPerLayer);
+    thumbnails.replaceChildren(node);
   }
 
-  function draw() {
-    const { name, head, weights } = listed()[chosen];
-    const [side, kind] = kinds.value;
-    const rows = side === "encoder" ? sentence.source : sentence.target;
-    const columns = kind === "cross" || side === "encoder" ? sentence.source : sentence.fed;
-    showRibbons(one, { above: columns.map(shown), below: rows.map(shown), weights, probabilities: null, verbs: ["attends to", "is attended to by"] });
-    const without = sentence.without[name][head];
-    const cost = sentence.probabilities.reduce((sum, p, t) => sum + Math.log(Math.max(p, 1e-4)) - Math.log(Math.max(without[t], 1e-4)), 0);
-    lost.replaceChildren(el("div", { class: "lost", role: "table", "aria-label": "probabilities without this head" },
-      el("div", { role: "row", class: "head" }, ...["piece", "all heads", "without this head"].map((text) => el("span", { role: "columnheader" }, text))),
-      ...sentence.target.map((piece, t) => el("div", { role: "row", class: without[t] < sentence.probabilities[t] / 2 ? "hurt" : "" }, el("span", { role: "rowheader", class: "name" }, shown(piece)),
-        el("span", { role: "cell", class: "amount" }, percent(sentence.probabilities[t], 1)), el("span", { role: "cell", class: "amount" }, percent(without[t], 1))))),
-      hint(`Forced decoding of the same translation with this head's context set to 0. The translation loses ${number(cost)} nats of log-probability.`));
+  function drawHead() {
+    const { name, head, weights } = headsOfAttention()[selected];
+    const [side, kind] = attentions.value;
+    const queries = side === "encoder" ? sentence.source : sentence.target;
+    const keys = kind === "cross" || side === "encoder" ? sentence.source : sentence.fed;
+    showRibbons(ribbons, {
+      above: keys.map(formatPiece),
+      below: queries.map(formatPiece),
+      weights,
+      probabilities: null,
+      verbs: ["attends to", "is attended to by"],
+    });
+    ablation.replaceChildren(...ablationResults(sentence, sentence.without[name][head]));
   }
 }
 
+// Compare the probability of each target piece with that without a head, in a table and in a sentence.
+function ablationResults({ target, probabilities }, withoutHead) {
+  const logRatios = probabilities.map((p, t) => (
+    Math.log(Math.max(p, MIN_PROBABILITY)) - Math.log(Math.max(withoutHead[t], MIN_PROBABILITY))
+  ));
+  const rows = target.map((piece, t) => {
+    const row = gridRow(formatPiece(piece),
+      gridCell(formatPercent(probabilities[t], 1), "amount"),
+      gridCell(formatPercent(withoutHead[t], 1), "amount"));
+    if (withoutHead[t] < probabilities[t] / 2) row.classList.add("large-drop");
+    return row;
+  });
+  return [
+    gridTable("ablation-table", "probabilities without this head", gridHeader("piece", "all heads", "without this head"), ...rows),
+    hint(`Forced decoding of the same translation with this head's context set to 0. The translation loses ${formatNumber(sum(logRatios))} nats of log-probability.`),
+  ];
+}
+
+// A matrix of weights as a picture.
 function thumbnail(weights) {
-  return svg("svg", { viewBox: `0 0 ${weights[0].length} ${weights.length}`, preserveAspectRatio: "none", "aria-hidden": "true" },
-    ...weights.flatMap((row, r) => row.map((w, c) => svg("rect", { x: c, y: r, width: 1.02, height: 1.02, "fill-opacity": w }))));
+  const cells = weights.flatMap((row, r) => row.map((weight, c) => (
+    // The cells overlap a little, so that no gap is visible between them.
+    svg("rect", { x: c, y: r, width: 1.02, height: 1.02, "fill-opacity": weight })
+  )));
+  const viewBox = `0 0 ${weights[0].length} ${weights.length}`;
+  return svg("svg", { viewBox, preserveAspectRatio: "none", "aria-hidden": "true" }, ...cells);
 }

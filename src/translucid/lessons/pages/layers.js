@@ -1,51 +1,95 @@
-// Lesson 9: what each layer of the decoder would write, and what the decoder writes from each layer of the encoder.
-import { el, percent, shown } from "./dom.js";
-import { bar, hint, picker, said } from "./parts.js";
+// Lesson 9: what each layer of the decoder predicts, and what the decoder writes from each layer of the encoder.
+import { el } from "./dom.js";
+import { formatPercent, formatPiece } from "./formatting.js";
+import { sum } from "./linear_algebra.js";
+import { bar, cellPicker, gridCell, gridRow, gridTable, hint, liveRegion, tableHead } from "./widgets.js";
 
-export function layers(root, record) {
-  let [sentence, chosen] = [null, [0, 0]];
-  const table = el("div", {});
-  const told = said();
-  const best = el("div", {});
-  const encoder = el("div", {});
-  root.append(table, told, best, el("h3", {}, "The encoder’s layers"), encoder, ...counted());
-  return (given) => { sentence = given; chosen = [0, sentence.layers.length - 2]; begin(); };
+export function layersFigure(container, record) {
+  let sentence = null;
+  let selected = [0, 0]; // a target position, and an index into the layers
+  const predictions = el("div", {});
+  const summary = liveRegion();
+  const topPieces = el("div", {});
+  const encoderTranslations = el("div", {});
+  container.append(
+    predictions, summary, topPieces,
+    el("h3", {}, "The encoder’s layers"), encoderTranslations,
+    el("h3", {}, "Where pieces are decided"), hint(decidedSummary(record)),
+  );
+  return showSentence;
 
-  function begin() {
-    table.replaceChildren(picker(sentence.target.map(shown), sentence.layers.map(named), (t, l) => {
-      const [piece, p] = sentence.predictions[l][t][0];
-      const decided = decides(t) === l;
-      return { text: [shown(piece), el("small", {}, `${percent(p)}${decided ? " ✓" : ""}`)], name: `${named(sentence.layers[l])} predicts ${shown(piece)}, ${percent(p)}${decided ? ", decided" : ""}`, weight: p };
-    }, chosen, (t, l) => { chosen = [t, l]; draw(); }, "written ↓ layer →"), hint("In each cell: the piece that the layer predicts, and its probability. ✓: from this layer on, it is the piece that was written. Choose a cell."));
-    encoder.replaceChildren(el("table", { class: "numbers" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "read after"), el("th", { scope: "col" }, "translation"))),
-      el("tbody", {}, ...sentence.encoder.map((text, l) => el("tr", {}, el("th", { scope: "row" }, named(sentence.layers[l])), el("td", { class: "text" }, text))))),
-    hint("The whole decoder reads the encoder’s states after each layer (DecoderLens): a translation for each."));
-    draw();
+  function showSentence(newSentence) {
+    sentence = newSentence;
+    selected = [0, sentence.layers.length - 2]; // the last layer but one
+    drawPredictions();
+    encoderTranslations.replaceChildren(...translationsByLayer(sentence));
+    drawSelected();
   }
 
-  // The first layer from which on the piece that was written has rank 1.
-  function decides(t) {
-    const ranks = sentence.ranks.map((row) => row[t]);
-    const last = ranks.findLastIndex((rank) => rank > 1) + 1;
-    return last < ranks.length ? last : null;
+  function drawPredictions() {
+    const onSelect = (position, layer) => {
+      selected = [position, layer];
+      drawSelected();
+    };
+    const pieces = sentence.target.map(formatPiece);
+    predictions.replaceChildren(
+      cellPicker(pieces, sentence.layers.map(layerName), describeCell, selected, onSelect, "written ↓ layer →"),
+      hint("In each cell: the piece that the layer predicts, and its probability. ✓: from this layer on, it is the piece that was written. Choose a cell."),
+    );
   }
 
-  function draw() {
-    const [t, l] = chosen;
-    const rank = sentence.ranks[l][t];
-    told.textContent = `${named(sentence.layers[l])}, after “${shown(sentence.fed[t])}”: the piece that was written, “${shown(sentence.target[t])}”, has rank ${rank.toLocaleString("en")} and probability ${percent(sentence.probabilities[l][t], 1)}.`;
-    best.replaceChildren(el("div", { class: "weighed", role: "table", "aria-label": "the most probable pieces" },
-      ...sentence.predictions[l][t].map(([piece, p]) => el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, shown(piece)), el("span", { role: "cell", class: "amount" }, percent(p, 1)), el("span", { role: "cell" }, bar(p))))));
+  function describeCell(position, layer) {
+    const [prediction, probability] = sentence.predictions[layer][position][0];
+    const [piece, percentage] = [formatPiece(prediction), formatPercent(probability)];
+    const isDeciding = decidingLayer(position) === layer;
+    return {
+      text: [piece, el("small", {}, isDeciding ? `${percentage} ✓` : percentage)],
+      name: `${layerName(sentence.layers[layer])} predicts ${piece}, ${percentage}${isDeciding ? ", decided" : ""}`,
+      weight: probability,
+    };
   }
 
-  function counted() {
-    const all = record.decided.reduce((a, b) => a + b, 0);
-    const parts = record.decided.map((count, l) => `${percent(count / all)} ${l < record.decided.length - 1 ? `by ${named(record.sentences[0].layers[l])}` : "by none"}`);
-    return [el("h3", {}, "Where pieces are decided"), hint(`Of ${all} pieces in ${record.held_out} held-out sentences: ${parts.join(", ")}.`)];
+  // The first layer that predicts the written piece, as do all layers after it; null if the last layer does not.
+  function decidingLayer(position) {
+    const ranks = sentence.ranks.map((row) => row[position]);
+    const layer = ranks.findLastIndex((rank) => rank > 1) + 1;
+    return layer < ranks.length ? layer : null;
+  }
+
+  function drawSelected() {
+    const [position, layer] = selected;
+    const rank = sentence.ranks[layer][position].toLocaleString("en");
+    const probability = formatPercent(sentence.probabilities[layer][position], 1);
+    const [previous, written] = [sentence.fed[position], sentence.target[position]].map(formatPiece);
+    summary.textContent = `${layerName(sentence.layers[layer])}, after “${previous}”: the piece that was written, “${written}”, has rank ${rank} and probability ${probability}.`;
+    const rows = sentence.predictions[layer][position].map(([piece, p]) => (
+      gridRow(formatPiece(piece), gridCell(formatPercent(p, 1), "amount"), gridCell(bar(p)))
+    ));
+    topPieces.replaceChildren(gridTable("weight-table", "the most probable pieces", ...rows));
   }
 }
 
-function named(layer) {
+// What the decoder writes from the states after each layer of the encoder.
+function translationsByLayer({ encoder: translations, layers }) {
+  const rows = translations.map((translation, i) => el("tr", {},
+    el("th", { scope: "row" }, layerName(layers[i])),
+    el("td", { class: "text" }, translation)));
+  return [
+    el("table", { class: "data-table" }, tableHead("read after", "translation"), el("tbody", {}, ...rows)),
+    hint("The whole decoder reads the encoder’s states after each layer (DecoderLens): a translation for each."),
+  ];
+}
+
+// How many pieces each layer decides. The last number counts those that no layer decides.
+function decidedSummary({ decided, held_out, sentences }) {
+  const total = sum(decided);
+  const parts = decided.map((count, i) => {
+    const layer = i < decided.length - 1 ? layerName(sentences[0].layers[i]) : "none";
+    return `${formatPercent(count / total)} by ${layer}`;
+  });
+  return `Of ${total} pieces in ${held_out} held-out sentences: ${parts.join(", ")}.`;
+}
+
+function layerName(layer) {
   return layer === "input" ? "embeddings" : `layer ${layer}`;
 }

@@ -1,62 +1,113 @@
-// Lesson 4: a mask that can be painted, and the weights that are left.
-import { el, number, percent, shown } from "./dom.js";
-import { dot, softmax } from "./maths.js";
-import { choice, hint, matrix, said } from "./parts.js";
+// Lesson 4: a mask whose cells can be switched on and off, and the weights that remain.
+import { el } from "./dom.js";
+import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import { dot, softmax, sum } from "./linear_algebra.js";
+import { choice, headChoice, hint, liveRegion, matrix } from "./widgets.js";
 
-const KINDS = [
+// Whether a row, the query, may attend to a column, the key. length: the number of tokens without padding.
+const MASKS = [
   { label: "none", value: () => true },
-  { label: "padding", value: (row, column, words) => column < words },
+  { label: "padding", value: (row, column, length) => column < length },
   { label: "causal", value: (row, column) => column <= row },
-  { label: "both: the target mask", value: (row, column, words) => column < words && column <= row },
+  { label: "both: the target mask", value: (row, column, length) => column < length && column <= row },
 ];
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-export function masks(root) {
-  let [sentence, head, mask] = [null, 0, []];
-  const kinds = choice("mask", KINDS, () => { fill(); draw(); });
+export function masksFigure(container) {
+  let sentence = null;
+  let head = 0;
+  let mask = []; // [row][column]: whether the weight is kept
+  const kinds = choice("mask", MASKS, () => {
+    resetMask();
+    draw();
+  });
   const heads = el("div", {});
   const table = el("div", {});
-  const told = said();
-  root.append(el("div", { class: "knobs" }, kinds.node, heads), table, told);
-  return (given) => {
-    sentence = given;
-    heads.replaceChildren(choice("head", sentence.heads.map((_, i) => ({ label: String(i), value: i })), (h) => { head = h; draw(); }, { chosen: head }).node);
-    fill();
+  const summary = liveRegion();
+  container.append(el("div", { class: "controls" }, kinds.node, heads), table, summary);
+  return showSentence;
+
+  function showSentence(newSentence) {
+    sentence = newSentence;
+    heads.replaceChildren(headChoice(sentence.heads.length, head, (index) => {
+      head = index;
+      draw();
+    }));
+    resetMask();
     draw();
-  };
-
-  function fill() {
-    const words = sentence.tokens.length - sentence.padding;
-    mask = sentence.tokens.map((_, r) => sentence.tokens.map((__, c) => kinds.value(r, c, words)));
   }
 
+  function lengthWithoutPadding() {
+    return sentence.tokens.length - sentence.padding;
+  }
+
+  function resetMask() {
+    const length = lengthWithoutPadding();
+    mask = sentence.tokens.map((_, row) => sentence.tokens.map((__, column) => kinds.value(row, column, length)));
+  }
+
+  // Draw the table. focus: the [row, column] of the button that gets the focus, if any.
   function draw(focus = null) {
-    const { query, key } = sentence.heads[head];
-    const scores = query.map((q) => key.map((k) => dot(q, k) / Math.sqrt(q.length)));
+    const { query: queries, key: keys } = sentence.heads[head];
+    const scores = queries.map((query) => keys.map((key) => dot(query, key) / Math.sqrt(query.length)));
     const weights = scores.map((row, r) => softmax(row, mask[r]));
-    const names = sentence.tokens.map(shown);
-    const words = names.length - sentence.padding;
-    const cell = (r, c) => {
-      const button = el("button", { type: "button", "aria-pressed": mask[r][c], title: `score ${number(scores[r][c])}`, tabindex: r === (focus?.[0] ?? 0) && c === (focus?.[1] ?? 0) ? 0 : -1,
-        "aria-label": `${names[r]} may attend to ${names[c]}`, on: { click: () => { mask[r][c] = !mask[r][c]; draw([r, c]); }, keydown: (event) => walk(event, r, c) } }, mask[r][c] ? number(weights[r][c]) : "");
-      return el("td", { class: mask[r][c] ? "weight" : "weight closed", style: { "--w": weights[r][c] } }, button);
+    const names = sentence.tokens.map(formatPiece);
+    const [focusRow, focusColumn] = focus ?? [0, 0];
+    const renderCell = (row, column) => {
+      const isOpen = mask[row][column];
+      const button = el("button", {
+        type: "button",
+        "aria-pressed": isOpen,
+        "aria-label": `${names[row]} may attend to ${names[column]}`,
+        title: `score ${formatNumber(scores[row][column])}`,
+        tabindex: row === focusRow && column === focusColumn ? 0 : -1,
+        on: {
+          click: () => toggle(row, column),
+          keydown: (event) => onKeydown(event, row, column),
+        },
+      }, isOpen ? formatNumber(weights[row][column]) : "");
+      return el("td", { class: isOpen ? "weight" : "weight masked", style: { "--weight": weights[row][column] } }, button);
     };
-    table.replaceChildren(matrix(names, names, cell, "query ↓ key →"), hint("Each row is a decoder position and its weights over the previous ones. Click a square, or move with the arrow keys and press Space, to unmask or mask it: the other squares of the row share its weight."));
-    if (focus) table.querySelectorAll("button")[focus[0] * names.length + focus[1]].focus();
-    const future = weights.slice(0, words).flatMap((row, r) => row.filter((_, c) => c > r && c < words)).reduce((a, b) => a + b, 0) / words;
-    const padding = weights.slice(0, words).flatMap((row) => row.slice(words)).reduce((a, b) => a + b, 0) / words;
-    const blind = weights.filter((row) => row.every((w) => w === 0)).length;
-    told.textContent = `Of all weight, ${percent(future)} goes to the future and ${percent(padding)} to padding.${blind ? ` ${blind === 1 ? "One row is" : `${blind} rows are`} fully masked: all weights are 0, and so is the context.` : ""}`;
+    table.replaceChildren(
+      matrix(names, names, renderCell, "query ↓ key →"),
+      hint("Each row is a decoder position and its weights over the previous ones. Click a square, or move with the arrow keys and press Space, to unmask or mask it: the other squares of the row share its weight."),
+    );
+    if (focus) buttonAt(...focus).focus();
+    summary.textContent = maskSummary(weights, lengthWithoutPadding());
   }
 
-  function walk(event, r, c) {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const size = mask.length;
-    const buttons = table.querySelectorAll("button");
-    const to = [Math.min(size - 1, Math.max(0, r + step[0])), Math.min(size - 1, Math.max(0, c + step[1]))];
-    buttons[r * size + c].tabIndex = -1;
-    buttons[to[0] * size + to[1]].tabIndex = 0;
-    buttons[to[0] * size + to[1]].focus();
+  function toggle(row, column) {
+    mask[row][column] = !mask[row][column];
+    draw([row, column]);
   }
+
+  function buttonAt(row, column) {
+    return table.querySelectorAll("button")[row * mask.length + column];
+  }
+
+  // Move the focus with the arrow keys.
+  function onKeydown(event, row, column) {
+    const direction = ARROWS[event.key];
+    if (!direction) return;
+    event.preventDefault();
+    const clamp = (index) => Math.min(mask.length - 1, Math.max(0, index));
+    const next = buttonAt(clamp(row + direction[0]), clamp(column + direction[1]));
+    buttonAt(row, column).tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+}
+
+// How much weight goes to positions that a decoder should not see. length: the number of tokens without padding.
+function maskSummary(weights, length) {
+  const rows = weights.slice(0, length);
+  const future = sum(rows.flatMap((row, r) => row.slice(r + 1, length))) / length;
+  const padding = sum(rows.flatMap((row) => row.slice(length))) / length;
+  const maskedRows = weights.filter((row) => row.every((weight) => weight === 0)).length;
+  let warning = "";
+  if (maskedRows) {
+    const subject = maskedRows === 1 ? "One row is" : `${maskedRows} rows are`;
+    warning = ` ${subject} fully masked: all weights are 0, and so is the context.`;
+  }
+  return `Of all weight, ${formatPercent(future)} goes to the future and ${formatPercent(padding)} to padding.${warning}`;
 }

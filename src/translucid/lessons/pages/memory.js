@@ -1,43 +1,60 @@
-// Lesson 3: a query looks a memory up; how sharply can be changed.
-import { el, number, percent, shown } from "./dom.js";
-import { dot, largest, mixed, softmax } from "./maths.js";
-import { bar, choice, hint, said, slider, strip } from "./parts.js";
+// Lesson 3: a query reads a memory of keys and values. A slider multiplies the scores, which makes the weights sharper.
+import { el } from "./dom.js";
+import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import { argmax, dot, maxAbs, softmax, weightedSum } from "./linear_algebra.js";
+import { bar, gridCell, gridHeader, gridRow, gridTable, headChoice, hint, liveRegion, pieceChoice, slider, strip } from "./widgets.js";
 
-export function memory(root) {
-  let [sentence, step, head] = [null, 2, 0];
-  const words = el("div", {});
+export function memoryFigure(container) {
+  let sentence = null;
+  let step = 2; // the target position whose query is shown
+  let head = 0;
+  const pieces = el("div", {});
   const heads = el("div", {});
-  const sharpness = slider("sharpness", { min: 0, max: 8, step: 0.25, value: 1, show: (x) => `× ${number(x)}` }, () => draw());
+  const sharpness = slider("sharpness", { min: 0, max: 8, step: 0.25, value: 1, format: (factor) => `× ${formatNumber(factor)}` }, () => draw());
   const table = el("div", {});
-  const told = said();
-  root.append(words, el("div", { class: "knobs" }, heads, sharpness.node), table, told);
-  return (given) => {
-    sentence = given;
+  const summary = liveRegion();
+  container.append(pieces, el("div", { class: "controls" }, heads, sharpness.node), table, summary);
+  return showSentence;
+
+  function showSentence(newSentence) {
+    sentence = newSentence;
     step = Math.min(step, sentence.target.length - 1);
-    words.replaceChildren(choice("next piece", sentence.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
-    heads.replaceChildren(choice("head", sentence.heads.map((_, i) => ({ label: String(i), value: i })), (h) => { head = h; draw(); }, { chosen: head }).node);
+    pieces.replaceChildren(pieceChoice(sentence.target, step, (index) => {
+      step = index;
+      draw();
+    }));
+    heads.replaceChildren(headChoice(sentence.heads.length, head, (index) => {
+      head = index;
+      draw();
+    }));
     draw();
-  };
+  }
 
   function draw() {
-    const { query, key, value } = sentence.heads[head];
-    const d = query[step].length;
-    const scores = key.map((k) => dot(query[step], k) / Math.sqrt(d));
+    const { query: queries, key: keys, value: values } = sentence.heads[head];
+    const query = queries[step];
+    const width = query.length;
+    const scores = keys.map((key) => dot(query, key) / Math.sqrt(width));
     const weights = softmax(scores.map((score) => sharpness.value * score));
-    const context = mixed(weights, value);
-    const top = Math.max(...value.flat().map(Math.abs));
-    const best = largest(weights);
-    const apart = Math.hypot(...context.map((x, k) => x - value[best][k]));
-    const strongest = (vectors) => Math.max(...vectors.flat().map(Math.abs));
-    const keys = Math.max(strongest(key), strongest(query));
-    const row = (name, ...cells) => el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, name), ...cells.map((cell) => el("span", { role: "cell" }, cell)));
-    table.replaceChildren(el("div", { class: "memory", role: "table", "aria-label": "memory" },
-      row("query", strip(query[step], keys, `query of ${d} numbers`)),
-      el("div", { role: "row", class: "head" }, ...["piece", "key", "q · k / √d", "weight", "value"].map((text) => el("span", { role: "columnheader" }, text))),
-      ...sentence.source.map((piece, s) => row(shown(piece), strip(key[s], keys, `key of ${d} numbers`), el("span", { class: "amount score" }, number(scores[s])), bar(weights[s]),
-        el("span", { class: "faded", style: { "--w": weights[s] } }, strip(value[s], top, `value of ${d} numbers`)))),
-      row("context", "", "", "", strip(context, top, `context of ${d} numbers`))),
-      hint(`${sentence.name}, head ${head}: vectors of ${d} numbers; blue is positive, orange negative. The context is the weighted average of the values.`));
-    told.textContent = `The largest weight, ${percent(weights[best])}, is that of “${shown(sentence.source[best])}”; the context is ${number(apart)} away from its value.`;
+    const context = weightedSum(weights, values);
+    // Queries and keys share a scale of colours; so do values and the context.
+    const maxKey = Math.max(maxAbs(keys.flat()), maxAbs(queries.flat()));
+    const maxValue = maxAbs(values.flat());
+    const memoryRows = sentence.source.map((piece, s) => gridRow(formatPiece(piece),
+      gridCell(strip(keys[s], maxKey, `key of ${width} numbers`)),
+      gridCell(el("span", { class: "amount score" }, formatNumber(scores[s]))),
+      gridCell(bar(weights[s])),
+      gridCell(el("span", { class: "faded", style: { "--weight": weights[s] } }, strip(values[s], maxValue, `value of ${width} numbers`)))));
+    table.replaceChildren(
+      gridTable("memory", "memory",
+        gridRow("query", gridCell(strip(query, maxKey, `query of ${width} numbers`))),
+        gridHeader("piece", "key", "q · k / √d", "weight", "value"),
+        ...memoryRows,
+        gridRow("context", gridCell(""), gridCell(""), gridCell(""), gridCell(strip(context, maxValue, `context of ${width} numbers`)))),
+      hint(`${sentence.name}, head ${head}: vectors of ${width} numbers; blue is positive, orange negative. The context is the weighted average of the values.`),
+    );
+    const best = argmax(weights);
+    const distance = Math.hypot(...context.map((x, k) => x - values[best][k]));
+    summary.textContent = `The largest weight, ${formatPercent(weights[best])}, is that of “${formatPiece(sentence.source[best])}”; the context is ${formatNumber(distance)} away from its value.`;
   }
 }

@@ -1,47 +1,88 @@
-// Lesson 12: a state of one sentence in the run on another, at each layer and word, and what is written then.
-import { el, number, percent, shown } from "./dom.js";
-import { choice, hint, picker, said } from "./parts.js";
+// Lesson 12: activation patching. A state of the run CLEAN replaces one of the run OTHER, at a layer and a word.
+import { el } from "./dom.js";
+import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import { argmax } from "./linear_algebra.js";
+import { cellPicker, choice, hint, liveRegion } from "./widgets.js";
 
-export function patching(root) {
-  let [sentence, part, chosen] = [null, null, [0, 0]];
-  const about = el("div", {});
+export function patchingFigure(container) {
+  let sentence = null; // a pair of sentences
+  let part = null; // the kind of states that are patched, and what each of them carries
+  let selected = [0, 0]; // indices of a layer and a word
+  const runs = el("div", {});
   const kinds = el("div", {});
   const table = el("div", {});
-  const told = said();
-  const written = el("p", { class: "written" });
-  root.append(about, kinds, table, told, written);
-  return (given) => {
-    sentence = given;
-    const [a, b] = sentence.words;
-    const runs = [["CLEAN", sentence.clean, sentence.translations[0], sentence.log_odds.clean], ["OTHER", sentence.other, sentence.translations[1], sentence.log_odds.other]];
-    about.replaceChildren(el("table", { class: "numbers" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "run"), el("th", { scope: "col" }, "source"), el("th", { scope: "col", class: "text" }, "translation"), el("th", { scope: "col" }, `L = log p(${a}) − log p(${b})`))),
-      el("tbody", {}, ...runs.map(([name, source, translation, odds]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "text" }, source), el("td", { class: "text" }, translation), el("td", { class: "odds" }, number(odds)))))));
-    kinds.replaceChildren(choice("states", sentence.parts.map((one) => ({ label: one.kind, value: one })), (one) => { part = one; begin(); }).node);
-    [part] = sentence.parts;
-    begin();
-  };
+  const summary = liveRegion();
+  const translation = el("p", { class: "translation" });
+  container.append(runs, kinds, table, summary, translation);
+  return showSentence;
 
-  function begin() {
-    const flat = part.carried.flat();
-    const first = flat.indexOf(Math.max(...flat));
-    const width = part.words.length;
-    chosen = [Math.floor(first / width), first % width];
-    const names = part.words.map((word, i) => (word === part.clean_words[i] ? shownWord(word) : `${part.clean_words[i]} → ${word}`));
-    table.replaceChildren(picker(part.layers, names, (l, w) => ({ text: [percent(part.carried[l][w])], name: `${part.layers[l]}, ${names[w]}: ${percent(part.carried[l][w])}`, weight: part.carried[l][w] }),
-      chosen, (l, w) => { chosen = [l, w]; draw(); }, "layer ↓ word →"), hint("Each cell is a run of its own on OTHER, in which one state is that of CLEAN. Blue: how far L moves towards CLEAN. Choose a cell."));
-    draw();
+  function showSentence(newSentence) {
+    sentence = newSentence;
+    runs.replaceChildren(runTable(sentence));
+    const options = sentence.parts.map((option) => ({ label: option.kind, value: option }));
+    kinds.replaceChildren(choice("states", options, showPart).node);
+    showPart(sentence.parts[0]);
   }
 
-  function draw() {
-    const [l, w] = chosen;
+  // Show the states of a part; the one that carries most is selected.
+  function showPart(newPart) {
+    part = newPart;
+    const wordCount = part.words.length;
+    const largest = argmax(part.carried.flat());
+    selected = [Math.floor(largest / wordCount), largest % wordCount];
+    const wordNames = part.words.map((word, i) => {
+      const cleanWord = part.clean_words[i];
+      return word === cleanWord ? formatWord(word) : `${cleanWord} → ${word}`;
+    });
+    const describeCell = (layer, word) => {
+      const carried = part.carried[layer][word];
+      const percentage = formatPercent(carried);
+      return { text: [percentage], name: `${part.layers[layer]}, ${wordNames[word]}: ${percentage}`, weight: carried };
+    };
+    const onSelect = (layer, word) => {
+      selected = [layer, word];
+      showSelected();
+    };
+    table.replaceChildren(
+      cellPicker(part.layers, wordNames, describeCell, selected, onSelect, "layer ↓ word →"),
+      hint("Each cell is a separate run on OTHER, in which one state is that of CLEAN. Blue: how far L moves towards CLEAN. Choose a cell."),
+    );
+    showSelected();
+  }
+
+  function showSelected() {
+    const [layer, word] = selected;
     const { clean, other } = sentence.log_odds;
-    const carried = part.carried[l][w];
-    told.textContent = `${part.layers[l]}, “${part.words[w]}”: L goes from ${number(other)} to ${number(other + carried * (clean - other))}, ${percent(carried)} of the way to CLEAN.`;
-    written.replaceChildren(...(part === sentence.parts[0] ? [el("span", { class: "label" }, "OTHER, patched, is translated as "), sentence.moved[l][w]] : []));
+    const carried = part.carried[layer][word];
+    const patched = other + carried * (clean - other);
+    summary.textContent = `${part.layers[layer]}, “${part.words[word]}”: L goes from ${formatNumber(other)} to ${formatNumber(patched)}, ${formatPercent(carried)} of the way to CLEAN.`;
+    // Only runs with patched encoder states are recorded with their translations.
+    const isTranslated = part === sentence.parts[0];
+    const content = isTranslated ? [el("span", { class: "label" }, "OTHER, patched, is translated as "), sentence.moved[layer][word]] : [];
+    translation.replaceChildren(...content);
   }
 }
 
-function shownWord(word) {
-  return word.startsWith("<") ? word : shown(`▁${word}`);
+// Both runs without a patch.
+function runTable({ words, clean, other, translations, log_odds }) {
+  const runs = [
+    { name: "CLEAN", source: clean, translation: translations[0], odds: log_odds.clean },
+    { name: "OTHER", source: other, translation: translations[1], odds: log_odds.other },
+  ];
+  const rows = runs.map(({ name, source, translation, odds }) => el("tr", {},
+    el("th", { scope: "row" }, name),
+    el("td", { class: "text" }, source),
+    el("td", { class: "text" }, translation),
+    el("td", { class: "odds" }, formatNumber(odds))));
+  const header = el("tr", {},
+    el("th", { scope: "col" }, "run"),
+    el("th", { scope: "col" }, "source"),
+    el("th", { scope: "col", class: "text" }, "translation"),
+    el("th", { scope: "col" }, `L = log p(${words[0]}) − log p(${words[1]})`));
+  return el("table", { class: "data-table" }, el("thead", {}, header), el("tbody", {}, ...rows));
+}
+
+// A word of a sentence, or a special token such as </s>.
+function formatWord(word) {
+  return word.startsWith("<") ? word : formatPiece(`▁${word}`);
 }

@@ -1,85 +1,189 @@
-// Lesson 5: a position to drag, the waves it is read off, the clocks they make, and how like other positions it is.
-import { el, svg, number } from "./dom.js";
-import { dot } from "./maths.js";
-import { choice, hint, room, said, slider, strip } from "./parts.js";
+// Lesson 5: a position that can be dragged, its sine and cosine waves, the waves as clocks, and its similarity to others.
+import { el, svg } from "./dom.js";
+import { formatNumber } from "./formatting.js";
+import { dot } from "./linear_algebra.js";
+import { choice, drawingWidth, hint, liveRegion, slider, strip } from "./widgets.js";
 
-const LAST = 60;
-const WAVES = [[Math.sin, "c1", "sin"], [Math.cos, "c2", "cos"]];
-const CLOCKS = [0, 4, 8, 12, 16, 24];
-const [HEIGHT, LEFT] = [160, 34];
-const [TOP, FOOT] = [10, 26]; // pixels above and below the curves; the numbers of the positions stand below
+const MAX_POSITION = 60;
+const POSITIONS = Array.from({ length: MAX_POSITION + 1 }, (_, position) => position);
+const WAVES = [
+  { name: "sin", wave: Math.sin, className: "c1" },
+  { name: "cos", wave: Math.cos, className: "c2" },
+];
+const SHOWN_PAIRS = [0, 4, 8, 12, 16, 24]; // pair i consists of the dimensions 2i and 2i + 1
+// Sizes of the charts in pixels. The margin below the curves has room for the numbers of the positions.
+const HEIGHT = 160;
+const MARGIN = { top: 10, right: 10, bottom: 26, left: 34 };
+const PLOT_HEIGHT = HEIGHT - MARGIN.top - MARGIN.bottom;
 
-export function positions(root, { width }) {
-  const across = room(root);
-  const angle = (p, i) => p / 10000 ** (2 * i / width);
-  const vector = (p) => Array.from({ length: width }, (_, k) => (k % 2 ? Math.cos : Math.sin)(angle(p, k >> 1)));
-  const all = Array.from({ length: LAST + 1 }, (_, p) => vector(p));
-  const x = (p) => LEFT + (p / LAST) * (across - LEFT - 10);
-  let pair = 4;
-  const place = slider("position p", { min: 0, max: LAST, value: 10 }, () => draw());
+export function positionsFigure(container, { width }) {
+  const chartWidth = drawingWidth(container);
+  let selectedPair = 4;
+  const position = slider("position p", { min: 0, max: MAX_POSITION, value: 10 }, () => draw());
   const shift = slider("shift k", { min: 0, max: 20, value: 3 }, () => draw());
-  const pairs = choice("pair i", CLOCKS.map((i) => ({ label: String(i), value: i })), (i) => { pair = i; draw(); }, { chosen: CLOCKS.indexOf(pair) });
-  const row = el("div", { class: "strips" });
-  const waves = svg("svg", { class: "chart drag", viewBox: `0 0 ${across} ${HEIGHT}`, role: "img", "aria-label": "sine and cosine of the chosen pair by position" });
-  const title = el("h3", {});
-  const values = el("p", { class: "legend" });
-  const products = el("p", { class: "legend" });
+  const pairOptions = SHOWN_PAIRS.map((pair) => ({ label: String(pair), value: pair }));
+  const selectPair = (pair) => {
+    selectedPair = pair;
+    draw();
+  };
+  const pairs = choice("pair i", pairOptions, selectPair, { selectedIndex: SHOWN_PAIRS.indexOf(selectedPair) });
+  const onDrag = (newPosition) => {
+    position.value = newPosition;
+    draw();
+  };
+  const vectors = el("div", { class: "strips" });
+  const waveTitle = el("h3", {});
+  const waveLegend = el("p", { class: "legend" });
+  const waveChart = draggableChart("sine and cosine of the chosen pair by position", chartWidth, onDrag);
   const clocks = el("div", { class: "clocks" });
-  const likeness = svg("svg", { class: "chart drag", viewBox: `0 0 ${across} ${HEIGHT}`, role: "img", "aria-label": "dot product of this position with every other" });
-  const told = said();
-  root.append(el("div", { class: "knobs" }, place.node, shift.node, pairs.node), row,
-    title, values, waves,
-    el("h3", {}, "The same pairs as clocks"), clocks, told,
-    el("h3", {}, "P[p] · P[q]: similarity of positions"), products, likeness,
-    hint("Drag in the pictures, or use the sliders. The curve moves with p and keeps its shape: it depends only on the distance q − p."));
-  for (const drawing of [waves, likeness]) {
-    const follow = (event) => {
-      const box = drawing.getBoundingClientRect();
-      const at = ((event.clientX - box.left) / box.width) * across;
-      place.value = Math.max(0, Math.min(LAST, Math.round(((at - LEFT) / (across - LEFT - 10)) * LAST)));
-      draw();
-    };
-    drawing.addEventListener("pointerdown", (event) => { drawing.setPointerCapture(event.pointerId); follow(event); });
-    drawing.addEventListener("pointermove", (event) => { if (event.buttons) follow(event); });
-  }
+  const summary = liveRegion();
+  const similarityLegend = el("p", { class: "legend" });
+  const similarityChart = draggableChart("dot product of this position with every other", chartWidth, onDrag);
+  container.append(
+    el("div", { class: "controls" }, position.node, shift.node, pairs.node), vectors,
+    waveTitle, waveLegend, waveChart,
+    el("h3", {}, "The same pairs as clocks"), clocks, summary,
+    el("h3", {}, "P[p] · P[q]: similarity of positions"), similarityLegend, similarityChart,
+    hint("Drag in the pictures, or use the sliders. The curve moves with p and keeps its shape: it depends only on the distance q − p."),
+  );
   draw();
-  return () => {};
+  return () => {}; // the figure shows no sentences
 
   function draw() {
-    const [p, k] = [place.value, shift.value];
-    row.replaceChildren(el("span", { class: "name" }, `P[${p}]`), strip(all[p], 1, `position ${p}: ${width} numbers`, (j) => `dimension ${j}: ${number(all[p][j], 3)}`),
-      el("span", { class: "name" }, `P[${p + k}]`), strip(vector(p + k), 1, `position ${p + k}: ${width} numbers`));
-    const y = (value) => TOP + ((1 - value) / 2) * (HEIGHT - TOP - FOOT);
-    const fine = Array.from({ length: 4 * LAST + 1 }, (_, q) => q / 4);
-    const dots = Array.from({ length: LAST + 1 }, (_, q) => q);
-    waves.replaceChildren(...axis(y, [-1, 0, 1]),
-      ...WAVES.flatMap(([f, mark]) => [
-        svg("polyline", { class: `${mark} thin`, points: fine.map((q) => `${x(q)},${y(f(angle(q, pair)))}`).join(" ") }),
-        ...dots.map((q) => svg("circle", { class: mark, cx: x(q), cy: y(f(angle(q, pair))), r: q === p ? 6 : 1.6 })),
-      ]), svg("line", { class: "here", x1: x(p), x2: x(p), y1: TOP, y2: HEIGHT - FOOT }));
-    values.replaceChildren(...WAVES.map(([f, mark, name]) => el("span", { class: mark }, `● ${name} ${number(f(angle(p, pair)), 3)}`)));
-    title.textContent = `Two waves of the table: dimensions ${2 * pair} and ${2 * pair + 1}`;
-    clocks.replaceChildren(...CLOCKS.map((i) => clock(i, p, k)));
-    const turn = angle(k, pair);
-    const [s, c] = [Math.sin(angle(p, pair)), Math.cos(angle(p, pair))];
-    told.textContent = `Pair ${pair}: from p to p + k the hand turns by ${number(turn, 3)} radians, for every p. (sin, cos) goes from (${number(s, 3)}, ${number(c, 3)}) to (${number(s * Math.cos(turn) + c * Math.sin(turn), 3)}, ${number(c * Math.cos(turn) - s * Math.sin(turn), 3)}).`;
-    const top = width / 2;
-    const level = (value) => HEIGHT - FOOT - ((value + 0.1 * top) / (1.1 * top)) * (HEIGHT - TOP - FOOT);
-    const marked = [[p, "p", "c3"], [p + k, "p + k", "c3 shifted"]];
-    likeness.replaceChildren(...axis(level, [0, top]), svg("polyline", { class: "c3", points: dots.map((q) => `${x(q)},${level(dot(all[p], all[q]))}`).join(" ") }),
-      ...marked.filter(([q]) => q <= LAST).reverse().map(([q, , mark]) => svg("circle", { class: mark, cx: x(q), cy: level(dot(all[p], all[q])), r: 5 })));
-    products.replaceChildren(...marked.map(([q, name, mark]) => el("span", { class: "c3" }, `${mark === "c3" ? "●" : "○"} q = ${name}: ${number(dot(all[p], vector(q)))}`)));
+    const [p, k] = [position.value, shift.value];
+    vectors.replaceChildren(...vectorStrips(p, k, width));
+    waveTitle.textContent = `Two waves of the table: dimensions ${2 * selectedPair} and ${2 * selectedPair + 1}`;
+    waveLegend.replaceChildren(...waveValues(p, selectedPair, width));
+    waveChart.replaceChildren(...waveCurves(p, selectedPair, width, chartWidth));
+    clocks.replaceChildren(...SHOWN_PAIRS.map((pair) => clock(pair, p, k, width, pair === selectedPair)));
+    summary.textContent = rotationSummary(p, k, selectedPair, width);
+    similarityLegend.replaceChildren(...similarityValues(p, k, width));
+    similarityChart.replaceChildren(...similarityCurve(p, k, width, chartWidth));
   }
+}
 
-  function axis(y, levels) {
-    return [...levels.flatMap((value) => [svg("line", { class: "grid", x1: LEFT, x2: across - 10, y1: y(value), y2: y(value) }), svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, number(value, 0))]),
-      ...[0, 20, 40, 60].map((q) => svg("text", { class: "quiet", x: x(q), y: HEIGHT - 6, "text-anchor": "middle" }, q))];
-  }
+function angleOf(position, pair, width) {
+  return position / 10000 ** (2 * pair / width);
+}
 
-  function clock(i, p, k) {
-    const hand = (q, mark) => svg("line", { class: mark, x1: 0, y1: 0, x2: 40 * Math.sin(angle(q, i)), y2: -40 * Math.cos(angle(q, i)) });
-    return el("figure", { class: i === pair ? "chosen" : "" }, svg("svg", { viewBox: "-50 -50 100 100", role: "img", "aria-label": `pair ${i}: the hand turns by ${number(angle(k, i), 3)}` },
-      svg("circle", { class: "face", r: 44 }), hand(p + k, "after"), hand(p, "hand")),
-    el("figcaption", {}, `i = ${i}`, el("br"), `turned by ${number(angle(k, i), 2)}`));
-  }
+// The vector P[position].
+function encodingOf(position, width) {
+  return Array.from({ length: width }, (_, dimension) => {
+    const wave = dimension % 2 ? Math.cos : Math.sin;
+    return wave(angleOf(position, Math.floor(dimension / 2), width));
+  });
+}
+
+function xOf(position, chartWidth) {
+  return MARGIN.left + (position / MAX_POSITION) * (chartWidth - MARGIN.left - MARGIN.right);
+}
+
+// An empty chart over all positions. onDrag is called with the position at the pointer.
+function draggableChart(label, chartWidth, onDrag) {
+  const chart = svg("svg", { class: "chart draggable", viewBox: `0 0 ${chartWidth} ${HEIGHT}`, role: "img", "aria-label": label });
+  const reportPosition = (event) => {
+    const box = chart.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * chartWidth;
+    const position = Math.round(((x - MARGIN.left) / (chartWidth - MARGIN.left - MARGIN.right)) * MAX_POSITION);
+    onDrag(Math.max(0, Math.min(MAX_POSITION, position)));
+  };
+  chart.addEventListener("pointerdown", (event) => {
+    chart.setPointerCapture(event.pointerId);
+    reportPosition(event);
+  });
+  chart.addEventListener("pointermove", (event) => {
+    if (event.buttons) reportPosition(event);
+  });
+  return chart;
+}
+
+function vectorStrips(p, k, width) {
+  const encoding = encodingOf(p, width);
+  const describeCell = (dimension) => `dimension ${dimension}: ${formatNumber(encoding[dimension], 3)}`;
+  return [
+    el("span", { class: "name" }, `P[${p}]`),
+    strip(encoding, 1, `position ${p}: ${width} numbers`, describeCell),
+    el("span", { class: "name" }, `P[${p + k}]`),
+    strip(encodingOf(p + k, width), 1, `position ${p + k}: ${width} numbers`),
+  ];
+}
+
+function waveValues(p, pair, width) {
+  return WAVES.map(({ name, wave, className }) => {
+    const value = formatNumber(wave(angleOf(p, pair, width)), 3);
+    return el("span", { class: className }, `● ${name} ${value}`);
+  });
+}
+
+function waveCurves(p, pair, width, chartWidth) {
+  const yOf = (value) => MARGIN.top + ((1 - value) / 2) * PLOT_HEIGHT;
+  const x = (q) => xOf(q, chartWidth);
+  const quarters = Array.from({ length: 4 * MAX_POSITION + 1 }, (_, i) => i / 4); // make the curves smooth
+  const curves = WAVES.flatMap(({ wave, className }) => {
+    const y = (q) => yOf(wave(angleOf(q, pair, width)));
+    const points = quarters.map((q) => `${x(q)},${y(q)}`).join(" ");
+    const dots = POSITIONS.map((q) => svg("circle", { class: className, cx: x(q), cy: y(q), r: q === p ? 6 : 1.6 }));
+    return [svg("polyline", { class: `${className} thin`, points }), ...dots];
+  });
+  const marker = svg("line", { class: "current", x1: x(p), x2: x(p), y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom });
+  return [...axes(yOf, [-1, 0, 1], chartWidth), ...curves, marker];
+}
+
+// Describe the shift as a rotation, which computes (sin, cos) at p + k from (sin, cos) at p.
+function rotationSummary(p, k, pair, width) {
+  const turn = angleOf(k, pair, width);
+  const [sin, cos] = [Math.sin(angleOf(p, pair, width)), Math.cos(angleOf(p, pair, width))];
+  const shiftedSin = sin * Math.cos(turn) + cos * Math.sin(turn);
+  const shiftedCos = cos * Math.cos(turn) - sin * Math.sin(turn);
+  const before = `(${formatNumber(sin, 3)}, ${formatNumber(cos, 3)})`;
+  const after = `(${formatNumber(shiftedSin, 3)}, ${formatNumber(shiftedCos, 3)})`;
+  return `Pair ${pair}: from p to p + k the hand turns by ${formatNumber(turn, 3)} radians, for every p. (sin, cos) goes from ${before} to ${after}.`;
+}
+
+// A pair of dimensions as a clock, whose hands are those of the positions p and p + k.
+function clock(pair, p, k, width, isSelected) {
+  const hand = (position, className) => {
+    const angle = angleOf(position, pair, width);
+    return svg("line", { class: className, x1: 0, y1: 0, x2: 40 * Math.sin(angle), y2: -40 * Math.cos(angle) });
+  };
+  const turn = angleOf(k, pair, width);
+  const label = `pair ${pair}: the hand turns by ${formatNumber(turn, 3)}`;
+  const drawing = svg("svg", { viewBox: "-50 -50 100 100", role: "img", "aria-label": label },
+    svg("circle", { class: "face", r: 44 }), hand(p + k, "shifted-hand"), hand(p, "hand"));
+  const caption = el("figcaption", {}, `i = ${pair}`, el("br"), `turned by ${formatNumber(turn, 2)}`);
+  return el("figure", { class: isSelected ? "chosen" : "" }, drawing, caption);
+}
+
+function similarityValues(p, k, width) {
+  const encoding = encodingOf(p, width);
+  const describe = (symbol, name, q) => (
+    el("span", { class: "c3" }, `${symbol} q = ${name}: ${formatNumber(dot(encoding, encodingOf(q, width)))}`)
+  );
+  return [describe("●", "p", p), describe("○", "p + k", p + k)];
+}
+
+function similarityCurve(p, k, width, chartWidth) {
+  const maximum = width / 2; // P[p] · P[p], because sin² + cos² of each pair is 1
+  const yOf = (value) => HEIGHT - MARGIN.bottom - ((value + 0.1 * maximum) / (1.1 * maximum)) * PLOT_HEIGHT;
+  const encoding = encodingOf(p, width);
+  const x = (q) => xOf(q, chartWidth);
+  const y = (q) => yOf(dot(encoding, encodingOf(q, width)));
+  const points = POSITIONS.map((q) => `${x(q)},${y(q)}`).join(" ");
+  const curve = svg("polyline", { class: "c3", points });
+  const marker = (q, className) => svg("circle", { class: className, cx: x(q), cy: y(q), r: 5 });
+  const markers = [marker(p, "c3")];
+  if (p + k <= MAX_POSITION) markers.unshift(marker(p + k, "c3 shifted")); // p is drawn last, on top
+  return [...axes(yOf, [0, maximum], chartWidth), curve, ...markers];
+}
+
+// Grid lines at some values, and the numbers of both axes.
+function axes(yOf, values, chartWidth) {
+  const lines = values.flatMap((value) => [
+    svg("line", { class: "grid", x1: MARGIN.left, x2: chartWidth - MARGIN.right, y1: yOf(value), y2: yOf(value) }),
+    svg("text", { x: MARGIN.left - 6, y: yOf(value) + 4, "text-anchor": "end" }, formatNumber(value, 0)),
+  ]);
+  const numbers = [0, 20, 40, 60].map((q) => (
+    svg("text", { class: "muted", x: xOf(q, chartWidth), y: HEIGHT - 6, "text-anchor": "middle" }, q)
+  ));
+  return [...lines, ...numbers];
 }

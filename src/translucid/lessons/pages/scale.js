@@ -1,74 +1,135 @@
-// Lesson 7: random vectors of more and more numbers, and a head of the model, with other scales than 1 / √d.
-import { el, svg, number, percent, shown } from "./dom.js";
-import { dot, mean, softmax } from "./maths.js";
-import { bar, choice, hint, room, said, slider } from "./parts.js";
+// Lesson 7: scores of random vectors and of a head of the model, divided by other powers of d than √d.
+import { el, svg } from "./dom.js";
+import { formatNumber, formatPiece } from "./formatting.js";
+import { dot, mean, softmax } from "./linear_algebra.js";
+import { bar, drawingWidth, gridCell, gridHeader, gridRow, gridTable, headChoice, hint, liveRegion, pieceChoice, slider } from "./widgets.js";
 
-export function scale(root, record) {
-  let [sentence, step, head] = [null, 2, 0];
-  const size = slider("dimensions d", { min: 0, max: 10, value: 6, show: (e) => String(2 ** e) }, () => draw());
-  const exponent = slider("divide scores by d to the power", { min: 0, max: 1, step: 0.25, value: 0, show: (a) => `${number(a)}${a === 0.5 ? ", the paper’s √d" : ""}` }, () => draw());
-  const drawn = el("div", {});
-  const told = said();
-  const words = el("div", {});
+const MAX_LOG_DIMENSIONS = 10; // 1024 dimensions
+const MAX_SLOPE = 0.25; // that of the softmax, α (1 − α) at α = 1/2
+
+export function scaleFigure(container, record) {
+  let sentence = null;
+  let step = 2; // the target position whose scores are shown
+  let head = 0;
+  const formatDimensions = (logDimensions) => String(2 ** logDimensions);
+  const formatExponent = (exponent) => (
+    exponent === 0.5 ? `${formatNumber(exponent)}, the paper’s √d` : formatNumber(exponent)
+  );
+  const dimensions = slider("dimensions d", { min: 0, max: MAX_LOG_DIMENSIONS, value: 6, format: formatDimensions }, () => draw());
+  const exponent = slider("divide scores by d to the power", { min: 0, max: 1, step: 0.25, value: 0, format: formatExponent }, () => draw());
+  const randomScores = el("div", {});
+  const summary = liveRegion();
+  const headWidth = el("span", { class: "width" });
+  const pieces = el("div", {});
   const heads = el("div", {});
-  const real = el("div", {});
-  root.append(el("div", { class: "knobs" }, exponent.node), el("h3", {}, "Random queries and keys"), size.node, drawn, told, el("h3", {}, "A head of the translation model, d = ", el("span", { class: "width" })), words, heads, real);
-  return (given) => {
-    sentence = given;
-    step = Math.min(step, sentence.target.length - 1);
-    root.querySelector(".width").textContent = sentence.heads[0].query[0].length;
-    words.replaceChildren(choice("next piece", sentence.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
-    heads.replaceChildren(choice("head", sentence.heads.map((_, i) => ({ label: String(i), value: i })), (h) => { head = h; draw(); }, { chosen: head }).node);
-    draw();
-  };
+  const headScores = el("div", {});
+  container.append(
+    el("div", { class: "controls" }, exponent.node),
+    el("h3", {}, "Random queries and keys"), dimensions.node, randomScores, summary,
+    el("h3", {}, "A head of the translation model, d = ", headWidth), pieces, heads, headScores,
+  );
+  return showSentence;
 
-  function scoresAt(d, a) {
-    const q = record.query.slice(0, d);
-    return record.keys.map((key) => dot(q, key.slice(0, d)) / d ** a);
+  function showSentence(newSentence) {
+    sentence = newSentence;
+    step = Math.min(step, sentence.target.length - 1);
+    headWidth.textContent = sentence.heads[0].query[0].length;
+    pieces.replaceChildren(pieceChoice(sentence.target, step, (index) => {
+      step = index;
+      draw();
+    }));
+    heads.replaceChildren(headChoice(sentence.heads.length, head, (index) => {
+      head = index;
+      draw();
+    }));
+    draw();
   }
 
   function draw() {
-    const [d, a] = [2 ** size.value, exponent.value];
-    const scores = scoresAt(d, a);
-    drawn.replaceChildren(weighed(scores, scores.map((_, i) => `key ${i + 1}`)), el("h3", {}, "The steepest slope of the softmax, max α (1 − α)"), curve(a, d), hint(`Mean over ${record.draws} queries with ${record.keys.length} keys each.`));
-    told.textContent = `The scores’ standard deviation is ${number(deviation(scores))}, the largest weight ${number(Math.max(...softmax(scores)))}, the steepest slope of the softmax ${number(slope(softmax(scores)), 4)}.`;
-    const { query, key } = sentence.heads[head];
-    const theirs = key.map((k) => dot(query[step], k) / k.length ** a);
-    real.replaceChildren(weighed(theirs, sentence.source.map(shown)), hint("The model was trained with √d, so its scores are √d times too large at 0, and √d times too small at 1."));
+    drawRandomScores();
+    drawHeadScores();
   }
 
-  function weighed(scores, names) {
+  // Scores of the first d numbers of the recorded query and keys.
+  function drawRandomScores() {
+    const d = 2 ** dimensions.value;
+    const query = record.query.slice(0, d);
+    const scores = record.keys.map((key) => dot(query, key.slice(0, d)) / d ** exponent.value);
     const weights = softmax(scores);
-    return el("div", { class: "weighed", role: "table", "aria-label": "scores and weights" },
-      el("div", { role: "row", class: "head" }, ...["key", "score", "weight"].map((text) => el("span", { role: "columnheader" }, text))),
-      ...scores.map((score, i) => el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, names[i]), el("span", { role: "cell", class: "amount score" }, number(score)), el("span", { role: "cell" }, bar(weights[i])))));
+    randomScores.replaceChildren(
+      scoreTable(scores, scores.map((_, i) => `key ${i + 1}`)),
+      el("h3", {}, "The steepest slope of the softmax, max α (1 − α)"),
+      slopeChart(record.slopes, exponent.value, dimensions.value, drawingWidth(container)),
+      hint(`Mean over ${record.draws} queries with ${record.keys.length} keys each.`),
+    );
+    summary.textContent = `The scores’ standard deviation is ${formatNumber(standardDeviation(scores))}, the largest weight ${formatNumber(Math.max(...weights))}, the steepest slope of the softmax ${formatNumber(steepestSlope(weights), 4)}.`;
   }
 
-  function curve(a, d) {
-    const [width, height, left] = [room(root), 190, 40];
-    const x = (e) => left + (e / 10) * (width - left - 96);
-    const y = (value) => 10 + (1 - value / 0.25) * (height - 46);
-    const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "steepest slope of the softmax by number of dimensions" });
-    for (const value of [0, 0.125, 0.25]) drawing.append(svg("line", { class: "grid", x1: left, x2: x(10), y1: y(value), y2: y(value) }), svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
-    const lines = [[0, "c2", "not divided"], [0.5, "c1", "divided by √d"]];
-    if (a !== 0 && a !== 0.5) lines.push([a, "c3", `by d^${number(a)}`]);
-    for (const [b, mark, name] of lines) {
-      const values = record.slopes[b.toFixed(2)];
-      drawing.append(svg("polyline", { class: mark, points: values.map((value, e) => `${x(e)},${y(value)}`).join(" ") }), svg("text", { class: `${mark} name`, x: x(10) + 8, y: y(values[10]) + 4 }, name));
-      if (b === a) drawing.append(svg("circle", { class: mark, cx: x(Math.log2(d)), cy: y(values[Math.log2(d)]), r: 6 }, svg("title", {}, number(values[Math.log2(d)], 3))));
-    }
-    for (const e of [0, 2, 4, 6, 8, 10]) drawing.append(svg("text", { x: x(e), y: height - 20, "text-anchor": "middle" }, 2 ** e));
-    drawing.append(svg("text", { class: "quiet", x: (left + x(10)) / 2, y: height - 3, "text-anchor": "middle" }, "dimensions d"));
-    return drawing;
+  function drawHeadScores() {
+    const { query: queries, key: keys } = sentence.heads[head];
+    const scores = keys.map((key) => dot(queries[step], key) / key.length ** exponent.value);
+    headScores.replaceChildren(
+      scoreTable(scores, sentence.source.map(formatPiece)),
+      hint("The model was trained with √d, so its scores are √d times too large at 0, and √d times too small at 1."),
+    );
   }
 }
 
-// How fast a weight can still change with its score: what the gradient is multiplied by.
-function slope(weights) {
-  return Math.max(...weights.map((w) => w * (1 - w)));
+function scoreTable(scores, names) {
+  const weights = softmax(scores);
+  const rows = scores.map((score, i) => (
+    gridRow(names[i], gridCell(formatNumber(score), "amount score"), gridCell(bar(weights[i])))
+  ));
+  return gridTable("weight-table", "scores and weights", gridHeader("key", "score", "weight"), ...rows);
 }
 
-function deviation(values) {
-  const middle = mean(values);
-  return Math.sqrt(mean(values.map((value) => (value - middle) ** 2)));
+// A chart of the steepest slope by number of dimensions, for scores that are divided by d to several powers.
+//
+// slopes: for each exponent, such as "0.50", the slopes at 1, 2, 4, … dimensions
+// exponent, logDimensions: what the reader has chosen
+function slopeChart(slopes, exponent, logDimensions, width) {
+  const [height, marginLeft] = [190, 40];
+  const xOf = (log) => marginLeft + (log / MAX_LOG_DIMENSIONS) * (width - marginLeft - 96);
+  const yOf = (slope) => 10 + (1 - slope / MAX_SLOPE) * (height - 46);
+  const right = xOf(MAX_LOG_DIMENSIONS);
+  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "steepest slope of the softmax by number of dimensions" });
+  for (const slope of [0, MAX_SLOPE / 2, MAX_SLOPE]) {
+    drawing.append(
+      svg("line", { class: "grid", x1: marginLeft, x2: right, y1: yOf(slope), y2: yOf(slope) }),
+      svg("text", { x: marginLeft - 6, y: yOf(slope) + 4, "text-anchor": "end" }, formatNumber(slope)),
+    );
+  }
+  const curves = [
+    { power: 0, className: "c2", label: "not divided" },
+    { power: 0.5, className: "c1", label: "divided by √d" },
+  ];
+  const isCompared = curves.some(({ power }) => power === exponent);
+  if (!isCompared) curves.push({ power: exponent, className: "c3", label: `by d^${formatNumber(exponent)}` });
+  for (const { power, className, label } of curves) {
+    const values = slopes[power.toFixed(2)];
+    const points = values.map((slope, log) => `${xOf(log)},${yOf(slope)}`).join(" ");
+    drawing.append(
+      svg("polyline", { class: className, points }),
+      svg("text", { class: `${className} name`, x: right + 8, y: yOf(values[MAX_LOG_DIMENSIONS]) + 4 }, label),
+    );
+    if (power !== exponent) continue;
+    const slope = values[logDimensions];
+    const title = svg("title", {}, formatNumber(slope, 3));
+    drawing.append(svg("circle", { class: className, cx: xOf(logDimensions), cy: yOf(slope), r: 6 }, title));
+  }
+  for (let log = 0; log <= MAX_LOG_DIMENSIONS; log += 2) {
+    drawing.append(svg("text", { x: xOf(log), y: height - 20, "text-anchor": "middle" }, 2 ** log));
+  }
+  drawing.append(svg("text", { class: "muted", x: (marginLeft + right) / 2, y: height - 3, "text-anchor": "middle" }, "dimensions d"));
+  return drawing;
+}
+
+// The largest derivative of a weight with respect to its own score. Backpropagation multiplies the gradient by it.
+function steepestSlope(weights) {
+  return Math.max(...weights.map((weight) => weight * (1 - weight)));
+}
+
+function standardDeviation(values) {
+  const average = mean(values);
+  return Math.sqrt(mean(values.map((value) => (value - average) ** 2)));
 }

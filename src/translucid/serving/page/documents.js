@@ -1,386 +1,393 @@
-// Documents: upload one, view its segments side by side, edit and accept them, download it.
+// Documents: upload one, see its segments side by side with their translations, edit and accept them, download it.
 //
 // The server stores the document and accepted segments; this browser stores edits until they are accepted.
 
-import { $, answered, element, RETRY, waiting } from "./asking.js";
-import { startAccepting } from "./accepting.js";
-import { SURE } from "./doubting.js";
-import { forgetHints, showHints } from "./hints.js";
-import { withKey } from "./key.js";
-import { store, stored } from "./keeping.js";
+import { initAcceptDialogs } from "./accept_dialogs.js";
+import { withApiKey } from "./api_key.js";
+import { element } from "./elements.js";
+import { $, formatCount, progressIndicator } from "./page_elements.js";
+import { readResponse, RETRY_DELAY } from "./requests.js";
+import { clearHints, fitHeight, isDoubtful, segmentClasses, segmentItem, serverText, showHints } from "./segment_item.js";
+import { addRecentDocument, readDrafts, recentDocuments, removeRecentDocument, writeDrafts } from "./storage.js";
 
-const SOON = 100, POLL = 1000; // milliseconds between requests for the progress: at first, and at most
-const ROWS = 50; // segments shown at once
-const LATEST = 10; // remembered documents
-const LIST = "translucid.documents", DRAFTS = "translucid.drafts.";
-let between; // the chosen model and languages
-let shown = null; // the server's record of the document
-let rows = []; // the segments that are shown
-let before = []; // starts of previous pages: the first segment, and the number shown before it
-let [first, passed] = [0, 0]; // start of this page
-let wanted = [0, []]; // the page requested last: its start, and the previous pages
-let pages = 0; // requested so far; only the response to the last request counts
-let turn = 0; // late responses are ignored
-let timer;
-const work = waiting($("documents"), (text) => { $("document-problem").textContent = text; });
+const FIRST_POLL_DELAY = 100; // milliseconds between requests for the progress, at first
+const LONGEST_POLL_DELAY = 1000;
+const SEGMENTS_PER_PAGE = 50;
+const ACTIVE_STATES = ["waiting", "translating"];
+const FIRST_PAGE = { first: 0, offset: 0, previous: [] };
+let selectedModel; // a function that returns the model and the languages
+let openDocument = null; // the server's record of the open document
+let segments = []; // those on the current page
+// A page of segments: the number of its first segment, how many are shown before it, and the previous pages. The two numbers
+// differ when only doubtful segments are shown.
+let page = FIRST_PAGE;
+let requestedPage = FIRST_PAGE; // `first` and `previous` of the page that was requested last
+let latestPageRequest = 0;
+let latestRequest = 0; // for another document; responses to earlier requests are ignored
+let pollTimer;
+const progress = progressIndicator($("documents"), (text) => { $("document-problem").textContent = text; });
 
-// Set up; `chosen` returns the model and the languages.
-export function startDocuments(settings, chosen) {
-  between = chosen;
-  $("document-file").accept = settings.supportedFilesFormat.join();
-  $("document-kinds").textContent = settings.supportedFilesFormat.join(" ");
-  $("document-file").addEventListener("change", () => {
-    if ($("document-file").files.length) takeDocument($("document-file").files[0]);
-    $("document-file").value = "";
+// Set up. `getSelectedModel()` returns the model and the languages to translate with.
+export function initDocuments(settings, getSelectedModel) {
+  selectedModel = getSelectedModel;
+  const formats = settings.supportedFilesFormat;
+  $("document-file").accept = formats.join();
+  $("document-formats").textContent = formats.join(" ");
+  $("document-file").addEventListener("change", ({ target: input }) => {
+    if (input.files.length) uploadDocument(input.files[0]);
+    input.value = ""; // so that choosing the same file again is a change
   });
-  $("document-forget").addEventListener("click", forget);
-  $("document-doubtful").addEventListener("change", async () => { await refresh(); page(0, []); });
-  $("rows-after").addEventListener("click", () => page(rows.at(-1).number + 1, [...before, [first, passed]]));
-  $("rows-before").addEventListener("click", () => page(before.at(-1)[0], before.slice(0, -1)));
-  startAccepting({ document: () => shown, drafts, keepDrafts, ask, refresh, again: () => page(...wanted), problem });
-  $("rows").addEventListener("focusin", ({ target }) => { if (target.tagName === "TEXTAREA") help(target); });
-  $("rows").addEventListener("keydown", key);
-  $("rows").addEventListener("input", ({ target }) => { keep(row(target), target.value); grow(target); });
-  const [latest] = remembered();
+  $("delete-document").addEventListener("click", deleteDocument);
+  $("only-doubtful").addEventListener("change", async () => {
+    await refreshProgress();
+    showPage(0, []);
+  });
+  $("next-segments").addEventListener("click", () => showPage(segments.at(-1).number + 1, [...page.previous, page]));
+  $("previous-segments").addEventListener("click", () => showPage(page.previous.at(-1).first, page.previous.slice(0, -1)));
+  initAcceptDialogs({
+    getDocument: () => openDocument,
+    readDrafts: () => readDrafts(openDocument.id),
+    writeDrafts: (drafts) => writeDrafts(openDocument.id, drafts),
+    request, refreshProgress, reloadSegments, showProblem,
+  });
+  $("segments").addEventListener("focusin", ({ target }) => { if (isTextarea(target)) showHintsFor(target); });
+  $("segments").addEventListener("keydown", onKeydown);
+  $("segments").addEventListener("input", ({ target: textarea }) => {
+    storeDraft(segmentOf(textarea), textarea.value);
+    fitHeight(textarea);
+  });
+  const [latest] = recentDocuments();
   if (latest) open(latest.id);
-  list();
+  renderRecentDocuments();
 }
 
-function remembered() {
-  return stored(LIST, []);
+function isTextarea({ tagName }) {
+  return tagName === "TEXTAREA";
 }
 
-function remember(told) {
-  const others = remembered().filter((one) => one.id !== told.id);
-  for (const old of others.slice(LATEST - 1)) store(DRAFTS + old.id, {}, true);
-  store(LIST, [{ id: told.id, name: told.name }, ...others].slice(0, LATEST));
-  list();
+// Send a request about documents; `path` begins with a document's id.
+function request(path, method = "GET", fields = null) {
+  const options = { method };
+  if (fields) {
+    options.headers = { "Content-Type": "application/json" };
+    options.body = JSON.stringify(withApiKey(fields));
+  }
+  return readResponse(fetch(`documents/${path}`, options));
 }
 
-function lose(id) {
-  store(DRAFTS + id, {}, true);
-  store(LIST, remembered().filter((one) => one.id !== id));
-  list();
-}
-
-// Recent documents, latest first.
-function list() {
-  $("document-list").replaceChildren(...remembered().map(({ id, name }) => {
+function renderRecentDocuments() {
+  $("document-list").replaceChildren(...recentDocuments().map(({ id, name }) => {
     const button = element("button", { type: "button", textContent: name });
-    button.setAttribute("aria-pressed", id === shown?.id);
+    button.setAttribute("aria-pressed", id === openDocument?.id);
     button.addEventListener("click", () => open(id));
-    const item = element("li", {});
-    item.append(button);
-    return item;
+    return element("li", {}, button);
   }));
 }
 
-function ask(path, method = "GET", fields = null) {
-  const sent = fields ? { headers: { "Content-Type": "application/json" }, body: JSON.stringify(withKey(fields)) } : {};
-  return answered(fetch(`documents/${path}`, { method, ...sent }));
+function forgetDocument(id) {
+  removeRecentDocument(id);
+  renderRecentDocuments();
 }
 
 // Upload a document, and open it.
-export async function takeDocument(file) {
-  const mine = ++turn;
+export async function uploadDocument(file) {
+  const requestId = ++latestRequest;
   clear();
-  const { name, source, target } = between();
+  const { name, source, target } = selectedModel();
   const form = new FormData();
-  for (const [field, value] of Object.entries(withKey({ model: name, source, target }))) form.append(field, value);
+  for (const [field, value] of Object.entries(withApiKey({ model: name, source, target }))) form.append(field, value);
   form.append("file", file, file.name);
-  work.begin();
+  progress.start();
   try {
-    const told = await answered(fetch("documents", { method: "POST", body: form }));
-    remember(told);
-    if (mine === turn) await open(told.id);
+    const uploaded = await readResponse(fetch("documents", { method: "POST", body: form }));
+    addRecentDocument(uploaded);
+    renderRecentDocuments();
+    if (requestId === latestRequest) await open(uploaded.id);
   } catch (error) {
-    if (mine === turn) problem(error);
+    if (requestId === latestRequest) showProblem(error);
   } finally {
-    work.end();
+    progress.stop();
   }
 }
 
 function clear() {
-  clearTimeout(timer);
-  shown = null;
-  [rows, before, first, passed, wanted] = [[], [], 0, 0, [0, []]];
-  forgetHints();
-  $("rows").replaceChildren();
-  $("rows-before").disabled = $("rows-after").disabled = true;
+  clearTimeout(pollTimer);
+  openDocument = null;
+  segments = [];
+  page = requestedPage = FIRST_PAGE;
+  clearHints();
+  $("segments").replaceChildren();
+  $("previous-segments").disabled = $("next-segments").disabled = true;
   $("document").hidden = true;
-  problem();
+  showProblem(null);
 }
 
 async function open(id) {
-  const mine = ++turn;
+  const requestId = ++latestRequest;
   clear();
   try {
-    const told = await ask(id);
-    if (mine !== turn) return;
-    tell(told);
-    list();
-    await follow(mine);
+    const record = await request(id);
+    if (requestId !== latestRequest) return;
+    showProgress(record);
+    renderRecentDocuments();
+    await pollProgress(requestId);
   } catch (error) {
-    if (mine !== turn) return;
-    problem(error);
-    if (error.gone) timer = setTimeout(() => open(id), RETRY);
-    else lose(id); // the server does not have it
+    if (requestId !== latestRequest) return;
+    showProblem(error);
+    if (error.retryable) pollTimer = setTimeout(() => open(id), RETRY_DELAY);
+    else forgetDocument(id); // the server does not have it
   }
 }
 
-// Show the progress until the document is done, and its segments as they arrive. Short documents are done at once, so
-// the first requests come soon after each other.
-async function follow(mine, wait = SOON) {
-  if (shown.segments && (!rows.length || rows.some((one) => one.target === null))) await page(...wanted);
-  if (mine !== turn || !["waiting", "translating"].includes(shown.state)) return;
-  timer = setTimeout(async () => {
+// Show the progress until the document is done, and its segments as they arrive. Short documents are done at once, so the first
+// requests follow each other quickly.
+async function pollProgress(requestId, delay = FIRST_POLL_DELAY) {
+  const isIncomplete = !segments.length || segments.some(({ target }) => target === null);
+  if (openDocument.segments && isIncomplete) await reloadSegments();
+  if (requestId !== latestRequest || !ACTIVE_STATES.includes(openDocument.state)) return;
+  pollTimer = setTimeout(async () => {
     try {
-      const told = await ask(shown.id);
-      if (mine !== turn) return;
-      tell(told);
-      await follow(mine, Math.min(1.5 * wait, POLL));
+      const record = await request(openDocument.id);
+      if (requestId !== latestRequest) return;
+      showProgress(record);
+      await pollProgress(requestId, Math.min(1.5 * delay, LONGEST_POLL_DELAY));
     } catch (error) {
-      if (mine !== turn) return;
-      problem(error);
-      if (error.gone) timer = setTimeout(() => { problem(); follow(mine); }, RETRY);
+      if (requestId !== latestRequest) return;
+      showProblem(error);
+      if (error.retryable) pollTimer = setTimeout(() => continuePolling(requestId), RETRY_DELAY);
     }
-  }, wait);
+  }, delay);
 }
 
-function tell(told) {
-  shown = told;
-  const { state, done, segments, seconds_left: left } = told;
-  const time = left ? `, ${left < 90 ? `${Math.ceil(left)} seconds` : `${Math.ceil(left / 60)} minutes`} left` : "";
-  const said = {
-    waiting: "Waiting for other documents.",
-    translating: `${many(done)} of ${many(segments)} segments${time}`,
-    done: segments ? `${many(told.accepted)} of ${many(segments)} segments accepted` : "It contains no text to translate.",
-  };
-  const working = ["waiting", "translating"].includes(state);
+function continuePolling(requestId) {
+  showProblem(null);
+  pollProgress(requestId);
+}
+
+// Show a document's record from the server: its state, and what can be done with it.
+function showProgress(record) {
+  openDocument = record;
+  const { id, name, kind, state, done, accepted, segments: total } = record;
+  const message = stateMessage(record);
+  const hasFailed = message === undefined;
+  const isActive = ACTIVE_STATES.includes(state);
+  const finished = isActive ? done : accepted;
   $("document").hidden = false;
-  $("document-name").textContent = `${told.name} (${told.kind})`;
-  $("document-state").textContent = said[state] ?? told.error;
-  $("document-state").classList.toggle("problem", !(state in said));
-  $("document-progress").hidden = !(working || (state === "done" && segments));
-  $("document-progress").value = segments ? (working ? done : told.accepted) / segments : 0;
-  $("editor").hidden = !segments || !(state in said); // an unreadable file has nothing to edit
-  $("accept-all").hidden = state !== "done" || told.accepted >= segments;
-  if (!(state in said)) lose(told.id); // nothing to reopen later
+  $("document-name").textContent = `${name} (${kind})`;
+  $("document-status").textContent = message ?? record.error;
+  $("document-status").classList.toggle("problem", hasFailed);
+  $("document-progress").hidden = !(isActive || (state === "done" && total));
+  $("document-progress").value = total ? finished / total : 0;
+  $("editor").hidden = !total || hasFailed; // an unreadable file has nothing to edit
+  $("accept-all").hidden = state !== "done" || accepted >= total;
+  if (hasFailed) forgetDocument(id); // it cannot be opened again
   $("document-download").hidden = state !== "done";
-  $("document-download").href = `documents/${told.id}/result`;
-  $("document-forget").textContent = working ? "Cancel" : "Delete";
+  $("document-download").href = `documents/${id}/result`;
+  $("delete-document").textContent = isActive ? "Cancel" : "Delete";
 }
 
-function many(value) {
-  return value.toLocaleString("en");
+// Return the text about a document's state; undefined if the translation has failed.
+function stateMessage({ state, done, accepted, segments: total, seconds_left: secondsLeft }) {
+  if (state === "waiting") return "Waiting for other documents.";
+  if (state === "translating") return `${formatCount(done)} of ${formatCount(total)} segments${timeLeft(secondsLeft)}`;
+  if (state !== "done") return undefined;
+  return total ? `${formatCount(accepted)} of ${formatCount(total)} segments accepted` : "It contains no text to translate.";
 }
 
-// Fetch the numbers of accepted segments and of segments to check; return whether that worked.
-async function refresh() {
-  const mine = turn;
+function timeLeft(seconds) {
+  if (!seconds) return "";
+  return seconds < 90 ? `, ${Math.ceil(seconds)} seconds left` : `, ${Math.ceil(seconds / 60)} minutes left`;
+}
+
+// Fetch the document's record again, with the numbers of accepted and doubtful segments; return whether that worked.
+async function refreshProgress() {
+  const requestId = latestRequest;
   try {
-    const told = await ask(shown.id);
-    if (mine === turn) tell(told);
-    return mine === turn;
+    const record = await request(openDocument.id);
+    if (requestId !== latestRequest) return false;
+    showProgress(record);
+    return true;
   } catch (error) {
-    if (mine === turn) problem(error);
+    if (requestId === latestRequest) showProblem(error);
     return false;
   }
 }
 
-async function forget() {
-  const { id } = shown;
-  turn++;
-  clearTimeout(timer); // or it would ask for the progress of what is being deleted
+async function deleteDocument() {
+  const { id } = openDocument;
+  latestRequest += 1;
+  clearTimeout(pollTimer); // the progress of a deleted document cannot be requested
   try {
-    await ask(id, "DELETE");
+    await request(id, "DELETE");
   } catch (error) {
-    if (error.gone) return problem(error);
+    if (error.retryable) {
+      showProblem(error);
+      return;
+    }
   }
-  lose(id);
+  removeRecentDocument(id);
   clear();
-  list();
+  renderRecentDocuments();
   $("document-file").focus();
 }
 
-// Show the segments from an index on; `earlier` has the starts of the previous pages.
-async function page(from, earlier) {
-  const mine = turn;
-  const number = ++pages;
-  wanted = [from, earlier];
-  const only = $("document-doubtful").checked ? "&doubtful=1" : "";
+function reloadSegments() {
+  return showPage(requestedPage.first, requestedPage.previous);
+}
+
+// Show the page that begins with the segment of number `first`; `previous` are the pages before it.
+async function showPage(first, previous) {
+  const requestId = latestRequest;
+  const pageRequestId = ++latestPageRequest;
+  requestedPage = { first, previous };
+  const filter = $("only-doubtful").checked ? "&doubtful=1" : "";
   try {
-    const found = await ask(`${shown.id}/segments?first=${from}&count=${ROWS}${only}`);
-    if (mine !== turn || number !== pages) return;
-    const turned = from !== first || found.length !== rows.length;
-    const back = from === first ? passed : before.find(([one]) => one === from)?.[1];
-    passed = earlier.length ? (back ?? passed + rows.length) : 0;
-    [rows, first, before] = [found, from, earlier];
-    show(turned);
+    const received = await request(`${openDocument.id}/segments?first=${first}&count=${SEGMENTS_PER_PAGE}${filter}`);
+    if (requestId !== latestRequest || pageRequestId !== latestPageRequest) return;
+    const isOtherPage = first !== page.first || received.length !== segments.length;
+    page = { first, offset: offsetOf(first, previous), previous };
+    segments = received;
+    renderPage(isOtherPage);
   } catch (error) {
-    if (mine === turn) problem(error);
+    if (requestId === latestRequest) showProblem(error);
   }
 }
 
-function show(turned) {
-  const focused = document.activeElement?.closest("#rows li")?.dataset.number;
-  const place = document.activeElement?.selectionStart;
-  $("rows").replaceChildren(...rows.map(item));
-  for (const area of $("rows").querySelectorAll("textarea")) grow(area);
-  $("rows-before").disabled = !before.length;
-  const left = document.activeElement; // a disabled button loses the focus
-  const all = $("document-doubtful").checked ? Math.max(shown.doubtful, passed + rows.length) : shown.segments;
-  $("rows-after").disabled = !rows.length || passed + rows.length >= all;
-  if (left?.disabled) (left === $("rows-after") ? $("rows-before") : $("rows-after")).focus();
-  const numbers = rows.length ? `${passed + 1} to ${passed + rows.length}` : "none";
-  const which = $("document-doubtful").checked ? " to check" : "";
-  $("rows-shown").textContent = `${numbers} of ${many(all)}${which}`;
-  const area = $("rows").querySelector(`[data-number="${focused}"] textarea`);
-  if (area) {
-    area.focus();
-    if (!turned) area.setSelectionRange(place, place);
-  }
+// Return how many segments are shown before a page.
+function offsetOf(first, previous) {
+  if (!previous.length) return 0;
+  if (first === page.first) return page.offset;
+  const earlier = page.previous.find((earlierPage) => earlierPage.first === first);
+  return earlier?.offset ?? page.offset + segments.length;
 }
 
-function item(one) {
-  const draft = drafts()[one.number];
-  const line = element("li", { className: marks(one, draft) });
-  line.dataset.number = one.number;
-  const about = element("p", { className: "hint", textContent: `${one.number + 1} · ${one.place}`, title: one.note ?? "" });
-  if (one.confidence !== null) {
-    const title = `confidence ${Math.round(100 * one.confidence)} %`;
-    about.append(" ", element("meter", { value: one.confidence, min: 0, max: 1, low: SURE, high: SURE, optimum: 1, title }));
-  }
-  if (one.origin && one.origin !== "model") about.append(` · ${{ memory: "from the memory", person: "edited by a person" }[one.origin]}`);
-  const source = element("p", { className: "output", dir: "auto", lang: shown.source ?? "" });
-  source.append(...tagged(one));
-  const area = element("textarea", {
-    value: draft ?? one.target ?? one.existing ?? "", rows: 1, dir: "auto", lang: shown.target,
-    disabled: one.target === null && one.existing === null, spellcheck: true,
-  });
-  area.setAttribute("aria-label", `translation of ${one.place}`);
-  const doubts = element("p", { className: "doubts", textContent: one.doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
-  const hints = element("div", { className: "hints", role: "group", ariaLabel: "matches from the memory, and terms" });
-  const wrong = element("p", { className: "problem", role: "alert" });
-  line.append(about, source, area, hints, doubts, wrong);
-  return line;
+function renderPage(isOtherPage) {
+  const focusedNumber = document.activeElement?.closest("#segments li")?.dataset.number;
+  const cursor = document.activeElement?.selectionStart;
+  const drafts = readDrafts(openDocument.id);
+  $("segments").replaceChildren(...segments.map((segment) => segmentItem(segment, drafts[segment.number], openDocument)));
+  for (const textarea of $("segments").querySelectorAll("textarea")) fitHeight(textarea);
+  renderPageNavigation();
+  const textarea = $("segments").querySelector(`[data-number="${focusedNumber}"] textarea`);
+  if (!textarea) return;
+  textarea.focus();
+  if (!isOtherPage) textarea.setSelectionRange(cursor, cursor);
 }
 
-function inDoubt(one) {
-  return !one.accepted && (one.doubts.length > 0 || (one.confidence !== null && one.confidence < SURE));
+function renderPageNavigation() {
+  const onlyDoubtful = $("only-doubtful").checked;
+  const end = page.offset + segments.length;
+  const total = onlyDoubtful ? Math.max(openDocument.doubtful, end) : openDocument.segments;
+  const [previous, next] = [$("previous-segments"), $("next-segments")];
+  previous.disabled = !page.previous.length;
+  const focused = document.activeElement;
+  next.disabled = !segments.length || end >= total;
+  if (focused?.disabled) (focused === next ? previous : next).focus(); // a disabled button loses the focus
+  const range = segments.length ? `${page.offset + 1} to ${end}` : "none";
+  $("segment-range").textContent = `${range} of ${formatCount(total)}${onlyDoubtful ? " to check" : ""}`;
 }
 
-function marks(one, draft) {
-  return [one.accepted && "accepted", draft !== undefined && "draft", inDoubt(one) && "doubtful"].filter(Boolean).join(" ");
+function segmentOf(textarea) {
+  const { number } = textarea.closest("li").dataset;
+  return segments.find((segment) => segment.number === Number(number));
 }
 
-// The source with its tag placeholders as elements, whose titles show the tags.
-function tagged({ source, tags }) {
-  return source.split(/(⟨\/?\d+\/?⟩)/).map((part) =>
-    part in tags ? element("code", { className: "tag", textContent: part, title: tags[part] }) : part);
-}
-
-function row(area) {
-  const { number } = area.closest("li").dataset;
-  return rows.find((one) => one.number === Number(number));
+function itemOf(segment) {
+  return $("segments").querySelector(`[data-number="${segment.number}"]`);
 }
 
 // Show hints for the focused segment only.
-function help(area) {
-  const line = area.closest("li");
-  for (const other of $("rows").querySelectorAll(".hints")) if (!line.contains(other)) other.replaceChildren();
-  const insert = (text, whole) => {
-    area.focus();
-    if (whole) area.select();
-    area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
-    area.dispatchEvent(new Event("input", { bubbles: true }));
+function showHintsFor(textarea) {
+  const item = textarea.closest("li");
+  for (const hints of $("segments").querySelectorAll(".hints")) {
+    if (!item.contains(hints)) hints.replaceChildren();
+  }
+  const insert = (text, replaceAll) => {
+    textarea.focus();
+    if (replaceAll) textarea.select();
+    textarea.setRangeText(text, textarea.selectionStart, textarea.selectionEnd, "end");
+    textarea.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  showHints(line.querySelector(".hints"), `${shown.id}/segments/${line.dataset.number}/hints`, ask, insert);
+  showHints(item.querySelector(".hints"), `${openDocument.id}/segments/${item.dataset.number}/hints`, request, insert);
 }
 
-function drafts() {
-  return stored(DRAFTS + shown.id, {});
+// Store an edit in this browser until it is accepted; without a text, remove it.
+function storeDraft(segment, text) {
+  const drafts = readDrafts(openDocument.id);
+  if (text === undefined || text === serverText(segment)) delete drafts[segment.number];
+  else drafts[segment.number] = text;
+  writeDrafts(openDocument.id, drafts);
+  const item = itemOf(segment); // null if another page is shown by now
+  if (item) item.className = segmentClasses(segment, drafts[segment.number]);
 }
 
-function keepDrafts(all) {
-  store(DRAFTS + shown.id, all, !Object.keys(all).length);
-}
-
-// Store an edit in this browser until it is accepted.
-function keep(one, text) {
-  const all = drafts();
-  if (text === undefined || text === (one.target ?? one.existing)) delete all[one.number];
-  else all[one.number] = text;
-  keepDrafts(all);
-  $("rows").querySelector(`[data-number="${one.number}"]`).className = marks(one, all[one.number]);
-}
-
-function grow(area) {
-  area.style.height = "auto";
-  area.style.height = `${area.scrollHeight + 2}px`;
-}
-
-function key(event) {
-  const area = event.target;
-  if (area.tagName !== "TEXTAREA" || event.isComposing) return;
-  const { key: name } = event;
-  const { value, selectionStart: start, selectionEnd: end } = area;
-  if (name === "Enter" && !event.shiftKey) {
+function onKeydown(event) {
+  const { target: textarea, key } = event;
+  if (!isTextarea(textarea) || event.isComposing) return;
+  const { value, selectionStart, selectionEnd } = textarea;
+  const hasSelection = selectionStart !== selectionEnd;
+  const isOnFirstLine = !value.slice(0, selectionStart).includes("\n");
+  const isOnLastLine = !value.slice(selectionEnd).includes("\n");
+  if (key === "Enter" && !event.shiftKey) {
     event.preventDefault();
-    accept(area);
-  } else if (name === "Escape") {
-    area.value = row(area).target ?? row(area).existing ?? "";
-    keep(row(area));
-    grow(area);
-  } else if (name === "ArrowDown" && start === end && !value.slice(end).includes("\n")) {
-    if (go(area, 1)) event.preventDefault();
-  } else if (name === "ArrowUp" && start === end && !value.slice(0, start).includes("\n")) {
-    if (go(area, -1)) event.preventDefault();
+    accept(textarea);
+  } else if (key === "Escape") {
+    const segment = segmentOf(textarea);
+    textarea.value = serverText(segment);
+    storeDraft(segment);
+    fitHeight(textarea);
+  } else if (key === "ArrowDown" && !hasSelection && isOnLastLine) {
+    if (moveFocus(textarea, 1)) event.preventDefault();
+  } else if (key === "ArrowUp" && !hasSelection && isOnFirstLine) {
+    if (moveFocus(textarea, -1)) event.preventDefault();
   }
 }
 
-// Move to the next or previous segment; return whether there is one on this page.
-function go(area, step) {
-  const areas = [...$("rows").querySelectorAll("textarea:not(:disabled)")];
-  const next = areas[areas.indexOf(area) + step];
+// Move to the next (1) or previous (-1) segment; return whether there is one on this page.
+function moveFocus(textarea, step) {
+  const textareas = [...$("segments").querySelectorAll("textarea:not(:disabled)")];
+  const next = textareas[textareas.indexOf(textarea) + step];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
   return Boolean(next);
 }
 
-async function accept(area) {
-  const mine = turn;
-  const one = row(area);
-  const text = area.value;
-  const line = area.closest("li");
-  line.querySelector(".problem").textContent = "";
-  if (!go(area, 1) && !$("rows-after").disabled) {
-    $("rows-after").click();
-  }
+// Accept the translation in a textarea, and move on at once.
+async function accept(textarea) {
+  const requestId = latestRequest;
+  const segment = segmentOf(textarea);
+  const text = textarea.value;
+  const item = textarea.closest("li");
+  item.querySelector(".problem").textContent = "";
+  if (!moveFocus(textarea, 1) && !$("next-segments").disabled) $("next-segments").click();
   try {
-    const told = await ask(`${shown.id}/segments/${one.number}`, "PUT", { text });
-    if (mine !== turn) return;
-    shown.accepted += one.accepted ? 0 : 1;
-    shown.doubtful -= inDoubt(one) ? 1 : 0;
-    Object.assign(one, told);
-    tell(shown);
-    if (area.value === text) keep(one);
-    const now = $("rows").querySelector(`[data-number="${one.number}"]`);
-    if (now && area.value === text) {
-      const replaced = item(one);
-      const had = now.contains(document.activeElement);
-      now.replaceWith(replaced);
-      grow(replaced.querySelector("textarea"));
-      if (had) replaced.querySelector("textarea").focus();
-    }
+    const updated = await request(`${openDocument.id}/segments/${segment.number}`, "PUT", { text });
+    if (requestId !== latestRequest) return;
+    openDocument.accepted += segment.accepted ? 0 : 1;
+    openDocument.doubtful -= isDoubtful(segment) ? 1 : 0;
+    Object.assign(segment, updated);
+    showProgress(openDocument);
+    if (textarea.value !== text) return; // edited again
+    storeDraft(segment);
+    if (itemOf(segment)) replaceItem(segment);
   } catch (error) {
-    if (mine !== turn) return;
-    line.querySelector(".problem").textContent = error.message;
-    if (line.isConnected) area.focus();
-    else problem(error);
+    if (requestId !== latestRequest) return;
+    item.querySelector(".problem").textContent = error.message;
+    if (item.isConnected) textarea.focus();
+    else showProblem(error);
   }
 }
 
-function problem(error) {
+function replaceItem(segment) {
+  const oldItem = itemOf(segment);
+  const newItem = segmentItem(segment, readDrafts(openDocument.id)[segment.number], openDocument);
+  const textarea = newItem.querySelector("textarea");
+  const hadFocus = oldItem.contains(document.activeElement);
+  oldItem.replaceWith(newItem);
+  fitHeight(textarea);
+  if (hadFocus) textarea.focus();
+}
+
+function showProblem(error) {
   $("document-problem").textContent = error ? error.message : "";
 }

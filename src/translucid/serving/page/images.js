@@ -1,152 +1,180 @@
-// Images: choose one and view its caption, with the same view as for translations.
+// Images: choose one and see its caption, with the same views as for translations.
 
-import { $, answered, option, RETRY, waiting, whileWanted } from "./asking.js";
-import { withKey } from "./key.js";
-import { copy } from "./keeping.js";
-import { captionOf, CAPTIONS } from "./captioned.js";
-import { showSpace } from "./space.js";
-import { PICTURED as METHODS } from "./why.js";
+import { withApiKey } from "./api_key.js";
+import { CAPTION_VIEW, captionSentence } from "./caption_view.js";
+import { $, option, progressIndicator } from "./page_elements.js";
+import { readResponse, RETRY_DELAY, settleIfCurrent } from "./requests.js";
+import { showInspector } from "./inspector.js";
+import { copyToClipboard } from "./storage.js";
+import { IMAGE_METHODS } from "./explanations.js";
 
-const LARGEST = 1024; // pixels per side; larger images are scaled down before the upload
-const SENT = ["image/jpeg", "image/png", "image/webp"]; // sent unchanged; others as JPEG
-const WAYS = 8; // number of continuations offered
-const SAID = 1500; // milliseconds for which "Copied" is shown
+const LARGEST_SIDE = 1024; // pixels; larger images are scaled down before the upload
+const SENT_UNCHANGED = ["image/jpeg", "image/png", "image/webp"]; // other formats are converted to JPEG
+const JPEG_QUALITY = 0.92;
+const CONTINUATIONS = 8;
+const MESSAGE_DURATION = 1500; // milliseconds
 let image = null; // the file to send
-let name = ""; // file name, for the code
-let mode = "attention"; // the chosen view
-let methods = {}; // explanation methods of the server
-let turn = 0; // late responses are ignored
-let timer;
-const work = waiting($("images"), (text) => { $("image-problem").textContent = text; });
+let fileName = ""; // shown in the code of the views
+let selectedTab = "attention";
+let methods = {}; // the server's explanation methods for images
+let latestRequest = 0; // responses to earlier requests are ignored
+let retryTimer;
+const progress = progressIndicator($("images"), (text) => { $("image-problem").textContent = text; });
 
-// Set up; `show` switches to this part of the page.
-export function startImages(captioners, settings, show) {
-  methods = Object.fromEntries(Object.entries(METHODS).filter(([name]) => settings.imageExplanations.includes(name)));
-  $("captioner").append(...captioners.map((one) => option(one.name, one.name)));
+// Set up. `showSection` shows this section of the page, for an image that is pasted.
+export function initImages(captioners, settings, showSection) {
+  methods = Object.fromEntries(Object.entries(IMAGE_METHODS).filter(([name]) => settings.imageExplanations.includes(name)));
+  $("captioner").append(...captioners.map((model) => option(model.name, model.name)));
   $("captioner").parentElement.hidden = captioners.length < 2;
-  $("captioner").addEventListener("change", runAgain);
-  $("copy-caption").addEventListener("click", async () => {
-    $("caption-said").textContent = (await copy($("caption").textContent)) ? "Copied" : "This browser does not allow the page to copy.";
-    setTimeout(() => { $("caption-said").textContent = ""; }, SAID);
-  });
-  for (const id of ["file", "camera"]) {
-    $(id).addEventListener("change", () => { if ($(id).files.length) takeImage($(id).files[0]); $(id).value = ""; });
-  }
+  $("captioner").addEventListener("change", captionAgain);
+  $("copy-caption").addEventListener("click", copyCaption);
+  for (const id of ["image-file", "camera-file"]) $(id).addEventListener("change", onFileChosen);
   document.addEventListener("paste", (event) => {
-    const file = [...event.clipboardData.files].find((one) => one.type.startsWith("image/"));
+    const file = [...event.clipboardData.files].find(({ type }) => type.startsWith("image/"));
     if (!file || event.clipboardData.getData("text/plain")) return;
     event.preventDefault();
-    show();
-    takeImage(file);
+    showSection();
+    openImage(file);
   });
 }
 
-// Repeat the request for the current image.
-export function runAgain() {
-  if (image) run();
+async function copyCaption() {
+  const copied = await copyToClipboard($("caption").textContent);
+  $("caption-status").textContent = copied ? "Copied" : "This browser does not allow the page to copy.";
+  setTimeout(() => { $("caption-status").textContent = ""; }, MESSAGE_DURATION);
+}
+
+function onFileChosen({ target: input }) {
+  if (input.files.length) openImage(input.files[0]);
+  input.value = ""; // so that choosing the same file again is a change
+}
+
+// Request a caption for the current image again.
+export function captionAgain() {
+  if (image) requestCaption();
 }
 
 // Show an image, and request a caption.
-export async function takeImage(file) {
-  const mine = ++turn;
+export async function openImage(file) {
+  const requestId = ++latestRequest;
   clear();
   image = null;
-  name = file.name || "image.png";
+  fileName = file.name || "image.png";
   $("image").hidden = true;
   try {
     const bitmap = await createImageBitmap(file);
-    if (mine !== turn) return;
-    const scale = Math.min(1, LARGEST / Math.max(bitmap.width, bitmap.height));
-    for (const canvas of [$("picture"), $("veil")]) {
-      canvas.width = Math.max(1, Math.round(scale * bitmap.width));
-      canvas.height = Math.max(1, Math.round(scale * bitmap.height));
-    }
-    const pen = $("picture").getContext("2d");
-    pen.fillStyle = "white"; // the model sees transparent pixels as white
-    pen.fillRect(0, 0, $("picture").width, $("picture").height);
-    pen.imageSmoothingQuality = "high";
-    pen.drawImage(bitmap, 0, 0, $("picture").width, $("picture").height);
+    if (requestId !== latestRequest) return;
+    const scale = drawImage(bitmap);
     bitmap.close();
     $("image").hidden = false;
-    if (scale === 1 && SENT.includes(file.type)) image = file;
-    else image = await new Promise((done) => { $("picture").toBlob(done, "image/jpeg", 0.92); });
+    if (scale === 1 && SENT_UNCHANGED.includes(file.type)) image = file;
+    else image = await new Promise((resolve) => { $("image-canvas").toBlob(resolve, "image/jpeg", JPEG_QUALITY); });
   } catch {
-    if (mine === turn) problem(new Error("The browser cannot display this file as an image."));
+    if (requestId === latestRequest) showProblem(new Error("The browser cannot display this file as an image."));
     return;
   }
-  if (mine === turn) run();
+  if (requestId === latestRequest) requestCaption();
 }
 
-function ask(fields, path = "caption") {
+// Draw an image onto the canvas, scaled down if it is too large; return the scale.
+function drawImage(bitmap) {
+  const scale = Math.min(1, LARGEST_SIDE / Math.max(bitmap.width, bitmap.height));
+  const width = Math.max(1, Math.round(scale * bitmap.width));
+  const height = Math.max(1, Math.round(scale * bitmap.height));
+  for (const canvas of [$("image-canvas"), $("image-overlay")]) Object.assign(canvas, { width, height });
+  const context = $("image-canvas").getContext("2d");
+  context.fillStyle = "white"; // the model sees transparent pixels as white
+  context.fillRect(0, 0, width, height);
+  context.imageSmoothingQuality = "high";
+  context.drawImage(bitmap, 0, 0, width, height);
+  return scale;
+}
+
+// Post the image with other fields as a form.
+function postImage(fields, path = "caption") {
   const form = new FormData();
-  const all = withKey({ model: $("captioner").value, ...fields });
-  for (const [field, value] of Object.entries(all)) if (value !== null && value !== undefined) form.append(field, value);
+  const allFields = withApiKey({ model: $("captioner").value, ...fields });
+  for (const [name, value] of Object.entries(allFields)) {
+    if (value !== null && value !== undefined) form.append(name, value);
+  }
   form.append("file", image, "image");
-  return answered(fetch(path, { method: "POST", body: form }));
+  return readResponse(fetch(path, { method: "POST", body: form }));
 }
 
-// Request a caption, or attention for a given one; then focus a word of it.
-async function run(fields = {}, word = null) {
-  clearTimeout(timer);
-  const mine = ++turn;
-  work.begin();
+// Request a caption, or the attention for the caption in `fields`; then focus the word with an index.
+async function requestCaption(fields = {}, wordIndex = null) {
+  clearTimeout(retryTimer);
+  const requestId = ++latestRequest;
+  progress.start();
   try {
-    const answer = await ask(fields);
-    if (mine !== turn) return;
-    problem();
-    const space = show(answer);
-    if (word !== null) space?.focus(word);
+    const response = await postImage(fields);
+    if (requestId !== latestRequest) return;
+    showProblem(null);
+    const inspector = showCaption(response);
+    if (wordIndex !== null) inspector?.focusWord(wordIndex);
   } catch (error) {
-    if (mine !== turn) return;
+    if (requestId !== latestRequest) return;
     if (!fields.caption) clear(); // otherwise the current view is still valid
-    problem(error);
-    if (error.gone) timer = setTimeout(() => run(fields), RETRY);
+    showProblem(error);
+    if (error.retryable) retryTimer = setTimeout(() => requestCaption(fields), RETRY_DELAY);
   } finally {
-    if (mine === turn) work.end();
+    if (requestId === latestRequest) progress.stop();
   }
 }
 
 // Remove everything that belongs to another image.
 function clear() {
-  clearTimeout(timer);
+  clearTimeout(retryTimer);
   $("caption").textContent = "";
   $("copy-caption").disabled = true;
-  $("captioned").replaceChildren();
-  $("picture").setAttribute("aria-label", "the image");
-  $("veil").getContext("2d").clearRect(0, 0, $("veil").width, $("veil").height);
-  problem();
+  $("caption-inspection").replaceChildren();
+  $("image-canvas").setAttribute("aria-label", "the image");
+  const overlay = $("image-overlay");
+  overlay.getContext("2d").clearRect(0, 0, overlay.width, overlay.height);
+  showProblem(null);
 }
 
-function problem(error) {
+function showProblem(error) {
   $("image-problem").textContent = error ? error.message : "";
 }
 
-function show(answer) {
-  $("caption").textContent = answer.caption || "The caption is empty.";
-  $("copy-caption").disabled = !answer.caption;
-  $("picture").setAttribute("aria-label", answer.caption || "the image");
-  if (!answer.words.length) { $("captioned").replaceChildren(); return null; }
-  const seen = { run: `runs/${answer.model}`, image: name, sentences: [captionOf(answer)], of: CAPTIONS, single: answer.heads < 2, mode };
-  return showSpace($("captioned"), seen, server());
+// Show a response of /caption; return its view, or null for an empty caption.
+function showCaption(response) {
+  $("caption").textContent = response.caption || "The caption is empty.";
+  $("copy-caption").disabled = !response.caption;
+  $("image-canvas").setAttribute("aria-label", response.caption || "the image");
+  if (!response.words.length) {
+    $("caption-inspection").replaceChildren();
+    return null;
+  }
+  const content = {
+    run: `runs/${response.model}`, image: fileName, sentences: [captionSentence(response)],
+    view: CAPTION_VIEW, hasSingleMap: response.heads < 2, tab: selectedTab,
+  };
+  return showInspector($("caption-inspection"), content, serverRequests());
 }
 
-// Requests of the view. Requests about an old caption never resolve.
-function server() {
-  const mine = turn;
-  const wanted = () => mine === turn;
-  const question = (fields, path) => whileWanted(ask(fields, path), wanted);
+// Return the requests of the view. Responses about an old caption never arrive.
+function serverRequests() {
+  const requestId = latestRequest;
+  const send = (fields, path) => settleIfCurrent(postImage(fields, path), () => requestId === latestRequest);
+  const explain = async ({ text: caption }, method, contrast) => {
+    const { explanation } = await send({ caption, explain: method, ...contrast });
+    return explanation;
+  };
+  const continuations = async (_, tokens, prefix) => {
+    const { ways } = await send({ prefix, ways: CONTINUATIONS });
+    return ways.map(({ next, probability, caption }) => ({ next, probability: Math.log(probability), text: caption }));
+  };
   return {
-    turned: (one) => { mode = one; },
-    problem,
     methods,
-    explain: async ({ text: caption }, method, contrast) => (await question({ caption, explain: method, ...contrast })).explanation,
-    maps: async ({ text: caption }) => captionOf(await question({ caption, maps: true })).record,
-    tree: async ({ text: caption }) => (await question({ caption, tree: true })).tree,
-    pdf: ({ text: caption }, view) => question({ caption, ...view }, "caption/picture"),
-    ways: async (_, tokens, prefix) => {
-      const { ways } = await question({ prefix, ways: WAYS });
-      return ways.map(({ next, probability, caption }) => ({ next, probability: Math.log(probability), text: caption }));
-    },
-    choose: (_, caption, word) => run({ caption }, word),
+    explain,
+    continuations,
+    onError: showProblem,
+    onTabChange: (name) => { selectedTab = name; },
+    maps: async ({ text: caption }) => captionSentence(await send({ caption, maps: true })).record,
+    tree: async ({ text: caption }) => (await send({ caption, tree: true })).tree,
+    pdf: ({ text: caption }, view) => send({ caption, ...view }, "caption/picture"),
+    onChoose: (_, caption, wordIndex) => requestCaption({ caption }, wordIndex),
   };
 }

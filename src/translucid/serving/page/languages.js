@@ -1,60 +1,79 @@
-// Languages and models: choosing languages selects a model, and choosing a model selects languages.
+// The selection of languages and models: choosing languages selects a model, and choosing a model selects languages.
 
-import { $, option } from "./asking.js";
+import { $, option } from "./page_elements.js";
 
-export const DETECT = "auto";
-const names = new Intl.DisplayNames(["en"], { type: "language" });
-const RIGHT_TO_LEFT = ["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"];
+export const DETECT = "auto"; // in place of a source language
+const languageNames = new Intl.DisplayNames(["en"], { type: "language" });
+const RIGHT_TO_LEFT = ["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"]; // scripts
 let models = [];
-let found = null; // the detected language
+let detectedLanguage = null;
 
-export function say(code) {
-  try { return names.of(code); } catch { return code; }
-}
-
-export function direction(code) {
-  try { return RIGHT_TO_LEFT.includes(new Intl.Locale(code).maximize().script) ? "rtl" : "ltr"; } catch { return "ltr"; }
-}
-
-// Set up; `changed` is called when the user has chosen.
-export function startLanguages(all, changed) {
-  models = all;
-  for (const [i, one] of models.entries()) {
-    const side = (codes) => (codes.length === 1 ? codes[0] : `${codes.length} languages`);
-    const between = [one.sources, ...(one.pivot ? [[one.pivot]] : []), one.targets].map(side).join(" → ");
-    for (const id of ["model", "other"]) $(id).append(option(i, `${one.name} (${between})`));
+// Return the English name of a language code; the code itself if it has none.
+export function languageName(code) {
+  try {
+    return languageNames.of(code);
+  } catch {
+    return code;
   }
-  choose(models[0].sources[0], null);
-  for (const id of ["model", "from", "to", "other"]) {
+}
+
+// Return the writing direction of a language, "ltr" or "rtl".
+export function textDirection(code) {
+  try {
+    return RIGHT_TO_LEFT.includes(new Intl.Locale(code).maximize().script) ? "rtl" : "ltr";
+  } catch {
+    return "ltr";
+  }
+}
+
+// Set up with all translation models; `onChange` is called when the user has changed the selection.
+export function initLanguages(allModels, onChange) {
+  models = allModels;
+  for (const [i, model] of models.entries()) {
+    for (const id of ["model", "compared-model"]) $(id).append(option(i, modelLabel(model)));
+  }
+  select(models[0].sources[0], null);
+  for (const id of ["model", "from", "to", "compared-model"]) {
     $(id).addEventListener("change", () => {
-      if (id === "from") found = null;
-      if (id === "model") choose($("from").value, $("to").value, model());
-      else choose($("from").value, $("to").value);
-      changed();
+      if (id === "from") detectedLanguage = null;
+      select($("from").value, $("to").value, id === "model" ? currentModel() : null);
+      onChange();
     });
   }
-  $("tucked").hidden = models.length < 2;
-  document.addEventListener("pointerdown", ({ target }) => { if (!$("tucked").contains(target)) $("tucked").open = false; });
-  $("tucked").addEventListener("keydown", ({ key }) => {
-    if (key === "Escape" && $("tucked").open) { $("tucked").open = false; $("tucked").firstElementChild.focus(); }
+  initModelMenu();
+}
+
+function modelLabel({ name, sources, pivot, targets }) {
+  const describe = (codes) => (codes.length === 1 ? codes[0] : `${codes.length} languages`);
+  const route = [sources, ...(pivot ? [[pivot]] : []), targets];
+  return `${name} (${route.map(describe).join(" → ")})`;
+}
+
+function initModelMenu() {
+  const menu = $("model-menu");
+  menu.hidden = models.length < 2;
+  document.addEventListener("pointerdown", ({ target }) => { if (!menu.contains(target)) menu.open = false; });
+  menu.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.firstElementChild.focus();
   });
 }
 
-function model() {
+function currentModel() {
   return models[Number($("model").value)];
 }
 
-// Whether a model has several language pairs, so that requests must name them.
-function isMany({ sources, targets }) {
+function hasManyPairs({ sources, targets }) {
   return sources.length * targets.length > 1;
 }
 
-// A model for languages that are not those chosen.
-export function named(name, source, target) {
-  return { name, source, target, many: isMany(models.find((one) => one.name === name)) };
+// Return a model with languages, in the form of `selectedModel`.
+export function modelFor(name, source, target) {
+  return { name, source, target, hasManyPairs: hasManyPairs(models.find((model) => model.name === name)) };
 }
 
-function can({ sources, targets }, source, target) {
+function canTranslate({ sources, targets }, source, target) {
   return sources.includes(source) && targets.includes(target) && (source !== target || targets.length === 1);
 }
 
@@ -62,100 +81,111 @@ function unique(codes) {
   return [...new Set(codes)];
 }
 
-// Choose the available languages nearest to those wanted, and a model for them, or `fixed` if given.
-function choose(wanted, into, fixed = null) {
-  const of = fixed ? [fixed] : models;
-  const sources = unique(of.flatMap((one) => one.sources));
-  const auto = wanted === DETECT && sources.length > 1;
-  const source = auto ? (sources.includes(found) ? found : sources[0]) : sources.includes(wanted) ? wanted : sources[0];
-  const reachable = unique(of.flatMap((one) => one.targets.filter((code) => can(one, source, code))));
-  const target = reachable.includes(into) ? into : reachable[0];
-  // A model that has the pair itself precedes two models with a pivot language, which come last.
-  const preferred = fixed ?? (model()?.pivot ? null : model());
-  const chosen = [preferred, ...models].find((one) => one && can(one, source, target));
-  $("model").value = models.indexOf(chosen);
-  const every = unique(models.flatMap((one) => one.sources));
-  const targets = unique(models.flatMap((one) => one.targets.filter((code) => can(one, source, code))));
-  fill("from", every, auto ? DETECT : source, every.length > 1);
-  fill("to", targets, target, false);
-  show();
+function reachableTargets(someModels, source) {
+  return unique(someModels.flatMap((model) => model.targets.filter((code) => canTranslate(model, source, code))));
 }
 
-function fill(id, codes, chosen, detect) {
-  const sorted = codes.map((code) => [say(code), code]).sort(([a], [b]) => a.localeCompare(b, "en"));
-  const first = detect ? [option(DETECT, found && chosen === DETECT ? `${say(found)} (detected)` : "Detect language")] : [];
-  $(id).replaceChildren(...first, ...sorted.map(([text, code]) => option(code, text)));
-  $(id).value = chosen;
+// Select the available languages nearest to those wanted, and a model for them, or `requiredModel` if given.
+function select(wantedSource, wantedTarget, requiredModel = null) {
+  const candidates = requiredModel ? [requiredModel] : models;
+  const sources = unique(candidates.flatMap((model) => model.sources));
+  const isAutomatic = wantedSource === DETECT && sources.length > 1;
+  const preferredSource = isAutomatic ? detectedLanguage : wantedSource;
+  const source = sources.includes(preferredSource) ? preferredSource : sources[0];
+  const targets = reachableTargets(candidates, source);
+  const target = targets.includes(wantedTarget) ? wantedTarget : targets[0];
+  // A model that has the pair itself precedes two models with a pivot language, which come last.
+  const preferredModel = requiredModel ?? (currentModel()?.pivot ? null : currentModel());
+  const model = [preferredModel, ...models].find((candidate) => candidate && canTranslate(candidate, source, target));
+  $("model").value = models.indexOf(model);
+  const allSources = unique(models.flatMap((candidate) => candidate.sources));
+  fillSelect("from", allSources, isAutomatic ? DETECT : source, allSources.length > 1);
+  fillSelect("to", reachableTargets(models, source), target, false);
+  renderLanguages();
+}
+
+function fillSelect(id, codes, selected, canDetect) {
+  const sorted = codes.map((code) => [languageName(code), code]).sort(([a], [b]) => a.localeCompare(b, "en"));
+  const options = sorted.map(([name, code]) => option(code, name));
+  if (canDetect) {
+    const isDetected = detectedLanguage && selected === DETECT;
+    options.unshift(option(DETECT, isDetected ? `${languageName(detectedLanguage)} (detected)` : "Detect language"));
+  }
+  $(id).replaceChildren(...options);
+  $(id).value = selected;
   $(id).hidden = codes.length < 2;
 }
 
-// The chosen model and languages; `many`: whether the model has others, so that requests must name them.
-export function first() {
-  const { name, sources, pivot } = model();
-  const source = $("from").value === DETECT ? (found ?? sources[0]) : $("from").value;
-  return { name, source, target: $("to").value, many: isMany(model()), pivot };
+// Return the selected model with languages, { name, source, target, hasManyPairs, pivot }.
+export function selectedModel() {
+  const model = currentModel();
+  const { name, sources, pivot } = model;
+  const source = isDetecting() ? (detectedLanguage ?? sources[0]) : $("from").value;
+  return { name, source, target: $("to").value, hasManyPairs: hasManyPairs(model), pivot };
 }
 
-// The model to compare with, for the same languages or the nearest it has; null if none is chosen.
-export function second() {
-  if ($("other").value === "") return null;
-  const { name, sources, targets } = models[Number($("other").value)];
-  const one = first();
-  const source = sources.includes(one.source) ? one.source : sources[0];
-  const target = targets.includes(one.target) ? one.target : targets.find((code) => code !== source) ?? targets[0];
-  return named(name, source, target);
+// Return the model to compare with, for the selected languages or the nearest that it has; null if none is selected.
+export function comparedModel() {
+  if ($("compared-model").value === "") return null;
+  const { name, sources, targets } = models[Number($("compared-model").value)];
+  const selected = selectedModel();
+  const source = sources.includes(selected.source) ? selected.source : sources[0];
+  const otherTarget = targets.find((code) => code !== source) ?? targets[0];
+  const target = targets.includes(selected.target) ? selected.target : otherTarget;
+  return modelFor(name, source, target);
 }
 
-// Whether to detect the language.
-export function detecting() {
+// Return whether the source language is to be detected.
+export function isDetecting() {
   return $("from").value === DETECT;
 }
 
-// Use the most probable detected language that some model translates from.
-export function take(detected) {
-  const known = ({ language, confidence }) => confidence > 0 && models.some((one) => one.sources.includes(language));
-  found = detected.find(known)?.language ?? null;
-  choose(DETECT, $("to").value);
+// Select the most probable of the detected languages [{ language, confidence }, …] that a model can translate.
+export function applyDetection(detections) {
+  const isUsable = ({ language, confidence }) => confidence > 0 && models.some(({ sources }) => sources.includes(language));
+  detectedLanguage = detections.find(isUsable)?.language ?? null;
+  select(DETECT, $("to").value);
 }
 
-// Restore the choice of a link or of the history, as far as it is available.
-export function restore({ from, to, model: name }) {
-  const chosen = models.find((one) => one.name === name && can(one, from, to));
-  found = null;
-  choose(from, to, chosen ?? null);
+// Restore the selection of a link or of the history, as far as it is available.
+export function restoreSelection({ from, to, model: name }) {
+  const model = models.find((candidate) => candidate.name === name && canTranslate(candidate, from, to));
+  detectedLanguage = null;
+  select(from, to, model ?? null);
 }
 
-// Whether a model translates in the opposite direction.
-export function reversible() {
-  const { source, target } = first();
-  return models.some((one) => can(one, target, source));
+// Return whether a model translates in the opposite direction.
+export function canSwap() {
+  const { source, target } = selectedModel();
+  return models.some((model) => canTranslate(model, target, source));
 }
 
-export function reverse() {
-  const { source, target } = first();
-  found = null;
-  choose(target, source);
+// Select the opposite direction.
+export function swapLanguages() {
+  const { source, target } = selectedModel();
+  detectedLanguage = null;
+  select(target, source);
 }
 
 // Show the languages and set their writing directions; when comparing, show the models' names.
-export function show() {
-  const [one, other] = [first(), second()];
-  $("source-language").textContent = say(one.source);
-  $("target-language").textContent = say(one.target);
-  for (const [label, id] of [["source-language", "from"], ["target-language", "to"]]) {
-    $(label).classList.toggle("unseen", !$(id).hidden);
+export function renderLanguages() {
+  const [selected, compared] = [selectedModel(), comparedModel()];
+  $("source-language").textContent = languageName(selected.source);
+  $("target-language").textContent = languageName(selected.target);
+  for (const [label, selectId] of [["source-language", "from"], ["target-language", "to"]]) {
+    $(label).classList.toggle("visually-hidden", !$(selectId).hidden);
   }
-  $("model-name").textContent = one.name;
-  $("swap").disabled = !reversible();
-  $("detected").textContent = detecting() && found ? `detected: ${say(found)}` : "";
-  for (const [id, pane, code] of [["source", "source-pane", one.source], ["translation", "target-pane", one.target]]) {
+  $("model-name").textContent = selected.name;
+  $("swap").disabled = !canSwap();
+  $("detected-language").textContent = isDetecting() && detectedLanguage ? `detected: ${languageName(detectedLanguage)}` : "";
+  for (const [id, pane, code] of [["source", "source-pane", selected.source], ["translation", "target-pane", selected.target]]) {
     $(id).lang = code;
-    $(pane).dir = direction(code);
+    $(pane).dir = textDirection(code);
   }
-  $("translation-name").hidden = !other;
-  if (!other) return;
-  $("translation-name").textContent = `${say(one.target)} (${one.name})`;
-  $("compared-name").textContent = `${say(other.target)} (${other.name})`;
-  $("compared-translation").lang = other.target;
-  $("compared").dir = direction(other.target);
+  $("translation-heading").hidden = !compared;
+  if (!compared) return;
+  $("translation-heading").textContent = `${languageName(selected.target)} (${selected.name})`;
+  $("compared-heading").textContent = `${languageName(compared.target)} (${compared.name})`;
+  $("compared-translation").lang = compared.target;
+  $("comparison").dir = textDirection(compared.target);
 }

@@ -1,109 +1,205 @@
-// The page: its parts, and shared setup.
+// The page: its sections, and what they share.
 
-import { $, RETRY, answered } from "./asking.js";
-import { startDocuments, takeDocument } from "./documents.js";
-import { give, startDrops, textOf } from "./drops.js";
-import { linked } from "./keeping.js";
-import { startKey } from "./key.js";
-import { startKeys } from "./keys.js";
-import { first } from "./languages.js";
-import { startPast } from "./past.js";
-import { copyLink, copyTranslation, open, put, run, startTexts, swap } from "./texts.js";
+import { initApiKey } from "./api_key.js";
+import { initDocuments, uploadDocument } from "./documents.js";
+import { initHistory } from "./history.js";
+import { selectedModel } from "./languages.js";
+import { $ } from "./page_elements.js";
+import { readResponse, RETRY_DELAY } from "./requests.js";
+import { initShortcuts } from "./shortcuts.js";
+import { stateFromLink } from "./storage.js";
+import { copyLink, copyTranslation, initTexts, openState, setText, swap, translate } from "./texts.js";
 
-const KINDS = ["texts", "documents", "images", "judging"];
-const SHOWN = { texts: "translation", documents: "translation", images: "captions", judging: "models" };
-let kinds = []; // the parts that have models
+// Sections by their ids. `fragment` stands for a section in the page's address (a contract: users have bookmarks); `subject` is
+// the subject of the heading if the section is the first.
+const SECTIONS = {
+  texts: { fragment: "texts", subject: "translation" },
+  documents: { fragment: "documents", subject: "translation" },
+  images: { fragment: "images", subject: "captions" },
+  "text-models": { fragment: "judging", subject: "models" },
+};
+let availableSections = []; // ids of the sections for which the server has models
 
-start();
+init();
 
-async function start() {
-  let all, settings, images, judges;
+async function init() {
+  let models, settings, images, textModels;
   try {
-    [all, settings] = await Promise.all(["models", "frontend/settings"].map((path) => answered(fetch(path))));
-    const wanted = (...kinds) => all.some((one) => kinds.includes(one.reads));
-    images = wanted("images") ? await import("./images.js") : null; // few servers have models for these
-    judges = wanted("texts", "prompts") ? await import("./judging.js") : null;
+    [models, settings] = await Promise.all(["models", "frontend/settings"].map((path) => readResponse(fetch(path))));
+    const hasModels = (...inputs) => models.some((model) => inputs.includes(model.reads));
+    images = hasModels("images") ? await import("./images.js") : null; // few servers have models for these
+    textModels = hasModels("texts", "prompts") ? await import("./text_models.js") : null;
   } catch (error) {
     $("problem").textContent = error.message;
-    setTimeout(start, RETRY);
+    setTimeout(init, RETRY_DELAY);
     return;
   }
   $("problem").textContent = "";
-  $("to-lessons").hidden = !settings.lessons;
-  const reading = (kind) => all.filter((one) => one.reads === kind);
-  const [models, captioners, classifiers, generators] = ["text", "images", "texts", "prompts"].map(reading);
-  const judging = [...classifiers, ...generators];
-  const there = { texts: models, documents: models, images: captioners, judging };
-  kinds = KINDS.filter((kind) => there[kind].length);
-  for (const kind of KINDS) {
-    Object.assign($(`on-${kind}`), { hidden: !kinds.includes(kind), disabled: false });
-    $(`on-${kind}`).addEventListener("click", () => turnTo(kind));
-  }
-  $("kinds").hidden = kinds.length < 2;
-  document.querySelector("h1 span").textContent = `${SHOWN[kinds[0]]} you can see through`;
-  if (matchMedia("(hover: none)").matches) $("source").placeholder = "Type or paste"; // touch screens have no drag and drop
-  turnTo(kinds.find((kind) => location.hash === `#${kind}`) ?? kinds[0]);
-  startKey(settings, () => { if (models.length) run(); images?.runAgain(); });
-  if (models.length) startTexts(models, settings);
-  if (models.length) startDocuments(settings, first);
-  images?.startImages(captioners, settings, () => turnTo("images"));
-  judges?.startJudging(classifiers, generators, settings);
-  const takers = {
-    image: images ? shownIn("images", images.takeImage) : null,
-    document: models.length ? shownIn("documents", takeDocument) : null,
-    text: models.length ? (file) => takeText(file, settings.charLimit) : null,
-  };
-  startDrops(takers);
-  $("any-file").addEventListener("change", () => {
-    if ($("any-file").files.length) give($("any-file").files[0], takers);
-    $("any-file").value = "";
-  });
-  startPast((entry) => { turnTo("texts"); open(entry); $("source").focus(); });
-  startKeys(shortcuts());
-  $("open-history").hidden = !models.length;
+  $("lessons-link").hidden = !settings.lessons;
+  initSections(groupByInput(models), settings, images, textModels);
   document.body.classList.add("ready");
 }
 
-// Show a part of the page.
-function turnTo(kind) {
-  for (const one of KINDS) {
-    $(one).hidden = one !== kind;
-    $(`on-${one}`).setAttribute("aria-pressed", one === kind);
+// Return the models by what they read.
+function groupByInput(models) {
+  const reading = (input) => models.filter((model) => model.reads === input);
+  return {
+    translators: reading("text"),
+    captioners: reading("images"),
+    classifiers: reading("texts"),
+    languageModels: reading("prompts"),
+  };
+}
+
+// Set up the sections. `images` and `textModels` are the modules of the optional sections, or null.
+function initSections({ translators, captioners, classifiers, languageModels }, settings, images, textModels) {
+  const hasTranslators = translators.length > 0;
+  const modelsBySection = {
+    texts: translators, documents: translators, images: captioners, "text-models": [...classifiers, ...languageModels],
+  };
+  availableSections = Object.keys(SECTIONS).filter((section) => modelsBySection[section].length);
+  initNavigation();
+  initApiKey(settings, () => {
+    if (hasTranslators) translate();
+    images?.captionAgain();
+  });
+  if (hasTranslators) initTexts(translators, settings);
+  if (hasTranslators) initDocuments(settings, selectedModel);
+  images?.initImages(captioners, settings, () => showSection("images"));
+  textModels?.initTextModels(classifiers, languageModels, settings);
+  initFiles({
+    image: images ? openInSection("images", images.openImage) : null,
+    document: hasTranslators ? openInSection("documents", uploadDocument) : null,
+    text: hasTranslators ? (file) => openTextFile(file, settings.charLimit) : null,
+  });
+  initHistory((entry) => {
+    showSection("texts");
+    openState(entry);
+    $("source").focus();
+  });
+  initShortcuts(availableShortcuts());
+  $("open-history").hidden = !hasTranslators;
+}
+
+function initNavigation() {
+  for (const section of Object.keys(SECTIONS)) {
+    const button = $(`show-${section}`);
+    Object.assign(button, { hidden: !availableSections.includes(section), disabled: false });
+    button.addEventListener("click", () => showSection(section));
   }
-  $("texts-and-documents").hidden = !["texts", "documents"].includes(kind);
-  $("for-comparing").hidden = kind === "documents";
-  if (kind === "texts" && linked()) return;
-  history.replaceState(null, "", kind === kinds[0] ? location.pathname + location.search : `#${kind}`);
+  $("section-nav").hidden = availableSections.length < 2;
+  const [defaultSection] = availableSections;
+  document.querySelector("h1 span").textContent = `${SECTIONS[defaultSection].subject} you can see through`;
+  const isTouch = matchMedia("(hover: none)").matches;
+  if (isTouch) $("source").placeholder = "Type or paste"; // touch screens have no drag and drop
+  const linkedSection = availableSections.find((section) => location.hash === `#${SECTIONS[section].fragment}`);
+  showSection(linkedSection ?? defaultSection);
 }
 
-function shownIn(kind, take) {
-  return (file) => { turnTo(kind); return take(file); };
+function showSection(shown) {
+  for (const section of Object.keys(SECTIONS)) {
+    $(section).hidden = section !== shown;
+    $(`show-${section}`).setAttribute("aria-pressed", section === shown);
+  }
+  $("texts-and-documents").hidden = !["texts", "documents"].includes(shown);
+  $("compared-model-label").hidden = shown === "documents";
+  if (shown === "texts" && stateFromLink()) return; // the address keeps the link
+  const isDefault = shown === availableSections[0];
+  history.replaceState(null, "", isDefault ? location.pathname + location.search : `#${SECTIONS[shown].fragment}`);
 }
 
-// Put a short text into the text field, unless it is dropped on the documents.
-async function takeText(file, limit) {
+// Open files that are dropped anywhere on the page, or chosen below the text. `handlers` has the functions of a file
+// { image, document, text }; those without models are null. `text` returns whether it has used the file.
+function initFiles(handlers) {
+  const hasFiles = ({ dataTransfer }) => [...dataTransfer.items].some(({ kind }) => kind === "file");
+  document.addEventListener("dragover", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    $("drop-overlay").hidden = false;
+  });
+  document.addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) $("drop-overlay").hidden = true; // the pointer has left the window
+  });
+  document.addEventListener("drop", (event) => {
+    $("drop-overlay").hidden = true;
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    openFile(event.dataTransfer.files[0], handlers);
+  });
+  const input = $("text-file");
+  input.addEventListener("change", () => {
+    if (input.files.length) openFile(input.files[0], handlers);
+    input.value = ""; // so that choosing the same file again is a change
+  });
+}
+
+// Open a file in the section of the page for its kind.
+async function openFile(file, { image: openImage, document: openDocument, text: openText }) {
+  const isImage = file.type.startsWith("image/");
+  const onlyImages = !(openDocument || openText);
+  if (openImage && (isImage || onlyImages)) return openImage(file);
+  const mayBeText = file.type.startsWith("text/plain") || file.type === "";
+  if (openText && mayBeText && (await openText(file))) return undefined;
+  return openDocument?.(file);
+}
+
+// Return the text of a file; null if it is no text, or longer than `maxLength` characters.
+async function readText(file, maxLength) {
+  if (file.size > 4 * maxLength) return null; // UTF-8 has up to four bytes per character
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    return text.length > maxLength || text.includes("\0") ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+// Return a function that shows a section and opens a file in it.
+function openInSection(section, open) {
+  return (file) => {
+    showSection(section);
+    return open(file);
+  };
+}
+
+// Put a short text into the text field, unless the documents are shown; return whether that was done.
+async function openTextFile(file, maxLength) {
   if (!$("documents").hidden) return false;
-  const text = await textOf(file, limit);
+  const text = await readText(file, maxLength);
   if (text === null) return false;
-  turnTo("texts");
-  put(text);
+  showSection("texts");
+  setText(text);
   return true;
 }
 
-function shortcuts() {
-  const texts = kinds.includes("texts");
-  const onTexts = (does) => () => { if (!$("texts").hidden) does(); };
-  const field = () => [...document.querySelectorAll("main textarea, main input")].find((one) => one.checkVisibility())?.focus();
-  const every = [
-    { keys: "Ctrl Enter", what: "translate now (also while typing)", does: onTexts(run) },
-    { keys: "Ctrl Shift S", what: "swap languages and texts (also while typing)", does: onTexts(swap) },
-    { keys: "S", what: "swap languages and texts", does: onTexts(swap) },
-    { keys: "/", what: "go to the text field", does: field, always: true },
-    { keys: "C", what: "copy the translation", does: onTexts(copyTranslation) },
-    { keys: "L", what: "copy a link to it", does: onTexts(copyLink) },
-    { keys: "H", what: "open the history", does: () => $("open-history").click() },
-    ...kinds.map((kind, i) => ({ keys: String(i + 1), what: `go to ${$(`on-${kind}`).textContent}`, does: () => turnTo(kind), always: true })),
-    { keys: "?", what: "show these shortcuts", does: () => $("open-keys").click(), always: true },
+function availableShortcuts() {
+  const inTexts = (action) => () => { if (!$("texts").hidden) action(); };
+  const textShortcuts = [
+    { keys: "Ctrl Enter", description: "translate now (also while typing)", action: inTexts(translate) },
+    { keys: "Ctrl Shift S", description: "swap languages and texts (also while typing)", action: inTexts(swap) },
+    { keys: "S", description: "swap languages and texts", action: inTexts(swap) },
   ];
-  return every.filter(({ always }) => always || texts);
+  const translationShortcuts = [
+    { keys: "C", description: "copy the translation", action: inTexts(copyTranslation) },
+    { keys: "L", description: "copy a link to it", action: inTexts(copyLink) },
+    { keys: "H", description: "open the history", action: () => $("open-history").click() },
+  ];
+  const hasTexts = availableSections.includes("texts");
+  return [
+    ...(hasTexts ? textShortcuts : []),
+    { keys: "/", description: "go to the text field", action: focusTextField },
+    ...(hasTexts ? translationShortcuts : []),
+    ...availableSections.map(sectionShortcut),
+    { keys: "?", description: "show these shortcuts", action: () => $("open-shortcuts").click() },
+  ];
+}
+
+function sectionShortcut(section, i) {
+  const description = `go to ${$(`show-${section}`).textContent}`;
+  return { keys: String(i + 1), description, action: () => showSection(section) };
+}
+
+function focusTextField() {
+  const fields = [...document.querySelectorAll("main textarea, main input")];
+  fields.find((field) => field.checkVisibility())?.focus();
 }

@@ -1,329 +1,389 @@
-// Texts: type and read the translation; seeing.js shows attention and explanations.
+// Texts: type one and read its translation. attention_view.js shows attention and explanations.
 
-import { $, answered, asksItself, element, pause, post, waiting } from "./asking.js";
-import { hasUnsureWords, markedParts, notes } from "./doubting.js";
-import { copy, keepHere, keptHere, link, unlink } from "./keeping.js";
-import { DETECT, detecting, first, reverse, restore, reversible, second, show as showLanguages, startLanguages, take } from "./languages.js";
-import { startImproving, stopImproving } from "./improving.js";
-import { remember } from "./past.js";
-import { clearSeeing, leaveSeeing, see, startSeeing } from "./seeing.js";
-import { showPivot, viewsOf, withChosen } from "./steps.js";
+import { clearAttentionViews, ignorePendingResponses, initAttentionViews, showAttentionViews } from "./attention_view.js";
+import { hasLowProbabilityWords, translationNodes, warningTexts } from "./confidence.js";
+import { element } from "./elements.js";
+import { addToHistory } from "./history.js";
+import { applyDetection, canSwap, comparedModel, DETECT, initLanguages, isDetecting, renderLanguages, restoreSelection, selectedModel, swapLanguages } from "./languages.js";
+import { $, formatCount, progressIndicator } from "./page_elements.js";
+import { showPivotNote, viewsOf, withChosenTranslation } from "./pivot_steps.js";
+import { automaticRequestDelay, postJson, readResponse, recordAutomaticRequest } from "./requests.js";
+import { copyToClipboard, initialState, linkTo, removeLink, storeTabState } from "./storage.js";
+import { closeSuggestionForm, initSuggestionForm } from "./suggestion_form.js";
 
-const LOOKED = 500; // characters up to which attention is shown
-const PAUSE = 300; // milliseconds after the last key
-const PARTS = [500, 1500, 3000]; // characters per request of a long text: the first part is small, to show it soon
-const PARAGRAPHS = 100; // per request
-const SAID = 1500; // milliseconds for which "Copied" is shown
-const LONG = 400; // characters from which on the font is smaller
-let limit; // maximum number of characters
-let shown = []; // the responses of /look, one per model
-let turn = 0; // late responses are ignored
-let asking = new AbortController(); // cancels the requests for this text
-let wanted = ""; // the last request: if an edit is undone, no new request is needed
-let timer;
-const work = waiting($("texts"), (text) => { $("status").textContent = text; });
+const INSPECTED_LENGTH = 500; // characters up to which attention is shown
+const TYPING_DELAY = 300; // milliseconds after the last key
+const PART_LENGTHS = [500, 1500, 3000]; // characters per request of a long text: the first part is small, to show it soon
+const PARAGRAPHS_PER_PART = 100;
+const MESSAGE_DURATION = 1500; // milliseconds
+const LONG_TEXT = 400; // characters from which on the font is smaller
+let maxLength; // of a text, in characters
+let responses = []; // of /look: the selected model's, and the compared one's
+let latestRequest = 0; // responses to earlier requests are ignored
+let abortController = new AbortController(); // cancels the requests for the current text
+let requestedInput = ""; // that of the last request: if an edit is undone, no new request is needed
+let requestTimer;
+const examplesByModel = new Map();
+const progress = progressIndicator($("texts"), (text) => { $("status").textContent = text; });
 
-export function startTexts(models, settings) {
-  limit = settings.charLimit;
-  startLanguages(models, () => { offerExamples(); run(); });
-  startSeeing(ask, settings);
-  $("seeing").addEventListener("choose", ({ detail }) => choose(detail));
-  $("seeing").addEventListener("problem", ({ detail }) => problem(detail));
-  $("source").addEventListener("input", typed);
-  startImproving(settings, () => ({ ...state(), translation: $("translation").textContent }), () => { run(); said("Saved in the memory"); });
+// Set up with the translation models and the server's settings.
+export function initTexts(models, settings) {
+  maxLength = settings.charLimit;
+  initLanguages(models, () => {
+    renderExamples();
+    translate();
+  });
+  initAttentionViews(requestFrom, settings);
+  $("inspection").addEventListener("choose", ({ detail }) => onTranslationChosen(detail));
+  $("inspection").addEventListener("problem", ({ detail }) => showProblem(detail));
+  $("source").addEventListener("input", onTyping);
+  initSuggestionForm(settings, currentTranslation, () => {
+    translate();
+    showActionStatus("Saved in the memory");
+  });
   $("swap").addEventListener("click", swap);
-  $("clear").addEventListener("click", () => put(""));
-  $("copy").addEventListener("click", copyTranslation);
+  $("clear").addEventListener("click", () => setText(""));
+  $("copy-translation").addEventListener("click", copyTranslation);
   $("copy-link").addEventListener("click", copyLink);
-  addEventListener("resize", settle);
-  addEventListener("hashchange", () => { if (location.hash.includes("text=")) open(keptHere()); });
-  const kept = keptHere();
-  const early = $("source").value; // typed before this script was loaded
-  if (kept && !early) open(kept);
-  else if (early) run();
-  settle();
-  examples();
+  addEventListener("resize", updateLayout);
+  addEventListener("hashchange", () => { if (location.hash.includes("text=")) openState(initialState()); });
+  const state = initialState();
+  const typedEarly = $("source").value; // before this script was loaded
+  if (state && !typedEarly) openState(state);
+  else if (typedEarly) translate();
+  updateLayout();
+  loadExamples();
 }
 
 // Set the text, and translate it.
-export function put(text) {
+export function setText(text) {
   $("source").value = text;
-  unlink();
-  settle();
-  if (matchMedia("(hover: none)").matches) $("output").focus({ preventScroll: true }); // no on-screen keyboard over the translation
+  removeLink();
+  updateLayout();
+  const isTouch = matchMedia("(hover: none)").matches;
+  if (isTouch) $("output").focus({ preventScroll: true }); // no on-screen keyboard over the translation
   else $("source").focus();
-  run();
+  translate();
 }
 
-// Show the text of a link or of the history.
-export function open({ text, ...chosen }) {
-  restore(chosen);
+// Show the text of a link or of the history, with its languages and its model.
+export function openState({ text, ...selection }) {
+  restoreSelection(selection);
   $("source").value = text;
-  settle();
-  run();
+  updateLayout();
+  translate();
 }
 
-// Swap directions: the translation becomes the text.
+// Swap the languages; the translation becomes the text.
 export function swap() {
-  if (!reversible()) return;
+  if (!canSwap()) return;
   const text = $("translation").textContent;
-  reverse();
-  if (text) put(text);
-  else { settle(); offerExamples(); }
+  swapLanguages();
+  if (text) {
+    setText(text);
+  } else {
+    updateLayout();
+    renderExamples();
+  }
 }
 
+// Copy the translation, if there is one, to the clipboard.
 export async function copyTranslation() {
   const text = $("translation").textContent;
-  if (text) said((await copy(text)) ? "Copied" : "This browser does not allow the page to copy.");
+  if (text) await copy(text, "Copied");
 }
 
+// Copy a link that opens the text with its languages and its model.
 export async function copyLink() {
-  if ($("source").value.trim()) said((await copy(link(state()))) ? "Link copied" : "This browser does not allow the page to copy.");
+  if ($("source").value.trim()) await copy(linkTo(currentState()), "Link copied");
 }
 
-// While typing: send a request after a pause, unless only spaces at the end have changed.
-function typed() {
-  unlink();
-  settle();
-  if (question() === wanted) { clearTimeout(timer); keepHere(state()); return; }
-  later($("source").value.trim() ? pause(PAUSE) : PAUSE);
+async function copy(text, confirmation) {
+  const copied = await copyToClipboard(text);
+  showActionStatus(copied ? confirmation : "This browser does not allow the page to copy.");
 }
 
-// The text, languages and models as one string.
-function question() {
-  return JSON.stringify([$("source").value.trimEnd(), $("from").value, first(), second()]);
-}
-
-export function run() {
-  clearTimeout(timer);
-  asksItself();
-  turn += 1;
-  leaveSeeing();
-  stopImproving();
-  asking.abort();
-  asking = new AbortController();
-  const text = $("source").value;
-  wanted = question();
-  keepHere(state());
-  $("compared").hidden = !second();
-  settle();
-  if (!text.trim()) {
-    empty();
-  } else if (text.length > limit) {
-    empty();
-    problem(new Error(`The text is ${number(text.length - limit)} characters over the limit of ${number(limit)}.`));
-  } else {
-    translate(turn, text);
+// Translate after a pause in typing, unless only spaces at the end have changed.
+function onTyping() {
+  removeLink();
+  updateLayout();
+  if (currentInput() === requestedInput) {
+    clearTimeout(requestTimer);
+    storeTabState(currentState());
+    return;
   }
+  translateLater($("source").value.trim() ? automaticRequestDelay(TYPING_DELAY) : TYPING_DELAY);
 }
 
-async function translate(mine, text) {
-  work.begin();
-  try {
-    if (text.length > LOOKED) {
-      await stream(mine, text);
-      return;
-    }
-    const answers = await (detecting() ? found(mine, text) : Promise.all([first(), second()].filter(Boolean).map((model) => ask("look", model, { q: text }))));
-    if (mine !== turn) return;
-    problem();
-    show(text, answers);
-  } catch (error) {
-    if (mine === turn) failed(error);
-  } finally {
-    if (mine === turn) work.end();
-  }
+// Return the text, languages and models as one string.
+function currentInput() {
+  return JSON.stringify([$("source").value.trimEnd(), $("from").value, selectedModel(), comparedModel()]);
 }
 
-// Detect the language with the same request, then use it for the model to compare with.
-async function found(mine, text) {
-  const answer = await ask("look", { ...first(), source: DETECT }, { q: text });
-  if (mine !== turn) return [];
-  take([{ language: answer.source, confidence: answer.detectedLanguage.confidence }]);
-  wanted = question();
-  return [answer, ...(second() ? [await ask("look", second(), { q: text })] : [])];
-}
-
-function ask(path, { source, target, name }, fields) {
-  return post(path, { source, target, model: name, ...fields }, asking.signal);
-}
-
-function later(milliseconds) {
-  clearTimeout(timer);
-  timer = setTimeout(run, milliseconds);
-}
-
-function state() {
-  const { name, source, target } = first();
+// Return the text, languages and model for a link or for the history.
+function currentState() {
+  const { name, source, target } = selectedModel();
   return { text: $("source").value, from: source, to: target, model: name };
 }
 
-// Remove everything that belongs to another text.
-function clear() {
-  shown = [];
-  clearSeeing();
-  $("warnings").replaceChildren();
-  for (const id of ["origin", "through", "unsure-note"]) $(id).hidden = true;
-  for (const id of ["translation", "compared-translation", "status"]) $(id).textContent = "";
-  problem();
-  settle();
+function currentTranslation() {
+  return { ...currentState(), translation: $("translation").textContent };
 }
 
-function empty() {
-  work.end();
-  clear();
-  offerExamples();
-}
-
-function failed(error) {
-  wanted = "";
-  clear();
-  problem(error);
-  if (error.gone) later(error.wait);
-}
-
-// Show the responses of /look: the first model's, and the compared one's.
-function show(text, answers) {
-  shown = answers;
-  const [answer, other] = answers;
-  $("translation").replaceChildren(...markedParts(answer));
-  $("compared-translation").replaceChildren(...(other ? markedParts(other) : []));
-  $("status").textContent = "";
-  $("warnings").replaceChildren(...notes(answer).map((textContent) => element("li", { textContent })));
-  $("unsure-note").hidden = !answers.some(hasUnsureWords);
-  showOrigin(answer.sentences.map((one) => one.origin));
-  $("seeing").hidden = false; // only visible elements can be measured
-  see(text, answers.flatMap((one, i) => viewsOf(one, i ? second() : first(), i)));
-  showPivot($("through"), answer.pivot, answer.steps);
-  settle();
-  remember({ ...state(), text, translation: answer.translation }); // stored after a pause in typing
-}
-
-// The user has chosen other translations of one model's sentences: update everything shown for that model.
-async function choose({ translations, which, step }) {
-  const mine = ++turn;
+// Translate the text now.
+export function translate() {
+  clearTimeout(requestTimer);
+  recordAutomaticRequest();
+  latestRequest += 1;
+  ignorePendingResponses();
+  closeSuggestionForm();
+  abortController.abort();
+  abortController = new AbortController();
   const text = $("source").value;
-  leaveSeeing();
-  work.begin();
-  try {
-    const answer = await (step === undefined
-      ? ask("look", which ? second() : first(), { q: text, translations })
-      : withChosen(ask, shown[which], step, translations));
-    if (mine !== turn) return;
-    problem();
-    show(text, shown.with(which, answer));
-  } catch (error) {
-    if (mine === turn) problem(error);
-  } finally {
-    if (mine === turn) work.end();
+  requestedInput = currentInput();
+  storeTabState(currentState());
+  $("comparison").hidden = !comparedModel();
+  updateLayout();
+  if (!text.trim()) {
+    showNoTranslation();
+  } else if (text.length > maxLength) {
+    showNoTranslation();
+    const excess = formatCount(text.length - maxLength);
+    showProblem(new Error(`The text is ${excess} characters over the limit of ${formatCount(maxLength)}.`));
+  } else {
+    requestTranslation(latestRequest, text);
   }
 }
 
-// Translate a long text in a few parts, each shown on arrival, without attention.
-async function stream(mine, text) {
-  clear();
-  if (detecting()) {
-    const detected = await post("detect", { q: text.slice(0, LOOKED) }, asking.signal);
-    if (mine !== turn) return;
-    take(detected);
-    wanted = question();
+function translateLater(milliseconds) {
+  clearTimeout(requestTimer);
+  requestTimer = setTimeout(translate, milliseconds);
+}
+
+async function requestTranslation(requestId, text) {
+  progress.start();
+  try {
+    if (text.length > INSPECTED_LENGTH) {
+      await translateInParts(requestId, text);
+      return;
+    }
+    const newResponses = await (isDetecting() ? detectAndInspect(requestId, text) : inspectWithModels(text));
+    if (requestId !== latestRequest) return;
+    showProblem(null);
+    showTranslation(text, newResponses);
+  } catch (error) {
+    if (requestId === latestRequest) onRequestFailed(error);
+  } finally {
+    if (requestId === latestRequest) progress.stop();
+  }
+}
+
+function inspectWithModels(text) {
+  const models = [selectedModel(), comparedModel()].filter(Boolean);
+  return Promise.all(models.map((model) => requestFrom("look", model, { q: text })));
+}
+
+// Detect the language with the same request, then use it for the model to compare with.
+async function detectAndInspect(requestId, text) {
+  const response = await requestFrom("look", { ...selectedModel(), source: DETECT }, { q: text });
+  if (requestId !== latestRequest) return [];
+  applyDetection([{ language: response.source, confidence: response.detectedLanguage.confidence }]);
+  requestedInput = currentInput();
+  if (!comparedModel()) return [response];
+  return [response, await requestFrom("look", comparedModel(), { q: text })];
+}
+
+function requestFrom(path, { source, target, name }, fields) {
+  return postJson(path, { source, target, model: name, ...fields }, abortController.signal);
+}
+
+function onRequestFailed(error) {
+  requestedInput = "";
+  clearTranslation();
+  showProblem(error);
+  if (error.retryable) translateLater(error.retryDelay);
+}
+
+// Remove everything that belongs to another text.
+function clearTranslation() {
+  responses = [];
+  clearAttentionViews();
+  $("warnings").replaceChildren();
+  for (const id of ["translation-origin", "pivot-note", "unsure-note"]) $(id).hidden = true;
+  for (const id of ["translation", "compared-translation", "status"]) $(id).textContent = "";
+  showProblem(null);
+  updateLayout();
+}
+
+function showNoTranslation() {
+  progress.stop();
+  clearTranslation();
+  renderExamples();
+}
+
+// Show the responses of /look: the selected model's, and the compared one's.
+function showTranslation(text, newResponses) {
+  responses = newResponses;
+  const [response, compared] = responses;
+  $("translation").replaceChildren(...translationNodes(response));
+  $("compared-translation").replaceChildren(...(compared ? translationNodes(compared) : []));
+  $("status").textContent = "";
+  $("warnings").replaceChildren(...warningTexts(response).map((textContent) => element("li", { textContent })));
+  $("unsure-note").hidden = !responses.some(hasLowProbabilityWords);
+  showOrigin(response.sentences.map((sentence) => sentence.origin));
+  $("inspection").hidden = false; // only visible elements can be measured
+  showAttentionViews(responses.flatMap((modelResponse, i) => viewsOf(modelResponse, modelAt(i), i)));
+  showPivotNote($("pivot-note"), response.pivot, response.steps);
+  updateLayout();
+  addToHistory({ ...currentState(), text, translation: response.translation });
+}
+
+function modelAt(index) {
+  return index ? comparedModel() : selectedModel();
+}
+
+// The user has chosen other translations of one model's sentences: update everything that is shown for that model.
+async function onTranslationChosen({ translations, modelIndex, step }) {
+  latestRequest += 1;
+  const requestId = latestRequest;
+  const text = $("source").value;
+  ignorePendingResponses();
+  progress.start();
+  try {
+    const response = await (step === undefined
+      ? requestFrom("look", modelAt(modelIndex), { q: text, translations })
+      : withChosenTranslation(requestFrom, responses[modelIndex], step, translations));
+    if (requestId !== latestRequest) return;
+    showProblem(null);
+    showTranslation(text, responses.with(modelIndex, response));
+  } catch (error) {
+    if (requestId === latestRequest) showProblem(error);
+  } finally {
+    if (requestId === latestRequest) progress.stop();
+  }
+}
+
+// Translate a long text without attention, in a few parts, each of which is shown on arrival.
+async function translateInParts(requestId, text) {
+  clearTranslation();
+  if (isDetecting()) {
+    const detections = await postJson("detect", { q: text.slice(0, INSPECTED_LENGTH) }, abortController.signal);
+    if (requestId !== latestRequest) return;
+    applyDetection(detections);
+    requestedInput = currentInput();
   }
   const origins = [];
-  for (const part of partsOf(text)) {
-    const paragraphs = part.filter((one) => one.trim());
-    const answer = paragraphs.length ? await ask("translate", first(), { q: paragraphs, confidence: true }) : null;
-    if (mine !== turn) return;
-    let i = 0;
-    for (const one of part) {
-      if (!one.trim()) { $("translation").append(one); continue; }
-      const origin = answer.origin?.[i] ?? "model";
-      origins.push(origin);
-      $("translation").append(...markedParts({ translation: answer.translatedText[i], sentences: [{ text: answer.translatedText[i], pieces: [], origin, confidence: answer.confidence?.[i] }] }));
-      i += 1;
-    }
-    work.end(); // the first part is readable
-    showPivot($("through"), first().pivot);
-    $("status").textContent = `Attention is shown for texts of up to ${LOOKED} characters.`;
+  for (const part of splitIntoParts(text)) {
+    const paragraphs = part.filter((paragraph) => paragraph.trim());
+    const response = paragraphs.length ? await requestFrom("translate", selectedModel(), { q: paragraphs, confidence: true }) : null;
+    if (requestId !== latestRequest) return;
+    origins.push(...appendPart(part, response));
+    progress.stop(); // the first part is readable
+    showPivotNote($("pivot-note"), selectedModel().pivot);
+    $("status").textContent = `Attention is shown for texts of up to ${INSPECTED_LENGTH} characters.`;
     showOrigin(origins);
-    settle();
+    updateLayout();
   }
-  remember({ ...state(), text, translation: $("translation").textContent });
+  addToHistory({ ...currentTranslation(), text });
 }
 
-// Paragraphs and the line breaks between them, in parts of increasing size.
-function partsOf(text) {
+// Append the translations of a part's paragraphs, and the line breaks between them; return the origins of the translations.
+function appendPart(part, response) {
+  const origins = [];
+  for (const paragraph of part) {
+    if (!paragraph.trim()) {
+      $("translation").append(paragraph);
+      continue;
+    }
+    const i = origins.length;
+    const translation = response.translatedText[i];
+    const origin = response.origin?.[i] ?? "model";
+    const sentence = { text: translation, pieces: [], origin, confidence: response.confidence?.[i] };
+    $("translation").append(...translationNodes({ translation, sentences: [sentence] }));
+    origins.push(origin);
+  }
+  return origins;
+}
+
+// Split a text into parts of increasing size, which are lists of paragraphs and the line breaks between them.
+function splitIntoParts(text) {
   const parts = [[]];
-  let size = 0;
-  for (const one of text.split(/(\n+)/)) {
-    const most = PARTS[Math.min(parts.length, PARTS.length) - 1];
-    if (size && (size + one.length > most || parts.at(-1).length >= 2 * PARAGRAPHS)) { parts.push([]); size = 0; }
-    parts.at(-1).push(one);
-    size += one.length;
+  let length = 0;
+  for (const paragraph of text.split(/(\n+)/)) {
+    const maxPartLength = PART_LENGTHS[Math.min(parts.length, PART_LENGTHS.length) - 1];
+    const isFull = length + paragraph.length > maxPartLength || parts.at(-1).length >= 2 * PARAGRAPHS_PER_PART;
+    if (length && isFull) {
+      parts.push([]);
+      length = 0;
+    }
+    parts.at(-1).push(paragraph);
+    length += paragraph.length;
   }
   return parts;
 }
 
-// Show whether text comes from the memory.
+// Show whether text comes from the translation memory. `origins` are those of the sentences or paragraphs.
 function showOrigin(origins) {
-  const whole = origins.every((one) => one === "memory");
-  $("origin").hidden = !origins.some((one) => one === "memory" || one === "mixed");
-  $("origin").textContent = whole ? "From the translation memory" : "Partly from the translation memory";
+  const isFromMemory = (origin) => origin === "memory";
+  $("translation-origin").hidden = !origins.some((origin) => isFromMemory(origin) || origin === "mixed");
+  $("translation-origin").textContent = origins.every(isFromMemory) ? "From the translation memory" : "Partly from the translation memory";
 }
 
-function problem(error) {
+function showProblem(error) {
   $("problem").textContent = error ? error.message : "";
 }
 
-function said(text) {
-  $("said").textContent = text;
-  setTimeout(() => { $("said").textContent = ""; }, SAID);
+function showActionStatus(text) {
+  $("action-status").textContent = text;
+  setTimeout(() => { $("action-status").textContent = ""; }, MESSAGE_DURATION);
 }
 
-function number(value) {
-  return value.toLocaleString("en");
+// Update what depends on the text: counter, buttons, writing directions, and the height of both panes.
+function updateLayout() {
+  const { value: text } = $("source");
+  const hasTranslation = Boolean($("translation").textContent);
+  $("character-count").textContent = `${formatCount(text.length)} of ${formatCount(maxLength)}`;
+  $("character-count").classList.toggle("over-limit", text.length > maxLength);
+  $("clear").hidden = !text;
+  $("inspection").hidden = !responses.length;
+  for (const id of ["copy-translation", "improve"]) $(id).disabled = !hasTranslation;
+  $("copy-link").disabled = !text.trim();
+  $("source").dir = text.trim() ? "auto" : $("source-pane").dir;
+  $("translation").dir = hasTranslation ? "auto" : $("target-pane").dir;
+  $("texts").classList.toggle("long-text", text.length > LONG_TEXT);
+  $("examples").hidden = Boolean(text) || !$("example-list").children.length;
+  setPaneHeights();
 }
 
-// Update what depends on the text: counter, buttons, direction, and the common height of both panes.
-function settle() {
-  const { value } = $("source");
-  $("count").textContent = `${number(value.length)} of ${number(limit)}`;
-  $("count").classList.toggle("over", value.length > limit);
-  $("clear").hidden = !value;
-  $("seeing").hidden = !shown.length;
-  for (const id of ["copy", "improve"]) $(id).disabled = !$("translation").textContent;
-  $("copy-link").disabled = !value.trim();
-  $("source").dir = value.trim() ? "auto" : $("source-pane").dir;
-  $("translation").dir = $("translation").textContent ? "auto" : $("target-pane").dir;
-  $("texts").classList.toggle("long", value.length > LONG);
-  $("examples").hidden = Boolean(value) || !$("sentences").children.length;
-  $("source").style.height = "0";
-  const high = $("source").scrollHeight;
+// Both panes are as high as the text needs, with some room for a longer translation.
+function setPaneHeights() {
+  $("source").style.height = "0"; // scrollHeight is then that of the text
+  const textHeight = $("source").scrollHeight;
   $("source").style.height = "";
+  const hasTwoTranslations = !$("comparison").hidden;
+  const outputHeight = hasTwoTranslations ? 2.2 * textHeight + 80 : 1.2 * textHeight; // 80 pixels for the models' names
   const { style } = document.querySelector(".panes");
-  style.setProperty("--high", `${Math.ceil(1.2 * high)}px`);
-  style.setProperty("--answers", `${Math.ceil($("compared").hidden ? 1.2 * high : 2.2 * high + 80)}px`); // two translations, and their names
+  style.setProperty("--source-height", `${Math.ceil(1.2 * textHeight)}px`);
+  style.setProperty("--output-height", `${Math.ceil(outputHeight)}px`);
 }
 
-const sentences = new Map(); // by model
-
-async function examples() {
+async function loadExamples() {
   try {
-    for (const [name, texts] of Object.entries(await answered(fetch("examples")))) sentences.set(name, texts);
-    offerExamples();
+    const examples = await readResponse(fetch("examples"));
+    for (const [model, texts] of Object.entries(examples)) examplesByModel.set(model, texts);
+    renderExamples();
   } catch { /* examples are optional */ }
 }
 
-// Example sentences of the model to click.
-function offerExamples() {
-  const { name, source } = first();
-  const items = (sentences.get(name) ?? []).map((text) => {
+// Show the selected model's example sentences as buttons.
+function renderExamples() {
+  const { name, source } = selectedModel();
+  const items = (examplesByModel.get(name) ?? []).map((text) => {
     const button = element("button", { type: "button", textContent: text, lang: source, dir: "auto" });
-    button.addEventListener("click", () => put(text));
-    const item = element("li", {});
-    item.append(button);
-    return item;
+    button.addEventListener("click", () => setText(text));
+    return element("li", {}, button);
   });
-  $("sentences").replaceChildren(...items);
+  $("example-list").replaceChildren(...items);
   $("examples").hidden = Boolean($("source").value) || !items.length;
-  showLanguages();
+  renderLanguages();
 }

@@ -1,7 +1,7 @@
 // The first translator with attention (Bahdanau et al. 2015, arXiv 1409.0473, section 3.1 and appendix A.2).
 // `hooks` of all methods: as for the Transformer; the only attention is decoder.0.cross, with one head.
 
-const CROSS = "decoder.0.cross";
+const CROSS_ATTENTION = "decoder.0.cross";
 
 class Bahdanau extends Model {
   // E[id] sqrt(D)
@@ -9,23 +9,23 @@ class Bahdanau extends Model {
     return this.weights[`${side}_embedding.tokens.weight`][id].map((value) => value * this.options.scale);
   }
 
-  // The states y_j = [forward h_j; backward h_j], the keys U y_j, and the decoder's first state s_0 = tanh(W h).
+  // The memory: the states y_j = [forward h_j; backward h_j], the keys U y_j, and the decoder's first state tanh(W h).
   encode(ids) {
     const embeddings = ids.map((id) => this.embed("source", id));
-    const forward = this.read("_l0", embeddings);
-    const backward = this.read("_l0_reverse", [...embeddings].reverse()).reverse();
+    const forward = this.runGru("_l0", embeddings);
+    const backward = this.runGru("_l0_reverse", [...embeddings].reverse()).reverse();
     const states = forward.map((h, j) => concatenate(h, backward[j]));
-    const [initial] = linear(this.layer("encoder.bridges.0"), [concatenate(forward.at(-1), backward[0])]);
-    return { states, keys: linear(this.layer("decoder.score.key"), states), initial: initial.map(Math.tanh) };
+    const [initial] = linear(this.parameters("encoder.bridges.0"), [concatenate(forward.at(-1), backward[0])]);
+    return { states, keys: linear(this.parameters("decoder.score.key"), states), initial: initial.map(Math.tanh) };
   }
 
-  // Read rows one after another from a state of zeros; the state after each.
-  read(layer, rows) {
+  // The states of an encoder layer after each input; the state before the first is 0.
+  runGru(layer, inputs) {
     const states = [];
-    for (const input of linear(this.layer("encoder.recurrence.rnn", `_ih${layer}`), rows)) {
-      const before = states.at(-1) ?? new Float64Array(input.length / 3);
-      const [hidden] = linear(this.layer("encoder.recurrence.rnn", `_hh${layer}`), [before]);
-      states.push(gru(input, hidden, before));
+    for (const input of linear(this.parameters("encoder.recurrence.rnn", `_ih${layer}`), inputs)) {
+      const previous = states.at(-1) ?? new Float64Array(input.length / 3);
+      const [hidden] = linear(this.parameters("encoder.recurrence.rnn", `_hh${layer}`), [previous]);
+      states.push(gru(input, hidden, previous));
     }
     return states;
   }
@@ -40,38 +40,39 @@ class Bahdanau extends Model {
     const contexts = this.contexts(states, hooks);
     // s_i = f(s_{i-1}, [E w_{i-1}; c_i])
     const x = embeddings.map((embedding, n) => concatenate(embedding, contexts[n]));
-    const inputs = linear(this.layer("decoder.recurrence.rnn", "_ih_l0"), x);
-    const hidden = linear(this.layer("decoder.recurrence.rnn", "_hh_l0"), states.map(({ s }) => s));
-    const after = states.map(({ memory, s }, n) => ({ memory, s: gru(inputs[n], hidden[n], s) }));
-    // t_i = the larger of each pair of rows of a matrix times [s_i; E w_{i-1}; c_i] (equation 4 and section A.2.2)
-    const readouts = linear(this.layer("decoder.readout"), after.map(({ s }, n) => concatenate(s, embeddings[n], contexts[n])));
+    const inputs = linear(this.parameters("decoder.recurrence.rnn", "_ih_l0"), x);
+    const hidden = linear(this.parameters("decoder.recurrence.rnn", "_hh_l0"), states.map(({ s }) => s));
+    const nextStates = states.map(({ memory, s }, n) => ({ memory, s: gru(inputs[n], hidden[n], s) }));
+    // t_i: a maxout layer of [s_i; E w_{i-1}; c_i], the larger of each pair of outputs (equation 4 and section A.2.2)
+    const features = nextStates.map(({ s }, n) => concatenate(s, embeddings[n], contexts[n]));
     const maxout = (row) => row.subarray(0, row.length / 2).map((_, i) => Math.max(row[2 * i], row[2 * i + 1]));
-    return { logits: linear(this.layer("output"), readouts.map(maxout)), states: after };
+    const readouts = linear(this.parameters("decoder.readout"), features).map(maxout);
+    return { logits: linear(this.parameters("output"), readouts), states: nextStates };
   }
 
   // c_i = sum_j alpha_ij y_j, where alpha_i = softmax(e_i), e_ij = v^T tanh(W s_{i-1} + U y_j) (equations 5 and 6).
   contexts(states, hooks) {
     const v = this.weights["decoder.score.v"];
     const score = (query, key) => dot(v, add(query, key).map(Math.tanh));
-    const queries = linear(this.layer("decoder.score.query"), states.map(({ s }) => s));
+    const queries = linear(this.parameters("decoder.score.query"), states.map(({ s }) => s));
     return queries.map((query, n) => {
       const { memory } = states[n];
       const { context, weights } = attend(query, memory.keys, memory.states, score);
-      hooks.onAttention?.(CROSS, 0, weights);
-      return hooks.off?.has(`${CROSS}.head.0`) ? context.fill(0) : context;
+      hooks.onAttention?.(CROSS_ATTENTION, 0, weights);
+      return hooks.disabledHeads?.has(`${CROSS_ATTENTION}.head.0`) ? context.fill(0) : context;
     });
   }
 }
 
 // h' = (1 - z) n + z h, where r and z are gates and n = tanh(W x + r U h) (Cho et al. 2014, arXiv 1406.1078).
-// `input` and `hidden` are W x + b and U h + b of r, z and n, one after another.
+// `input` is W x + b and `hidden` U h + b; both are concatenated for r, z and n.
 function gru(input, hidden, h) {
   const width = h.length;
-  return h.map((before, i) => {
+  return h.map((previous, i) => {
     const r = sigmoid(input[i] + hidden[i]);
     const z = sigmoid(input[width + i] + hidden[width + i]);
     const n = Math.tanh(input[2 * width + i] + r * hidden[2 * width + i]);
-    return (1 - z) * n + z * before;
+    return (1 - z) * n + z * previous;
   });
 }
 

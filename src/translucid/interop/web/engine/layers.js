@@ -1,17 +1,18 @@
-// The equations that both models share. A vector is a Float64Array; a matrix is an array of rows.
+// The equations that both models share. A vector is a Float64Array, a matrix an array of rows.
 
 class Model {
-  // `weights` by PyTorch's names: matrices and vectors.
+  // options: those of the model in the run's configuration; weights: matrices and vectors by PyTorch's names.
   constructor(options, weights) {
     Object.assign(this, { options, weights });
   }
 
-  layer(name, part = "") {
-    return { weight: this.weights[`${name}.weight${part}`], bias: this.weights[`${name}.bias${part}`] };
+  // The weight and the bias of a module; a GRU has several of both, with suffixes.
+  parameters(name, suffix = "") {
+    return { weight: this.weights[`${name}.weight${suffix}`], bias: this.weights[`${name}.bias${suffix}`] };
   }
 }
 
-// a · b. Four separate sums, because the processor can compute them at the same time.
+// a · b, as four independent sums, which the processor can compute at the same time.
 function dot(a, b) {
   const length = a.length;
   let [first, second, third, fourth, i] = [0, 0, 0, 0, 0];
@@ -25,7 +26,7 @@ function dot(a, b) {
   return first + second + third + fourth;
 }
 
-// W x + b for each row x. The rows of W are the outer loop: each is read once, and stays in the cache for all x.
+// W x + b for each row x. The outer loop runs over the rows of W, so that each row stays in the cache for all x.
 function linear({ weight, bias }, rows) {
   const outputs = rows.map(() => new Float64Array(weight.length));
   for (let i = 0; i < weight.length; i += 1) {
@@ -43,10 +44,9 @@ function sigmoid(value) {
   return 1 / (1 + Math.exp(-value));
 }
 
-// log softmax(x) = x - log sum_j exp(x_j); the largest is subtracted first, so that nothing overflows.
+// log softmax(x) = x - log sum_j exp(x_j). The largest score is subtracted first, so that exp does not overflow.
 function logSoftmax(scores) {
-  let largest = -Infinity;
-  for (const score of scores) largest = Math.max(largest, score);
+  const largest = scores.reduce((maximum, score) => Math.max(maximum, score), -Infinity);
   const sum = scores.reduce((total, score) => total + Math.exp(score - largest), 0);
   const normaliser = largest + Math.log(sum);
   return scores.map((score) => score - normaliser);

@@ -1,4 +1,4 @@
-// A translator from the record that `translucid export --to web` writes into model.js.
+// A translator with the model that `translucid export --to web` writes to model.js.
 
 class WebTranslator {
   constructor(record) {
@@ -8,48 +8,49 @@ class WebTranslator {
     this.search = { ...record.search, wordStarts: this.target.pieces.map((piece) => piece.startsWith(SPACE)) };
   }
 
-  // The ids of a sentence, end token included.
+  // The ids of a sentence, with the end token.
   encode(sentence) {
     return [...this.source.encode(sentence), this.search.end];
   }
 
-  // The best output for a sentence of ids, and the tree of the beam search, without the heads with the names `off`.
-  translate(ids, off = []) {
-    const { best, tree } = beamSearch(this.model, ids, this.search, { off: new Set(off) });
+  // The best output for the ids of a sentence, and the tree of the beam search.
+  // disabledHeads: the names of heads whose output is set to 0.
+  translate(ids, disabledHeads = []) {
+    const { best, tree } = beamSearch(this.model, ids, this.search, { disabledHeads: new Set(disabledHeads) });
     return { ...best, tree, text: this.target.decode(best.tokens) };
   }
 
-  // The attention weights by which a given output is predicted, by name [H, T, S], and the log-probability of each token.
-  inspect(ids, tokens, off = []) {
+  // Forced decoding of an output: attention weights by name [H, T, S], and the log-probability of each token.
+  inspect(ids, tokens, disabledHeads = []) {
     const maps = {};
     const onAttention = (name, head, weights) => { ((maps[name] ??= [])[head] ??= []).push(weights); };
-    const hooks = { off: new Set(off), onAttention };
-    let [state, last] = [this.model.start(this.model.encode(ids, hooks)), this.search.start];
+    const hooks = { disabledHeads: new Set(disabledHeads), onAttention };
+    let [state, previous] = [this.model.start(this.model.encode(ids, hooks)), this.search.start];
     const logProbs = tokens.map((token) => {
-      const { logits, states } = this.model.step([last], [state], hooks);
+      const { logits, states } = this.model.step([previous], [state], hooks);
       [state] = states;
-      last = token;
+      previous = token;
       return logSoftmax(logits[0])[token];
     });
     return { maps, logProbs };
   }
 }
 
-// The weights by name. Vectors and the scale of each row of a matrix are float32, the entries of matrices are int8:
+// The weights by name. Vectors and the scale s_i of each row of a matrix are float32, the entries Q_ij of a matrix are int8:
 // W_ij = Q_ij / s_i. All floats come first, then all integers, both in the order of `weights`: [name, rows, columns].
 function readWeights({ weights, aliases, data }) {
   const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
-  const count = weights.reduce((sum, [, rows]) => sum + rows, 0);
-  const floats = new Float32Array(bytes.buffer, 0, count);
-  const integers = new Int8Array(bytes.buffer, 4 * count);
-  const byName = {};
-  let [float, integer] = [0, 0];
+  const floatCount = weights.reduce((sum, [, rows]) => sum + rows, 0);
+  const floats = new Float32Array(bytes.buffer, 0, floatCount);
+  const integers = new Int8Array(bytes.buffer, 4 * floatCount);
+  const weightsByName = {};
+  let [floatOffset, integerOffset] = [0, 0];
   for (const [name, rows, columns] of weights) {
-    const numbers = Float64Array.from(floats.subarray(float, float += rows));
-    byName[name] = columns === null ? numbers : Array.from(numbers, (scale) => (
-      Float64Array.from(integers.subarray(integer, integer += columns), (value) => Math.fround(value / scale))
+    const numbers = Float64Array.from(floats.subarray(floatOffset, floatOffset += rows));
+    weightsByName[name] = columns === null ? numbers : Array.from(numbers, (scale) => (
+      Float64Array.from(integers.subarray(integerOffset, integerOffset += columns), (entry) => Math.fround(entry / scale))
     ));
   }
-  for (const [name, same] of Object.entries(aliases)) byName[name] = byName[same];
-  return byName;
+  for (const [alias, name] of Object.entries(aliases)) weightsByName[alias] = weightsByName[name];
+  return weightsByName;
 }

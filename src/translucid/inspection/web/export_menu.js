@@ -1,0 +1,79 @@
+// A menu to save a view as PNG, SVG, JSON or PDF, and to show the Python code that reproduces it.
+
+import { element } from "./elements.js";
+
+const PNG_SCALE = 2; // pixels of the PNG per CSS pixel
+const COPIED_MILLISECONDS = 1500; // for which the button says "Copied"
+const REVOKE_MILLISECONDS = 10_000; // after which a download has certainly started
+
+// Show the menu in `root`.
+//
+// name: the file name without its ending.
+// svg(): returns the view as an SVG element.
+// data(): returns the values of the view, for JSON.
+// code(): returns the Python code.
+// pdf(): returns a promise for a blob; null if there is no PDF.
+export function showExportMenu(root, { name, svg, data, code, pdf }) {
+  const formats = {
+    PNG: () => renderPng(svg()),
+    SVG: () => new Blob([serializeSvg(svg())], { type: "image/svg+xml" }),
+    JSON: () => new Blob([JSON.stringify(data(), null, 1)], { type: "application/json" }),
+    ...(pdf ? { PDF: pdf } : {}),
+  };
+  const buttons = Object.entries(formats).map(([format, createBlob]) => saveButton(name, format, createBlob));
+  const label = element("span", { textContent: "Save as" });
+  const toolbar = element("div", { className: "toolbar export-formats", role: "group", ariaLabel: "save" }, label, ...buttons);
+  root.replaceChildren(toolbar, codeDetails(code));
+}
+
+function saveButton(name, format, createBlob) {
+  const button = element("button", { type: "button", textContent: format, ariaLabel: `save as ${format}` });
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      download(await createBlob(), `${name}.${format.toLowerCase()}`);
+    } finally {
+      button.disabled = false;
+    }
+  });
+  return button;
+}
+
+function codeDetails(code) {
+  const lines = element("pre", { tabIndex: 0 });
+  const copyButton = element("button", { type: "button", textContent: "Copy" });
+  const details = element("details", { className: "code" }, element("summary", { textContent: "As code" }), lines, copyButton);
+  details.addEventListener("toggle", () => { lines.textContent = details.open ? code() : ""; });
+  copyButton.addEventListener("click", async () => {
+    getSelection().selectAllChildren(lines); // lets the user copy the code where the page may not write to the clipboard
+    try {
+      await navigator.clipboard.writeText(lines.textContent);
+      copyButton.textContent = "Copied";
+    } catch {
+      copyButton.textContent = "Selected";
+    }
+    setTimeout(() => { copyButton.textContent = "Copy"; }, COPIED_MILLISECONDS);
+  });
+  return details;
+}
+
+function serializeSvg(svg) {
+  return new XMLSerializer().serializeToString(svg);
+}
+
+async function renderPng(svg) {
+  const image = element("img", { src: `data:image/svg+xml,${encodeURIComponent(serializeSvg(svg))}` });
+  await image.decode();
+  const canvas = element("canvas", {
+    width: PNG_SCALE * svg.getAttribute("width"),
+    height: PNG_SCALE * svg.getAttribute("height"),
+  });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => { canvas.toBlob(resolve, "image/png"); });
+}
+
+function download(blob, fileName) {
+  const url = URL.createObjectURL(blob);
+  element("a", { href: url, download: fileName }).click();
+  setTimeout(() => URL.revokeObjectURL(url), REVOKE_MILLISECONDS);
+}

@@ -1,0 +1,317 @@
+// The inspector of a translation or a caption: its words with an attention map, and below them the details of the chosen tab.
+
+import { axes, hasPrefixContributions, RIBBON_METHODS } from "./attention_maps.js";
+import { showContinuations } from "./beam.js";
+import { createRetryButton, element, formatPercent, isolateText } from "./elements.js";
+import { showExplanationTab } from "./explanation_tab.js";
+import { storedExplanations } from "./explanations.js";
+import { showExportMenu } from "./export_menu.js";
+import { showAttentionTab, showHeadsTab, showLayersTab, showPatchingTab, showStepsTab } from "./inspector_tabs.js";
+import { addRovingTabindex } from "./roving.js";
+import { TRANSLATION_VIEW } from "./translation_view.js";
+
+const TABS = {
+  attention: { label: "Attention", show: showAttentionTab },
+  layers: { label: "Layers", show: showLayersTab },
+  heads: { label: "Heads", show: showHeadsTab },
+  steps: { label: "Steps", show: showStepsTab },
+  why: { label: "Why", show: showExplanationTab },
+  patching: { label: "Patching", show: showPatchingTab },
+};
+const WEIGHT_KINDS = RIBBON_METHODS.weights.kinds;
+const MAP_KINDS = { // the kinds of maps that a tab can show; the others show attention weights
+  attention: Object.values(RIBBON_METHODS).flatMap(({ kinds }) => kinds),
+  heads: [...WEIGHT_KINDS, "encoder", "decoder"],
+};
+const NO_ATTENTION = "This model has no attention: its decoder sees the source only as one vector.";
+
+// Show an inspector in `root`.
+//
+// content: {
+//   run: the model's folder, for the Python code,
+//   image: the name of the image file, if there is one,
+//   languages: [source, target],
+//   isMultilingual: whether loading the model requires the languages,
+//   sentences: [{ source_text, text, confidence, record, layers, tree, explanations: by method }, …]; record is null without attention,
+//   tab: the first tab,
+//   sentenceIndex: the first sentence,
+//   view: how the words and maps are shown, TRANSLATION_VIEW if not given,
+//   hasSingleMap: whether the model has a single attention map, so that no tab for heads is needed }
+// server: functions that ask the server for what is missing; tabs whose function is missing are not shown. {
+//   maps(sentence): a record with all maps,
+//   contributions(sentence): the fields and maps that contributions add to a record,
+//   layers(sentence): see layers.js,
+//   ablate(sentence, names of heads): { text, record } without these heads,
+//   tree(sentence): see beam.js,
+//   explain(sentence, method, contrast): an explanation,
+//   methods: the labels of explanation methods by name,
+//   patch(sentence, fields): see patching.js,
+//   continuations(sentence, tokens of the prefix, its text): see showContinuations,
+//   pdf(sentence, fields): a blob,
+//   onChoose(sentence, text, word): the user chose another text that differs from the word with this index on,
+//   onSentenceChange(index), onTabChange(name): the user opened a sentence or a tab,
+//   onError(error or null): a request failed, or succeeded }
+// Returns { showSentence(index), focusWord(index) }.
+export function showInspector(root, content, server = {}) {
+  return new Inspector(root, content, server);
+}
+
+class Inspector {
+  constructor(root, content, server) {
+    const { sentences, view = TRANSLATION_VIEW } = content;
+    this.content = content;
+    this.server = server;
+    this.view = view;
+    this.explanations = server.explain ? server : storedExplanations(sentences); // { methods, explain }
+    this.sentence = null;
+    this.record = null; // the record that is shown, with what the server has added to that of the sentence
+    this.map = null; // the attention map that is shown
+    this.attentionMap = null; // the map that the user selected in the attention tab
+    this.exported = null; // what the export menu saves
+    this.playback = null;
+    this.wordsView = null; // what view.showWords returned
+    this.contrastForm = null;
+    this.createElements(root);
+    this.tab = this.availableTabs().includes(content.tab) ? content.tab : "attention";
+    if (sentences.length) this.showSentence(sentences[content.sentenceIndex] ? content.sentenceIndex : 0);
+  }
+
+  createElements(root) {
+    const { sentences } = this.content;
+    const sentenceEntries = sentences.map(({ source_text }, i) => ({ key: i, label: `${i + 1}`, title: source_text }));
+    this.sentenceBar = createTabBar("sentences", "sentences", sentenceEntries, (index) => {
+      this.showSentence(index);
+      this.server.onSentenceChange?.(index);
+    });
+    const tabEntries = this.availableTabs().map((name) => ({ key: name, label: TABS[name].label, title: "" }));
+    this.tabBar = createTabBar("views", "views", tabEntries, (name) => {
+      this.showTab(name);
+      this.server.onTabChange?.(name);
+    });
+    this.note = element("p", { className: "note" });
+    this.wordsContainer = element("div", { className: "sentence-view" });
+    this.continuations = element("div", { className: "continuations" });
+    this.panel = element("div", { className: "panel", role: "tabpanel", ariaLabel: "details" });
+    this.exportMenu = element("div", { className: "export-menu" });
+    const details = element("div", { className: "details" }, this.continuations, this.panel, this.exportMenu);
+    const bars = sentences.length > 1 ? [this.sentenceBar.bar, this.tabBar.bar] : [this.tabBar.bar];
+    root.classList.add("inspector");
+    root.replaceChildren(...bars, this.note, this.wordsContainer, details);
+  }
+
+  availableTabs() {
+    const isAvailable = {
+      attention: true,
+      layers: this.server.layers || this.content.sentences.some(({ layers }) => layers),
+      heads: !this.content.hasSingleMap,
+      steps: true,
+      why: this.explanations.explain,
+      patching: this.server.patch,
+    };
+    return Object.keys(TABS).filter((name) => isAvailable[name]);
+  }
+
+  showSentence(index) {
+    this.sentence = this.content.sentences[index];
+    this.record = this.sentence.record;
+    this.sentenceBar.select(index);
+    this.continuations.replaceChildren();
+    this.tabBar.bar.hidden = !this.record;
+    if (this.record) {
+      [this.map] = this.record.maps;
+      this.showTab(this.tab);
+    } else {
+      this.clearDetails();
+      this.wordsContainer.replaceChildren(element("p", { textContent: NO_ATTENTION }));
+    }
+  }
+
+  showTab(name) {
+    this.playback?.stop();
+    this.playback = null;
+    this.tab = name;
+    this.tabBar.select(name);
+    this.clearDetails();
+    this.exported = this.attentionExport();
+    this.record = this.currentRecord();
+    const previousMap = (name === "attention" && this.attentionMap) || this.map;
+    this.map = this.findMap(previousMap);
+    const kinds = MAP_KINDS[name] ?? WEIGHT_KINDS;
+    if (!kinds.includes(this.map.kind)) this.map = this.record.maps.find(({ kind }) => kind === "cross");
+    this.showWords();
+    const shown = TABS[name].show(this);
+    if (name === "attention" || name === "steps") this.showExportMenu(); // other tabs do it once they have loaded
+    return shown;
+  }
+
+  clearDetails() {
+    for (const part of [this.panel, this.exportMenu, this.note]) part.replaceChildren();
+  }
+
+  // Return the record of the sentence with what the server has added so far.
+  currentRecord() {
+    const { contributions } = this.sentence;
+    const record = this.sentence.fullRecord ?? this.sentence.record;
+    return contributions ? { ...record, ...contributions, maps: [...record.maps, ...contributions.maps] } : record;
+  }
+
+  // Return the map of the current record that shows the same as a map of another record.
+  findMap({ kind, layer, head }) {
+    const isSame = (map) => map.kind === kind && map.layer === layer && map.head === head;
+    return this.record.maps.find(isSame) ?? this.record.maps[0];
+  }
+
+  // Show the words of the sentence with the current map.
+  showWords() {
+    const { record, map, view, sentence } = this;
+    const isAblated = record === sentence.ablation?.record;
+    const hasTargetBelow = view.axes(record, map).down === record.target;
+    const canChoose = hasTargetBelow && !isAblated && this.server.continuations;
+    const options = { hint: "", onChoose: null };
+    if (canChoose) {
+      const effect = this.tab === "why" ? "ask why it is there and not another" : "see alternatives";
+      options.hint = `Choose a word of the ${view.noun} to ${effect}.`;
+      options.onChoose = (side, index) => { if (side === "below") this.chooseWord(index); };
+    }
+    const marked = isAblated ? sentence.ablation.marked : sentence.marked;
+    this.wordsView = view.showWords(this.wordsContainer, { record, map, languages: this.content.languages, marked }, options);
+    if (sentence.confidence != null) this.note.textContent = `Confidence: ${formatPercent(sentence.confidence)}.`;
+    this.continuations.replaceChildren();
+  }
+
+  chooseWord(index) {
+    const canContrast = this.tab === "why" && index < this.wordsWithoutEnd().length;
+    if (canContrast) this.contrastForm.selectWord(index);
+    else this.showContinuations(this.prefixTokens(index), this.prefixText(index), index);
+  }
+
+  // Return the tokens before a word.
+  prefixTokens(index) {
+    return (this.sentence.record.tokens ?? []).slice(0, index).flat();
+  }
+
+  // Return the words before a word as text.
+  prefixText(index) {
+    return this.record.target.slice(0, index).join(" ");
+  }
+
+  // Return the words of the translation without the end token.
+  wordsWithoutEnd() {
+    const { target } = this.record;
+    return target.at(-1) === "</s>" ? target.slice(0, -1) : target;
+  }
+
+  // Show how the model may continue a prefix, which replaces the text from the word with the index `word` on.
+  async showContinuations(tokens, text, word) {
+    const { sentence } = this;
+    const continuations = await this.request(() => this.server.continuations(sentence, tokens, text));
+    if (sentence !== this.sentence || !continuations) return;
+    showContinuations(this.continuations, continuations, {
+      title: text ? `Continuations after “${isolateText(text)}”` : "Possible first words",
+      lang: this.content.languages?.[1],
+      onChoose: (chosen) => this.server.onChoose(sentence, chosen, word),
+    });
+  }
+
+  focusWord(index) {
+    const words = this.wordsView?.words.below ?? [];
+    words[Math.min(index, words.length - 1)]?.focus(); // there may be fewer words now
+  }
+
+  showExportMenu() {
+    const { name, svg, data, code, pdfFields } = this.exported;
+    const pdf = this.server.pdf && pdfFields ? () => this.server.pdf(this.sentence, pdfFields()) : null;
+    showExportMenu(this.exportMenu, { name, svg, data, code, pdf });
+  }
+
+  // Return the export of the words and the current map, for the tabs that export nothing else.
+  attentionExport() {
+    return {
+      name: "attention",
+      svg: () => this.wordsView.svg(),
+      data: () => {
+        const { record, map } = this;
+        const { fed, prefix, source_contributions } = record;
+        const prefixFields = hasPrefixContributions(record, map) ? { fed, prefix, source_contributions } : {};
+        return { ...this.view.axes(record, map), ...map, ...prefixFields };
+      },
+      code: () => this.view.mapCode(this.codeArguments(), this.map),
+    };
+  }
+
+  // Return what the Python code needs to know.
+  codeArguments() {
+    const { run, image, languages, isMultilingual } = this.content;
+    const { source_text, text } = this.sentence;
+    return { run, image, languages: isMultilingual ? languages : null, source: source_text, target: text };
+  }
+
+  // Return the table of the current map. Contributions through all layers have further columns for the translation so far.
+  tableContent() {
+    const { record, map } = this;
+    const { down, across } = axes(record, map);
+    if (!hasPrefixContributions(record, map)) return { down, across, weights: map.weights };
+    const weights = map.weights.map((row, t) => [...row, ...record.prefix[t]]);
+    return { down, across: [...across, ...record.fed], weights };
+  }
+
+  // Return a function that tells whether the sentence and the tab are still those of now.
+  currentState() {
+    const { sentence, tab } = this;
+    return () => sentence === this.sentence && tab === this.tab;
+  }
+
+  // Return a property of the sentence; if it is missing, get it from the server. Returns null if that fails, or if the user has
+  // opened another sentence or tab meanwhile.
+  async load(property, send) {
+    const { sentence } = this;
+    const isCurrent = this.currentState();
+    let message = "";
+    if (!sentence[property]) {
+      this.panel.textContent = "…";
+      const response = await this.request(() => send(sentence), (error) => { message = error.message; });
+      if (response) sentence[property] = response;
+    }
+    if (!isCurrent()) return null;
+    if (sentence[property]) return sentence[property];
+    this.panel.replaceChildren(element("p", { textContent: message }), createRetryButton(() => this.showTab(this.tab)));
+    return null;
+  }
+
+  // Send a request to the server; returns null if it fails.
+  async request(send, onError = () => {}) {
+    try {
+      const response = await send();
+      this.server.onError?.(null);
+      return response;
+    } catch (error) {
+      onError(error);
+      this.server.onError?.(error);
+      return null;
+    }
+  }
+}
+
+// Create a bar of tabs, which is a single Tab stop.
+//
+// entries: [{ key, label, title }, …].
+// onSelect(key): the user selects a tab.
+// Returns { bar, select(key) }.
+function createTabBar(className, ariaLabel, entries, onSelect) {
+  const buttons = new Map();
+  for (const { key, label, title } of entries) {
+    const button = element("button", { type: "button", role: "tab", textContent: label, title });
+    button.addEventListener("click", () => onSelect(key));
+    buttons.set(key, button);
+  }
+  const bar = element("div", { className: `tabs ${className}`, role: "tablist", ariaLabel }, ...buttons.values());
+  addRovingTabindex([[...buttons.values()]]);
+  return { bar, select };
+
+  function select(selected) {
+    for (const [key, button] of buttons) {
+      button.ariaSelected = key === selected;
+      button.tabIndex = key === selected ? 0 : -1;
+    }
+  }
+}

@@ -1,0 +1,258 @@
+// The tabs of the inspector except that of explanations. Each function fills inspector.panel, and sets what the export menu saves.
+
+import { RIBBON_METHODS } from "./attention_maps.js";
+import { bestText, showBeam } from "./beam.js";
+import { element, formatPercent, isolateText } from "./elements.js";
+import { showAblation, showHeads } from "./heads.js";
+import { showWeightTable } from "./heatmap.js";
+import { showLayers } from "./layers.js";
+import { showPatching } from "./patching.js";
+import { showPlayback } from "./playback.js";
+import { diffWords } from "./word_diff.js";
+
+// Attention: what the ribbons show, the layer and head, and a table of the weights.
+export function showAttentionTab(inspector) {
+  const { record, map, panel } = inspector;
+  const method = Object.keys(RIBBON_METHODS).find((name) => RIBBON_METHODS[name].kinds.includes(map.kind));
+  const methodSelect = createMethodSelect(inspector, method);
+  const maps = record.maps.filter(({ kind }) => RIBBON_METHODS[method].kinds.includes(kind));
+  const table = element("div");
+  const tableDetails = element("details", {}, element("summary", { textContent: "Table of weights" }), table);
+  const updateTable = () => { if (tableDetails.open) showWeightTable(table, inspector.tableContent()); };
+  tableDetails.addEventListener("toggle", updateTable);
+  const mapSelect = createMapSelect(inspector, maps, updateTable);
+  const toolbar = element(
+    "div",
+    { className: "toolbar" },
+    element("label", { hidden: methodSelect.length < 2, textContent: "Ribbons " }, methodSelect),
+    element("label", { hidden: maps.length < 2, textContent: "Layer and head " }, mapSelect),
+  );
+  panel.append(toolbar, ...(inspector.view.hasTable ? [tableDetails] : []));
+  if (map.weights) {
+    inspector.exported.pdfFields = () => {
+      const { kind, layer, head } = inspector.map;
+      return { view: "map", kind, layer, head };
+    };
+  }
+}
+
+function createMethodSelect(inspector, method) {
+  const hasContributions = inspector.server.contributions || inspector.record.maps.some(({ kind }) => kind === "contributions");
+  const names = hasContributions ? Object.keys(RIBBON_METHODS) : ["weights"];
+  const options = names.map((value) => element("option", { value, textContent: RIBBON_METHODS[value].label }));
+  const select = element("select", { ariaLabel: "what ribbons show" }, ...options);
+  select.value = method;
+  select.addEventListener("change", async () => {
+    const findMap = () => inspector.record.maps.find(({ kind }) => RIBBON_METHODS[select.value].kinds.includes(kind));
+    if (!findMap()) {
+      const contributions = await inspector.load("contributions", inspector.server.contributions);
+      if (!contributions) return;
+      inspector.record = inspector.currentRecord();
+    }
+    inspector.attentionMap = findMap();
+    await inspector.showTab(inspector.tab);
+    inspector.panel.querySelector("select").focus(); // the tab has a new select
+  });
+  return select;
+}
+
+function createMapSelect(inspector, maps, onChange) {
+  const options = maps.map(({ name }, value) => element("option", { value, textContent: name }));
+  const select = element("select", { ariaLabel: "layer and head" }, ...options);
+  select.value = maps.indexOf(inspector.map);
+  select.addEventListener("change", () => {
+    inspector.attentionMap = maps[Number(select.value)];
+    inspector.map = inspector.attentionMap;
+    inspector.showWords();
+    onChange();
+  });
+  return select;
+}
+
+// Layers: the predictions of each layer.
+export async function showLayersTab(inspector) {
+  const record = await inspector.load("layers", inspector.server.layers);
+  if (!record) return;
+  const layers = showLayers(inspector.panel, record, {
+    lang: inspector.content.languages?.[1],
+    onHighlightWord: (index) => {
+      inspector.wordsView.words.below.forEach((word, i) => word.classList.toggle("active", i === index));
+    },
+  });
+  inspector.exported = {
+    name: "layers",
+    svg: layers.svg,
+    data: () => record,
+    code: () => inspector.view.layersCode(inspector.codeArguments()),
+    pdfFields: () => ({ view: "layers" }),
+  };
+  inspector.showExportMenu();
+}
+
+// Heads: thumbnails of all maps, and switches for the heads.
+export async function showHeadsTab(inspector) {
+  const { server, view, panel } = inspector;
+  if (server.maps) {
+    const fullRecord = await inspector.load("fullRecord", server.maps);
+    if (!fullRecord) return;
+  }
+  const { sentence } = inspector;
+  const { ablation } = sentence;
+  const ablatedHeads = ablation?.heads ?? [];
+  inspector.record = ablation?.record ?? inspector.currentRecord();
+  inspector.map = inspector.findMap(inspector.map);
+  inspector.showWords();
+  const state = element("div", { className: "ablation" });
+  const title = element("p", { className: "title", textContent: inspector.map.name });
+  const grid = element("div");
+  panel.replaceChildren(state, title, grid);
+  if (server.ablate) {
+    const lang = inspector.content.languages?.[1];
+    showAblation(state, ablation, { text: sentence.text, lang, onReset: () => ablate(inspector, new Set()) });
+  }
+  const { record } = inspector;
+  const heads = showHeads(grid, record, {
+    view,
+    selectedMap: inspector.map,
+    ablatedHeads: new Set(ablatedHeads),
+    onSelect: (map) => {
+      inspector.map = map;
+      title.textContent = map.name;
+      inspector.showWords();
+    },
+    onToggle: server.ablate && ((head) => toggleHead(inspector, head)),
+  });
+  inspector.exported = {
+    name: "heads",
+    svg: heads.svg,
+    data: () => ({ ...record, off: ablatedHeads }),
+    code: () => headsCode(inspector, ablatedHeads, ablation?.text),
+    pdfFields: () => ({ view: "heads", ablate: ablatedHeads }),
+  };
+  inspector.showExportMenu();
+}
+
+function headsCode(inspector, ablatedHeads, ablatedText) {
+  const sentence = inspector.codeArguments();
+  const kinds = ["cross", "encoder", "decoder"].filter((kind) => inspector.record.maps.some((map) => map.kind === kind));
+  return inspector.view.headsCode({ ...sentence, target: ablatedText ?? sentence.target, ablatedHeads }, kinds);
+}
+
+function toggleHead(inspector, head) {
+  const heads = new Set(inspector.sentence.ablatedHeads);
+  if (!heads.delete(head)) heads.add(head);
+  return ablate(inspector, heads, head);
+}
+
+// Translate with some heads off, and show what changes. `toggledHead` is the head whose switch was used.
+async function ablate(inspector, heads, toggledHead) {
+  const { sentence, panel } = inspector;
+  sentence.ablatedHeads = heads;
+  panel.classList.add("waiting");
+  const response = heads.size ? await inspector.request(() => inspector.server.ablate(sentence, [...heads])) : null;
+  if (sentence.ablatedHeads !== heads) return; // another switch was used meanwhile
+  panel.classList.remove("waiting");
+  if (!heads.size) {
+    sentence.ablation = null;
+  } else if (response) {
+    const [differing] = diffWords(response.record.target, sentence.record.target);
+    sentence.ablation = { heads: [...heads], ...response, marked: { above: new Set(), below: differing } };
+  } else { // refused: the heads are as before
+    sentence.ablatedHeads = new Set(sentence.ablation?.heads);
+  }
+  if (sentence !== inspector.sentence || inspector.tab !== "heads") return;
+  await inspector.showTab("heads");
+  if (panel.contains(document.activeElement)) return; // the user has moved the focus meanwhile
+  const target = panel.querySelector(`[data-head="${toggledHead}"]`) ?? panel.querySelector(".switch");
+  target?.focus();
+}
+
+// Steps: playback of the decoding steps, with the growing tree of the beam search.
+export async function showStepsTab(inspector) {
+  const { record, sentence, server, panel } = inspector;
+  const isCurrent = inspector.currentState();
+  const [controls, beamContainer] = [element("div"), element("div", { className: "beam" })];
+  panel.append(element("div", { className: "steps" }, controls, beamContainer));
+  let beam = null;
+  inspector.playback = showPlayback(controls, record.target.length, {
+    onStep: (index) => {
+      inspector.wordsView.showStep(index);
+      beam?.showSteps(tokenCount(record, index));
+    },
+    describe: (index) => describeStep(record, index),
+  });
+  if (!sentence.tree && server.tree) sentence.tree = await inspector.request(() => server.tree(sentence));
+  if (!isCurrent() || !sentence.tree) return;
+  beam = showBeamTree(inspector, beamContainer);
+  beam.showSteps(tokenCount(record, inspector.playback.currentStep()));
+  inspector.exported = {
+    name: "beam",
+    svg: beam.svg,
+    data: () => sentence.tree,
+    code: () => inspector.view.beamCode(inspector.codeArguments(), sentence.tree.beam),
+    pdfFields: () => ({ view: "beam" }),
+  };
+  inspector.showExportMenu();
+}
+
+function describeStep({ target, probabilities }, index) {
+  const prefix = isolateText(target.slice(0, index).join(" "));
+  const beginning = index ? `after “${prefix}”, the model writes` : "the model starts with";
+  const word = `“${isolateText(target[index])}” (${formatPercent(probabilities[index])})`;
+  return `Step ${index + 1} of ${target.length}: ${beginning} ${word}.`;
+}
+
+// Return the number of tokens up to the end of the word with this index.
+function tokenCount({ sizes }, index) {
+  return sizes.slice(0, index + 1).reduce((sum, size) => sum + size, 0);
+}
+
+function showBeamTree(inspector, container) {
+  const { sentence, server, view, content } = inspector;
+  const { tree } = sentence;
+  const best = bestText(tree);
+  const isOtherText = best !== null && best !== sentence.text.trim();
+  const note = isOtherText ? `This search finds “${isolateText(best)}”, not the text above.` : "";
+  const treeContainer = element("div");
+  container.append(
+    element("p", { className: "title", textContent: beamTitle(tree) }),
+    element("p", { className: "note", textContent: note }),
+    treeContainer,
+  );
+  const onChoose = (tokens, text, isFinished) => {
+    if (isFinished) server.onChoose(sentence, text.replace(/\s*<\/s>$/, ""), 0);
+    else inspector.showContinuations(tokens, text, 0);
+  };
+  return showBeam(treeContainer, tree, {
+    onChoose: server.continuations ? onChoose : null,
+    lang: content.languages?.[1],
+    noun: view.noun,
+  });
+}
+
+// `own` is the beam size of the model's own search, which may be larger than that of the tree.
+function beamTitle({ beam, own = beam }) {
+  const note = own > beam ? ` (this model's default is ${own})` : "";
+  return `Beam search keeps the ${beam} most probable prefixes at each step${note}.`;
+}
+
+// Patching: a comparison with another sentence.
+export function showPatchingTab(inspector) {
+  const { sentence, server, content } = inspector;
+  showPatching(inspector.panel, {
+    sentence,
+    languages: content.languages ?? [],
+    patch: (fields, onError) => inspector.request(() => server.patch(sentence, fields), onError),
+    isCurrent: inspector.currentState(),
+    onShow: ({ svg }, { fields, result }) => {
+      inspector.exported = {
+        name: "patching",
+        svg,
+        data: () => result,
+        code: () => inspector.view.patchCode(inspector.codeArguments(), fields),
+        pdfFields: () => ({ view: "patching", ...fields }),
+      };
+      inspector.showExportMenu();
+    },
+  });
+}

@@ -1,0 +1,56 @@
+// How the inspector shows a translation: as ribbons between its words and those of the source.
+//
+// A view, such as this one or that of captions, is {
+//   noun: what the model writes,
+//   kindLabels: labels of the kinds of attention,
+//   hasTable: whether maps can be shown as tables,
+//   axes(record, map): the words along the axes of a map,
+//   showWords(root, { record, map, languages, marked }, options): shows the words with a map; returns what showRibbons returns,
+//   thumbnailWeights(map): the weights [rows][columns] in the thumbnail of a map,
+//   explanationWeights(record, explanation): an explanation as weights of a map, null if showWords cannot show it,
+//   mapCode, layersCode, patchCode, headsCode, beamCode, explanationCode: Python code for what is shown }.
+
+import { axes, hasPrefixContributions, KIND_LABELS } from "./attention_maps.js";
+import { explanationWeights } from "./explanations.js";
+import { beamCode, explanationCode, headsCode, layersCode, mapCode, patchCode } from "./python_code.js";
+import { showRibbons } from "./ribbons.js";
+
+export const TRANSLATION_VIEW = {
+  noun: "translation",
+  kindLabels: KIND_LABELS,
+  hasTable: true,
+  axes,
+  showWords,
+  thumbnailWeights: (map) => map.weights,
+  explanationWeights,
+  mapCode,
+  layersCode,
+  patchCode,
+  headsCode,
+  beamCode,
+  explanationCode,
+};
+
+function showWords(root, { record, map, languages, marked }, options) {
+  const { down, across } = axes(record, map);
+  const rowsAreTarget = down === record.target;
+  const [source, target] = languages ?? ["", ""];
+  const unknown = (words) => (words === record.source ? record.unknown ?? [] : []);
+  const contextCount = (words) => (words === record.source ? record.context : 0);
+  const content = {
+    above: across,
+    below: down,
+    weights: map.weights,
+    probabilities: rowsAreTarget ? record.probabilities : null,
+    languages: [map.kind === "decoder" ? target : source, rowsAreTarget ? target : source],
+    marked: rowsAreTarget && across === record.source ? marked : null,
+    unknown: { above: unknown(across), below: unknown(down) },
+    contextCount: { above: contextCount(across), below: contextCount(down) },
+  };
+  if (map.kind === "contributions") content.verbs = ["comes from", "contributes to"];
+  if (hasPrefixContributions(record, map)) {
+    content.prefix = { words: record.fed, weights: record.prefix };
+    content.sourceShares = record.source_contributions;
+  }
+  return showRibbons(root, content, options);
+}

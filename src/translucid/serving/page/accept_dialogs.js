@@ -1,0 +1,97 @@
+// The dialogs of a document: accept many translations at once, and what to do with unaccepted edits before a download.
+
+import { $, formatCount } from "./page_elements.js";
+
+const EDITS_PER_REQUEST = 50;
+let editor; // the functions of documents.js, see initAcceptDialogs
+let skipsDialog = false; // during a download despite unaccepted edits
+
+// Set up. `documentEditor` has the functions
+//   getDocument(): the server's record of the open document, or null
+//   readDrafts(), writeDrafts(drafts): the unaccepted edits, by segment number
+//   request(path, method, fields): a request to the server
+//   refreshProgress(): fetch the document's record again; resolves to whether that worked
+//   reloadSegments(): fetch and show the segments again
+//   showProblem(error or null)
+export function initAcceptDialogs(documentEditor) {
+  editor = documentEditor;
+  $("document-download").addEventListener("click", onDownload);
+  $("accept-and-download").addEventListener("click", async () => {
+    $("unaccepted-dialog").close();
+    if (await acceptMany({})) download();
+  });
+  $("download-without-edits").addEventListener("click", () => {
+    $("unaccepted-dialog").close();
+    download();
+  });
+  $("accept-all").addEventListener("click", openAcceptAllDialog);
+  $("confirm-accept-all").addEventListener("click", () => {
+    $("accept-all-dialog").close();
+    acceptMany({ rest: true, doubtful: $("accept-doubtful").checked });
+  });
+}
+
+// The downloaded file lacks unaccepted edits: ask what to do with them.
+function onDownload(event) {
+  const count = Object.keys(editor.readDrafts()).length;
+  if (skipsDialog || !count) return;
+  event.preventDefault();
+  const edits = count === 1 ? "1 of your edits is" : `${formatCount(count)} of your edits are`;
+  $("unaccepted-text").textContent = `${edits} not accepted yet. The file contains only accepted translations.`;
+  $("unaccepted-dialog").showModal();
+}
+
+function download() {
+  skipsDialog = true;
+  $("document-download").click();
+  skipsDialog = false;
+}
+
+async function openAcceptAllDialog() {
+  if (!await editor.refreshProgress()) return;
+  const { segments, accepted, doubtful } = editor.getDocument();
+  const unaccepted = segments - accepted;
+  const withoutWarning = unaccepted - doubtful;
+  const counts = `Not accepted yet: ${formatCount(unaccepted)}, of which ${formatCount(withoutWarning)} without a warning.`;
+  $("accept-all-text").textContent = `${counts} This accepts them, with your edits.`;
+  $("accept-doubtful-label").hidden = !doubtful;
+  $("accept-doubtful-text").textContent = `also those to check (${formatCount(doubtful)})`;
+  $("accept-doubtful").checked = !withoutWarning;
+  $("accept-all-dialog").showModal();
+}
+
+// Accept the edits, and with `rest` all other translations, the doubtful ones only with `doubtful`; return whether all were accepted.
+async function acceptMany({ rest = false, doubtful = false }) {
+  const { id } = editor.getDocument();
+  const isOpen = () => editor.getDocument()?.id === id;
+  const edits = Object.entries(editor.readDrafts());
+  const problems = [];
+  try {
+    for (let i = 0; i < edits.length || (rest && i === 0); i += EDITS_PER_REQUEST) {
+      const texts = Object.fromEntries(edits.slice(i, i + EDITS_PER_REQUEST));
+      const isLast = i + EDITS_PER_REQUEST >= edits.length;
+      const response = await editor.request(`${id}/accept`, "POST", { texts, rest: rest && isLast, doubtful });
+      if (!isOpen()) return false;
+      problems.push(...removeAcceptedDrafts(texts, response.problems));
+    }
+    editor.showProblem(problems.length ? new Error(problems.join(" ")) : null);
+    await editor.refreshProgress();
+    await editor.reloadSegments();
+  } catch (error) {
+    if (isOpen()) editor.showProblem(error);
+    return false;
+  }
+  return isOpen() && !problems.length;
+}
+
+// Remove the drafts that the server has accepted, unless they have been edited since; return messages about the others.
+function removeAcceptedDrafts(texts, problemsByNumber) {
+  const drafts = editor.readDrafts();
+  const messages = [];
+  for (const [number, text] of Object.entries(texts)) {
+    if (problemsByNumber[number]) messages.push(`Segment ${Number(number) + 1}: ${problemsByNumber[number]}`);
+    else if (drafts[number] === text) delete drafts[number];
+  }
+  editor.writeDrafts(drafts);
+  return messages;
+}

@@ -1,0 +1,81 @@
+// The API key, if the server needs one: a form with error messages. The key is stored for the session of this tab.
+
+import { $ } from "./page_elements.js";
+import { readStorage, writeStorage } from "./storage.js";
+
+const STORAGE_KEY = "translucid.key";
+let isRequired = false;
+
+// Set up the form. `onAccepted` is called when the server has accepted a key.
+export function initApiKey(settings, onAccepted) {
+  isRequired = settings.keyRequired;
+  $("open-api-key").hidden = !isRequired;
+  $("open-api-key").addEventListener("click", () => {
+    toggleForm($("api-key-form").hidden);
+    if (!$("api-key-form").hidden) $("api-key").focus();
+  });
+  $("api-key-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const message = await verifyAndStore($("api-key").value.trim());
+    showMessage(message);
+    if (message) {
+      $("api-key").select();
+      return;
+    }
+    toggleForm(false);
+    $("open-api-key").focus();
+    onAccepted();
+  });
+  $("remove-api-key").addEventListener("click", () => {
+    writeStorage(STORAGE_KEY, "", true, sessionStorage);
+    $("api-key").value = "";
+    showMessage("");
+    $("api-key").focus();
+  });
+  toggleForm(isRequired && !storedKey());
+}
+
+// Add the stored key, if any, to the fields of a request.
+export function withApiKey(fields) {
+  const key = storedKey();
+  return key ? { ...fields, api_key: key } : fields;
+}
+
+// If an error message is about the key, show it at the form; return whether it is.
+export function showKeyError(message) {
+  if (!isRequired || !/API key/.test(message)) return false;
+  toggleForm(true);
+  showMessage(message);
+  return true;
+}
+
+function storedKey() {
+  return readStorage(STORAGE_KEY, "", sessionStorage);
+}
+
+// Store a key if the server accepts it. Return an error message, empty if it does.
+async function verifyAndStore(key) {
+  const headers = { "Content-Type": "application/json" };
+  try {
+    const response = await fetch("frontend/key", { method: "POST", headers, body: JSON.stringify({ api_key: key }) });
+    if (!response.ok) {
+      const { error } = await response.json();
+      return `${error.replace(/^(Invalid request|Slowdown): /, "").replace(/ \(\w+\)$/, "")}.`;
+    }
+    writeStorage(STORAGE_KEY, key, false, sessionStorage);
+    return "";
+  } catch {
+    return "The server does not respond. Try again.";
+  }
+}
+
+function toggleForm(open) {
+  $("api-key-form").hidden = !open;
+  $("open-api-key").setAttribute("aria-expanded", open);
+  $("remove-api-key").hidden = !storedKey();
+}
+
+function showMessage(message) {
+  $("api-key-problem").textContent = message && message[0].toUpperCase() + message.slice(1);
+  $("api-key").setAttribute("aria-invalid", Boolean(message));
+}

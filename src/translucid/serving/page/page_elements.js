@@ -1,0 +1,44 @@
+// Elements that all sections of the page use.
+
+import { element } from "./elements.js";
+
+const BAR_DELAY = 300; // milliseconds
+const MESSAGE_DELAY = 3000; // milliseconds
+
+// Return the element with an id.
+export const $ = (id) => document.getElementById(id);
+
+// Create an option for a select element.
+export function option(value, textContent) {
+  return element("option", { value, textContent });
+}
+
+// Format a number with separators, such as 1,000.
+export function formatCount(value) {
+  return value.toLocaleString("en");
+}
+
+// Create the progress display of a section: nothing at first, then a thin bar, then a message.
+// Return `start`, which may be called repeatedly, and `stop`, to call when no request is pending.
+export function progressIndicator(section, showMessage) {
+  let timers = [];
+  let messageShown = false;
+  return {
+    start() {
+      if (timers.length) return;
+      const showBar = () => section.classList.add("loading");
+      const showSlow = () => {
+        messageShown = true;
+        showMessage("Still working. The server is taking longer than usual.");
+      };
+      timers = [setTimeout(showBar, BAR_DELAY), setTimeout(showSlow, MESSAGE_DELAY)];
+    },
+    stop() {
+      for (const timer of timers) clearTimeout(timer);
+      timers = [];
+      section.classList.remove("loading");
+      if (messageShown) showMessage("");
+      messageShown = false;
+    },
+  };
+}

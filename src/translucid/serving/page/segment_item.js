@@ -1,0 +1,104 @@
+// A segment of a document as a list item: its source, its translation to edit, and hints.
+
+import { LOW_CONFIDENCE } from "./confidence.js";
+import { element } from "./elements.js";
+
+const hintResponses = new Map(); // promises by request path, so that each segment's hints are requested once
+const ORIGINS = { memory: "from the memory", person: "edited by a person" };
+
+// Create the item. `draft` is the unaccepted edit, if any; `languages` are { source, target } codes.
+export function segmentItem(segment, draft, languages) {
+  const { number, place, target, existing, doubts } = segment;
+  const item = element("li", { className: segmentClasses(segment, draft) });
+  item.dataset.number = number;
+  const source = element("p", { className: "output", dir: "auto", lang: languages.source ?? "" }, ...sourceNodes(segment));
+  const textarea = element("textarea", {
+    value: draft ?? serverText(segment), rows: 1, dir: "auto", lang: languages.target,
+    disabled: target === null && existing === null, spellcheck: true,
+  });
+  textarea.setAttribute("aria-label", `translation of ${place}`);
+  const warnings = element("p", { className: "doubts", textContent: doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
+  const hints = element("div", { className: "hints", role: "group", ariaLabel: "matches from the memory, and terms" });
+  const problem = element("p", { className: "problem", role: "alert" });
+  item.append(segmentInfo(segment), source, textarea, hints, warnings, problem);
+  return item;
+}
+
+// The line above a segment: its number and place, its confidence, and the origin of its translation.
+function segmentInfo({ number, place, note, confidence, origin }) {
+  const info = element("p", { className: "hint", textContent: `${number + 1} · ${place}`, title: note ?? "" });
+  if (confidence !== null) {
+    const title = `confidence ${Math.round(100 * confidence)} %`;
+    const thresholds = { min: 0, max: 1, low: LOW_CONFIDENCE, high: LOW_CONFIDENCE, optimum: 1 };
+    info.append(" ", element("meter", { value: confidence, ...thresholds, title }));
+  }
+  if (origin && origin !== "model") info.append(` · ${ORIGINS[origin]}`);
+  return info;
+}
+
+// Return the source as nodes, with its tag placeholders as elements whose titles show the tags.
+function sourceNodes({ source, tags }) {
+  const tagElement = (text) => element("code", { className: "tag", textContent: text, title: tags[text] });
+  return source.split(/(⟨\/?\d+\/?⟩)/).map((part) => (part in tags ? tagElement(part) : part));
+}
+
+// Return the translation of a segment on the server; before there is one, that of the document itself, or "".
+export function serverText({ target, existing }) {
+  return target ?? existing ?? "";
+}
+
+// Return the classes of a segment's item. `draft` is the unaccepted edit, if any.
+export function segmentClasses(segment, draft) {
+  return [segment.accepted && "accepted", draft !== undefined && "draft", isDoubtful(segment) && "doubtful"].filter(Boolean).join(" ");
+}
+
+// Return whether a person should check a segment.
+export function isDoubtful({ accepted, doubts, confidence }) {
+  const hasLowConfidence = confidence !== null && confidence < LOW_CONFIDENCE;
+  return !accepted && (doubts.length > 0 || hasLowConfidence);
+}
+
+// Make a textarea as high as its text.
+export function fitHeight(textarea) {
+  textarea.style.height = "auto";
+  textarea.style.height = `${textarea.scrollHeight + 2}px`; // 2 pixels for the border
+}
+
+// Show the hints of a segment in a container: matches from the translation memory, and terms. `request(path)` asks the server;
+// `insert(text, replaceAll)` inserts a text into the segment's translation.
+export async function showHints(container, path, request, insert) {
+  if (!hintResponses.has(path)) hintResponses.set(path, request(path));
+  let hints;
+  try {
+    hints = await hintResponses.get(path);
+  } catch { // hints are optional
+    hintResponses.delete(path);
+    return;
+  }
+  const matches = hints.matches.map((match) => matchButton(match, insert));
+  const terms = hints.terms.map((term) => termButton(term, insert));
+  container.replaceChildren(...matches, ...terms);
+}
+
+// Forget the hints of a document's segments.
+export function clearHints() {
+  hintResponses.clear();
+}
+
+function matchButton({ percent, source, target, differing, who }, insert) {
+  const differences = differing.map(([here, there]) => `${here || "∅"} here, ${there || "∅"} there`).join("; ");
+  const title = [`“${source}”`, differences, who && `from ${who}`].filter(Boolean).join(" · ");
+  return hintButton(target, title, () => insert(target, true), `${percent}\u00a0%`);
+}
+
+function termButton({ source, target }, insert) {
+  return hintButton(`${source} → ${target}`, "a term and its translation", () => insert(target, false));
+}
+
+function hintButton(text, title, onClick, label = "") {
+  const button = element("button", { type: "button", className: "quiet", title });
+  if (label) button.append(element("b", { textContent: label }), " ");
+  button.append(element("span", { textContent: text, dir: "auto" }));
+  button.addEventListener("click", onClick);
+  return button;
+}

@@ -1,0 +1,54 @@
+// Keyboard shortcuts, and the dialogs.
+
+import { element } from "./elements.js";
+import { $ } from "./page_elements.js";
+import { readStorage, writeStorage } from "./storage.js";
+
+const OFF_KEY = "translucid.keys.off";
+const IS_MAC = /Mac|iP(hone|ad)/.test(navigator.platform);
+
+// Set up. `shortcuts` is a list of { keys, description, action }. Single keys work outside of text fields only, "Ctrl …" everywhere
+// (on a Mac also with ⌘).
+export function initShortcuts(shortcuts) {
+  $("shortcut-list").append(...shortcuts.flatMap(shortcutRow));
+  $("open-shortcuts").addEventListener("click", () => $("shortcuts-dialog").showModal());
+  const singleKeys = $("single-key-shortcuts");
+  singleKeys.checked = !readStorage(OFF_KEY, false);
+  singleKeys.addEventListener("change", () => writeStorage(OFF_KEY, true, singleKeys.checked));
+  for (const dialog of document.querySelectorAll("dialog")) initDialog(dialog);
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.altKey || document.querySelector("dialog[open]")) return;
+    const pressedKeys = keysOf(event);
+    const shortcut = shortcuts.find(({ keys }) => keys === pressedKeys);
+    if (!shortcut) return;
+    const isSingleKey = !pressedKeys.startsWith("Ctrl");
+    if (isSingleKey && (isTextField(event.target) || !singleKeys.checked)) return;
+    event.preventDefault();
+    shortcut.action();
+  });
+}
+
+function shortcutRow({ keys, description }) {
+  const term = element("dt", {});
+  for (const key of keys.split(" ")) {
+    term.append(element("kbd", { textContent: IS_MAC && key === "Ctrl" ? "⌘" : key }), " ");
+  }
+  return [term, element("dd", { textContent: description })];
+}
+
+// Close a dialog by its button or by a click outside of it.
+function initDialog(dialog) {
+  dialog.addEventListener("click", ({ target }) => { if (target === dialog) dialog.close(); });
+  dialog.querySelector(".close").addEventListener("click", () => dialog.close());
+}
+
+// Return the pressed keys in the form of a shortcut, such as "Ctrl Shift S".
+function keysOf({ key, ctrlKey, metaKey, shiftKey }) {
+  const letter = key.length === 1 ? key.toUpperCase() : key;
+  const hasCtrl = ctrlKey || metaKey;
+  return [hasCtrl && "Ctrl", hasCtrl && shiftKey && "Shift", letter].filter(Boolean).join(" ");
+}
+
+function isTextField(target) {
+  return target.matches("textarea, select, [contenteditable], input:not([type=checkbox], [type=file], [type=radio])");
+}

@@ -1,0 +1,97 @@
+// Data in the browser's storage and in links, and the clipboard. None of it is sent to the server.
+
+const TAB_KEY = "translucid.text";
+const DOCUMENTS_KEY = "translucid.documents";
+const DRAFTS_KEY_PREFIX = "translucid.drafts.";
+const MAX_RECENT_DOCUMENTS = 10;
+
+// Return the stored value of a key, or `fallback` if there is none.
+export function readStorage(key, fallback, storage = localStorage) {
+  try {
+    return JSON.parse(storage.getItem(key)) ?? fallback;
+  } catch {
+    return fallback;
+  }
+}
+
+// Store a value under a key; an empty value is removed instead.
+export function writeStorage(key, value, isEmpty = false, storage = localStorage) {
+  try {
+    if (isEmpty) storage.removeItem(key);
+    else storage.setItem(key, JSON.stringify(value));
+  } catch { /* storage is disabled or full */ }
+}
+
+// Store the text and languages of this tab, so that a reload restores them.
+export function storeTabState(state) {
+  writeStorage(TAB_KEY, state, false, sessionStorage);
+}
+
+// Return the state from the link that opened the page, or from before a reload; null if there is neither.
+export function initialState() {
+  return stateFromLink() ?? readStorage(TAB_KEY, null, sessionStorage);
+}
+
+// Return the state from the page's address, or null. It follows the #, which browsers do not send to servers.
+export function stateFromLink() {
+  const fields = new URLSearchParams(location.hash.slice(1));
+  if (!fields.has("text")) return null;
+  return Object.fromEntries(["text", "from", "to", "model"].map((name) => [name, fields.get(name) ?? undefined]));
+}
+
+// Return a link that opens the page with a state.
+export function linkTo(state) {
+  const fields = new URLSearchParams(Object.entries(state).filter(([, value]) => value));
+  return `${location.origin}${location.pathname}${location.search}#${fields}`;
+}
+
+// Remove the state from the page's address when the text changes.
+export function removeLink() {
+  if (stateFromLink()) history.replaceState(null, "", location.pathname + location.search);
+}
+
+// Return the recent documents [{ id, name }, …], latest first.
+export function recentDocuments() {
+  return readStorage(DOCUMENTS_KEY, []);
+}
+
+// Add a document to the recent ones; the oldest may drop out, with its drafts.
+export function addRecentDocument({ id, name }) {
+  const others = recentDocuments().filter((recent) => recent.id !== id);
+  for (const dropped of others.slice(MAX_RECENT_DOCUMENTS - 1)) writeDrafts(dropped.id, {});
+  writeStorage(DOCUMENTS_KEY, [{ id, name }, ...others].slice(0, MAX_RECENT_DOCUMENTS));
+}
+
+// Remove a document and its drafts.
+export function removeRecentDocument(id) {
+  writeDrafts(id, {});
+  writeStorage(DOCUMENTS_KEY, recentDocuments().filter((recent) => recent.id !== id));
+}
+
+// Return the drafts of a document, which are edits that are not accepted yet, by segment number.
+export function readDrafts(id) {
+  return readStorage(DRAFTS_KEY_PREFIX + id, {});
+}
+
+// Store the drafts of a document, by segment number.
+export function writeDrafts(id, drafts) {
+  writeStorage(DRAFTS_KEY_PREFIX + id, drafts, !Object.keys(drafts).length);
+}
+
+// Copy a text to the clipboard; return whether that worked.
+export async function copyToClipboard(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch { // without TLS, browsers support only the old method
+    const focused = document.activeElement;
+    const textarea = document.createElement("textarea");
+    Object.assign(textarea, { value: text, readOnly: true, className: "visually-hidden" });
+    document.body.append(textarea);
+    textarea.select();
+    const copied = document.execCommand("copy");
+    textarea.remove();
+    focused?.focus();
+    return copied;
+  }
+}

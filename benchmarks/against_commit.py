@@ -86,10 +86,10 @@ class Training:
             )
 
     def line(self) -> str:
-        said = self.process.stdout.readline().strip()
-        if not said:
+        output = self.process.stdout.readline().strip()
+        if not output:
             raise SystemExit(self.errors.read_text())
-        return said
+        return output
 
     def step(self) -> tuple[float, float]:
         """Make one step; return its wall-clock and CPU seconds. The next batch is ready afterwards."""
@@ -118,7 +118,7 @@ def main() -> None:
     for preset in arguments.presets:
         with tempfile.TemporaryDirectory() as name:
             corpus(Path(name) / "train.tsv", 20_000), corpus(Path(name) / "valid.tsv", 10)
-            both = [
+            trainings = [
                 Training(
                     source,
                     preset,
@@ -129,17 +129,17 @@ def main() -> None:
                 )
                 for side, source in (("ours", OURS), ("other", arguments.other))
             ]
-            for training in both:
+            for training in trainings:
                 training.line()
             steps: tuple[list[tuple[float, float]], ...] = ([], [])
             for step in range(WARM + arguments.steps):
                 for side in (0, 1) if step % 2 else (1, 0):
-                    steps[side].append(both[side].step())
-            losses = [training.end() for training in both]
-        ours, other = (list(zip(*made[WARM:], strict=True)) for made in steps)
+                    steps[side].append(trainings[side].step())
+            losses = [training.end() for training in trainings]
+        ours, other = (list(zip(*timings[WARM:], strict=True)) for timings in steps)
         clock, worked = (
-            statistics.quantiles([b / a for a, b in zip(one, two, strict=True)], n=4)
-            for one, two in zip(ours, other, strict=True)
+            statistics.quantiles([b / a for a, b in zip(our_times, other_times, strict=True)], n=4)
+            for our_times, other_times in zip(ours, other, strict=True)
         )
         low, middle, high = clock
         milliseconds = 1000 * statistics.median(ours[0])

@@ -23,17 +23,17 @@ from benchmarks.claims.guessing import PATTERN
 from translucid.data.readers.texts import read_texts
 
 MIX = 0.25
-"""Of the weights and their mean, as the authors interpolate."""
+"""The share of the weights in their interpolation with their mean."""
 
 
 def drawn(labels: NDArray[np.str_], count: int | None, seed: int) -> NDArray[np.int64]:
     """Return the indices of `count` random texts, balanced over the labels, or of all texts if None."""
-    places = np.arange(len(labels))
+    indices = np.arange(len(labels))
     if count is None:
-        return places
+        return indices
     random, names = np.random.default_rng(seed), np.unique(labels)
     share = -(-count // len(names))
-    return np.concatenate([random.permutation(places[labels == name])[:share] for name in names])[:count]
+    return np.concatenate([random.permutation(indices[labels == name])[:share] for name in names])[:count]
 
 
 def nb_svm(x: csr_matrix, y: NDArray[np.str_], test: csr_matrix) -> NDArray[np.str_]:
@@ -56,9 +56,12 @@ def accuracies(
     """Return the accuracy of both on test texts."""
     bag = CountVectorizer(ngram_range=(1, 2), token_pattern=PATTERN, binary=True, min_df=2 if len(train) > 2000 else 1)
     x = bag.fit_transform(train).astype(np.float64)
-    other = bag.transform(test).astype(np.float64)
-    logistic = LogisticRegression(C=0.1 if len(train) > 2000 else 1.0, max_iter=200).fit(x, y).predict(other)
-    return {"logistic": float((logistic == truth).mean()), "nb-svm": float((nb_svm(x, y, other) == truth).mean())}
+    test_features = bag.transform(test).astype(np.float64)
+    logistic = LogisticRegression(C=0.1 if len(train) > 2000 else 1.0, max_iter=200).fit(x, y).predict(test_features)
+    return {
+        "logistic": float((logistic == truth).mean()),
+        "nb-svm": float((nb_svm(x, y, test_features) == truth).mean()),
+    }
 
 
 def main() -> None:
@@ -70,15 +73,15 @@ def main() -> None:
         "--labels", type=int, nargs="*", default=[], help="numbers of training texts; all texts come last"
     )
     parser.add_argument("--seeds", type=int, default=1)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     (texts, y), (test, truth) = (
-        map(np.array, zip(*read_texts(file), strict=True)) for file in (given.train, given.test)
+        map(np.array, zip(*read_texts(file), strict=True)) for file in (arguments.train, arguments.test)
     )
-    for count in [*given.labels, None]:
-        for seed in range(1, (given.seeds if count else 1) + 1):
+    for count in [*arguments.labels, None]:
+        for seed in range(1, (arguments.seeds if count else 1) + 1):
             rows = drawn(y, count, seed)
-            found = accuracies(texts[rows], y[rows], test, truth)
-            print(json.dumps({"labels": len(rows), "seed": seed, **found}), flush=True)
+            scores = accuracies(texts[rows], y[rows], test, truth)
+            print(json.dumps({"labels": len(rows), "seed": seed, **scores}), flush=True)
 
 
 if __name__ == "__main__":

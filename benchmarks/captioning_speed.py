@@ -60,8 +60,8 @@ class Tutorial(nn.Module):
             n = sum(length > t + 1 for length in lengths)
             hidden = F.relu(self.of_cells(cells[:n]) + self.of_state(h[:n])[:, None])
             alpha = self.energy(hidden)[..., 0].softmax(1)
-            seen = torch.sigmoid(self.gate(h[:n])) * (cells[:n] * alpha[..., None]).sum(1)
-            h, c = self.cell(torch.cat([embedded[:n, t], seen], 1), (h[:n], c[:n]))
+            context = torch.sigmoid(self.gate(h[:n])) * (cells[:n] * alpha[..., None]).sum(1)
+            h, c = self.cell(torch.cat([embedded[:n, t], context], 1), (h[:n], c[:n]))
             losses.append(F.cross_entropy(self.output(F.dropout(h, 0.5)), targets[:n, t + 1], reduction="sum"))
             weights[:n, t] = alpha
         return sum(losses) / (sum(lengths) - len(lengths)) + ((1 - weights.sum(1)) ** 2).mean()
@@ -84,43 +84,43 @@ def main() -> None:
     adam = torch.optim.Adam(tutorial.parameters(), 4e-4)
     copies = grids.repeat_interleave(CAPTIONS, 0)
 
-    def theirs() -> None:
+    def train_tutorial() -> None:
         adam.zero_grad()
         tutorial(copies, targets, [length + 1 for length in lengths]).backward()
         adam.step()
 
-    eye = ImageEncoderOptions(network="efficientnet-lite0", size=224, stride=32, frozen=True)
-    options = CaptionerOptions(image_encoder=eye, width=WIDTH, attention="soft")
+    image_encoder = ImageEncoderOptions(network="efficientnet-lite0", size=224, stride=32, frozen=True)
+    options = CaptionerOptions(image_encoder=image_encoder, width=WIDTH, attention="soft")
     batch = Batch(grids, targets[:, :-1] * (targets[:, 1:] > 0), targets[:, 1:])
     batch.targets_in[:, 0] = 2
-    ways = {"tutorial": theirs}
+    variants = {"tutorial": train_tutorial}
     for order in ("look-first", "read-first"):
         model = build_model(options.model_copy(update={"order": order}), VOCABULARY, VOCABULARY).train()
         optimizer = Optimizer(TrainingOptions(), model, trainable(model), bfloat16=False)
 
-        def ours(model: object = model, optimizer: Optimizer = optimizer) -> None:
+        def train_ours(model: object = model, optimizer: Optimizer = optimizer) -> None:
             (batch_loss(model, batch, 0.1).smoothed / tokens).backward()  # type: ignore[arg-type]
             optimizer.step(4e-4)
 
-        ways[f"caption-soft, {order}"] = ours
-    rates: dict[str, list[float]] = {name: [] for name in ways}
+        variants[f"caption-soft, {order}"] = train_ours
+    rates: dict[str, list[float]] = {name: [] for name in variants}
     for number in range(rounds + 1):
-        for name, way in ways.items():
+        for name, run_step in variants.items():
             started = time.perf_counter()
-            way()
+            run_step()
             if number:
                 rates[name].append(tokens / (time.perf_counter() - started))
     base = rates["tutorial"]
     print(f"{torch.get_num_threads()} threads; target tokens per second in training, median of {rounds} rounds in turn")
-    for name, found in rates.items():
-        ratio = statistics.median(one / other for one, other in zip(found, base, strict=True))
-        print(f"{name:28} {statistics.median(found):8,.0f}   {ratio:.2f} x the tutorial")
+    for name, measured in rates.items():
+        ratio = statistics.median(rate / base_rate for rate, base_rate in zip(measured, base, strict=True))
+        print(f"{name:28} {statistics.median(measured):8,.0f}   {ratio:.2f} x the tutorial")
 
     model.eval()
     search = DecodingOptions(beam=5, max_length_ratio=0, max_length_extra=12, min_length=10)
-    kept = [np.asarray(grid) for grid in grids.half()]
+    cached = [np.asarray(grid) for grid in grids.half()]
     pixels = np.random.default_rng(1).integers(0, 256, (224, 224, 3), dtype=np.uint8)
-    for what, images in (("32 images from kept grids", kept), ("one image from its pixels", [pixels])):
+    for what, images in (("32 images from kept grids", cached), ("one image from its pixels", [pixels])):
         times = []
         for _ in range(rounds):
             started = time.perf_counter()

@@ -40,13 +40,13 @@ from translucid.data.cleaning.gain import Surprise, judge_by_gain
 from translucid.data.readers.corpus import Pair, read_pairs
 
 SHARE, SHARE_OF_TWO = 0.02, 0.05
-"""Of the lines, that each kind has."""
+"""The share of lines of each kind of noise."""
 SEED = 1
 PARTS = ["%s", "{name}", "%(count)d", "${HOME}", "<b>", "{{ user }}", "https://example.com/a?b=1", "%1$s"]
 FIVE = ("copied", "wrong language", "mojibake", "numbers, placeholders", "repeated")
 
 Plant = Callable[[Pair, random.Random], Pair | None]
-"""Makes rubbish of a pair, or None of one that does not lend itself to it."""
+"""Turns a pair into noise, or returns None if the pair is unsuitable."""
 
 
 def copied(pair: Pair, chance: random.Random) -> Pair:
@@ -69,11 +69,11 @@ def mojibake(pair: Pair, chance: random.Random) -> Pair | None:
 
 
 def changed(pair: Pair, chance: random.Random) -> Pair:
-    digits = [at for at, letter in enumerate(pair.target) if letter in "0123456789"]
+    digits = [i for i, letter in enumerate(pair.target) if letter in "0123456789"]
     if digits and any(map(str.isdigit, pair.source)):
-        at = chance.choice(digits)
-        other = chance.choice([digit for digit in "123456789" if digit != pair.target[at]])
-        return Pair(pair.source, pair.target[:at] + other + pair.target[at + 1 :])
+        i = chance.choice(digits)
+        digit = chance.choice([candidate for candidate in "123456789" if candidate != pair.target[i]])
+        return Pair(pair.source, pair.target[:i] + digit + pair.target[i + 1 :])
     words = pair.source.split(" ")
     words.insert(chance.randrange(len(words) + 1), chance.choice(PARTS))
     return Pair(" ".join(words), pair.target)
@@ -103,8 +103,8 @@ def from_others(pairs: Sequence[Pair]) -> Plant:
     """Return a function that takes the target of another pair."""
 
     def plant(pair: Pair, chance: random.Random) -> Pair | None:
-        other = chance.choice(pairs)
-        return Pair(pair.source, other.target) if other.target != pair.target else None
+        candidate = chance.choice(pairs)
+        return Pair(pair.source, candidate.target) if candidate.target != pair.target else None
 
     return plant
 
@@ -114,21 +114,21 @@ def planted(pairs: Sequence[Pair], kinds: dict[str, Plant], share: float) -> lis
     chance = random.Random(SEED)
     pairs = chance.sample(pairs, len(pairs))
     count = round(share * len(pairs))
-    rest, found = list(pairs), list[tuple[str, Pair]]()
+    rest, noise = list(pairs), list[tuple[str, Pair]]()
     for kind, plant in kinds.items():
-        made = 0
-        for at in range(len(rest) - 1, -1, -1):
-            if made == count:
+        count_planted = 0
+        for i in range(len(rest) - 1, -1, -1):
+            if count_planted == count:
                 break
-            if rubbish := plant(rest[at], chance):
-                found.append((kind, rubbish))
-                made += 1
+            if rubbish := plant(rest[i], chance):
+                noise.append((kind, rubbish))
+                count_planted += 1
                 if kind != "repeated":
-                    rest.pop(at)
-    whole = [("", pair) for pair in rest]
-    for one in found:
-        whole.insert(chance.randrange(len(whole) + 1), one)
-    return whole
+                    rest.pop(i)
+    mixed = [("", pair) for pair in rest]
+    for line in noise:
+        mixed.insert(chance.randrange(len(mixed) + 1), line)
+    return mixed
 
 
 def trial(lines: Sequence[tuple[str, Pair]], models: Sequence[Surprise] = ()) -> dict[str, object]:
@@ -146,21 +146,23 @@ def trial(lines: Sequence[tuple[str, Pair]], models: Sequence[Surprise] = ()) ->
 def figures(kinds: Sequence[str], rules: Sequence[str], pairs: Sequence[Pair]) -> dict[str, object]:
     planted = Counter(filter(None, kinds))
     repeated = {plain(pair) for kind, pair in zip(kinds, pairs, strict=True) if kind == "repeated"}
-    left = Counter(plain(pair) for rule, pair in zip(rules, pairs, strict=True) if not rule and plain(pair) in repeated)
-    found, dropped = Counter[str](), Counter[str]()
+    remaining = Counter(
+        plain(pair) for rule, pair in zip(rules, pairs, strict=True) if not rule and plain(pair) in repeated
+    )
+    detected, dropped = Counter[str](), Counter[str]()
     for kind, rule, pair in zip(kinds, rules, pairs, strict=True):
         if kind == "repeated":
-            found[kind] += left[plain(pair)] <= 1
+            detected[kind] += remaining[plain(pair)] <= 1
         elif kind:
-            found[kind] += bool(rule)
+            detected[kind] += bool(rule)
         elif rule and not (plain(pair) in repeated and "duplicate" in rule):
             dropped[rule] += 1
     rest = len(kinds) - planted.total()
     return {
         "lines": len(kinds),
         "planted": planted.total(),
-        "found": {kind: round(100 * found[kind] / count, 2) for kind, count in planted.items()},
-        "found of all": round(100 * found.total() / planted.total(), 2),
+        "found": {kind: round(100 * detected[kind] / count, 2) for kind, count in planted.items()},
+        "found of all": round(100 * detected.total() / planted.total(), 2),
         "rest": rest,
         "dropped": {rule: round(100 * count / rest, 2) for rule, count in dropped.most_common()},
         "dropped of all": round(100 * dropped.total() / rest, 2),
@@ -188,11 +190,11 @@ def main() -> None:
     arguments = parser.parse_args()
     tatoeba = list(read_pairs(arguments.data / "tatoeba-eng-spa" / "train.tsv"))
     multi30k = list(read_pairs(arguments.data / "multi30k-en-de" / "train.{en,de}.gz"))
-    others = [mlqe(arguments.data, "ro-en", "source"), mlqe(arguments.data, "et-en", "source")]
+    other_languages = [mlqe(arguments.data, "ro-en", "source"), mlqe(arguments.data, "et-en", "source")]
     trials = {"Tatoeba": (tatoeba, multi30k), "Multi30k": (multi30k, tatoeba)}
     trials |= {file: (list(read_pairs(file)), multi30k) for file in arguments.messages}
     for name, (pairs, foreign) in trials.items():
-        wrong = from_texts([[pair.source for pair in pairs], [pair.target for pair in foreign], *others])
+        wrong = from_texts([[pair.source for pair in pairs], [pair.target for pair in foreign], *other_languages])
         plants = dict(zip(FIVE, (copied, wrong, mojibake, changed, repeated), strict=True))
         show(name, trial(planted(pairs, plants, SHARE)))
     if arguments.forward and arguments.backward:
@@ -206,8 +208,8 @@ def main() -> None:
         )
 
 
-def show(name: str, found: dict[str, object]) -> None:
-    print(json.dumps({"corpus": name, **found}, indent=2, ensure_ascii=False), flush=True)
+def show(name: str, results: dict[str, object]) -> None:
+    print(json.dumps({"corpus": name, **results}, indent=2, ensure_ascii=False), flush=True)
 
 
 if __name__ == "__main__":

@@ -39,18 +39,18 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=7)
     arguments = parser.parse_args()
     translate = [str(Path(sys.executable).with_name("translucid")), "translate", str(arguments.run), arguments.text]
-    with tempfile.TemporaryDirectory() as kept:
-        again = {**os.environ, "XDG_CACHE_HOME": kept}
-        ways = {
-            "`translucid translate`": (translate, again),
+    with tempfile.TemporaryDirectory() as cache:
+        cached_environment = {**os.environ, "XDG_CACHE_HOME": cache}
+        commands = {
+            "`translucid translate`": (translate, cached_environment),
             "the same, first time: converts the model and caches it": (translate, None),
-            "the same, `--engine torch`": ([*translate, "--engine", "torch"], again),
-            "Python and `import torch`": ([sys.executable, "-c", "import torch"], again),
+            "the same, `--engine torch`": ([*translate, "--engine", "torch"], cached_environment),
+            "Python and `import torch`": ([sys.executable, "-c", "import torch"], cached_environment),
         }
-        clocked(translate, again)
-        measured: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+        clocked(translate, cached_environment)
+        measured: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
         for _ in range(arguments.times):
-            for name, (command, environment) in ways.items():
+            for name, (command, environment) in commands.items():
                 with tempfile.TemporaryDirectory() as empty:
                     measured[name].append(clocked(command, environment or {**os.environ, "XDG_CACHE_HOME": empty}))
     print("| | seconds | MiB |\n| --- | ---: | ---: |")

@@ -20,10 +20,10 @@ def main() -> None:
     arguments = parser.parse_args()
     lines = list(read_lines(arguments.text))
     translator = Translator.load(arguments.run, "cpu")
-    together = [found.text for found in translator.translate(lines, split=False)]
+    batched = [translation.text for translation in translator.translate(lines, split=False)]
     alone = [translator.translate(line, split=False).text for line in lines]
-    others = sum(one != other for one, other in zip(together, alone, strict=True))
-    print(f"{translator.engine}: {others:,} of {len(lines):,} differ when translated alone")
+    different = sum(in_batch != by_itself for in_batch, by_itself in zip(batched, alone, strict=True))
+    print(f"{translator.engine}: {different:,} of {len(lines):,} differ when translated alone")
 
 
 if __name__ == "__main__":

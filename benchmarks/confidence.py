@@ -53,7 +53,7 @@ RIDGE = 10.0
 CHOSEN_ON = 600
 """Test sentences on which the measure of detached attention was chosen."""
 ROUNDS = 3
-"""Of which the fastest counts."""
+"""The number of rounds; the fastest one counts."""
 
 
 def of_run(run: Path, valid: str, test: str, sentences: int, passes: int) -> None:
@@ -63,28 +63,42 @@ def of_run(run: Path, valid: str, test: str, sentences: int, passes: int) -> Non
     print("| features | time | lift | calibration error | floor | AUC | bad | kept by `tune` |")
     print("|---|--:|--:|--:|--:|--:|--:|---|")
     for kind in (None, *(kind for kind in KINDS if kind != "dropout" or passes)):
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place) / "run"
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary) / "run"
             shutil.copytree(run, folder, ignore=shutil.ignore_patterns("state", "events*", ".lock", "confidence.json"))
-            given = passes if kind == "dropout" else 0
+            dropout_passes = passes if kind == "dropout" else 0
             fitted = fit_confidence(
-                folder, console=Console(stderr=True), valid=[valid], kind=kind, passes=given, sentences=sentences
+                folder,
+                console=Console(stderr=True),
+                valid=[valid],
+                kind=kind,
+                passes=dropout_passes,
+                sentences=sentences,
             )
             if kind is None:
-                chosen = fitted.estimator.kind
+                chosen_kind = fitted.estimator.kind
                 continue
             t = Translator.load(folder, "cpu")
-            found = list(t.stream(sources, split=False))
-            plain = min(_seconds(lambda t=t: list(t.stream(sources, split=False))) for _ in range(ROUNDS))
-            telling = min(_seconds(lambda t=t, found=found: t.confidences(found)) for _ in range(ROUNDS))
-            told = np.array([1.0 if one is None else one for one in t.confidences(found)])
-            good = np.array(sentence_chrf([one.text for one in found], [pair.target for pair in pairs])) >= 40
+            translations = list(t.stream(sources, split=False))
+            translating = min(_seconds(lambda t=t: list(t.stream(sources, split=False))) for _ in range(ROUNDS))
+            estimating = min(
+                _seconds(lambda t=t, translations=translations: t.confidences(translations)) for _ in range(ROUNDS)
+            )
+            confidences = np.array([1.0 if value is None else value for value in t.confidences(translations)])
+            good = (
+                np.array(
+                    sentence_chrf([translation.text for translation in translations], [pair.target for pair in pairs])
+                )
+                >= 40
+            )
             chance = np.random.default_rng(1)
-            floor = np.mean([calibration_error(told, chance.random(len(told)) < told) for _ in range(100)])
+            floor = np.mean(
+                [calibration_error(confidences, chance.random(len(confidences)) < confidences) for _ in range(100)]
+            )
             print(
-                f"| {kind} | {1 + telling / plain:.2f} × | {lift(told, ~good):.2f} "
-                f"| {calibration_error(told, good):.3f} | {floor:.3f} | {_auc(told, good):.3f} "
-                f"| {(~good).mean():.1%} | {'yes' if kind == chosen else ''} |",
+                f"| {kind} | {1 + estimating / translating:.2f} × | {lift(confidences, ~good):.2f} "
+                f"| {calibration_error(confidences, good):.3f} | {floor:.3f} | {_auc(confidences, good):.3f} "
+                f"| {(~good).mean():.1%} | {'yes' if kind == chosen_kind else ''} |",
                 flush=True,
             )
 
@@ -95,9 +109,9 @@ def _seconds(work) -> float:  # type: ignore[no-untyped-def]
     return time.process_time() - started
 
 
-def _auc(told: Figures, good: Figures) -> float:
+def _auc(confidences: Figures, good: Figures) -> float:
     """Return the probability that a good translation has a higher confidence than a bad one."""
-    differences = told[good][:, None] - told[~good]
+    differences = confidences[good][:, None] - confidences[~good]
     return float((differences > 0).mean() + 0.5 * (differences == 0).mean())
 
 
@@ -113,24 +127,24 @@ def of_hallucinations(run: Path, test: str, count: int = 300) -> None:
         for words in chance.choices(range(3, 11), k=count)
     ]
     threes = [" ".join(sources[i : i + 3]) for i in range(0, len(sources) - 2, 3)]
-    own = _parts(t, sources)
-    order = sorted(own, key=lambda part: (len(part[0].ids), len(part[1].tokens)))
-    others = [
-        (piece, _forced(t, piece, found.tokens))
-        for (piece, _), (_, found) in zip(order, order[7:] + order[:7], strict=True)
+    parts_of_test = _parts(t, sources)
+    order = sorted(parts_of_test, key=lambda part: (len(part[0].ids), len(part[1].tokens)))
+    exchanged = [
+        (piece, _forced(t, piece, hypothesis.tokens))
+        for (piece, _), (_, hypothesis) in zip(order, order[7:] + order[:7], strict=True)
     ]
     print("| input | sentences | reported as detached | mean confidence |")
     print("|---|--:|--:|--:|")
-    kinds = {"test sentences": own, "random letters": _parts(t, letters), "three in one": _parts(t, threes)}
-    for name, parts in {**kinds, "another's translation, forced": others}.items():
-        seen = t.observer.observed(parts, ["attention"])
-        named = np.mean([bool(fitted.detached.about(one)) for one in seen])
-        told = fitted(t.observer.observed(parts, [fitted.kind], fitted.passes)).mean()
-        print(f"| {name} | {len(parts)} | {named:.1%} | {told:.2f} |", flush=True)
+    kinds = {"test sentences": parts_of_test, "random letters": _parts(t, letters), "three in one": _parts(t, threes)}
+    for name, parts in {**kinds, "another's translation, forced": exchanged}.items():
+        features = t.observer.observed(parts, ["attention"])
+        reported = np.mean([bool(fitted.detached.about(sentence_features)) for sentence_features in features])
+        confidence = fitted(t.observer.observed(parts, [fitted.kind], fitted.passes)).mean()
+        print(f"| {name} | {len(parts)} | {reported:.1%} | {confidence:.2f} |", flush=True)
 
 
 def _parts(t: Translator, sources: list[str]) -> list[Part]:
-    return [found.parts[0] for found in t.stream(sources, split=False) if len(found.parts) == 1]
+    return [translation.parts[0] for translation in t.stream(sources, split=False) if len(translation.parts) == 1]
 
 
 def _forced(t: Translator, piece: Piece, tokens: list[int]) -> Hypothesis:
@@ -145,11 +159,13 @@ def of_mlqe(folder: Path) -> None:
     print("| pair | mean log-probability | ridge of the features |")
     print("|---|--:|--:|")
     for pair in PAIRS:
-        (x, wanted), (held, truth) = (_read(folder / f"{pair}.{part}.jsonl.gz", "tokens") for part in ("train", "dev"))
+        (x, scores), (held_out, truth) = (
+            _read(folder / f"{pair}.{part}.jsonl.gz", "tokens") for part in ("train", "dev")
+        )
         mean, deviation = x.mean(0), x.std(0)
-        x, scaled = (x - mean) / deviation, (held - mean) / deviation
-        weights = np.linalg.solve(x.T @ x + RIDGE * np.eye(len(names)), x.T @ (wanted - wanted.mean()))
-        alone = np.corrcoef(held[:, list(names).index("mean")], truth)[0, 1]
+        x, scaled = (x - mean) / deviation, (held_out - mean) / deviation
+        weights = np.linalg.solve(x.T @ x + RIDGE * np.eye(len(names)), x.T @ (scores - scores.mean()))
+        alone = np.corrcoef(held_out[:, list(names).index("mean")], truth)[0, 1]
         print(f"| {pair} | {alone:.3f} | {np.corrcoef(scaled @ weights, truth)[0, 1]:.3f} |", flush=True)
 
 
@@ -157,11 +173,13 @@ def _read(file: Path, kind: Kind) -> tuple[Figures, Figures]:
     """Return features [n, k] and scores [n] (`z_mean`)."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    seen = []
+    measurements = []
     for row in rows:
         log_probs = np.array(row["log_probs"], np.float64)
-        seen.append(Measurements(row["source"], row["translation"], len(log_probs), float(log_probs.sum()), log_probs))
-    return measured(seen, KINDS[kind]), np.array([row["z_mean"] for row in rows], np.float64)
+        measurements.append(
+            Measurements(row["source"], row["translation"], len(log_probs), float(log_probs.sum()), log_probs)
+        )
+    return measured(measurements, KINDS[kind]), np.array([row["z_mean"] for row in rows], np.float64)
 
 
 def main() -> None:
@@ -174,13 +192,13 @@ def main() -> None:
     parser.add_argument("--dropout-passes", type=int, default=0)
     parser.add_argument("--hallucinations", metavar="FILES")
     parser.add_argument("--mlqe", type=Path, metavar="FOLDER")
-    given = parser.parse_args()
-    if given.run and given.hallucinations:
-        of_hallucinations(given.run, given.hallucinations)
-    elif given.run:
-        of_run(given.run, given.valid, given.test, given.sentences, given.dropout_passes)
-    if given.mlqe:
-        of_mlqe(given.mlqe)
+    arguments = parser.parse_args()
+    if arguments.run and arguments.hallucinations:
+        of_hallucinations(arguments.run, arguments.hallucinations)
+    elif arguments.run:
+        of_run(arguments.run, arguments.valid, arguments.test, arguments.sentences, arguments.dropout_passes)
+    if arguments.mlqe:
+        of_mlqe(arguments.mlqe)
 
 
 if __name__ == "__main__":

@@ -52,18 +52,18 @@ def main() -> None:
     if arguments.weights:
         print(measure(arguments.model, arguments.text, arguments.weights, arguments.beam))
         return
-    found: dict[tuple[str, str], list[float]] = {}
+    rates: dict[tuple[str, str], list[float]] = {}
     for _ in range(arguments.rounds):
         for weights in ("float32", "int8"):
-            for way, settings in WAYS.items():
+            for variant, settings in WAYS.items():
                 line = [sys.executable, __file__, arguments.model, str(arguments.text), "--beam", str(arguments.beam)]
                 line += ["--weights", weights]
-                done = subprocess.run(line, env={**os.environ, **settings}, stdout=subprocess.PIPE, check=True)
-                found.setdefault((weights, way), []).append(float(done.stdout))
+                completed = subprocess.run(line, env={**os.environ, **settings}, stdout=subprocess.PIPE, check=True)
+                rates.setdefault((weights, variant), []).append(float(completed.stdout))
     print("| weights | | sentences/s | |\n| --- | --- | ---: | ---: |")
-    for (weights, way), speeds in found.items():
-        speed, usual = statistics.median(speeds), statistics.median(found[weights, "as it comes"])
-        print(f"| {weights} | {way} | {speed:,.0f} | {speed / usual:.2f} × |")
+    for (weights, variant), speeds in rates.items():
+        speed, usual = statistics.median(speeds), statistics.median(rates[weights, "as it comes"])
+        print(f"| {weights} | {variant} | {speed:,.0f} | {speed / usual:.2f} × |")
 
 
 if __name__ == "__main__":

@@ -88,32 +88,36 @@ def main() -> None:
         pieces = translator.tokenizer.target_pieces(target[:-1])
         if result.hypotheses[0][:-1] == pieces:
             exact.append(i)
-    kept, kept_sources = [pairs[i] for i in exact], [sources[i] for i in exact]
-    begun = time.perf_counter()
-    seen = translator.inspect([(pair.source, pair.target) for pair in kept])
-    second_pass = 1000 * (time.perf_counter() - begun) / len(kept)
-    print(f"{len(kept)} of {len(pairs)} translations are the reference\n")
+    exact_pairs, exact_sources = [pairs[i] for i in exact], [sources[i] for i in exact]
+    started = time.perf_counter()
+    inspected = translator.inspect([(pair.source, pair.target) for pair in exact_pairs])
+    second_pass = 1000 * (time.perf_counter() - started) / len(exact_pairs)
+    print(f"{len(exact_pairs)} of {len(pairs)} translations are the reference\n")
     print("| attention | tags | alignment error rate |\n| --- | ---: | ---: |")
-    _print("second pass, all layers", kept, [weights_of(one, AlignmentOptions(learned=False)) for one in seen])
+    _print(
+        "second pass, all layers",
+        exact_pairs,
+        [weights_of(sentence, AlignmentOptions(learned=False)) for sentence in inspected],
+    )
     for layer in range(translator.configuration.model.decoder_layers):
         options = AlignmentOptions(learned=False, layer=layer)
-        by_second_pass = [weights_of(one, options) for one in seen]
-        _print(f"second pass, layer {layer}", kept, by_second_pass)
-        results = Engine(translator, layer).translate(kept_sources, attention=True)
+        by_second_pass = [weights_of(sentence, options) for sentence in inspected]
+        _print(f"second pass, layer {layer}", exact_pairs, by_second_pass)
+        results = Engine(translator, layer).translate(exact_sources, attention=True)
         rows = [np.array(result.attention[0]) for result in results]
-        _print(f"CTranslate2, layer {layer}", kept, list(map(_merged, by_second_pass, seen, rows)))
-        _print_differences(layer, seen, rows)
+        _print(f"CTranslate2, layer {layer}", exact_pairs, list(map(_merged, by_second_pass, inspected, rows)))
+        _print_differences(layer, inspected, rows)
     print(f"\n{seconds[0]:.1f} ms a sentence, {seconds[1]:.1f} ms with attention, a second pass {second_pass:.1f} ms")
 
 
 def _seconds(translate: Any) -> float:
     """Return the milliseconds for each sentence, the lesser of two runs."""
-    spent = []
+    times = []
     for _ in range(2):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         count = len(translate())
-        spent.append(1000 * (time.perf_counter() - begun) / count)
-    return min(spent)
+        times.append(1000 * (time.perf_counter() - started) / count)
+    return min(times)
 
 
 def _merged(like: WordWeights, inspected: Inspected, rows: Any) -> WordWeights:
@@ -127,20 +131,20 @@ def _merged(like: WordWeights, inspected: Inspected, rows: Any) -> WordWeights:
 
 def _print(name: str, pairs: Sequence[Phrase], weights: Sequence[WordWeights]) -> None:
     gold = [Gold(frozenset(pair.alignment), frozenset(pair.alignment)) for pair in pairs]
-    right, asked, _ = score(pairs, [each.soft_links() for each in weights])
-    rate = alignment_score([each.links(both=True) for each in weights], gold).error_rate
-    print(f"| {name} | {right / asked:.1%} | {rate:.3f} |")
+    right, total, _ = score(pairs, [sentence_weights.soft_links() for sentence_weights in weights])
+    rate = alignment_score([sentence_weights.links(both=True) for sentence_weights in weights], gold).error_rate
+    print(f"| {name} | {right / total:.1%} | {rate:.3f} |")
 
 
-def _print_differences(layer: int, seen: Sequence[Inspected], rows: Sequence[Any]) -> None:
+def _print_differences(layer: int, sentences: Sequence[Inspected], rows: Sequence[Any]) -> None:
     """Print in how many sentences the first row, and another row, is not that of the second pass."""
-    first = others = 0
-    for inspected, returned in zip(seen, rows, strict=True):
+    first = other_differences = 0
+    for inspected, returned in zip(sentences, rows, strict=True):
         right = inspected.maps[f"decoder.{layer}.cross"].mean(0).numpy()
         wrong = abs(right - returned).max(1) > SAME
         first += wrong[0]
-        others += wrong[1:].any()
-    print(f"  first row differs in {first} sentences, another row in {others}")
+        other_differences += wrong[1:].any()
+    print(f"  first row differs in {first} sentences, another row in {other_differences}")
 
 
 if __name__ == "__main__":

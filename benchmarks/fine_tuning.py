@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = "training.adapter_parts=[attention,feed-forward]"
 LORA = ["training.adapter_rank=8", LAYERS, "training.learning_rate=0.003"]
 WIDE = ["training.adapter_rank=9", "training.learning_rate=0.006"]
-WAYS: dict[str, tuple[float, list[str]]] = {
+METHODS: dict[str, tuple[float, list[str]]] = {
     "mix 0.5": (0.5, []),
     "mix 0.5, distillation_weight 0.3": (0.5, ["training.distillation_weight=0.3"]),
     "LoRA 8, mix 0.5": (0.5, LORA),
@@ -53,8 +53,8 @@ WAYS: dict[str, tuple[float, list[str]]] = {
 class Trial:
     """A folder of runs; finished steps are not repeated."""
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self.given, self.folder = given, given.runs
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments, self.folder = arguments, arguments.runs
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def command(self, note: Path, *words: str | Path) -> dict[str, Any]:
@@ -63,18 +63,18 @@ class Trial:
             print("translucid", *words, flush=True)
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             arguments = [sys.executable, "-m", "translucid", *map(str, words)]
-            done = subprocess.run(
+            completed = subprocess.run(
                 arguments, check=True, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
             )
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             minutes = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 60
-            write_atomically(note, json.dumps({"minutes": minutes, "said": done.stdout.decode()}).encode())
-        found: dict[str, Any] = json.loads(note.read_text())
-        return found
+            write_atomically(note, json.dumps({"minutes": minutes, "said": completed.stdout.decode()}).encode())
+        result: dict[str, Any] = json.loads(note.read_text())
+        return result
 
     def train(self, name: str, share: float, settings: list[str]) -> float:
         """Fine-tune the base run, or resume; return the minutes."""
-        out, domain, data = self.folder / name, self.given.domain, self.given.data
+        out, domain, data = self.folder / name, self.arguments.domain, self.arguments.data
         files = ["--train", domain / "train.tsv", "--valid", domain / "dev.tsv", "--valid-general", data / "dev.tsv"]
         mix = ["--mix", f"{data / 'train.tsv'}={share}"] if share else []
         how = ["--resume"] if (out / "config.yaml").exists() else []
@@ -83,10 +83,10 @@ class Trial:
             *("training.max_epochs=null", "training.patience=null"),
             "training.validate_every=200",
         ]
-        begun = ["train", "--init-from", self.given.base, *files, *mix, "--out", out, "--no-tune", *how]
+        command = ["train", "--init-from", self.arguments.base, *files, *mix, "--out", out, "--no-tune", *how]
         note = self.folder / f"{name}.trained.json"
-        minutes = float(self.command(note, *begun, "--set", *limits, *settings)["minutes"])
-        if RunFolder(out).metrics()[-1]["step"] < self.given.updates:
+        minutes = float(self.command(note, *command, "--set", *limits, *settings)["minutes"])
+        if RunFolder(out).metrics()[-1]["step"] < self.arguments.updates:
             note.unlink()
             raise SystemExit("interrupted; the same command goes on")
         return minutes
@@ -94,8 +94,8 @@ class Trial:
     def bleu(self, run: Path, test: Path, name: str) -> float:
         """Return the BLEU of a run on a test set."""
         note = self.folder / f"{name}.{test.parent.name}.json"
-        said = self.command(note, "evaluate", run, "--test", test, "--json")["said"]
-        return float(json.loads(said)["BLEU"]["value"])
+        output = self.command(note, "evaluate", run, "--test", test, "--json")["said"]
+        return float(json.loads(output)["BLEU"]["value"])
 
 
 def main() -> None:
@@ -107,18 +107,18 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=600)
     parser.add_argument("--valid", type=int, default=200)
     parser.add_argument("--only", nargs="*", default=[])
-    given = parser.parse_args()
-    trial = Trial(given)
-    tests = given.domain / "test.tsv", given.data / "test.tsv"
-    before = [trial.bleu(given.base, test, "base") for test in tests]
-    weights = sum_of(given.base / "model.safetensors")
+    arguments = parser.parse_args()
+    trial = Trial(arguments)
+    tests = arguments.domain / "test.tsv", arguments.data / "test.tsv"
+    before = [trial.bleu(arguments.base, test, "base") for test in tests]
+    weights = sum_of(arguments.base / "model.safetensors")
     rows = [["the base", *(f"{score:.1f}" for score in before), "", "", "", ""]]
-    for name, (share, settings) in WAYS.items():
-        if given.only and name not in given.only:
+    for name, (share, settings) in METHODS.items():
+        if arguments.only and name not in arguments.only:
             continue
         folder = name.replace(", ", "-").replace(" ", "-")
         minutes = trial.train(folder, share, settings)
-        run = given.runs / folder
+        run = arguments.runs / folder
         after = [trial.bleu(run, test, folder) for test in tests]
         gains = [f"{now - then:+.1f}" for now, then in zip(after, before, strict=True)]
         learned = sum_of(run / ADAPTER) / weights if (run / ADAPTER).exists() else 1

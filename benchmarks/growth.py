@@ -144,9 +144,9 @@ def measure(factor: str, variant: str, value: Any) -> Point:
     out = context.Queue()
     process = context.Process(target=point, args=(factor, variant, value, out))
     process.start()
-    found: Point = out.get()
+    measurement: Point = out.get()
     process.join()
-    return found
+    return measurement
 
 
 def main() -> None:
@@ -192,8 +192,8 @@ def draw(points: dict[str, dict[str, list[Point]]]) -> None:
     for column, (factor, variants) in enumerate(points.items()):
         for row, (index, unit) in enumerate(((0, "seconds"), (1, "MiB"))):
             axis = axes[row][column]
-            for name, found in variants.items():
-                values = [max(one[index], 1e-3) for one in found]
+            for name, variant_points in variants.items():
+                values = [max(measurement[index], 1e-3) for measurement in variant_points]
                 axis.plot(FACTORS[factor][1], values, marker="o", label=name or None)
             axis.set(xscale="log", yscale="log", ylabel=unit, xlabel=factor)
             axis.grid(alpha=0.3)

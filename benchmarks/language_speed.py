@@ -49,14 +49,14 @@ class Torchs(nn.Module):
 def variants() -> dict[str, Callable[[], Tensor]]:
     """Return a loss function for each variant."""
     model = resolve(preset="lm-lstm").model
-    theirs = Torchs(model.width, model.hidden)
+    torch_model = Torchs(model.width, model.hidden)
     ids = torch.randint(4, VOCABULARY, (ROWS, WINDOW + 1))
     vectors = torch.randn(WINDOW, ROWS, model.width, requires_grad=True)
     window = Batch(empty_source(ROWS), ids[:, :-1], ids[:, 1:])
 
-    def whole() -> Tensor:
-        x = theirs.run(theirs.embedding(ids[:, :-1].t()))
-        return F.cross_entropy(theirs.output(x).flatten(0, 1), ids[:, 1:].t().flatten())
+    def full_model() -> Tensor:
+        x = torch_model.run(torch_model.embedding(ids[:, :-1].t()))
+        return F.cross_entropy(torch_model.output(x).flatten(0, 1), ids[:, 1:].t().flatten())
 
     def ours(rounded: bool) -> Callable[[], Tensor]:
         built: SequenceModel = build_model(model, VOCABULARY, VOCABULARY).train()
@@ -64,17 +64,17 @@ def variants() -> dict[str, Callable[[], Tensor]]:
 
         def loss() -> Tensor:
             with mixed_precision(CPU, wanted=rounded):
-                found = loss_of(window)
-            return found.smoothed / found.tokens
+                loss_value = loss_of(window)
+            return loss_value.smoothed / loss_value.tokens
 
         return loss
 
-    found = {
-        "torch.nn.LSTM alone": lambda: theirs.run(vectors).sum(),
-        "PyTorch's whole model": whole,
+    losses = {
+        "torch.nn.LSTM alone": lambda: torch_model.run(vectors).sum(),
+        "PyTorch's whole model": full_model,
         "lm-lstm, float32": ours(False),
     }
-    return found | ({"lm-lstm, bfloat16": ours(True)} if bfloat16_is_quick(CPU) else {})
+    return losses | ({"lm-lstm, bfloat16": ours(True)} if bfloat16_is_quick(CPU) else {})
 
 
 def main() -> None:
@@ -93,11 +93,11 @@ def main() -> None:
             if number:  # the first round warms up
                 seconds[name].append(time.process_time() - started)
     base = statistics.median(seconds["torch.nn.LSTM alone"])
-    for name, own in seconds.items():
-        middle = statistics.median(own)
+    for name, times in seconds.items():
+        middle = statistics.median(times)
         rate = ROWS * WINDOW / middle
         print(
-            f"{name:24} {1000 * middle:6.0f} ms ({1000 * min(own):.0f} to {1000 * max(own):.0f}), "
+            f"{name:24} {1000 * middle:6.0f} ms ({1000 * min(times):.0f} to {1000 * max(times):.0f}), "
             f"{middle / base:.2f} x, {rate:,.0f} tokens/s"
         )
 

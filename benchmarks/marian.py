@@ -50,51 +50,51 @@ print(json.dumps({"seconds": time.perf_counter() - started, "found": found[: len
 """
 
 
-def differences(translator: Translator, folder: Path, pairs: list[Pair], python: str, place: Path) -> list[float]:
+def differences(translator: Translator, folder: Path, pairs: list[Pair], python: str, work: Path) -> list[float]:
     """Return the differences of log-probabilities of the same translations, in nats per sentence."""
     for name, side in (("source", [p.source for p in pairs]), ("target", [p.target for p in pairs])):
-        (place / name).write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
-    facts = ["vocab.spm"] * 2 if translator.tokenizer.joint else ["source.spm", "target.spm"]
-    vocabularies = [str(folder / name) for name in facts]
+        (work / name).write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
+    vocabulary_names = ["vocab.spm"] * 2 if translator.tokenizer.joint else ["source.spm", "target.spm"]
+    vocabularies = [str(folder / name) for name in vocabulary_names]
     command = [str(Path(python).with_name("pymarian")), "score", "-m", str(folder / "model.npz"), "-v", *vocabularies]
-    command += ["-t", str(place / "source"), str(place / "target"), "--cpu-threads", "1", "--quiet"]
-    theirs = [
+    command += ["-t", str(work / "source"), str(work / "target"), "--cpu-threads", "1", "--quiet"]
+    marian_scores = [
         float(line) for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     ]
-    found = []
-    never = [translator.model.pad, translator.model.bos]  # Marian has no rows for them
-    for pair, score in zip(pairs, theirs, strict=True):
+    absolute_differences = []
+    excluded = [translator.model.pad, translator.model.bos]  # Marian has no rows for them
+    for pair, score in zip(pairs, marian_scores, strict=True):
         source, target = translator.pipeline.pairs([pair])[0].ids
         with torch.inference_mode():
             logits = translator.model(torch.tensor([source]), torch.tensor([[translator.model.bos, *target[:-1]]]))[0]
-            logits[:, never] = -torch.inf
+            logits[:, excluded] = -torch.inf
         ours = logits.log_softmax(-1)[torch.arange(len(target)), target].sum().item()
-        found.append(abs(ours - score))
-    return found
+        absolute_differences.append(abs(ours - score))
+    return absolute_differences
 
 
 def prepare(folder: Path, python: str) -> None:
     """Convert the weights to int8, and write a configuration for each kind."""
-    packed = ["-f", str(folder / "model.npz"), "-t", str(folder / "model.bin"), "--gemm-type", "intgemm8"]
-    subprocess.run([str(Path(python).with_name("pymarian")), "convert", *packed], check=True, capture_output=True)
-    told = (folder / "decoder.yml").read_text()
-    (folder / "float32.yml").write_text(told)
-    (folder / "int8.yml").write_text(told.replace("model.npz", "model.bin"))
+    options = ["-f", str(folder / "model.npz"), "-t", str(folder / "model.bin"), "--gemm-type", "intgemm8"]
+    subprocess.run([str(Path(python).with_name("pymarian")), "convert", *options], check=True, capture_output=True)
+    configuration = (folder / "decoder.yml").read_text()
+    (folder / "float32.yml").write_text(configuration)
+    (folder / "int8.yml").write_text(configuration.replace("model.npz", "model.bin"))
 
 
 def marian(folder: Path, lines: Path, beam: int, kind: str, python: str) -> tuple[float, list[str]]:
     command = [python, "-c", MARIAN, str(folder), str(lines), str(beam), kind]
-    answer: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return answer["seconds"], answer["found"]
+    result: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return result["seconds"], result["found"]
 
 
 def ours(translator: Translator, engine: Engine, texts: list[str], beam: int) -> tuple[float, list[str]]:
     options = translator.configuration.decoding.model_copy(update={"beam": beam, "max_loops": 0})
-    mine = replace(translator, engine=engine)
-    list(mine.stream(texts[:64], options, split=False))
+    configured = replace(translator, engine=engine)
+    list(configured.stream(texts[:64], options, split=False))
     started = time.perf_counter()
-    found = [one.text for one in mine.stream(texts, options, split=False)]
-    return time.perf_counter() - started, found
+    translations = [translation.text for translation in configured.stream(texts, options, split=False)]
+    return time.perf_counter() - started, translations
 
 
 def engines_of(translator: Translator) -> dict[str, Engine]:
@@ -115,37 +115,37 @@ def main() -> None:
     parser.add_argument("--pymarian", required=True, help="a Python that has pymarian")
     parser.add_argument("--sentences", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(THREADS)
-    pairs = list(islice(read_pairs(given.test), given.sentences))
+    pairs = list(islice(read_pairs(arguments.test), arguments.sentences))
     texts, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    translator = Translator.load(given.run, "cpu", "torch")
+    translator = Translator.load(arguments.run, "cpu", "torch")
     engines = engines_of(translator)
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        folder, lines = place / "marian", place / "lines.txt"
+        work = Path(name)
+        folder, lines = work / "marian", work / "lines.txt"
         export_marian(translator.model, translator.tokenizer, folder, beam=5)
         lines.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-        prepare(folder, given.pymarian)
-        apart = differences(translator, folder, pairs[:200], given.pymarian, place)
-        print(f"log-probabilities of {len(apart)} references differ by at most {max(apart):.5f} nats\n", flush=True)
+        prepare(folder, arguments.pymarian)
+        gaps = differences(translator, folder, pairs[:200], arguments.pymarian, work)
+        print(f"log-probabilities of {len(gaps)} references differ by at most {max(gaps):.5f} nats\n", flush=True)
         print("| beam | weights | | sentences/s | BLEU | identical to ours in float32 |")
         print("| ---: | --- | --- | ---: | ---: | ---: |")
         for beam in (1, 5):
             best: dict[tuple[str, str], tuple[float, list[str]]] = {}
-            for _ in range(given.rounds):
+            for _ in range(arguments.rounds):
                 for kind in ("float32", "int8"):
-                    rounds = {(kind, "Marian 1.12.42"): marian(folder, lines, beam, kind, given.pymarian)}
+                    rounds = {(kind, "Marian 1.12.42"): marian(folder, lines, beam, kind, arguments.pymarian)}
                     if kind in engines:
                         rounds[kind, "Translucid"] = ours(translator, engines[kind], texts, beam)
-                    for who, found in rounds.items():
-                        best[who] = min(best.get(who, found), found)
-            exact = best["float32", "Translucid"][1]
-            for (kind, who), (seconds, found) in best.items():
-                same = sum(one == other for one, other in zip(exact, found, strict=True)) / len(exact)
-                score = BLEU().corpus_score(found, [references]).score
+                    for system, result in rounds.items():
+                        best[system] = min(best.get(system, result), result)
+            expected = best["float32", "Translucid"][1]
+            for (kind, system), (seconds, result) in best.items():
+                same = sum(ours_text == text for ours_text, text in zip(expected, result, strict=True)) / len(expected)
+                score = BLEU().corpus_score(result, [references]).score
                 rate = len(texts) / seconds
-                print(f"| {beam} | {kind} | {who} | {rate:,.0f} | {score:.2f} | {same:.1%} |", flush=True)
+                print(f"| {beam} | {kind} | {system} | {rate:,.0f} | {score:.2f} | {same:.1%} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ LEAST = 0.7
 
 
 def phrasebook(count: int, split: str) -> Iterator[Pair]:
-    return (Pair(one.source, one.target) for one in generate(count, split=split, seed=1, min_words=3, max_words=30))  # type: ignore[arg-type]
+    return (Pair(pair.source, pair.target) for pair in generate(count, split=split, seed=1, min_words=3, max_words=30))  # type: ignore[arg-type]
 
 
 def zipf(count: int, split: str) -> Iterator[Pair]:
@@ -46,9 +46,9 @@ def zipf(count: int, split: str) -> Iterator[Pair]:
     weights = 1 / np.arange(1, 200_001)
     for _ in range(0, count, 10_000):
         lengths = generator.integers(3, 31, min(count, 10_000))
-        drawn = generator.choice(len(weights), lengths.sum(), p=weights / weights.sum())
-        for chosen in np.split(drawn, np.cumsum(lengths)[:-1]):
-            text = " ".join(words[i] for i in chosen)
+        word_ids = generator.choice(len(weights), lengths.sum(), p=weights / weights.sum())
+        for sentence in np.split(word_ids, np.cumsum(lengths)[:-1]):
+            text = " ".join(words[i] for i in sentence)
             yield Pair(text, text[::-1])
 
 
@@ -78,29 +78,29 @@ def write(file: Path, corpus: str, count: int) -> dict[str, float]:
 
     started = time.process_time()
     added = TranslationMemory.make(file, timed(), "generated")
-    taken = time.process_time() - started - seconds
+    cpu_seconds = time.process_time() - started - seconds
     size = file.stat().st_size / 2**20
-    return {"segments": added.new, "seconds": taken, "MiB": size, "peak MiB of memory": memory_mib() - before}
+    return {"segments": added.new, "seconds": cpu_seconds, "MiB": size, "peak MiB of memory": memory_mib() - before}
 
 
-def asked(file: Path, corpus: str, count: int) -> list[str]:
+def lookup_texts(file: Path, corpus: str, count: int) -> list[str]:
     generator = random.Random(2)
     with TranslationMemory.open(file, fixed=True) as memory:
         numbers = generator.sample(range(1, len(memory) + 1), count // 2)
-        known = [memory._entry(number).source.split() for number in numbers]
-    for words in known:
+        segments = [memory._entry(number).source.split() for number in numbers]
+    for words in segments:
         words[generator.randrange(len(words))] = "changed"
-    return [" ".join(words) for words in known] + [pair.source for pair in CORPORA[corpus](count // 2, "test")]
+    return [" ".join(words) for words in segments] + [pair.source for pair in CORPORA[corpus](count // 2, "test")]
 
 
 def look_up(file: Path, texts: list[str]) -> dict[str, float]:
     before = memory_mib()
     milliseconds = []
     with TranslationMemory.open(file, fixed=True) as memory:
-        found = 0
+        count_matched = 0
         for text in texts:
             started = time.process_time()
-            found += bool(memory.matches(text))
+            count_matched += bool(memory.matches(text))
             milliseconds.append(1000 * (time.process_time() - started))
         started = time.process_time()
         for text in texts:
@@ -108,30 +108,30 @@ def look_up(file: Path, texts: list[str]) -> dict[str, float]:
         exact = 1000 * (time.process_time() - started) / len(texts)
     cut = statistics.quantiles(milliseconds, n=100)
     times = {"mean": statistics.mean(milliseconds), "median": cut[49], "99 %": cut[98], "longest": max(milliseconds)}
-    told = {f"{name}, ms": value for name, value in times.items()} | {"exact alone, ms": exact}
-    return told | {"peak MiB of memory": memory_mib() - before, "with a match": found}
+    results = {f"{name}, ms": value for name, value in times.items()} | {"exact alone, ms": exact}
+    return results | {"peak MiB of memory": memory_mib() - before, "with a match": count_matched}
 
 
 def compared(file: Path, texts: list[str]) -> tuple[int, int]:
-    """How many have a match of 70 % or more by rapidfuzz, and for how many of these the memory has one as good."""
+    """Count the texts with a match of at least 70 % by rapidfuzz, and those for which the memory finds one as good."""
     with TranslationMemory.open(file, fixed=True) as memory:
         keys = [row[0] for row in memory._database.execute("SELECT key FROM segments")]
-        there = right = 0
+        expected = right = 0
         for text in texts:
             key = Folded(text).key
-            score = Levenshtein.normalized_similarity
-            best = process.extractOne(key, keys, scorer=score, score_cutoff=LEAST)
+            similarity = Levenshtein.normalized_similarity
+            best = process.extractOne(key, keys, scorer=similarity, score_cutoff=LEAST)
             if best is None:
                 continue
-            there += 1
-            found = [score(key, Folded(one.entry.source).key) for one in memory.matches(text)]
-            right += max(found, default=0) >= best[1] - 1e-9
-    return there, right
+            expected += 1
+            scores = [similarity(key, Folded(match.entry.source).key) for match in memory.matches(text)]
+            right += max(scores, default=0) >= best[1] - 1e-9
+    return expected, right
 
 
-def alone(what: Callable[..., Any], *given: Any) -> Any:
+def in_new_process(what: Callable[..., Any], *arguments: Any) -> Any:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(what, given)
+        return pool.apply(what, arguments)
 
 
 def main() -> None:
@@ -144,14 +144,14 @@ def main() -> None:
     for corpus in CORPORA:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "index.memory"
-            written = alone(write, file, corpus, arguments.segments)
-            texts = asked(file, corpus, arguments.looked_up)
-            found = alone(look_up, file, texts)
-            there, right = compared(file, random.Random(3).sample(texts, arguments.compared))
-        told = {f"written: {name}": f"{value:,.0f}" for name, value in written.items()}
-        told |= {f"looked up: {name}": f"{value:,.2f}".removesuffix(".00") for name, value in found.items()}
-        told[f"best matches of 70 % among {arguments.compared}, and found"] = f"{there}, {right}"
-        for name, value in told.items():
+            written = in_new_process(write, file, corpus, arguments.segments)
+            texts = lookup_texts(file, corpus, arguments.looked_up)
+            lookup = in_new_process(look_up, file, texts)
+            expected, right = compared(file, random.Random(3).sample(texts, arguments.compared))
+        cells = {f"written: {name}": f"{value:,.0f}" for name, value in written.items()}
+        cells |= {f"looked up: {name}": f"{value:,.2f}".removesuffix(".00") for name, value in lookup.items()}
+        cells[f"best matches of 70 % among {arguments.compared}, and found"] = f"{expected}, {right}"
+        for name, value in cells.items():
             rows.setdefault(name, []).append(value)
     print(f"| | {' | '.join(CORPORA)} |\n| --- {'| ---: ' * len(CORPORA)}|")
     for name, values in rows.items():

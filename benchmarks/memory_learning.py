@@ -50,9 +50,9 @@ def split(data: Path, folder: Path) -> None:
     first: dict[str, list[str]] = {}
     for row in polite:
         first.setdefault(row[0], row)
-    chosen = list(first.values())
+    pairs_kept = list(first.values())
     rest = [row for row in rows if row[0] not in sources]
-    for name, part in (("train", rest), ("memory", chosen[:KEPT]), ("test", chosen[KEPT:])):
+    for name, part in (("train", rest), ("memory", pairs_kept[:KEPT]), ("test", pairs_kept[KEPT:])):
         (folder / f"{name}.tsv").write_text("".join("\t".join(row) + "\n" for row in part), encoding="utf-8")
 
 
@@ -64,8 +64,8 @@ def translucid(*words: str | Path) -> str:
 
 def bleu(run: Path, test: Path) -> float:
     """Score a run."""
-    found = json.loads(translucid("evaluate", run, "--test", test, "--beam", "5", "--no-perplexity", "--json"))
-    return float(found["BLEU"]["value"])
+    result = json.loads(translucid("evaluate", run, "--test", test, "--beam", "5", "--no-perplexity", "--json"))
+    return float(result["BLEU"]["value"])
 
 
 def main() -> None:
@@ -74,23 +74,23 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/memory-learning"))
     parser.add_argument("--minutes", type=float, default=30, help="training minutes of the base model")
     parser.add_argument("--only", nargs="+", choices=WAYS, default=list(WAYS))
-    given = parser.parse_args()
-    data, folder = given.data.resolve(), given.runs.resolve()
+    arguments = parser.parse_args()
+    data, folder = arguments.data.resolve(), arguments.runs.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     split(data, folder)
     base, memory = folder / "base", folder / "mine.memory"
     if not base.exists():
-        settings = [f"{name}={value}" for name, value in {**BASE, "training.max_minutes": given.minutes}.items()]
+        settings = [f"{name}={value}" for name, value in {**BASE, "training.max_minutes": arguments.minutes}.items()]
         files = ["--train", folder / "train.tsv", "--valid", data / "dev.tsv"]
         translucid("train", "--model", "demo", *files, "--out", base, "--set", *settings)
     translucid("memory", "add", memory, folder / "memory.tsv", "--source-language", "en", "--target-language", "es")
     runs = {"before": base}
-    for way in given.only:
-        runs[way] = folder / way.replace(" ", "-")
-        if not runs[way].exists():
-            began, settings = time.monotonic(), ["--set", *WAYS[way]] if WAYS[way] else []
-            translucid("memory", "learn", base, memory, "--again", "--out", runs[way], *settings)
-            print(f"{way}: {time.monotonic() - began:.0f} seconds", file=sys.stderr)
+    for method in arguments.only:
+        runs[method] = folder / method.replace(" ", "-")
+        if not runs[method].exists():
+            began, settings = time.monotonic(), ["--set", *WAYS[method]] if WAYS[method] else []
+            translucid("memory", "learn", base, memory, "--again", "--out", runs[method], *settings)
+            print(f"{method}: {time.monotonic() - began:.0f} seconds", file=sys.stderr)
     print("| | on polite sentences | on Tatoeba's test set |\n| --- | ---: | ---: |")
     for name, run in runs.items():
         tests = folder / "test.tsv", data / "test.tsv"

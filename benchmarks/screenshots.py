@@ -31,7 +31,7 @@ WHOLE = (
     "classification",
     "document",
 )
-"""States of which all is shown, also what one has to scroll to."""
+"""States whose screenshots show the full page, not only the window."""
 LOOKS = {
     "light": {"viewport": DESKTOP, "color_scheme": "light"},
     "dark": {"viewport": DESKTOP, "color_scheme": "dark"},
@@ -84,12 +84,12 @@ def of_docs(browser: Browser, address: str, out: Path) -> None:
     for name, look in (("page", "light"), ("page-dark", "dark"), ("page-phone", "phone")):
         page = browser.new_page(**LOOKS[look])
         opened(page, address)
-        seen(page)
+        show_attention(page)
         page.screenshot(path=out / f"{name}.png", full_page=True)
         page.close()
 
 
-def seen(page: Page) -> None:
+def show_attention(page: Page) -> None:
     """Type, and point at a word."""
     page.fill("#source", TEXT)
     page.wait_for_selector("#inspection:not([hidden]) .word")
@@ -107,15 +107,15 @@ def every(browser: Browser, address: str, out: Path, only: str, look: str) -> No
             )
         link = right_to_left(page, address) if name in ("rtl", "mirrored") else ""
         for state in states(page, address, names=[only] if only else [], link=link):
-            place = out / f"{state.name}-{name}.png"
+            path = out / f"{state.name}-{name}.png"
             page.wait_for_timeout(600)  # until animations end
             if state.name in WHOLE and "is_mobile" in settings:
                 high = page.evaluate("document.documentElement.scrollHeight")
-                page.set_viewport_size(PHONE | {"height": high})  # a full page is shown as if there were a mouse
-                page.screenshot(path=place)
+                page.set_viewport_size(PHONE | {"height": high})  # full_page=True would emulate a mouse
+                page.screenshot(path=path)
                 page.set_viewport_size(PHONE)
             else:
-                page.screenshot(path=place, full_page=state.name in WHOLE)
+                page.screenshot(path=path, full_page=state.name in WHOLE)
         page.close()
 
 

@@ -22,7 +22,7 @@ from benchmarks.serving_load import memory, report
 from translucid.corpora.phrasebook import generate
 
 SENTENCES = 10
-"""Of a page."""
+"""The number of sentences of a page."""
 _TYPES = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
 <Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">
 <Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>
@@ -53,9 +53,9 @@ def document(pages: int) -> bytes:
     return file.getvalue()
 
 
-def sent(url: str, body: bytes, kind: str) -> bytes:
-    with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": kind}), timeout=300) as answer:
-        return answer.read()
+def send(url: str, body: bytes, kind: str) -> bytes:
+    with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": kind}), timeout=300) as response:
+        return response.read()
 
 
 class Clients:
@@ -69,7 +69,7 @@ class Clients:
 
     def ask(self, text: str) -> str:
         body = json.dumps({"q": text, "source": "en", "target": "es"}).encode()
-        return json.loads(sent(f"{self.address}/translate", body, "application/json"))["translatedText"]
+        return json.loads(send(f"{self.address}/translate", body, "application/json"))["translatedText"]
 
     def work(self, going: Callable[[], bool]) -> list[float]:
         """Run all clients for a while; return the seconds of each response."""
@@ -81,12 +81,12 @@ class Clients:
                 number += self.count
                 before = time.perf_counter()
                 try:
-                    answer = self.ask(text)
+                    translation = self.ask(text)
                 except OSError as error:
                     self.wrong.append(str(error))
                     continue
                 times.append(time.perf_counter() - before)
-                if self.expected.setdefault(text, answer) != answer:
+                if self.expected.setdefault(text, translation) != translation:
                     self.wrong.append(text)
 
         threads = [threading.Thread(target=client, args=[number]) for number in range(self.count)]
@@ -104,14 +104,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--pid", type=int, required=True, help="process id of the server")
-    given = parser.parse_args()
-    clients, resident = Clients(given.address, given.clients), [memory(given.pid)]
-    end = time.perf_counter() + given.seconds
+    arguments = parser.parse_args()
+    clients, resident = Clients(arguments.address, arguments.clients), [memory(arguments.pid)]
+    end = time.perf_counter() + arguments.seconds
     quiet = clients.work(lambda: time.perf_counter() < end)
-    resident.append(memory(given.pid))
-    print(report(f"{given.clients} clients alone", quiet, given.seconds, resident[-1]), flush=True)
+    resident.append(memory(arguments.pid))
+    print(report(f"{arguments.clients} clients alone", quiet, arguments.seconds, resident[-1]), flush=True)
 
-    content = document(given.pages)
+    content = document(arguments.pages)
     boundary = "a-boundary-of-a-form"
     fields = "".join(
         f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
@@ -119,38 +119,41 @@ def main() -> None:
     )
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="large.docx"\r\n\r\n'
     form = fields.encode() + head.encode() + content + f"\r\n--{boundary}--\r\n".encode()
-    begun = time.perf_counter()
-    told = json.loads(sent(f"{given.address}/v2/document", form, f"multipart/form-data; boundary={boundary}"))
-    key = json.dumps({"document_key": told["document_key"]}).encode()
-    url = f"{given.address}/v2/document/{told['document_id']}"
+    started = time.perf_counter()
+    response = json.loads(send(f"{arguments.address}/v2/document", form, f"multipart/form-data; boundary={boundary}"))
+    key = json.dumps({"document_key": response["document_key"]}).encode()
+    url = f"{arguments.address}/v2/document/{response['document_id']}"
     peak: list[float] = []
-    done = threading.Event()
+    finished = threading.Event()
 
     def watch() -> None:
-        while not done.wait(0.5):
-            peak.append(memory(given.pid))
-            state = json.loads(sent(url, key, "application/json"))
+        while not finished.wait(0.5):
+            peak.append(memory(arguments.pid))
+            state = json.loads(send(url, key, "application/json"))
             if state["status"] not in ("queued", "translating"):
-                print(f"the document: {state['status']} after {time.perf_counter() - begun:.0f} s", flush=True)
-                done.set()
+                print(f"the document: {state['status']} after {time.perf_counter() - started:.0f} s", flush=True)
+                finished.set()
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    end = time.perf_counter() + given.seconds
+    end = time.perf_counter() + arguments.seconds
     before = time.perf_counter()
-    beside = clients.work(lambda: time.perf_counter() < end and not done.is_set())
-    spent = time.perf_counter() - before
-    now = json.loads(sent(f"{url}", key, "application/json"))
-    print(report(f"{given.clients} clients beside a document", beside, spent, memory(given.pid)), flush=True)
+    during_document = clients.work(lambda: time.perf_counter() < end and not finished.is_set())
+    elapsed = time.perf_counter() - before
+    now = json.loads(send(f"{url}", key, "application/json"))
+    print(
+        report(f"{arguments.clients} clients beside a document", during_document, elapsed, memory(arguments.pid)),
+        flush=True,
+    )
     print(f"then the document was {now['status']}, {now.get('seconds_remaining', 0)} s to go", flush=True)
     watcher.join()
-    result = zipfile.ZipFile(io.BytesIO(sent(f"{url}/result", key, "application/json"))).read("word/document.xml")
-    bold = result.count(b"<w:b/>"), given.pages * SENTENCES
+    result = zipfile.ZipFile(io.BytesIO(send(f"{url}/result", key, "application/json"))).read("word/document.xml")
+    bold = result.count(b"<w:b/>"), arguments.pages * SENTENCES
     time.sleep(4)
-    figures = f"before {resident[1]:.0f}, most {max(peak):.0f}, after {memory(given.pid):.0f} MiB"
-    print(f"{given.pages} pages, {bold[1]:,} sentences, {bold[0]:,} bold words; {figures}")
+    figures = f"before {resident[1]:.0f}, most {max(peak):.0f}, after {memory(arguments.pid):.0f} MiB"
+    print(f"{arguments.pages} pages, {bold[1]:,} sentences, {bold[0]:,} bold words; {figures}")
     print(f"errors or different responses: {len(clients.wrong)} {clients.wrong[:3]}")
-    slower = statistics.median(beside) / statistics.median(quiet)
+    slower = statistics.median(during_document) / statistics.median(quiet)
     print(f"the clients' median response time is {slower:.2f} times that without the document")
 
 

@@ -36,16 +36,16 @@ def load(
     def ask(text: str) -> str:
         body = json.dumps({"q": text, "source": languages[0], "target": languages[1]}).encode()
         request = urllib.request.Request(f"{address}/translate", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return json.load(answer)["translatedText"]
+        with urllib.request.urlopen(request, timeout=120) as response:
+            return json.load(response)["translatedText"]
 
-    started, alone, expected = time.perf_counter(), [], {}
+    started, sequential_times, expected = time.perf_counter(), [], {}
     for text in texts:
         before = time.perf_counter()
         expected[text] = ask(text)
-        alone.append(time.perf_counter() - before)
+        sequential_times.append(time.perf_counter() - before)
     memory_before = memory(pid)
-    lines = [report("one at a time", alone, time.perf_counter() - started, memory_before)]
+    lines = [report("one at a time", sequential_times, time.perf_counter() - started, memory_before)]
 
     numbers, times, wrong = itertools.count(), [], []
     end = time.perf_counter() + seconds
@@ -55,12 +55,12 @@ def load(
             text = texts[next(numbers) % len(texts)]
             before = time.perf_counter()
             try:
-                answer = ask(text)
+                response = ask(text)
             except OSError as error:
                 wrong.append(str(error))
                 continue
             times.append(time.perf_counter() - before)
-            if answer != expected[text]:
+            if response != expected[text]:
                 wrong.append(text)
 
     started = time.perf_counter()
@@ -101,11 +101,16 @@ def main() -> None:
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="es")
     parser.add_argument("--pid", type=int, help="process id of the server")
-    given = parser.parse_args()
-    texts = given.lines.read_text(encoding="utf-8").split("\n")[: given.texts]
-    languages = given.source, given.target
+    arguments = parser.parse_args()
+    texts = arguments.lines.read_text(encoding="utf-8").split("\n")[: arguments.texts]
+    languages = arguments.source, arguments.target
     lines, _ = load(
-        given.address, texts, clients=given.clients, seconds=given.seconds, languages=languages, pid=given.pid
+        arguments.address,
+        texts,
+        clients=arguments.clients,
+        seconds=arguments.seconds,
+        languages=languages,
+        pid=arguments.pid,
     )
     print("\n".join(lines))
 

@@ -45,14 +45,14 @@ COUNT = 1000
 TAUGHT = 100, 200, 500, 2000
 """Pairs whose links an alignment layer learns from."""
 TRIES = 3
-"""Elements put on each pair, one at a time."""
+"""Elements inserted into each pair, one at a time."""
 LONGEST = 4
-"""Words of an element."""
+"""The maximum number of words in an element."""
 KINDS = (
     *("%s", "%d", "{name}", "{{ user.name }}", "${total}", "%(count)d", "https://example.org/a?b=1&c=2"),
     *("me@example.org", "&nbsp;", "😀", "1,250 km", "<b>", "<br/>", "_"),
 )
-"""What is put into sentences."""
+"""Marks and placeholders inserted into sentences."""
 _NAMES = re.compile(r"\b(?:Ana|Marta|Elena|Irene|Carlos|Pedro|Luis)\b")
 _MARKS = re.compile(
     r"%\(count\)d|%[sd]|\{\{ user\.name \}\}|\$\{total\}|\{name\}|https://\S+=2|me@example\.org|&nbsp;|😀|1,250"
@@ -62,41 +62,44 @@ NAME = re.compile(r"\b(?:Tom|Mary|Boston|John|\d{2,})\b")
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the chosen benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["placing", "segments", "copying"])
     parser.add_argument("run")
     parser.add_argument("test", nargs="?")
     parser.add_argument("--count", type=int, default=COUNT)
-    given = parser.parse_args()
-    translator = Translator.load(given.run)
-    if given.what == "placing":
-        placing(translator, given.count)
-    elif given.what == "copying":
-        copying(translator, given.count)
+    arguments = parser.parse_args()
+    translator = Translator.load(arguments.run)
+    if arguments.what == "placing":
+        placing(translator, arguments.count)
+    elif arguments.what == "copying":
+        copying(translator, arguments.count)
     else:
-        segments(translator, given.test, given.count)
+        segments(translator, arguments.test, arguments.count)
 
 
 def placing(translator: Translator, count: int) -> None:
-    """Print how many elements are exactly right, by rule and by where the links come from, and what erasure costs."""
+    """Print how many elements are exactly right, by rule and source of the links, and the cost of erasure."""
     pairs = list(generate(count, split="test"))
     options = translator.configuration.alignment
-    begun = time.perf_counter()
-    seen = [one for pair in pairs for one in translator.inspect([(pair.source, pair.target)])]
-    looked = time.perf_counter()
+    started = time.perf_counter()
+    inspected = [sentence for pair in pairs for sentence in translator.inspect([(pair.source, pair.target)])]
+    inspected_at = time.perf_counter()
     erased = [_shares(erased_logits(translator, pair)).numpy() for pair in pairs]
-    done = time.perf_counter()
+    erased_at = time.perf_counter()
     translator.translate([pair.source for pair in pairs])
-    spent = [1000 * each / count for each in (looked - begun, done - looked, time.perf_counter() - done)]
-    attention = [weights_of(one, options).shares for one in seen]
-    both = [(one + other) / 2 for one, other in zip(attention, erased, strict=True)]
+    times = [
+        1000 * seconds / count
+        for seconds in (inspected_at - started, erased_at - inspected_at, time.perf_counter() - erased_at)
+    ]
+    attention = [weights_of(sentence, options).shares for sentence in inspected]
+    averaged = [(attended + matrix) / 2 for attended, matrix in zip(attention, erased, strict=True)]
     links: dict[str, list[Links]] = {
         "gold links": [_weighted(pair.alignment) for pair in pairs],
-        "attention, links": [_weighted(read_alignment(one, options)) for one in seen],
-        "attention, squared shares": [weights_of(one, options).soft_links() for one in seen],
-        "erasure, squared shares": [_squared(one) for one in erased],
-        "attention and erasure, squared shares": [_squared(one) for one in both],
+        "attention, links": [_weighted(read_alignment(sentence, options)) for sentence in inspected],
+        "attention, squared shares": [weights_of(sentence, options).soft_links() for sentence in inspected],
+        "erasure, squared shares": [_squared(matrix) for matrix in erased],
+        "attention and erasure, squared shares": [_squared(matrix) for matrix in averaged],
     }
     rules: dict[str, Callable[..., Vector]] = {
         "from the first to the last linked word": _any,
@@ -106,23 +109,23 @@ def placing(translator: Translator, count: int) -> None:
     print(f"| rule | {' | '.join(links)} |\n| --- |{' ---: |' * len(links)}")
     for rule, weights in rules.items():
         with patch.object(WordLinks, "weights", weights):
-            scores = [score(pairs, each) for each in links.values()]
-        print(f"| {rule} | {' | '.join(f'{right / asked:.1%}' for right, asked, _ in scores)} |")
+            scores = [score(pairs, sentence_links) for sentence_links in links.values()]
+        print(f"| {rule} | {' | '.join(f'{right / total:.1%}' for right, total, _ in scores)} |")
     print(f"\n{scores[0][1]} elements on {count} pairs; {scores[0][2]} more have no run of words that is right.")
     gold = [Gold(frozenset(pair.alignment), frozenset(pair.alignment)) for pair in pairs]
-    for name, shares in {"attention": attention, "erasure": erased, "attention and erasure": both}.items():
-        rate = alignment_score([link(one, both=True) for one in shares], gold).error_rate
+    for name, shares in {"attention": attention, "erasure": erased, "attention and erasure": averaged}.items():
+        rate = alignment_score([link(matrix, both=True) for matrix in shares], gold).error_rate
         print(f"{name}: alignment error rate {rate:.3f}")
     print(
-        f"{spent[0]:.1f} ms a pair to look, one at a time, {spent[1]:.1f} ms to erase, {spent[2]:.1f} ms to translate"
+        f"{times[0]:.1f} ms a pair to look, one at a time, {times[1]:.1f} ms to erase, {times[2]:.1f} ms to translate"
     )
     print(f"wrong by attention: {wrong_words(pairs, attention)}")
     print("\n| pairs with links | right | alignment error rate |\n| ---: | ---: | ---: |")
     for taught in TAUGHT:
         weights = learned(translator, pairs, taught)
-        right, asked, _ = score(pairs, [_squared(one) for one in weights])
-        rate = alignment_score([link(one, both=True) for one in weights], gold).error_rate
-        print(f"| {taught:,} | {right / asked:.1%} | {rate:.3f} |")
+        right, total, _ = score(pairs, [_squared(matrix) for matrix in weights])
+        rate = alignment_score([link(matrix, both=True) for matrix in weights], gold).error_rate
+        print(f"| {taught:,} | {right / total:.1%} | {rate:.3f} |")
     print(f"wrong by the last: {wrong_words(pairs, weights)}")
 
 
@@ -134,16 +137,16 @@ def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list
         (pair,) = translator.pipeline.pairs([(phrase.source, phrase.target)])
         gold = Gold(frozenset(phrase.alignment), frozenset(phrase.alignment))
         words = len(phrase.source.split()), len(phrase.target.split())
-        if one := linked(tokenizer, *pair.ids, gold, words):
-            examples.append(one)
+        if example := linked(tokenizer, *pair.ids, gold, words):
+            examples.append(example)
     layer = learn_alignment(model, examples, translator.device)
     ids = [pair.ids for pair in translator.pipeline.pairs([(pair.source, pair.target) for pair in pairs])]
-    seen = forced_decoding(model, tokenizer, ids, translator.device, look=False, layer=layer)
-    return [source_shares(one.words(one.links).between_words.numpy()) for one in seen]
+    forced = forced_decoding(model, tokenizer, ids, translator.device, look=False, layer=layer)
+    return [source_shares(example.words(example.links).between_words.numpy()) for example in forced]
 
 
 def erased_logits(translator: Translator, pair: Phrase) -> Tensor:
-    """Return by how much each target word's logit falls where one source word can't be seen [target, source words].
+    """Return the fall in each target word's logit when a source word is masked [target, source words].
 
     Logits are less their mean over the vocabulary, and the mean over the pieces of a word.
     """
@@ -171,11 +174,11 @@ def _squared(shares: Floats) -> Links:
 
 
 def wrong_words(pairs: Sequence[Phrase], weights: Sequence[Floats]) -> str:
-    """Return the target words whose strongest link is wrong most often, each with how often, and of how many."""
+    """Return the target words whose strongest link is most often wrong, with counts."""
     wrong: Counter[str] = Counter()
     every: Counter[str] = Counter()
-    for pair, each in zip(pairs, weights, strict=True):
-        best = each.argmax(1).tolist()
+    for pair, shares in zip(pairs, weights, strict=True):
+        best = shares.argmax(1).tolist()
         for target, word in enumerate(pair.target.split()):
             linked = {s for s, t in pair.alignment if t == target}
             every[word.lower()] += bool(linked)
@@ -199,10 +202,10 @@ def _fewest(self: WordLinks, inside: set[int], around: Vector) -> Vector:
 
 
 def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, int]:
-    """Return how many elements are right, how many were put, and how many can't be right and were not."""
+    """Return the numbers of right elements, of inserted ones, and of those left out because none can be right."""
     random = Random(1)
-    right = asked = impossible = 0
-    for pair, each in zip(pairs, links, strict=True):
+    right = total = impossible = 0
+    for pair, sentence_links in zip(pairs, links, strict=True):
         for _ in range(TRIES):
             words = words_of(pair.source)
             size = random.randint(1, min(LONGEST, len(words)))
@@ -216,25 +219,25 @@ def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, in
                 Mark(words[first].core_start, "<b>", Side.opens, 0),
                 Mark(words[first + size - 1].core_end, "</b>", Side.closes, 0),
             )
-            found = placed(TaggedText(pair.source, marks), pair.target, each)
-            start, end = (mark.at for mark in found.marks)
+            result = placed(TaggedText(pair.source, marks), pair.target, sentence_links)
+            start, end = (mark.at for mark in result.marks)
             now = [
-                "in" if start <= word.core_start and word.core_end <= end else "out" for word in words_of(found.text)
+                "in" if start <= word.core_start and word.core_end <= end else "out" for word in words_of(result.text)
             ]
             right += all(side in (None, is_now) for side, is_now in zip(sides, now, strict=True))
-            asked += 1
-    return right, asked, impossible
+            total += 1
+    return right, total, impossible
 
 
 def _sides(pair: Phrase, inside: set[int]) -> list[str | None]:
-    """Return for each target word whether it has to be in an element; None if it may be or not."""
+    """Return for each target word whether it must be inside an element, or None if both are right."""
     sources: list[set[int]] = [set() for _ in pair.target.split()]
     for source, target in pair.alignment:
         sources[target].add(source)
     sides: list[str | None] = []
-    for each in sources:
-        mixed = not each or (each & inside and each - inside)
-        sides.append(None if mixed else "in" if each <= inside else "out")
+    for source_words in sources:
+        mixed = not source_words or (source_words & inside and source_words - inside)
+        sides.append(None if mixed else "in" if source_words <= inside else "out")
     return sides
 
 
@@ -247,24 +250,24 @@ def segments(translator: Translator, test: str, count: int) -> None:
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for kind in KINDS:
         fit = [source for source in sources if kind != "_" or not source[NAME.search(source).start()].isdigit()]
-        chosen = random.sample(fit, min(count // len(KINDS) + 1, len(fit)))
-        names = [found for source in chosen if (found := NAME.search(source))]
-        made = [_with(kind, source, name) for source, name in zip(chosen, names, strict=True)]
-        begun = time.perf_counter()
-        found = list(SegmentTranslator(translator).stream(made))
-        spent = (time.perf_counter() - begun) * 1000 / len(made)
-        plain = [one.text for one in translator.translate(chosen)]
+        sample_sources = random.sample(fit, min(count // len(KINDS) + 1, len(fit)))
+        names = [translations for source in sample_sources if (translations := NAME.search(source))]
+        tagged = [_with(kind, source, name) for source, name in zip(sample_sources, names, strict=True)]
+        started = time.perf_counter()
+        translations = list(SegmentTranslator(translator).stream(tagged))
+        milliseconds = (time.perf_counter() - started) * 1000 / len(tagged)
+        plain = [translation.text for translation in translator.translate(sample_sources)]
         figures: Counter[str] = Counter()
-        for source, target, name, before in zip(made, found, names, plain, strict=True):
-            counts = [Counter(_MARKS.findall(one.whole)) for one in (source, target.marked)]
-            more = counts[1] - counts[0]
+        for source, target, name, before in zip(tagged, translations, names, plain, strict=True):
+            counts = [Counter(_MARKS.findall(translation.whole)) for translation in (source, target.marked)]
+            surplus = counts[1] - counts[0]
             figures["lost"] += bool(counts[0] - counts[1])
-            figures["doubled"] += any(counts[0][part] for part in more)
-            figures["invented"] += any(not counts[0][part] for part in more)
+            figures["doubled"] += any(counts[0][part] for part in surplus)
+            figures["invented"] += any(not counts[0][part] for part in surplus)
             figures["same"] += target.marked.whole == before.replace(name[0], _put(kind, name[0]))
             figures["taken out"] += any(doubt.startswith("placed") for doubt in target.doubts)
-        columns = [len(made), *(figures[name] for name in ("lost", "doubled", "invented", "same", "taken out"))]
-        print(f"| `{kind}` | {' | '.join(map(str, columns))} | {spent:.0f} |")
+        columns = [len(tagged), *(figures[name] for name in ("lost", "doubled", "invented", "same", "taken out"))]
+        print(f"| `{kind}` | {' | '.join(map(str, columns))} | {milliseconds:.0f} |")
 
 
 def copying(translator: Translator, count: int) -> None:
@@ -278,9 +281,11 @@ def copying(translator: Translator, count: int) -> None:
             [side.replace(name, part) for side, name in sides]
             for sides in ([(p.source, n) for p, n in pairs], [(p.target, n) for p, n in pairs])
         )
-        whole = [one.marked.whole for one in SegmentTranslator(translator).stream(map(TaggedText, sources))]
-        plain = [one.text for one in translator.translate(sources)]
-        right = [sum(map(str.__eq__, found, targets)) / len(pairs) for found in (whole, plain)]
+        texts = [
+            translation.marked.whole for translation in SegmentTranslator(translator).stream(map(TaggedText, sources))
+        ]
+        plain = [translation.text for translation in translator.translate(sources)]
+        right = [sum(map(str.__eq__, hypotheses, targets)) / len(pairs) for hypotheses in (texts, plain)]
         print(f"| `{part}` | {right[0]:.1%} | {right[1]:.1%} | {sum(text.count(part) != 1 for text in plain)} |")
     print(f"\n{len(pairs)} sentences.")
 
@@ -292,7 +297,7 @@ def _put(kind: str, name: str) -> str:
 
 
 def _with(kind: str, source: str, name: re.Match[str]) -> TaggedText:
-    """Return a sentence with something in the place of a name or number, around it, before or behind it."""
+    """Return a sentence with a mark in place of a name or number, around it or after it."""
     before, after = source[: name.start()], source[name.end() :]
     if kind == "<b>":
         opened = Mark(name.start(), "<b>", Side.opens, 0), Mark(name.end(), "</b>", Side.closes, 0)

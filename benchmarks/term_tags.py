@@ -90,7 +90,7 @@ def _found(phrase: Phrase, words: set[str]) -> Iterator[tuple[str, str]]:
         if word in words and source.count(word) == 1 and len(source) > 3:
             linked = [target[j] for s, j in phrase.alignment if s == i]
             if word[0].isupper():  # a name may also link to a pronoun
-                linked = [other for other in linked if other[:1].isupper() and len(other) > 1]
+                linked = [variant for variant in linked if variant[:1].isupper() and len(variant) > 1]
             if linked and target.count(linked[-1]) == 1:
                 yield word, linked[-1]
 
@@ -99,7 +99,7 @@ def cases() -> Iterator[tuple[str, list[Case]]]:
     """Yield the sentences of each kind."""
     phrases = list(generate(6000, split="test", min_words=4, max_words=12))
     nouns: dict[str, list[Case]] = {word: [] for word in NOUNS}
-    named: list[Case] = []
+    proper_nouns: list[Case] = []
     draw = Random(1)
     for phrase in phrases:
         for word, old in _found(phrase, set(NOUNS)):
@@ -107,17 +107,17 @@ def cases() -> Iterator[tuple[str, list[Case]]]:
             reference = re.sub(rf"\b{old}\b", term, phrase.target)
             nouns[word].append(Case(TaggedText(phrase.source), word, term, old, reference))
         for word, old in _found(phrase, PEOPLE):
-            name = NAMES[len(named) % len(NAMES)]
+            name = NAMES[len(proper_nouns) % len(NAMES)]
             text = phrase.source.replace(word, name)
-            marked = _around(text, name) if len(named) % 2 else TaggedText(text)
-            named.append(Case(marked, name, name, old, re.sub(rf"\b{old}\b", name, phrase.target)))
-    chosen = [case for each in nouns.values() for case in draw.sample(each, min(2, len(each)))]
-    yield "nouns", chosen[::2][:EACH]
+            marked = _around(text, name) if len(proper_nouns) % 2 else TaggedText(text)
+            proper_nouns.append(Case(marked, name, name, old, re.sub(rf"\b{old}\b", name, phrase.target)))
+    sampled = [case for group in nouns.values() for case in draw.sample(group, min(2, len(group)))]
+    yield "nouns", sampled[::2][:EACH]
     yield (
         "nouns with tags",
-        [case._replace(source=_around(case.source.text, case.source_term)) for case in chosen[1::2][:EACH]],
+        [case._replace(source=_around(case.source.text, case.source_term)) for case in sampled[1::2][:EACH]],
     )
-    yield "names", draw.sample(named[:200], EACH)
+    yield "names", draw.sample(proper_nouns[:200], EACH)
 
 
 def _words(text: str) -> list[str]:
@@ -129,10 +129,10 @@ def _broken(text: str, case: Case) -> bool:
     rest = _words(re.sub(re.escape(case.target), " ", text, flags=re.IGNORECASE))
     first = case.target.split()[0].casefold()
     parts = [word for word in rest if word == first or (len(word) > 2 and first.startswith(word))]
-    known = _words(case.reference)
+    reference_words = _words(case.reference)
     pairs = Counter(pairwise(rest))
     twice = [pair for pair, count in pairs.items() if count > 1 and not set(pair) <= ARTICLES]
-    return any(word not in known or word == first for word in parts) or bool(twice)
+    return any(word not in reference_words or word == first for word in parts) or bool(twice)
 
 
 def judged(case: Case, text: str, whole: str) -> dict[str, bool | None]:
@@ -146,20 +146,20 @@ def judged(case: Case, text: str, whole: str) -> dict[str, bool | None]:
     if case.source.marks:
         tagged = [word for word in _words(inside[1] if inside else "") if word not in ARTICLES]
         tag = tagged == term
-    found: dict[str, bool | None] = {
+    checks: dict[str, bool | None] = {
         "once": count == 1,
         "old word": case.old.casefold() in words,
         "tag": tag,
         "rest": not lacking,
     }
-    right = found["once"] and not found["old word"] and tag is not False and not _broken(text, case)
-    return {**found, "clean": bool(right)}
+    right = checks["once"] and not checks["old word"] and tag is not False and not _broken(text, case)
+    return {**checks, "clean": bool(right)}
 
 
-def measured(translator: Translator, chosen: list[Case], show: bool) -> dict[str, Any]:
+def measured(translator: Translator, sampled: list[Case], show: bool) -> dict[str, Any]:
     """Translate with and without terms, and return the results."""
-    terms = [(case.source_term, case.target) for case in chosen]
-    sources = [case.source for case in chosen]
+    terms = [(case.source_term, case.target) for case in sampled]
+    sources = [case.source for case in sampled]
     seconds: list[float] = []
     for able in (translator, translator.with_terms(dict.fromkeys(terms))):
         segments = SegmentTranslator(able)
@@ -171,20 +171,20 @@ def measured(translator: Translator, chosen: list[Case], show: bool) -> dict[str
             took.append(time.process_time() - started)
         seconds.append(min(took))
     results = []
-    for case, target in zip(chosen, targets, strict=True):
-        found = judged(case, target.marked.text, target.marked.whole)
-        results.append(found)
+    for case, target in zip(sampled, targets, strict=True):
+        checks = judged(case, target.marked.text, target.marked.whole)
+        results.append(checks)
         if show:
-            mark = " " if found["clean"] else "x"
+            mark = " " if checks["clean"] else "x"
             print(f"{mark} {case.source.whole} | {target.marked.whole} | {case.reference} | {target.doubts}")
     shares = {}
     for name in results[0]:
-        values = [one[name] for one in results if one[name] is not None]
+        values = [result[name] for result in results if result[name] is not None]
         if values:
             shares[name] = round(100 * sum(map(bool, values)) / len(values))
     texts = [target.marked.text for target in targets]
-    score = CHRF(word_order=2).corpus_score(texts, [[case.reference for case in chosen]]).score
-    return {"sentences": len(chosen), **shares, "chrF++": round(score, 1), "time": round(seconds[1] / seconds[0], 2)}
+    score = CHRF(word_order=2).corpus_score(texts, [[case.reference for case in sampled]]).score
+    return {"sentences": len(sampled), **shares, "chrF++": round(score, 1), "time": round(seconds[1] / seconds[0], 2)}
 
 
 def main() -> None:
@@ -193,11 +193,11 @@ def main() -> None:
     parser.add_argument("run")
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--show", action="store_true", help="print each translation; x before those that are not clean")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    translator = Translator.load(given.run, engine=given.engine, threads=1)
-    for kind, chosen in cases():
-        print(json.dumps({"kind": kind, **measured(translator, chosen, given.show)}), flush=True)
+    translator = Translator.load(arguments.run, engine=arguments.engine, threads=1)
+    for kind, sampled in cases():
+        print(json.dumps({"kind": kind, **measured(translator, sampled, arguments.show)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -42,28 +42,28 @@ PUNCTUATION = ".,;:!?¿¡"
 
 def glossary(pairs: list[Pair], lexicon: Lexicon) -> dict[str, str]:
     """Return the most frequent translation of each word that may be a term."""
-    seen: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for pair in pairs:
         source, target = content(pair.source), content(pair.target)
         for i, j in lexicon.terms(source, target):
-            seen.setdefault(source[i].text.casefold(), Counter())[target[j].text.casefold()] += 1
-    return {word: min(targets, key=lambda target: (-targets[target], target)) for word, targets in seen.items()}
+            counts.setdefault(source[i].text.casefold(), Counter())[target[j].text.casefold()] += 1
+    return {word: min(targets, key=lambda target: (-targets[target], target)) for word, targets in counts.items()}
 
 
 def fit(pairs: list[Pair], terms: TermList) -> list[Pair]:
     """Return the pairs that have terms, and whose references use all of them."""
-    kept = []
+    usable = []
     for pair in pairs:
         uses = terms.uses(terms.matches(pair.source), pair.target)
         if uses and all(use.outcome != "missing" for use in uses):
-            kept.append(pair)
-    return kept
+            usable.append(pair)
+    return usable
 
 
-def tried(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> dict[str, Any]:
+def evaluate(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> dict[str, Any]:
     """Translate; return the use of terms, the quality and the time."""
     started = time.process_time()
-    texts = [one.text for one in translator.translate([pair.source for pair in pairs], beam=beam)]
+    texts = [translation.text for translation in translator.translate([pair.source for pair in pairs], beam=beam)]
     seconds = time.process_time() - started
     outcomes: Counter[str] = Counter()
     agree = forms = 0
@@ -72,42 +72,46 @@ def tried(translator: Translator, pairs: list[Pair], terms: TermList, beam: int)
         outcomes.update(use.outcome for use in terms.uses(matches, text))
         if terms.target:
             right = {word.text.casefold() for word in content(pair.target)}
-            said = [word.text.casefold() for word in content(text)]
+            output_words = [word.text.casefold() for word in content(text)]
             for match in matches:
-                there = [word for word in said if terms.target.same(word, match.targets[0])]
-                forms += bool(there)
-                agree += any(word in right for word in there)
-    asked = outcomes.total()
-    found: dict[str, Any] = {
+                inflections = [word for word in output_words if terms.target.same(word, match.targets[0])]
+                forms += bool(inflections)
+                agree += any(word in right for word in inflections)
+    total = outcomes.total()
+    results: dict[str, Any] = {
         "sentences": len(pairs),
-        "asked": asked,
-        "used": round(100 * outcomes["used"] / asked, 1),
-        "inflected": round(100 * outcomes["inflected"] / asked, 1),
-        "missing": round(100 * outcomes["missing"] / asked, 1),
+        "asked": total,
+        "used": round(100 * outcomes["used"] / total, 1),
+        "inflected": round(100 * outcomes["inflected"] / total, 1),
+        "missing": round(100 * outcomes["missing"] / total, 1),
         "bleu": round(bleu(texts, [[pair.target for pair in pairs]]), 2),
         "seconds": round(seconds, 2),
     }
     if forms:
-        found["form of the reference"] = round(100 * agree / forms, 1)
-    return found
+        results["form of the reference"] = round(100 * agree / forms, 1)
+    return results
 
 
-def searched(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> Iterator[dict[str, Any]]:
+def compare_searches(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> Iterator[dict[str, Any]]:
     """Compare the ordinary search with one that gets all terms at once, with the same beam; both in our own engine."""
-    own, tokenizer = translator.torch_engine, translator.tokenizer
+    engine, tokenizer = translator.torch_engine, translator.tokenizer
     options = translator.configuration.decoding.model_copy(update={"beam": beam})
     forms = TermForms(tokenizer)
     sources = [pair.source for pair in pairs]
     ids = [pieces[0].ids for pieces in translator.pipeline.pieces(sources, split=False)]
     matches = [terms.matches(source) for source in sources]
-    wanted = [forms.wanted(each, [[] for _ in each]) for each in matches]
+    required = [forms.wanted(sentence_matches, [[] for _ in sentence_matches]) for sentence_matches in matches]
     seconds: dict[str, float] = {}
-    for name, constraints in (("ordinary search", None), ("constrained search", Constraints(wanted, forms.edges))):
+    for name, constraints in (("ordinary search", None), ("constrained search", Constraints(required, forms.edges))):
         started = time.process_time()
-        found = own.decode(ids, options, constraints=constraints)
+        hypotheses = engine.decode(ids, options, constraints=constraints)
         seconds[name] = time.process_time() - started
-        texts = [tokenizer.decode(nbest[0].tokens) for nbest in found]
-        uses = [use for each, text in zip(matches, texts, strict=True) for use in terms.uses(each, text)]
+        texts = [tokenizer.decode(nbest[0].tokens) for nbest in hypotheses]
+        uses = [
+            use
+            for sentence_matches, text in zip(matches, texts, strict=True)
+            for use in terms.uses(sentence_matches, text)
+        ]
         missing = sum(use.outcome == "missing" for use in uses)
         yield {
             "search": name,
@@ -121,7 +125,7 @@ def searched(translator: Translator, pairs: list[Pair], terms: TermList, beam: i
         }
 
 
-NONE = ("blick", "dax", "wug", "toma", "fep", "zorp", "glorf", "mib")
+INVENTED = ("blick", "dax", "wug", "toma", "fep", "zorp", "glorf", "mib")
 """Words that do not exist."""
 ENDINGS = ("ing", "ed", "s")
 
@@ -130,45 +134,50 @@ def inflected_words(count: int, lemmas: Lemmas) -> Iterator[tuple[str, str, str,
     """Yield source, source with an invented word, word, invented word, and the right form."""
     draw = Random(1)
     phrases = generate(20 * count, split="test", min_words=3, max_words=14)
-    lexicon = Lexicon.learn(Pair(one.source, one.target) for one in generate(5000))
-    found = 0
+    lexicon = Lexicon.learn(Pair(phrase.source, phrase.target) for phrase in generate(5000))
+    count_yielded = 0
     for phrase in phrases:
         source, target = phrase.source.split(), phrase.target.split()
         links = Counter(i for i, _ in phrase.alignment), Counter(j for _, j in phrase.alignment)
-        able = []
+        candidates = []
         for i, j in phrase.alignment:
             word, form = source[i].strip(PUNCTUATION), target[j].strip(PUNCTUATION)
-            known = {word.casefold(), form.casefold()} & lexicon.common
-            if links[0][i] == links[1][j] == 1 and word.isalpha() and not known and lemmas.of(form) != form.casefold():
-                able.append((i, word, form))
-        if not able:
+            common_words = {word.casefold(), form.casefold()} & lexicon.common
+            if (
+                links[0][i] == links[1][j] == 1
+                and word.isalpha()
+                and not common_words
+                and lemmas.of(form) != form.casefold()
+            ):
+                candidates.append((i, word, form))
+        if not candidates:
             continue
-        i, word, form = draw.choice(able)
+        i, word, form = draw.choice(candidates)
         ending = next((e for e in ENDINGS if word.endswith(e) and Lemmas("en").of(word) != word.casefold()), "")
-        other = draw.choice(NONE) + ending
-        strange = [*source[:i], source[i].replace(word, other), *source[i + 1 :]]
-        yield phrase.source, " ".join(strange), word, other, form
-        found += 1
-        if found == count:
+        invented = draw.choice(INVENTED) + ending
+        strange = [*source[:i], source[i].replace(word, invented), *source[i + 1 :]]
+        yield phrase.source, " ".join(strange), word, invented, form
+        count_yielded += 1
+        if count_yielded == count:
             return
 
 
-def phrasebook(given: argparse.Namespace) -> None:
+def phrasebook(arguments: argparse.Namespace) -> None:
     """Print how often the right form is used, for real and invented words."""
-    translator = Translator.load(given.run, engine=given.engine, threads=1)
+    translator = Translator.load(arguments.run, engine=arguments.engine, threads=1)
     lemmas = Lemmas("es")
-    rows = list(inflected_words(given.sentences, lemmas))
+    rows = list(inflected_words(arguments.sentences, lemmas))
     for kind in ("real words", "words that do not exist"):
-        for mode in (None, *given.modes):
+        for mode in (None, *arguments.modes):
             outcomes: Counter[str] = Counter()
-            for source, strange, word, other, form in rows:
-                text, asked = (source, word) if kind == "real words" else (strange, other)
-                terms = TermList([Term(asked, lemmas.of(form))], target=lemmas)
+            for source, strange, word, invented, form in rows:
+                text, term_source = (source, word) if kind == "real words" else (strange, invented)
+                terms = TermList([Term(term_source, lemmas.of(form))], target=lemmas)
                 constrained = translator.with_terms(terms, mode=mode) if mode else translator
-                said = constrained.translate(text).text
-                right = form.casefold() in {one.text.casefold() for one in content(said)}
+                output = constrained.translate(text).text
+                right = form.casefold() in {word_in_output.text.casefold() for word_in_output in content(output)}
                 outcomes["right form"] += right
-                outcomes["some form"] += terms.uses(terms.matches(text), said)[0].outcome != "missing"
+                outcomes["some form"] += terms.uses(terms.matches(text), output)[0].outcome != "missing"
             shares = {name: round(100 * number / len(rows), 1) for name, number in outcomes.items()}
             print(json.dumps({"asked for": kind, "mode": mode, "sentences": len(rows), **shares}), flush=True)
 
@@ -185,37 +194,37 @@ def main() -> None:
     parser.add_argument("--engine", default="torch")
     parser.add_argument("--modes", nargs="*", default=["constrain"])
     parser.add_argument("--asked", nargs="*", default=["reference", "dictionary"])
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    (phrasebook if given.what == "phrasebook" else corpus)(given)
+    (phrasebook if arguments.what == "phrasebook" else corpus)(arguments)
 
 
-def corpus(given: argparse.Namespace) -> None:
+def corpus(arguments: argparse.Namespace) -> None:
     """Print the use of mined terms."""
-    translator = Translator.load(given.run, engine=given.engine, threads=1)
+    translator = Translator.load(arguments.run, engine=arguments.engine, threads=1)
     source, target = translator.configuration.data.languages
-    pairs = list(read_pairs(given.test))
+    pairs = list(read_pairs(arguments.test))
     Random(1).shuffle(pairs)
-    words = glossary(pairs, Lexicon.learn(read_pairs(given.train)))
+    words = glossary(pairs, Lexicon.learn(read_pairs(arguments.train)))
     lemmas = Lemmas(target)
-    ways = {
-        "reference": TermList(Term(*each) for each in words.items()),
+    term_lists = {
+        "reference": TermList(Term(*entry) for entry in words.items()),
         "dictionary": TermList((Term(word, lemmas.of(form)) for word, form in words.items()), Lemmas(source), lemmas),
     }
-    for asked in given.asked:
-        terms = ways[asked]
-        kept = fit(pairs, terms)[: given.sentences]
-        tried(translator, kept[:50], terms, given.beam)
-        for found in searched(translator, kept, terms, given.beam) if asked == "reference" else ():
-            print(json.dumps(found), flush=True)
-        without = tried(translator, kept, terms, given.beam)
-        print(json.dumps({"asked": asked, "mode": None, **without}), flush=True)
-        for mode in given.modes:
+    for form in arguments.asked:
+        terms = term_lists[form]
+        usable = fit(pairs, terms)[: arguments.sentences]
+        evaluate(translator, usable[:50], terms, arguments.beam)
+        for results in compare_searches(translator, usable, terms, arguments.beam) if form == "reference" else ():
+            print(json.dumps(results), flush=True)
+        without = evaluate(translator, usable, terms, arguments.beam)
+        print(json.dumps({"asked": form, "mode": None, **without}), flush=True)
+        for mode in arguments.modes:
             constrained = translator.with_terms(terms, mode=mode)
-            tried(constrained, kept[:50], terms, given.beam)
-            found = tried(constrained, kept, terms, given.beam)
-            ratio = round(found["seconds"] / without["seconds"], 2)
-            print(json.dumps({"asked": asked, "mode": mode, **found, "time ratio": ratio}), flush=True)
+            evaluate(constrained, usable[:50], terms, arguments.beam)
+            results = evaluate(constrained, usable, terms, arguments.beam)
+            ratio = round(results["seconds"] / without["seconds"], 2)
+            print(json.dumps({"asked": form, "mode": mode, **results, "time ratio": ratio}), flush=True)
 
 
 if __name__ == "__main__":

@@ -47,12 +47,12 @@ def main() -> None:
         with profile(activities=[ProfilerActivity.CPU]) as measured:
             for _ in range(arguments.steps):
                 step()
-    own = {event.key: event.self_cpu_time_total for event in measured.key_averages()}
-    total = sum(own.values())
+    times = {event.key: event.self_cpu_time_total for event in measured.key_averages()}
+    total = sum(times.values())
     shares: dict[str, float] = dict.fromkeys([*KINDS, "everything else, Python included"], 0.0)
-    for name, spent in own.items():
+    for name, time_spent in times.items():
         kind = next((kind for kind, parts in KINDS.items() if any(part in name for part in parts)), None)
-        shares[kind or "everything else, Python included"] += spent / total
+        shares[kind or "everything else, Python included"] += time_spent / total
     milliseconds = total / 1000 / arguments.steps
     print(f"`{arguments.model}`, {tokens:,} target tokens, {milliseconds:.0f} ms per step\n")
     print("| | share |\n| --- | ---: |")

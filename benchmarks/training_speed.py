@@ -71,15 +71,15 @@ def main() -> None:
         assert preset in PRESETS
         step, tokens = step_of(preset)
         step()
-        spent, steps = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
-        while min(spent.values()) < seconds:
+        total_seconds, steps = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
+        while min(total_seconds.values()) < seconds:
             for name in names:
                 with rounded_products(bfloat16_is_quick(torch.device("cpu"))), VARIANTS[name]():
                     started = time.perf_counter()
                     step()
-                    spent[name] += time.perf_counter() - started
+                    total_seconds[name] += time.perf_counter() - started
                     steps[name] += 1
-        rates = {name: steps[name] * tokens / spent[name] for name in names}
+        rates = {name: steps[name] * tokens / total_seconds[name] for name in names}
         cells = [f"{rate:,.0f} ({rate / rates['ours']:.2f} ×)" for rate in rates.values()]
         print(f"| {preset} | " + " | ".join(cells) + " |")
 

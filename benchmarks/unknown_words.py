@@ -21,7 +21,7 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.data.readers.texts import read_texts
 
 KINDS = "unknown words", "improbable"
-"""Of the warnings that are counted."""
+"""The kinds of warnings that are counted."""
 _WORD = re.compile(r"[^\W\d_]+")
 _LOWER = re.compile(r"\b[a-z]{4,}\b")
 _TEMPLATES = (
@@ -37,7 +37,7 @@ _NAMES = _PARTS.findall(
     "Khachaturian Dzhugashvili Oluwaseun Nguyen Xiaoping Tadeusz Grzegorz Ramanujan"
 )
 FREQUENT = 150
-"""Words of the training text that stay where the others of a sentence are replaced."""
+"""The number of most frequent training words that are not replaced."""
 
 
 def invented(rng: random.Random, length: int) -> str:
@@ -52,20 +52,20 @@ def replaced(sentence: str, known: Counter[str], make: Callable[[int], str]) -> 
     """Return a sentence in which all but the frequent words are replaced."""
     frequent = {word for word, _ in known.most_common(FREQUENT)}
 
-    def other(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         if match[0].lower() in frequent:
             return match[0]
         word = make(max(4, len(match[0])))
         return word.capitalize() if match[0][0].isupper() else word
 
-    return _WORD.sub(other, sentence)
+    return _WORD.sub(replacement, sentence)
 
 
 def kinds(
     rng: random.Random, known: Counter[str], sentences: list[str], unseen: list[str], foreign: list[str], count: int
 ) -> dict[str, list[str]]:
     """Return sentences of unknown words, by kind."""
-    found: dict[str, list[str]] = {}
+    by_kind: dict[str, list[str]] = {}
     makers = {
         "invented words for all but frequent ones": lambda length: invented(rng, length),
         "random letters for all but frequent ones": lambda length: "".join(
@@ -75,33 +75,33 @@ def kinds(
     if unseen:
         makers["unseen words for all but frequent ones"] = lambda length: rng.choice(unseen)
     for name, make in makers.items():
-        found[name] = []
-        while len(found[name]) < count:
+        by_kind[name] = []
+        while len(by_kind[name]) < count:
             sentence = rng.choice(sentences)
-            other = replaced(sentence, known, make)
-            if sum(a != b for a, b in zip(sentence.split(), other.split(), strict=True)) >= 2:
-                found[name].append(other)
-    found["invented words alone"] = [
+            changed = replaced(sentence, known, make)
+            if sum(a != b for a, b in zip(sentence.split(), changed.split(), strict=True)) >= 2:
+                by_kind[name].append(changed)
+    by_kind["invented words alone"] = [
         " ".join(invented(rng, rng.randint(4, 9)) for _ in range(rng.randint(3, 8))).capitalize() + "."
         for _ in range(count)
     ]
     if unseen:
         templates = (rng.choice(_TEMPLATES) for _ in range(count))
         filled = (template.format(*rng.choices(unseen, k=template.count("{}"))) for template in templates)
-        found["unseen words in templates"] = [text[0].upper() + text[1:] for text in filled]
-        found["one unseen word by itself"] = [word.capitalize() for word in rng.sample(unseen, count)]
+        by_kind["unseen words in templates"] = [text[0].upper() + text[1:] for text in filled]
+        by_kind["one unseen word by itself"] = [word.capitalize() for word in rng.sample(unseen, count)]
     forms = "{} met {}.", "{} and {} live here.", "I know {} and {}.", "Where is {} {}?"
-    found["names of other languages"] = [rng.choice(forms).format(*rng.sample(_NAMES, 2)) for _ in range(count)]
+    by_kind["names of other languages"] = [rng.choice(forms).format(*rng.sample(_NAMES, 2)) for _ in range(count)]
     if foreign:
-        found["another language"] = rng.sample(foreign, count)
-    return found
+        by_kind["another language"] = rng.sample(foreign, count)
+    return by_kind
 
 
 def warned(translator: Translator, sentences: Iterable[str]) -> tuple[float, float]:
     """Return the shares of sentences with a warning of `KINDS`, and with any warning."""
-    found = [one.warnings for one in translator.stream(sentences)]
-    ours = sum(any(warning.startswith(KINDS) for warning in warnings) for warnings in found)
-    return ours / len(found), sum(map(bool, found)) / len(found)
+    all_warnings = [translation.warnings for translation in translator.stream(sentences)]
+    ours = sum(any(warning.startswith(KINDS) for warning in warnings) for warnings in all_warnings)
+    return ours / len(all_warnings), sum(map(bool, all_warnings)) / len(all_warnings)
 
 
 def main() -> None:
@@ -127,9 +127,9 @@ def main() -> None:
     pairs = read_pairs(options.foreign) if options.foreign else []
     foreign = [pair.target for pair in pairs if 3 <= len(pair.target.split()) <= 12]
     translator = Translator.load(options.run)
-    tried = {"test sentences": sentences} | kinds(rng, known, sentences, unseen, foreign, options.count)
+    inputs = {"test sentences": sentences} | kinds(rng, known, sentences, unseen, foreign, options.count)
     print(f"| {translator.engine} | sentences | these warnings | any warning |\n| --- | --: | --: | --: |")
-    for name, texts_of_kind in tried.items():
+    for name, texts_of_kind in inputs.items():
         ours, any_ = warned(translator, texts_of_kind)
         print(f"| {name} | {len(texts_of_kind):,} | {ours:.1%} | {any_:.1%} |", flush=True)
 

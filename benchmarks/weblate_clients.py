@@ -64,9 +64,9 @@ def _try(address: str) -> None:
     from weblate.machinery.libretranslate import LibreTranslateTranslation
 
     def unit(flags: str) -> mock.MagicMock:
-        made = mock.MagicMock(all_flags=Flags(flags), glossary_terms=[])
-        made.translation.component.file_format_flags = ""
-        return made
+        mock_unit = mock.MagicMock(all_flags=Flags(flags), glossary_terms=[])
+        mock_unit.translation.component.file_format_flags = ""
+        return mock_unit
 
     models.get_glossary_tsv = lambda translation: ""  # of Weblate's own database, which is empty
     units = [(text, unit(flags)) for text, flags in TEXTS]
@@ -77,18 +77,22 @@ def _try(address: str) -> None:
     ):
         machine = kind(settings)
         with mock.patch.object(kind, "get_glossary_id", return_value=None, create=True):
-            found = machine._translate(*machine.get_languages(english, spanish), units)
+            translations = machine._translate(*machine.get_languages(english, spanish), units)
         print(kind.name)
-        for text, given in units:
-            _, placeholders = machine.cleanup_text(text, given)
-            translation = found[text][0]["text"]
-            lost = [one for one in placeholders.values() if translation.count(base.unescape(one)) != 1]
+        for text, placeholders_of_unit in units:
+            _, placeholders = machine.cleanup_text(text, placeholders_of_unit)
+            translation = translations[text][0]["text"]
+            lost = [
+                placeholder
+                for placeholder in placeholders.values()
+                if translation.count(base.unescape(placeholder)) != 1
+            ]
             print(f"  {text} -> {translation}" + f" (not once: {lost})" * bool(lost))
     machine = DeepLTranslation({"key": "any", "url": f"{address}/v2/"})
     assert machine.is_glossary_supported("EN", "ES")
     machine.create_glossary("EN", "ES", "trial", "door\tpuerta")
-    kept = machine.list_glossaries()["trial"]
-    machine.delete_glossary(kept)
+    glossaries = machine.list_glossaries()["trial"]
+    machine.delete_glossary(glossaries)
     assert "trial" not in machine.list_glossaries()
     print("glossaries: created, listed, deleted")
 

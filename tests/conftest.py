@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Hooks and fixtures that all tests share."""
 
 import gc
 import json
@@ -28,10 +28,11 @@ from translucid.runs.corpus_files import Corpora
 from translucid.runs.settings import parse_yaml
 from translucid.training.experiment import run_experiment
 
-# As jobs do: MKL would read a later setting only in processes that a test starts, and their last digits would differ.
+# Set this as jobs do: MKL would read a later setting only in processes that a test starts, whose last digits would
+# differ then.
 same_sums_on_any_threads()
 ROOT = Path(__file__).resolve().parent.parent
-# Models that have learned next to nothing never end a sentence, and most of the time would go into what they write.
+# Barely trained models never end a sentence, and most of the time would go into what they write.
 SHORT = ["decoding.max_length_ratio=1", "decoding.max_length_extra=4"]
 SETTINGS = [
     *SHORT,
@@ -89,11 +90,11 @@ LANGUAGE = [
 ]
 
 
-gc.disable()  # until all has been collected: what is imported stays, and looking through it would take seconds
+gc.disable()  # until collection ends: imported modules stay, and scanning them would take seconds
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not read a file whose tests are all deselected, by `-m "not slow"` or the like."""
+    """Skip a file whose tests are all deselected, for example by `-m "not slow"`."""
     if not collection_path.name.startswith("test_"):
         return None
     deselected = {f"not {marker}" for marker in markers_of(file_of(collection_path))}
@@ -102,7 +103,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests, and begin with the files that take longest."""
+    """Mark tests, and run the files that take longest first."""
     seconds = {}
     for item in items:
         file = file_of(item.path)
@@ -113,7 +114,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over all that has been imported and collected, which stays to the end."""
+    """Exempt all that has been imported and collected from garbage collection, as it stays to the end."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -121,30 +122,30 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Fill a folder once for all processes of a run of the tests: made_once("corpus", write) is the folder.
+    """Fill a folder once for all processes of a test run: made_once("corpus", write) returns the folder.
 
-    Nobody may change what is in it; a test that would has to copy it.
+    A test must not change what is in it; it has to copy the folder first.
     """
-    own = tmp_path_factory.getbasetemp()
+    base = tmp_path_factory.getbasetemp()
     # Each process of pytest-xdist has a folder in that of the run.
-    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
     shared.mkdir(exist_ok=True)
 
-    def making(name: str, fill: Callable[[Path], object]) -> Path:
-        folder, made = shared / name, shared / f"{name}.made"
+    def fill_once(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, marker = shared / name, shared / f"{name}.made"
         with FileLock(shared / f"{name}.lock"):
-            if not made.exists():
-                shutil.rmtree(folder, ignore_errors=True)  # of a process that failed
+            if not marker.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # left by a process that failed
                 fill(folder)
-                made.touch()
+                marker.touch()
         return folder
 
-    return making
+    return fill_once
 
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of real corpora, from $TRANSLUCID_DATA or beside the checkout; tests that need it skip without."""
+    """The folder of real corpora, from $TRANSLUCID_DATA or beside the checkout; without it, tests that need it skip."""
     folder = Path(os.environ.get("TRANSLUCID_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"no real corpora in {folder}: set TRANSLUCID_DATA")
@@ -153,13 +154,13 @@ def real_data() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
-    """Small models are no faster with more, and tests share their machine."""
+    """Use one thread: small models are no faster with more, and tests share their machine."""
     torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _a_cache_of_their_own(tmp_path_factory):
-    """What tests convert does not push the user's own models out of the cache, nor is it found there."""
+    """Keep what tests convert apart from the user's cache of converted models."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -175,9 +176,9 @@ def _no_wait_for_the_disk():
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_traces_of_compilers():
-    """PyTorch writes down all that its compilers do, which takes long, when this logger has a handler.
+    """Avoid the slow traces that PyTorch writes of its compilers when this logger has a handler.
 
-    pytest adds one to each logger that does not propagate.
+    pytest adds a handler to each logger that does not propagate.
     """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(logging.getLogger("torch.__trace"), "propagate", True)
@@ -186,7 +187,7 @@ def _no_traces_of_compilers():
 
 @pytest.fixture(scope="session", autouse=True)
 def _settings_parsed_once():
-    """Parse the settings of a run once: that takes half of the time of a short command."""
+    """Parse the settings of a run once, as that takes half of the time of a short command."""
     parsed = lru_cache(1000)(parse_yaml)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("translucid.runs.settings.parse_yaml", lambda text: deepcopy(parsed(text)))
@@ -196,7 +197,7 @@ def _settings_parsed_once():
 @pytest.fixture(autouse=True)
 def _same_numbers_each_time():
     torch.manual_seed(1)
-    torch.set_flush_denormal(False)  # a test that loads a model sets it; Hypothesis draws the smallest of numbers
+    torch.set_flush_denormal(False)  # a test that loads a model sets it, and Hypothesis generates subnormal numbers
 
 
 @pytest.fixture(scope="session")
@@ -214,7 +215,7 @@ def corpus(made_once):
 
 @pytest.fixture(scope="session")
 def small_run(corpus, made_once):
-    """A run folder whose model has learned next to nothing, but works."""
+    """A run folder whose model is barely trained, but works."""
 
     def fill(folder: Path) -> None:
         files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
@@ -227,7 +228,7 @@ def small_run(corpus, made_once):
 
 @pytest.fixture(scope="session")
 def pivot_runs(made_once):
-    """A folder with the runs es-en and en-fr, which are not trained."""
+    """A folder with the untrained runs es-en and en-fr."""
     from tests.probes.untrained import untrained_run  # not all tests need it
 
     def fill(folder: Path) -> None:
@@ -240,7 +241,7 @@ def pivot_runs(made_once):
 
 @pytest.fixture(scope="session")
 def multilingual_run(corpus, made_once):
-    """A run for English to Spanish and back, whose model has learned next to nothing, but works."""
+    """A run for English to Spanish and back, whose model is barely trained, but works."""
 
     def fill(folder: Path) -> None:
         files = ["--train", f"{corpus}/train.tsv:en-es", "--valid", f"{corpus}/test.tsv:en-es", "--both-directions"]
@@ -252,7 +253,7 @@ def multilingual_run(corpus, made_once):
 
 @pytest.fixture(scope="session")
 def texts(corpus, made_once):
-    """Files of running text: train.jsonl and test.jsonl, the English side of `corpus`, whose files are there too."""
+    """Files of running text: train.jsonl and test.jsonl, the English side of `corpus`, beside the files of `corpus`."""
 
     def fill(folder: Path) -> None:
         shutil.copytree(corpus, folder)
@@ -266,17 +267,17 @@ def texts(corpus, made_once):
 
 @pytest.fixture(scope="session")
 def language_run(texts, made_once):
-    """Train a language model: language_run("lm-bilstm", "model.characters=true"); a run folder."""
+    """Train a language model and return its run folder: language_run("lm-bilstm", "model.characters=true")."""
 
-    def training(preset: str, *settings: str) -> Path:
+    def train_language_model(preset: str, *settings: str) -> Path:
         def fill(folder: Path) -> None:
             files = ["--train", texts / "train.jsonl", "--valid", texts / "test.jsonl", "--out", folder]
-            more = [*LANGUAGE, *settings]
-            assert run([str(a) for a in ["train", *files, "--model", preset, "--set", *more]]) == 0
+            all_settings = [*LANGUAGE, *settings]
+            assert run([str(a) for a in ["train", *files, "--model", preset, "--set", *all_settings]]) == 0
 
         return made_once("-".join([preset, *settings]), fill)
 
-    return training
+    return train_language_model
 
 
 @pytest.fixture(scope="session")
@@ -287,7 +288,7 @@ def scenes(made_once):
 
 @pytest.fixture(scope="session")
 def browser():
-    """Chromium, for all modules: it takes a second to start, and its first page another."""
+    """Chromium for all modules: it takes a second to start, and its first page another."""
     from tests.probes.chromium import chromium  # Playwright takes a while to import
 
     with chromium() as started:
@@ -296,7 +297,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def firefox(tmp_path_factory):
-    """Firefox, one tab for all modules."""
+    """Firefox with one tab for all modules."""
     from tests.probes.firefox import firefox
 
     with firefox(tmp_path_factory.mktemp("firefox")) as started:
@@ -305,10 +306,10 @@ def firefox(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def context(browser):
-    """Where a browser opens pages, whose timers run faster.
+    """A browser context whose pages have faster timers.
 
-    A page in a context that is there opens in half the time of one that comes with its own (`context.browser` opens
-    those, for tests that set the clock or have a touch screen).
+    A page in an existing context opens in half the time of one with a context of its own, which `context.browser`
+    opens for tests that set the clock or have a touch screen.
     """
     from tests.probes.chromium import opening
 
@@ -318,7 +319,7 @@ def context(browser):
 
 @pytest.fixture
 def forked_workers(monkeypatch):
-    """Fork worker processes from one that has loaded PyTorch; each that is spawned would load it again."""
+    """Fork worker processes from one that has loaded PyTorch, as each spawned process would load it again."""
     from tests.probes.forked import running_context  # not all tests need it
 
     for module in ("translucid.data.stores.encoded", "translucid.jobs.processes"):
@@ -327,13 +328,13 @@ def forked_workers(monkeypatch):
 
 @pytest.fixture
 def null(tmp_path):
-    """A device of our own that swallows everything, as /dev/null does."""
+    """A device of our own that discards everything, like /dev/null."""
     return device(tmp_path / "devices" / "null", 3)
 
 
 @pytest.fixture
 def full(tmp_path):
-    """A device of our own that has no room, as /dev/full."""
+    """A device of our own that is always full, like /dev/full."""
     return device(tmp_path / "devices" / "full", 7)
 
 
@@ -349,16 +350,16 @@ def device(node: Path, minor: int) -> Path:
 
 @pytest.fixture(scope="session")
 def corpora() -> Corpora:
-    """A hundred pairs to learn from, about ten updates an epoch, and a few to validate with."""
+    """A hundred pairs for training, with about ten updates per epoch, and a few for validation."""
     pairs = [Pair(p.source, p.target) for p in generate(104, max_words=8)]
     return Corpora.of(pairs[:100], pairs[100:])
 
 
 @pytest.fixture(scope="session")
 def train(corpora):
-    """Train as in SETTINGS but for what is given: train(folder, "training.max_steps=5", resume=True)."""
+    """Train with SETTINGS and further settings: train(folder, "training.max_steps=5", resume=True)."""
 
-    def training(
+    def run_training(
         folder: Path,
         *settings: str,
         data: Corpora = corpora,
@@ -373,12 +374,12 @@ def train(corpora):
             configuration, folder, corpora=data, resume=resume, device=device, console=console
         ).progress
 
-    return training
+    return run_training
 
 
 @pytest.fixture(scope="session")
 def context_run(train, made_once):
-    """A run, English to Spanish, that has learned what the previous sentence decides."""
+    """A run for English to Spanish that has learned what the previous sentence decides."""
     from tests.probes.passages import CONTEXT, LEARNING  # not all tests need them
     from tests.probes.passages import corpora as documents
 

@@ -1,4 +1,4 @@
-"""What tests cost: which need a browser, which train models, and which take long.
+"""The cost of test files: which ones need a browser, train models or take long.
 
 Each test gets the markers of its file. `make quick` leaves these files out, unread, as importing them takes time too;
 `make test` begins with the files that take longest, so that no process ends with one of them.
@@ -105,12 +105,12 @@ SECONDS = {
     "tests/serving/test_names.py": 2,
     "tests/data/test_placeholder_syntax.py": 2,
 }
-"""CPU seconds of the files that take longest, about."""
+"""Approximate CPU seconds of the files that take longest."""
 _FILES = {"browser": BROWSER, "train": TRAIN, "slow": tuple(SECONDS)}
 
 
 def file_of(path: Path) -> str:
-    """Return a file by its path in the repository."""
+    """Return the path of a file in the repository."""
     return path.relative_to(ROOT).as_posix()
 
 
@@ -120,6 +120,6 @@ def markers_of(file: str) -> list[str]:
 
 
 def missing() -> list[str]:
-    """Return what stands above and is no file any more."""
+    """Return the patterns above that match no file any more."""
     patterns = {pattern for files in _FILES.values() for pattern in files}
     return sorted(pattern for pattern in patterns if not any(ROOT.glob(pattern)))

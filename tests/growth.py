@@ -1,4 +1,4 @@
-"""CPU time that grows with the size of an input, and not with its square."""
+"""Checks that CPU time grows in proportion to the size of an input, and not with its square."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from time import process_time
 
 TIMES = 3
-"""How much more than in proportion is put down to the machine."""
+"""The factor above proportional growth that is attributed to the machine."""
 TRIES = 3
-"""How often is measured before the machine is not to blame."""
+"""The number of measurements before growth is no longer attributed to the machine."""
 
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Do without the garbage collector: its time depends on what other tests have left behind."""
+    """Disable the garbage collector, as its time depends on what other tests have left behind."""
     gc.disable()
     try:
         yield
@@ -22,28 +22,28 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def assert_linear(work: Callable[[int], Callable[[], object]], few: int, many: int) -> None:
-    """Check that an input of `many` parts takes at most so many times the CPU time of one of `few`.
+    """Check that the CPU time for `many` parts is at most in proportion to that for `few`, up to the factor `TIMES`.
 
     Args:
-        work: called with the number of parts; it builds the input and returns what is to be measured.
+        work: called with the number of parts; it builds the input and returns the function to be measured.
         few: parts of the small input.
         many: parts of the large input.
     """
 
     def seconds(count: int) -> float:
-        measured = work(count)
-        started = process_time()
-        measured()
-        return process_time() - started
+        measured_work = work(count)
+        start = process_time()
+        measured_work()
+        return process_time() - start
 
     assert_linear_seconds(seconds, few, many)
 
 
 def assert_linear_seconds(seconds: Callable[[int], float], few: int, many: int, negligible: float = 0.05) -> None:
-    """Check the seconds that inputs of `few` and of `many` parts take.
+    """Check that the seconds for `many` parts are at most in proportion to those for `few`, up to the factor `TIMES`.
 
     Args:
-        seconds: of a number of parts.
+        seconds: returns the seconds for a number of parts.
         few: parts of the small input.
         many: parts of the large input, at least eight times as many, so that a square is far above the bound.
         negligible: seconds that the large input may always take.

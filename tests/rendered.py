@@ -1,4 +1,4 @@
-"""What a report prints, as lines of plain text."""
+"""Reports as lines of plain text."""
 
 import io
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A program that merely imports us: its process stays as it was, whatever is loaded and translated."""
+"""A program that merely imports the package: the state of its process stays, whatever is loaded and translated."""
 
 import os
 import subprocess
@@ -63,9 +63,9 @@ for engine in engines:
 
 
 def test_a_program_that_translates_is_left_as_it_was(small_run):
-    """After each engine, so that none can undo what another has done."""
+    """The state is compared after each engine, so that none can undo what another has done."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "MKL_", "ONEDNN"))}
     program = [sys.executable, "-c", PROGRAM, str(small_run), "torch", "ctranslate2", "auto"]
-    done = subprocess.run(program, capture_output=True, text=True, env=environment, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
+    completed = subprocess.run(program, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == ""

@@ -1,4 +1,4 @@
-"""Runs with data.placeholders: what they learn from, translate, and pass on."""
+"""Runs with data.placeholders: what they learn from, translate, and pass to later runs."""
 
 import re
 
@@ -22,7 +22,7 @@ TEXTS = ["Ana likes %s.", "I see {{ a b }} and <b>books</b> 👋. Do you like a@
 
 @pytest.fixture(scope="module")
 def run(train, tmp_path_factory):
-    """A model that has learned next to nothing, but knows the pieces."""
+    """A barely trained model whose vocabulary has the pieces."""
     folder = tmp_path_factory.mktemp("runs") / "placeholders"
     train(folder, "data.placeholders=0.5", "training.max_steps=30")
     return folder
@@ -38,19 +38,28 @@ def test_the_run_says_so(run):
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_the_model_reads_pieces_and_nobody_sees_them(run, engine):
     translator = Translator.load(run, device="cpu", engine=engine)
-    found = translator.translate(TEXTS, beam=2)
-    read = " ".join(
-        piece for one in found for part in one.pieces for piece in translator.tokenizer.source_pieces(part.ids)
+    translations = translator.translate(TEXTS, beam=2)
+    source_text = " ".join(
+        piece
+        for translation in translations
+        for part in translation.pieces
+        for piece in translator.tokenizer.source_pieces(part.ids)
     )
-    assert {*re.findall(r"⟦\d+⟧", read)} == {"⟦1⟧", "⟦2⟧", "⟦3⟧", "⟦4⟧"} and "%" not in read and "@" not in read
-    assert not any("⟦" in one.text for one in found)
-    assert [one.text for one in found] == [translator.translate(text, beam=2).text for text in TEXTS]
-    assert found[3].text == "%s"
+    assert (
+        {*re.findall(r"⟦\d+⟧", source_text)} == {"⟦1⟧", "⟦2⟧", "⟦3⟧", "⟦4⟧"}
+        and "%" not in source_text
+        and "@" not in source_text
+    )
+    assert not any("⟦" in translation.text for translation in translations)
+    assert [translation.text for translation in translations] == [
+        translator.translate(text, beam=2).text for text in TEXTS
+    ]
+    assert translations[3].text == "%s"
 
 
 def test_both_engines_find_the_same(run):
     first, second = (
-        [one.text for one in Translator.load(run, device="cpu", engine=engine).translate(TEXTS, beam=1)]
+        [translation.text for translation in Translator.load(run, device="cpu", engine=engine).translate(TEXTS, beam=1)]
         for engine in ("torch", "ctranslate2")
     )
     assert first == second
@@ -61,27 +70,30 @@ def test_links_are_between_the_words_of_the_texts(run, monkeypatch):
     (ids,) = translator.tokenizer.encode_target(["Veo ⟦1⟧ y"])
     decode = translator.engine.decode
 
-    def answer(sentences, *more):
-        return [[one[0].__class__(**{**vars(one[0]), "tokens": ids})] for one in decode(sentences, *more)]
+    def decode_fixed(sentences, *args):
+        return [
+            [hypotheses[0].__class__(**{**vars(hypotheses[0]), "tokens": ids})]
+            for hypotheses in decode(sentences, *args)
+        ]
 
-    monkeypatch.setattr(translator.engine, "decode", answer)
-    found = translator.translate("I see {{ a b }} too.")
-    assert found.text == "Veo {{ a b }} y"
-    assert [word for word, _ in translator.word_probabilities([found])[0]] == found.text.split()
-    sources, targets = {s for s, _ in found.alignment}, {t for _, t in found.alignment}
+    monkeypatch.setattr(translator.engine, "decode", decode_fixed)
+    translation = translator.translate("I see {{ a b }} too.")
+    assert translation.text == "Veo {{ a b }} y"
+    assert [word for word, _ in translator.word_probabilities([translation])[0]] == translation.text.split()
+    sources, targets = {s for s, _ in translation.alignment}, {t for _, t in translation.alignment}
     assert max(sources) <= 6 and max(targets) == 5
-    assert sum(weight for _, target, weight in found.word_weights if target == 5) == pytest.approx(1, abs=0.1)
-    of_part = [{s for s, t, _ in found.word_weights if t == target} for target in (1, 2, 3, 4)]
-    assert of_part[0] == of_part[1] == of_part[2] == of_part[3]
+    assert sum(weight for _, target, weight in translation.word_weights if target == 5) == pytest.approx(1, abs=0.1)
+    sources_of_part = [{s for s, t, _ in translation.word_weights if t == target} for target in (1, 2, 3, 4)]
+    assert sources_of_part[0] == sources_of_part[1] == sources_of_part[2] == sources_of_part[3]
 
 
 def test_no_mark_or_placeholder_is_lost_by_a_model_that_knows_nothing(run):
     texts = ["I see %s and {n} 👋.", "Ana likes 25 &nbsp; books", "_File"]
     marks = Mark(2, "<b>", Side.opens, 0), Mark(5, "<br/>"), Mark(5, "</b>", Side.closes, 0)
-    found = list(
+    segments = list(
         SegmentTranslator(Translator.load(run, device="cpu")).stream(TaggedText(text, marks) for text in texts)
     )
-    for target, parts in zip(found, [["%s", "{n}", "👋"], ["25", "&nbsp;"], ["_"]], strict=True):
+    for target, parts in zip(segments, [["%s", "{n}", "👋"], ["25", "&nbsp;"], ["_"]], strict=True):
         assert all(target.marked.whole.count(part) == 1 for part in [*parts, "<b>", "<br/>", "</b>"])
         assert "⟦" not in target.marked.whole
 
@@ -90,10 +102,10 @@ def test_what_touches_letters_tags_or_others_comes_through_any_run(run):
     texts = ["I see %1$s%2$s.", "Ana likes {a}{b} books", "{{a}}Ana{{/a}} sees {n}cats", "Ana has 10kg", "%sand Ana"]
     marks = Mark(2, "<b>", Side.opens, 0), Mark(5, "</b>", Side.closes, 0)
     sources = [TaggedText(text, marks, PlaceholderSyntax.message) for text in texts]
-    found = list(SegmentTranslator(Translator.load(run, device="cpu")).stream(sources))
+    segments = list(SegmentTranslator(Translator.load(run, device="cpu")).stream(sources))
     parts = [["%1$s", "%2$s"], ["{a}", "{b}"], ["{{a}}", "{{/a}}", "{n}"], ["10"], ["%s"]]
-    for target, wanted in zip(found, parts, strict=True):
-        assert all(target.marked.text.count(part) == 1 for part in wanted)
+    for target, expected in zip(segments, parts, strict=True):
+        assert all(target.marked.text.count(part) == 1 for part in expected)
         assert not any(doubt.startswith(("lost", "invented")) for doubt in target.doubts)
 
 
@@ -101,12 +113,15 @@ def test_doubts_name_what_the_source_has_and_not_what_stood_in(run, monkeypatch)
     translator = Translator.load(run, device="cpu", engine="torch")
     decode = translator.engine.decode
 
-    def answer(sentences, *more):
-        """Return a translation with something of its own."""
+    def decode_fixed(sentences, *args):
+        """Return a translation with a number of its own."""
         (ids,) = translator.tokenizer.encode_target(["Tom y 47"])
-        return [[one[0].__class__(**{**vars(one[0]), "tokens": ids})] for one in decode(sentences, *more)]
+        return [
+            [hypotheses[0].__class__(**{**vars(hypotheses[0]), "tokens": ids})]
+            for hypotheses in decode(sentences, *args)
+        ]
 
-    monkeypatch.setattr(translator.engine, "decode", answer)
+    monkeypatch.setattr(translator.engine, "decode", decode_fixed)
     (target,) = SegmentTranslator(translator).stream([TaggedText("Ana has 10kg of {a}{b}")])
     assert target.marked.text.count("{a}{b}") == 1 and "10kg" in target.marked.text
     assert not any("47" in doubt and "10" not in doubt for doubt in target.doubts)
@@ -117,19 +132,22 @@ def test_other_translations_have_the_placeholders_too(run):
     sources = [TaggedText("I see %s{n}."), TaggedText("I see.")]
     first, second = SegmentTranslator(Translator.load(run, device="cpu"), options).stream(sources)
     assert second.alternatives
-    assert all(other.whole.count("%s{n}") == 1 for other in (first.marked, *first.alternatives))
+    assert all(version.whole.count("%s{n}") == 1 for version in (first.marked, *first.alternatives))
 
 
 def test_what_is_put_where_the_words_beside_it_are_is_said(run, monkeypatch):
     translator = Translator.load(run, device="cpu", engine="torch")
     decode = translator.engine.decode
 
-    def answer(sentences, *more):
+    def decode_fixed(sentences, *args):
         """Return translations without any placeholder."""
         (ids,) = translator.tokenizer.encode_target(["Veo y"])
-        return [[one[0].__class__(**{**vars(one[0]), "tokens": ids})] for one in decode(sentences, *more)]
+        return [
+            [hypotheses[0].__class__(**{**vars(hypotheses[0]), "tokens": ids})]
+            for hypotheses in decode(sentences, *args)
+        ]
 
-    monkeypatch.setattr(translator.engine, "decode", answer)
+    monkeypatch.setattr(translator.engine, "decode", decode_fixed)
     lost, plain = SegmentTranslator(translator).stream([TaggedText("I see %s and {n}."), TaggedText("I see.")])
     assert "placed: %s {n}" in lost.doubts and sorted(lost.marked.text.split()) == ["%s", "Veo", "y", "{n}"]
     assert not any(doubt.startswith("placed") for doubt in plain.doubts)

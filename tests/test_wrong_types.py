@@ -1,4 +1,4 @@
-"""A text where texts are wanted, and the other way round: an error that says so, or what is meant."""
+"""One text where several are expected, or several where one is: a clear error, unless the meaning is unambiguous."""
 
 import numpy as np
 import pytest
@@ -25,31 +25,31 @@ def test_a_text_is_not_scored_with_several(translator, source, target):
 def test_as_many_targets_as_sources(translator):
     with pytest.raises(ValueError, match="2 sources and 1 targets"):
         translator.score(["a", "b"], ["c"])
-    one, (other,) = translator.score("I like it", "Me gusta"), translator.score(["I like it"], ["Me gusta"])
-    assert one.log_probability == pytest.approx(other.log_probability)
+    single, (listed,) = translator.score("I like it", "Me gusta"), translator.score(["I like it"], ["Me gusta"])
+    assert single.log_probability == pytest.approx(listed.log_probability)
 
 
-@pytest.mark.parametrize("given", [("I like it", "Me gusta"), "ab"])
-def test_one_pair_is_no_list_of_pairs(translator, given):
+@pytest.mark.parametrize("pairs", [("I like it", "Me gusta"), "ab"])
+def test_one_pair_is_no_list_of_pairs(translator, pairs):
     with pytest.raises(TypeError, match="list of pairs"):
-        translator.inspect(given)
+        translator.inspect(pairs)
 
 
-@pytest.mark.parametrize("given", ["I like it", b"I like it"])
-def test_one_text_is_no_stream_of_texts(translator, given):
+@pytest.mark.parametrize("texts", ["I like it", b"I like it"])
+def test_one_text_is_no_stream_of_texts(translator, texts):
     with pytest.raises(TypeError, match="put it into a list"):
-        list(translator.stream(given))
+        list(translator.stream(texts))
 
 
 def test_models_of_language(language_run):
     run = language_run("lm-lstm")
     embedder, generator = Embedder.load(run, "cpu"), Generator.load(run, "cpu")
-    one, (other,) = embedder.embed("I like soccer", 0), embedder.embed(["I like soccer"], 0)
-    assert one.shape[0] == 3 and np.array_equal(one, other)
+    single, (listed,) = embedder.embed("I like soccer", 0), embedder.embed(["I like soccer"], 0)
+    assert single.shape[0] == 3 and np.array_equal(single, listed)
     assert len(embedder.embed((text for text in ("I like", "soccer")), 0)) == 2
-    for wrong in (lambda: embedder.embed(b"I like"), lambda: embedder.embed([1]), lambda: generator.generate([b"a"])):
+    for call in (lambda: embedder.embed(b"I like"), lambda: embedder.embed([1]), lambda: generator.generate([b"a"])):
         with pytest.raises(TypeError):
-            wrong()
+            call()
     with pytest.raises(TypeError, match="put it into a list"):
         embedder.nearest("I like soccer", "like", "I like it", layer=0)
     with pytest.raises(TypeError, match="put it into a list"):
@@ -66,9 +66,9 @@ def test_references_are_lists():
 def test_matches_of_any_share_of_the_words(tmp_path):
     with TranslationMemory.open(tmp_path / "a.memory", write=True) as memory:
         memory.add([Pair("Save the file", "Guardar"), Pair("Open the large old file", "Abrir"), Pair("x y", "z")], "me")
-        found = memory.matches("Save the file", 0)
-        assert [match.entry.source for match in found][:1] == ["Save the file"]
-        assert found == memory.matches("Save the file", 1)
+        matches = memory.matches("Save the file", 0)
+        assert [match.entry.source for match in matches][:1] == ["Save the file"]
+        assert matches == memory.matches("Save the file", 1)
         assert memory.matches("Save the file", 101) == memory.matches("Save the file", 50, 0) == []
         assert memory.matches("Save the file", 50, -1) == []
 

@@ -135,7 +135,7 @@ class Row(NamedTuple):
 
 
 def name_of(options: AlignmentOptions) -> str:
-    """Return what a reading is called in the table."""
+    """Return the name of an alignment variant in the table."""
     if options.learned:
         return "alignment layer"
     layer = "all layers" if options.layer is None else f"layer {options.layer}"
@@ -184,7 +184,7 @@ def learned_layers(corpus: Corpus) -> list[Row]:
             if taught and not learned.kept:
                 method += " (not kept; attention)"
             inspected = translator.inspect(pairs, contributions=options.method != "weights")
-            links_read = [read_alignment(shown, options) for shown in inspected]
+            links_read = [read_alignment(sentence, options) for sentence in inspected]
             rows.append(Row(method, alignment_score(links_read, gold)))
     return rows
 

@@ -28,10 +28,10 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "claims"
 def train_once(folder: Path, configuration: Configuration, train: Sequence[Pair], valid: Sequence[Pair]) -> RunFolder:
     """Train a run, resume an interrupted one, or return a finished one."""
     configure_process()  # as our command does
-    run, done = RunFolder(folder), folder / "done.json"
-    if not done.exists():
-        place, _ = run_experiment(configuration, folder, corpora=Corpora.of(train, valid), resume=run.exists)
-        write_atomically(done, json.dumps({"steps": place.step, "minutes": place.seconds / 60}).encode())
+    run, result_file = RunFolder(folder), folder / "done.json"
+    if not result_file.exists():
+        position, _ = run_experiment(configuration, folder, corpora=Corpora.of(train, valid), resume=run.exists)
+        write_atomically(result_file, json.dumps({"steps": position.step, "minutes": position.seconds / 60}).encode())
     return run
 
 
@@ -51,7 +51,7 @@ def facts(run: RunFolder) -> dict[str, Any]:
 def translations(run: RunFolder, pairs: Sequence[Pair], beam: int) -> list[str]:
     """Translate the sources of some pairs."""
     options, sources = DecodingOptions(beam=beam), [pair.source for pair in pairs]
-    return [found.text for found in Translator.load(run.path).translate(sources, options, split=False)]
+    return [translation.text for translation in Translator.load(run.path).translate(sources, options, split=False)]
 
 
 def scored(hypotheses: Sequence[str], pairs: Sequence[Pair]) -> tuple[float, float, float]:

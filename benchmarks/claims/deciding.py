@@ -145,19 +145,19 @@ def words_of(
         decided = {"logit": deciding(translator, ids, None), "tuned": deciding(translator, ids, lens)}
         if len(decided["logit"]) != len(texts):
             continue  # the tokenizer splits the text into other words
-        for place, text in enumerate(texts):
-            layers = {name: row[place][0] for name, row in decided.items()}
-            pieces, log_prob = decided["logit"][place][1:]
+        for position, text in enumerate(texts):
+            layers = {name: row[position][0] for name, row in decided.items()}
+            pieces, log_prob = decided["logit"][position][1:]
             if pieces > 1 or not text.isalpha():
                 continue
             if None in layers.values():
                 left_out += 1
                 continue
             distance = None
-            if place in sources:
-                distance = abs(statistics.fmean(sources[place]) - place)
+            if position in sources:
+                distance = abs(statistics.fmean(sources[position]) - position)
             word = text.lower()
-            words.append(Word(layers, counts[word], kind_of(word), distance, place, log_prob))
+            words.append(Word(layers, counts[word], kind_of(word), distance, position, log_prob))
     return words, left_out / max(1, left_out + len(words))
 
 
@@ -189,11 +189,11 @@ def frequencies(texts: Iterable[str]) -> Counter[str]:
 
 def parts_of_speech() -> dict[str, str]:
     """Return the part of speech of each Spanish word of the lexicon that has only one."""
-    found: dict[str, set[str]] = {}
+    tags: dict[str, set[str]] = {}
 
     def add(kind: str, *words: str) -> None:
         for word in words:
-            found.setdefault(word.lower(), set()).add(kind)
+            tags.setdefault(word.lower(), set()).add(kind)
 
     for noun in lexicon.NOUNS.values():
         add("noun", noun.spanish, noun.spanish_plural)
@@ -209,7 +209,7 @@ def parts_of_speech() -> dict[str, str]:
             add("verb", verb.infinitive, verb.gerund, verb.imperative)
             for forms in verb.finite.values():
                 add("verb", *forms)
-    return {word: kinds.pop() if len(kinds) == 1 else "ambiguous" for word, kinds in found.items()}
+    return {word: kinds.pop() if len(kinds) == 1 else "ambiguous" for word, kinds in tags.items()}
 
 
 Group = tuple[str, Callable[[Word], bool]]
@@ -242,12 +242,12 @@ def section(title: str, measured: dict[str, list[Word]], layers: int, undecided:
         kinds.append((kind, lambda word, kind=kind: word.kind == kind))  # type: ignore[misc]
     rows = []
     for group, belongs in [("all words", lambda word: True), *kinds, *FREQUENCIES, *DISTANCES]:
-        chosen = [[word.decided[lens] for word in measured[name] if belongs(word)] for name, lens in columns]
-        if min(map(len, chosen)) < FEWEST:
+        deciding_layers = [[word.decided[lens] for word in measured[name] if belongs(word)] for name, lens in columns]
+        if min(map(len, deciding_layers)) < FEWEST:
             continue
-        means = [f"{statistics.fmean(values):.2f}" for values in chosen]
-        early = [f"{100 * statistics.fmean(value < layers for value in values):.0f}" for values in chosen]
-        rows.append([group, f"{len(chosen[0]):,}", *map(" / ".join, zip(means, early, strict=True))])
+        means = [f"{statistics.fmean(values):.2f}" for values in deciding_layers]
+        early = [f"{100 * statistics.fmean(value < layers for value in values):.0f}" for values in deciding_layers]
+        rows.append([group, f"{len(deciding_layers[0]):,}", *map(" / ".join, zip(means, early, strict=True))])
     correlations = []
     for factor, value_of in FACTORS.items():
         row = [factor]

@@ -29,7 +29,7 @@ from translucid.evaluation.confidence.logistic import logistic
 from translucid.inspection.inspected import Inspected
 
 COUNT = 1000
-"""The most sentences."""
+"""The maximum number of sentences."""
 APART = 7
 """The distance of two sentences, ordered by length, whose translations are exchanged."""
 LIMIT = 0.99
@@ -67,75 +67,75 @@ Detector: TypeAlias = Callable[[Inspected], float]
 Numbers: TypeAlias = NDArray[np.float64]
 
 
-def source_contribution(seen: Inspected) -> float:
+def source_contribution(inspected: Inspected) -> float:
     """Return the mean part of the target pieces that does not come from the source."""
-    return 1 - float(seen.with_contributions.source_contribution[:-1].nanmean())
+    return 1 - float(inspected.with_contributions.source_contribution[:-1].nanmean())
 
 
-def uncovered(seen: Inspected) -> float:
-    """Return how much the source pieces lack of being the only origin of one target piece each, on average."""
-    return 1 - float(seen.with_contributions.source[:-1, :-1].nan_to_num(0).amax(0).mean())
+def uncovered(inspected: Inspected) -> float:
+    """Return 1 minus the mean over source pieces of their largest contribution to a target piece."""
+    return 1 - float(inspected.with_contributions.source[:-1, :-1].nan_to_num(0).amax(0).mean())
 
 
-def unfocused(seen: Inspected) -> float:
-    """Return how much the target pieces lack of coming from one source piece each, on average."""
-    return 1 - float(seen.with_contributions.source[:-1].nan_to_num(0).amax(1).mean())
+def unfocused(inspected: Inspected) -> float:
+    """Return 1 minus the mean over target pieces of the largest contribution of a source piece."""
+    return 1 - float(inspected.with_contributions.source[:-1].nan_to_num(0).amax(1).mean())
 
 
-def end_token(seen: Inspected) -> float:
+def end_token(inspected: Inspected) -> float:
     """Return the mean contribution of the source's end token."""
-    return float(seen.with_contributions.source[:-1, -1].nan_to_num(0).mean())
+    return float(inspected.with_contributions.source[:-1, -1].nan_to_num(0).mean())
 
 
-def improbability(seen: Inspected) -> float:
+def improbability(inspected: Inspected) -> float:
     """Return -log p of the target, divided by the number of pieces."""
-    return -sum(seen.log_probs) / len(seen.log_probs)
+    return -sum(inspected.log_probs) / len(inspected.log_probs)
 
 
-def attention_entropy(seen: Inspected) -> float:
+def attention_entropy(inspected: Inspected) -> float:
     """Return the mean entropy of the attention of target pieces."""
-    weights = seen.cross()[:-1]
+    weights = inspected.cross()[:-1]
     return float(-(weights * weights.clamp(min=1e-12).log()).sum(1).mean())
 
 
 def by_length(detector: Detector, usual: Sequence[Inspected]) -> Detector:
-    """Return a detector without what the lengths explain of it."""
-    rows = np.array([lengths(seen) for seen in usual])
-    weights = np.linalg.lstsq(rows, np.array([detector(seen) for seen in usual]), rcond=None)[0]
-    return lambda seen: detector(seen) - float(lengths(seen) @ weights)
+    """Return a detector corrected for what the lengths explain."""
+    rows = np.array([lengths(inspected) for inspected in usual])
+    weights = np.linalg.lstsq(rows, np.array([detector(inspected) for inspected in usual]), rcond=None)[0]
+    return lambda inspected: detector(inspected) - float(lengths(inspected) @ weights)
 
 
 def entropy_by_source_length(usual: Sequence[Inspected]) -> Detector:
     """Return the detector of the warning: a regression on the length of the source."""
-    rows = np.array([lengths(seen)[:2] for seen in usual])
-    weights = np.linalg.lstsq(rows, np.array([attention_entropy(seen) for seen in usual]), rcond=None)[0]
-    return lambda seen: attention_entropy(seen) - float(lengths(seen)[:2] @ weights)
+    rows = np.array([lengths(inspected)[:2] for inspected in usual])
+    weights = np.linalg.lstsq(rows, np.array([attention_entropy(inspected) for inspected in usual]), rcond=None)[0]
+    return lambda inspected: attention_entropy(inspected) - float(lengths(inspected)[:2] @ weights)
 
 
-def lengths(seen: Inspected) -> Numbers:
+def lengths(inspected: Inspected) -> Numbers:
     """Return 1 and the logarithms of the lengths."""
-    return np.array([1.0, np.log(len(seen.source)), np.log(len(seen.target))])
+    return np.array([1.0, np.log(len(inspected.source)), np.log(len(inspected.target))])
 
 
 def summed(detectors: Sequence[Detector], usual: Sequence[Inspected]) -> Detector:
     """Return the sum of detectors, each divided by its standard deviation."""
-    deviations = [np.std([detector(seen) for seen in usual]) for detector in detectors]
-    return lambda seen: sum(
-        detector(seen) / float(deviation) for detector, deviation in zip(detectors, deviations, strict=True)
+    deviations = [np.std([detector(inspected) for inspected in usual]) for detector in detectors]
+    return lambda inspected: sum(
+        detector(inspected) / float(deviation) for detector, deviation in zip(detectors, deviations, strict=True)
     )
 
 
 def learned(detectors: Sequence[Detector], usual: Sequence[Inspected], detached: Sequence[Inspected]) -> Detector:
     """Return a logistic regression on detectors and lengths, fitted to translations of validation sentences."""
 
-    def features(seen: Inspected) -> Numbers:
-        return np.array([*(detector(seen) for detector in detectors), *lengths(seen)[1:]])
+    def features(inspected: Inspected) -> Numbers:
+        return np.array([*(detector(inspected) for detector in detectors), *lengths(inspected)[1:]])
 
-    rows = np.array([features(seen) for seen in [*usual, *detached]])
+    rows = np.array([features(inspected) for inspected in [*usual, *detached]])
     mean, deviation = rows.mean(0), rows.std(0)
     truth = np.repeat([0.0, 1.0], [len(usual), len(detached)])
     *weights, _ = logistic((rows - mean) / deviation, truth, 1.0)
-    return lambda seen: float((features(seen) - mean) / deviation @ np.array(weights))
+    return lambda inspected: float((features(inspected) - mean) / deviation @ np.array(weights))
 
 
 def detectors_of(valid: Mapping[str, list[Inspected]]) -> dict[str, Detector]:
@@ -158,40 +158,40 @@ def detectors_of(valid: Mapping[str, list[Inspected]]) -> dict[str, Detector]:
     }
 
 
-def seen_by(translator: Translator, file: str, count: int) -> dict[str, list[Inspected]]:
+def inspect_translations(translator: Translator, file: str, count: int) -> dict[str, list[Inspected]]:
     """Return translations of a file's sources and detached ones, by forced decoding."""
     random = Random(SEED)
     sources = list(dict.fromkeys(pair.source for pair in read_pairs(file)))
     sources = [source for source in random.sample(sources, len(sources)) if len(source.split()) >= 3][:count]
-    own = translated(translator, sources)
-    ordered = sorted(own, key=lambda pair: (len(pair[0].split()), len(pair[1].split())))
+    translations = translated(translator, sources)
+    ordered = sorted(translations, key=lambda pair: (len(pair[0].split()), len(pair[1].split())))
     shifted = ordered[APART:] + ordered[:APART]
-    others = [(source, target) for (source, _), (_, target) in zip(ordered, shifted, strict=True)]
+    exchanged = [(source, target) for (source, _), (_, target) in zip(ordered, shifted, strict=True)]
     pairs = {
-        "own": own,
-        "others": others,
-        "dropped": [(without_half(source, random), target) for source, target in own],
-        "repeated": [(half_twice(source, random), target) for source, target in own],
+        "own": translations,
+        "others": exchanged,
+        "dropped": [(without_half(source, random), target) for source, target in translations],
+        "repeated": [(half_twice(source, random), target) for source, target in translations],
         "letters": translated(translator, [letters_like(source, random) for source in sources]),
     }
     return {kind: list(translator.inspect_all(texts, contributions=True)) for kind, texts in pairs.items()}
 
 
 def translated(translator: Translator, sources: Sequence[str]) -> Pairs:
-    """Return sources and their translations, without those that have none."""
-    pairs = [(found.source, found.text) for found in translator.stream(sources, split=False)]
+    """Return sources with their translations; empty translations are left out."""
+    pairs = [(translation.source, translation.text) for translation in translator.stream(sources, split=False)]
     return [pair for pair in pairs if pair[1].strip()]
 
 
 def without_half(source: str, random: Random) -> str:
     """Return a source without half of its words."""
     words = source.split()
-    kept = sorted(random.sample(range(len(words)), max(1, len(words) // 2)))
-    return " ".join(words[i] for i in kept)
+    positions = sorted(random.sample(range(len(words)), max(1, len(words) // 2)))
+    return " ".join(words[i] for i in positions)
 
 
 def half_twice(source: str, random: Random) -> str:
-    """Return a source in which half of the words stand twice."""
+    """Return a source in which half of the words are repeated."""
     words = source.split()
     repeated = set(random.sample(range(len(words)), max(1, len(words) // 2)))
     texts = []
@@ -218,11 +218,11 @@ def rows_of(valid: Mapping[str, list[Inspected]], test: Mapping[str, list[Inspec
     """Return a row for each detector: AUROC and, in brackets, the share over the limit, for each kind; false alarms."""
     rows = []
     for name, detector in detectors_of(valid).items():
-        limit = np.quantile([detector(seen) for seen in valid["own"]], LIMIT)
-        usual = np.array([detector(seen) for seen in test["own"]])
+        limit = np.quantile([detector(inspected) for inspected in valid["own"]], LIMIT)
+        usual = np.array([detector(inspected) for inspected in test["own"]])
         row = [name]
         for kind in KINDS:
-            detached = np.array([detector(seen) for seen in test[kind]])
+            detached = np.array([detector(inspected) for inspected in test[kind]])
             row.append(f"{auroc(detached, usual):.3f} ({100 * (detached > limit).mean():.0f})")
         rows.append([*row, f"{100 * (usual > limit).mean():.1f}"])
     return rows
@@ -233,18 +233,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", nargs=4, action="append", required=True, metavar=("NAME", "RUN", "VALID", "TEST"))
     parser.add_argument("--quick", action="store_true")
-    given = parser.parse_args()
-    count = 50 if given.quick else COUNT
+    arguments = parser.parse_args()
+    count = 50 if arguments.quick else COUNT
     text = INTRO
-    for name, run, valid, test in given.run:
+    for name, run, valid, test in arguments.run:
         translator = Translator.load(run, "cpu", "torch")
-        seen = seen_by(translator, valid, count), seen_by(translator, test, count)
-        undefined = sum(bool(one.with_contributions.undefined) for one in seen[1]["own"])
-        sizes = f"{len(seen[0]['own']):,} validation and {len(seen[1]['own']):,} test sentences"
+        results = inspect_translations(translator, valid, count), inspect_translations(translator, test, count)
+        undefined = sum(bool(inspected.with_contributions.undefined) for inspected in results[1]["own"])
+        sizes = f"{len(results[0]['own']):,} validation and {len(results[1]['own']):,} test sentences"
         text += f"## {name[0].upper()}{name[1:]}\n\n{sizes}; {undefined} translations with undefined contributions.\n\n"
-        text += table(["detector", *KINDS.values(), "false alarms"], rows_of(*seen)) + "\n"
+        text += table(["detector", *KINDS.values(), "false alarms"], rows_of(*results)) + "\n"
     print(text)
-    if not given.quick:
+    if not arguments.quick:
         write("14-detached.md", text.rstrip() + "\n", DOCS)
 
 

@@ -35,7 +35,7 @@ from translucid.ground.atomic import write_atomically
 
 OTHERS = {"fr": "eng-fra", "de": "eng-deu", "es": "eng-spa"}
 """The languages beside English, and the names of their files."""
-PAIRS = [pair for other in OTHERS for pair in (("en", other), (other, "en"))]
+PAIRS = [pair for language in OTHERS for pair in (("en", language), (language, "en"))]
 WITHOUT_ENGLISH = [("es", "fr", "spa-fra"), ("fr", "es", "spa-fra"), ("de", "es", "deu-spa"), ("es", "de", "deu-spa")]
 CODES = {"spa": "es", "deu": "de"}
 """The first languages of their files."""
@@ -64,16 +64,16 @@ def main() -> None:
 
 def train(run: Path, corpus: Path, name: str, minutes: float) -> None:
     """Train the model of all directions, or of one; resume an interrupted training, or leave a finished one."""
-    done = run / "done.json"
-    if done.exists():
+    result_file = run / "done.json"
+    if result_file.exists():
         return
     if name == MANY:
-        files = {split: [files_of(corpus, split, other) for other in OTHERS] for split in ("train", "dev")}
+        files = {split: [files_of(corpus, split, language) for language in OTHERS] for split in ("train", "dev")}
         settings: list[str] = []
     else:
         source, target = name.split("-")
-        other = target if source == "en" else source
-        files = {split: [files_of(corpus, split, other)] for split in ("train", "dev")}
+        language = target if source == "en" else source
+        files = {split: [files_of(corpus, split, language)] for split in ("train", "dev")}
         settings = ["data.both_directions=false", f"data.reverse={str(source != 'en').lower()}", "data.temperature=1"]
         minutes /= len(PAIRS)
     if run.exists():
@@ -84,28 +84,28 @@ def train(run: Path, corpus: Path, name: str, minutes: float) -> None:
             arguments += ["--set", setting]
     if run_command(["train", *arguments]):
         raise SystemExit(f"the training of {name} failed")
-    write_atomically(done, json.dumps({"minutes": minutes}).encode())
+    write_atomically(result_file, json.dumps({"minutes": minutes}).encode())
 
 
-def files_of(corpus: Path, split: str, other: str) -> str:
+def files_of(corpus: Path, split: str, language: str) -> str:
     """The file of a split with its languages, as `--train` and the other options expect it."""
-    return f"{corpus / OTHERS[other]}.{split}.tsv.gz:en-{other}"
+    return f"{corpus / OTHERS[language]}.{split}.tsv.gz:en-{language}"
 
 
 def page(runs: Path, corpus: Path, minutes: float) -> str:
     """Claim 20."""
-    tests = [files_of(corpus, "test", other) for other in OTHERS]
+    tests = [files_of(corpus, "test", language) for language in OTHERS]
     of_many = evaluated(runs / MANY, tests)["directions"]
-    rows, ours, others = [], [], []
+    rows, multilingual, bilingual = [], [], []
     for source, target in PAIRS:
         name = f"{source}-{target}"
         scores = of_many[name]
         of_one = evaluated(runs / name, [files_of(corpus, "test", target if source == "en" else source)])
-        ours.append(scores["BLEU"]["value"])
-        others.append(of_one["BLEU"]["value"])
+        multilingual.append(scores["BLEU"]["value"])
+        bilingual.append(of_one["BLEU"]["value"])
         rates = percent(scores["off_target"]), percent(scores["references_off_target"])
-        rows.append([name, f"{scores['sentences']:,}", f"{ours[-1]:.1f}", f"{others[-1]:.1f}", *rates])
-    rows.append(["**mean**", "", f"**{fmean(ours):.1f}**", f"**{fmean(others):.1f}**", "", ""])
+        rows.append([name, f"{scores['sentences']:,}", f"{multilingual[-1]:.1f}", f"{bilingual[-1]:.1f}", *rates])
+    rows.append(["**mean**", "", f"**{fmean(multilingual):.1f}**", f"**{fmean(bilingual):.1f}**", "", ""])
     head = ["direction", "sentences", "one model, BLEU", "six models, BLEU", "one model, off-target %", "references"]
     return f"""# Claim 20: six directions in one model
 
@@ -134,7 +134,7 @@ def without_english(run: Path, corpus: Path) -> str:
         direct = Translator.load(run, source=source, target=target)
         scores, rates = [], []
         for translator in (direct, direct.through("en")):
-            texts = [found.text for found in translator.translate(sources_of(pairs), options, split=False)]
+            texts = [translation.text for translation in translator.translate(sources_of(pairs), options, split=False)]
             scores.append(f"{scored(texts, pairs)[0]:.1f}")
             rates.append(percent(off_target_rate(texts, target, languages)))
         rates.append(percent(off_target_rate(targets_of(pairs), target, languages)))

@@ -42,7 +42,7 @@ from translucid.runs.run_folder import RunFolder
 
 
 class Sizes(NamedTuple):
-    """How much is learned and tested; half of the passages are twins of the others."""
+    """Numbers of passages for training and testing; half of the passages are counterparts of the others."""
 
     sentences: int
     passages: int
@@ -61,9 +61,9 @@ CONTINUED = {
     "then also passages, without context": (True, 0),
     f"then also passages, {CONTEXT} sentences of context": (True, CONTEXT),
 }
-"""What begins from the first model, by name: whether it learns from passages, and its context."""
+"""Models initialised from the first one, by name: whether they learn from passages, and their context."""
 ADDED = 500
-"""The most words that the vocabulary gets in addition."""
+"""The maximum number of words added to the vocabulary."""
 GENTLY = ["training.learning_rate=0.002", "training.warmup=50"]
 """Settings for the few documents of TICO-19."""
 UPDATES_FOR_DOCUMENTS = 1_500
@@ -161,12 +161,12 @@ def found_by_chance(file: Path) -> float:
     """Return the probability that random words of the context contain the antecedent, as a mean over the contrasts."""
     pairs, contrasts = read_contrasts(file)
     positions = preceding(pair.document for pair in pairs)
-    found = []
+    probabilities = []
     for contrast in contrasts:
         context = pairs[contrast.number - positions[contrast.number] : contrast.number]
         words = sum(len(pair.source.split()) for pair in context)
-        found.append(1 - comb(words - len(contrast.antecedent), TOP) / comb(words, TOP))
-    return fmean(found)
+        probabilities.append(1 - comb(words - len(contrast.antecedent), TOP) / comb(words, TOP))
+    return fmean(probabilities)
 
 
 def details(shares: Sequence[ContrastRow]) -> str:

@@ -65,11 +65,11 @@ def main() -> None:
     phrasebook: dict[str, Translator] = {}
     turned: dict[str, Translator] = {}
     for name, model in MODELS.items():
-        for direction, found in (("", phrasebook), ("-reverse", turned)):
+        for direction, translators in (("", phrasebook), ("-reverse", turned)):
             Console(stderr=True).rule(name + direction)
             sides = [pairs_of(phrases, turn=bool(direction)) for phrases in (train, valid)]
             run = train_once(runs / f"{name.lower()}{direction}", configured(model, updates), *sides)
-            found[name] = Translator.load(run.path)
+            translators[name] = Translator.load(run.path)
 
     rows = []
     for name, translator in phrasebook.items():
@@ -82,8 +82,8 @@ def main() -> None:
         loaded = {
             name: arguments.tatoeba_runs / run for name, run in (("Transformer", "small"), ("Bahdanau", "rnn-bahdanau"))
         }
-        translators = {name: Translator.load(run) for name, run in loaded.items() if run.exists()}
-        corpora["Tatoeba"] = (translators, sources[:: max(1, len(sources) // count)][:count])
+        tatoeba_translators = {name: Translator.load(run) for name, run in loaded.items() if run.exists()}
+        corpora["Tatoeba"] = (tatoeba_translators, sources[:: max(1, len(sources) // count)][:count])
     faithful = [row for name, (models, texts) in corpora.items() for row in faithfulness_rows(name, models, texts)]
     write("7-explanations.md", page(rows, faithful, len(test), count), docs)
 
@@ -115,16 +115,18 @@ def figures(name: str, how: str, score: AlignmentScore) -> list[str]:
 def attention_rows(
     name: str, translator: Translator, turned: Translator, valid: Sequence[Phrase], test: Sequence[Phrase]
 ) -> list[list[str]]:
-    """Every way to read the attention, with the one chosen on validation data, also for both directions."""
+    """Score every variant of reading the attention, and the one chosen on validation data for both directions."""
     chosen = next(iter(choose(translator.inspect(pairs_of(valid)), gold_of(valid))))
-    seen, other = translator.inspect(pairs_of(test)), turned.inspect(pairs_of(test, turn=True))
-    two = [read_alignment(one, chosen, reverse) for one, reverse in zip(seen, other, strict=True)]
-    rows = [figures(name, "attention of both directions' models, chosen variant", alignment_score(two, gold_of(test)))]
-    for way, score in choose(seen, gold_of(test)).items():
-        layer = "all layers" if way.layer is None else f"layer {way.layer}"
-        sides = "both sides" if way.both else "target side"
-        how = f"attention, {layer}, {'shifted' if way.shift else 'plain'}, {sides}"
-        rows.append(figures(name, how + (" (chosen)" if way == chosen else ""), score))
+    forward, backward = translator.inspect(pairs_of(test)), turned.inspect(pairs_of(test, turn=True))
+    symmetric = [read_alignment(sentence, chosen, reverse) for sentence, reverse in zip(forward, backward, strict=True)]
+    rows = [
+        figures(name, "attention of both directions' models, chosen variant", alignment_score(symmetric, gold_of(test)))
+    ]
+    for options, score in choose(forward, gold_of(test)).items():
+        layer = "all layers" if options.layer is None else f"layer {options.layer}"
+        sides = "both sides" if options.both else "target side"
+        how = f"attention, {layer}, {'shifted' if options.shift else 'plain'}, {sides}"
+        rows.append(figures(name, how + (" (chosen)" if options == chosen else ""), score))
     return rows
 
 
@@ -132,12 +134,12 @@ def explanation_rows(name: str, translator: Translator, test: Sequence[Phrase]) 
     """The strongest source word of each target word by each explanation, for the reference translations."""
     rows = []
     for method in METHODS[1:]:
-        found = []
+        links = []
         for phrase in track(test, f"{name}: {method}", console=Console(stderr=True)):
             case = Case(translator.model, translator.pipeline, phrase.source, phrase.target)
-            found.append([(s, t) for t, s in enumerate(explain(case, method).importance.argmax(1).tolist())])
+            links.append([(s, t) for t, s in enumerate(explain(case, method).importance.argmax(1).tolist())])
         rows.append(
-            figures(name, f"strongest word by {method} ({len(test)} pairs)", alignment_score(found, gold_of(test)))
+            figures(name, f"strongest word by {method} ({len(test)} pairs)", alignment_score(links, gold_of(test)))
         )
     return rows
 
@@ -167,16 +169,16 @@ def statistical_rows(train: Sequence[Phrase], test: Sequence[Phrase], folder: Pa
         ],
         check=True,
     )
-    read = {
+    parsed = {
         side: [
             [tuple(map(int, link.split("-"))) for link in line.split()]
             for line in links[side].read_text().splitlines()[-len(test) :]
         ]
         for side in links
     }
-    joined = [grow_diagonal(one, other) for one, other in zip(read["source"], read["target"], strict=True)]  # type: ignore[arg-type]
-    found = {"forward": read["source"], "backward": read["target"], "both, grow-diagonal": joined}
-    return [figures("eflomal", how, alignment_score(links, gold_of(test))) for how, links in found.items()]  # type: ignore[arg-type]
+    joined = [grow_diagonal(first, second) for first, second in zip(parsed["source"], parsed["target"], strict=True)]  # type: ignore[arg-type]
+    by_method = {"forward": parsed["source"], "backward": parsed["target"], "both, grow-diagonal": joined}
+    return [figures("eflomal", how, alignment_score(links, gold_of(test))) for how, links in by_method.items()]  # type: ignore[arg-type]
 
 
 def faithfulness_rows(corpus: str, translators: dict[str, Translator], texts: Sequence[str]) -> list[list[str]]:
@@ -184,9 +186,9 @@ def faithfulness_rows(corpus: str, translators: dict[str, Translator], texts: Se
     rows = []
     for name, translator in translators.items():
         cases = [
-            Case(translator.model, translator.pipeline, text, found.text)
-            for text, found in zip(texts, translator.translate(texts, split=False), strict=True)
-            if found.text.strip()
+            Case(translator.model, translator.pipeline, text, translation.text)
+            for text, translation in zip(texts, translator.translate(texts, split=False), strict=True)
+            if translation.text.strip()
         ]
         for method in METHODS:
             scores = [

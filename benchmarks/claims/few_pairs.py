@@ -75,9 +75,9 @@ class Trial:
     def __truediv__(self, name: str) -> Path:
         return self.folder / name
 
-    def command(self, done: Path, *words: str | Path) -> float:
+    def command(self, output: Path, *words: str | Path) -> float:
         """Run one of our commands unless it is done; return its CPU minutes."""
-        note = done.with_name(done.name + ".minutes")
+        note = output.with_name(output.name + ".minutes")
         if not note.exists():
             print("translucid", *words, flush=True)
             started = _spent()
@@ -108,21 +108,21 @@ def prepared(trial: Trial, data: Path, count: int, quick: bool) -> None:
         write_atomically(trial / f"{name}.tsv", "".join(f"{p.source}\t{p.target}\n" for p in pairs).encode())
 
 
-def ways(trial: Trial) -> dict[str, tuple[list[str | Path], list[str]]]:
+def methods(trial: Trial) -> dict[str, tuple[list[str | Path], list[str]]]:
     """Return the options and settings of each method, by name."""
     language, elmo = trial / "language", trial / "elmo"
     halves: list[str | Path] = ["--init-encoder", language, "--init-decoder", language]
     text: list[str | Path] = ["--target-text", trial / "es.txt"]
     back: list[str | Path] = ["--synthetic", trial / "synthetic.tsv"]
-    told: list[str | Path] = ["--elmo", elmo]
+    features: list[str | Path] = ["--elmo", elmo]
     return {
         "pairs alone": ([], ["data.tokenizer.vocabulary=2000", *SHAPE]),
-        "ELMo": (told, ["data.tokenizer.vocabulary=2000", *SHAPE]),
+        "ELMo": (features, ["data.tokenizer.vocabulary=2000", *SHAPE]),
         "halves": (halves, []),
         "halves, and text of the target language": ([*halves, *text], ["data.weights=[1,1]"]),
         "back-translation": (back, ["data.tokenizer.vocabulary=4000", "data.weights=[1,3]", *SHAPE, *MIXED]),
         "halves, back-translation": ([*halves, *back], ["data.weights=[1,3]", *MIXED]),
-        "halves, ELMo, back-translation": ([*halves, *told, *back], ["data.weights=[1,3]", *MIXED]),
+        "halves, ELMo, back-translation": ([*halves, *features, *back], ["data.weights=[1,3]", *MIXED]),
     }
 
 
@@ -139,16 +139,16 @@ def run(trial: Trial, only: Sequence[str]) -> list[dict[str, Any]]:
     """Train the chosen methods; return a row for each."""
     base = ["low-resource", "--train", trial / "pairs.tsv", "--valid", trial / "dev.tsv"]
     texts = [trial / "en.txt", trial / "es.txt"]
-    spent = trial.train("language", "--model", "lm-transformer", "--train", *texts, settings=LANGUAGE)
+    minutes_spent = trial.train("language", "--model", "lm-transformer", "--train", *texts, settings=LANGUAGE)
     halves = ["--init-encoder", trial / "language", "--init-decoder", trial / "language"]
-    more = [*halves, "--target-text", trial / "en.txt"]
+    options_reverse = [*halves, "--target-text", trial / "en.txt"]
     reverse = ["data.reverse=true", "data.weights=[1,1]"]
-    spent += trial.train("reverse", *base, *more, settings=reverse, updates=trial.updates)
+    minutes_spent += trial.train("reverse", *base, *options_reverse, settings=reverse, updates=trial.updates)
     options = ["--text", trial / "es.txt", "--out", trial / "synthetic.tsv", "--beam", "1", "--overwrite"]
-    spent += trial.command(trial / "synthetic.tsv", "data", "back-translate", trial / "reverse", *options)
+    minutes_spent += trial.command(trial / "synthetic.tsv", "data", "back-translate", trial / "reverse", *options)
     test = [*read_pairs(trial / "test.tsv")]
     rows = []
-    for name, (options, settings) in ways(trial).items():
+    for name, (options, settings) in methods(trial).items():
         if only and name not in only:
             continue
         if "ELMo" in name:
@@ -157,12 +157,12 @@ def run(trial: Trial, only: Sequence[str]) -> list[dict[str, Any]]:
         minutes = trial.train(folder, *base, *options, settings=settings, updates=trial.updates)
         rows.append({"way": name, "minutes": minutes, "found": translated(trial, folder, test)})
     if not only or LONGER in only:
-        whole = spent + max(row["minutes"] for row in rows)
-        updates = round(trial.updates * whole / rows[0]["minutes"])
-        options, settings = ways(trial)["pairs alone"]
+        total = minutes_spent + max(row["minutes"] for row in rows)
+        updates = round(trial.updates * total / rows[0]["minutes"])
+        options, settings = methods(trial)["pairs alone"]
         minutes = trial.train("pairs-alone-longer", *base, *options, settings=settings, updates=updates)
-        found = translated(trial, "pairs-alone-longer", test)
-        rows.insert(1, {"way": LONGER, "minutes": minutes, "found": found})
+        translations = translated(trial, "pairs-alone-longer", test)
+        rows.insert(1, {"way": LONGER, "minutes": minutes, "found": translations})
     return rows
 
 
@@ -174,22 +174,22 @@ def page(rows: Sequence[dict[str, Any]], trial: Trial, count: int) -> str:
     metric = BLEU(references=references)
     if len(systems) > 1:
         _, scores = PairedTest(systems, {"BLEU": metric}, None, test_type="bs", n_samples=1000)()
-        found = scores["BLEU"]
+        results = scores["BLEU"]
     else:
-        found = [BLEU().corpus_score(systems[0][1], references)]
+        results = [BLEU().corpus_score(systems[0][1], references)]
     cells = []
-    for row, result in zip(rows, found, strict=True):
+    for row, result in zip(rows, results, strict=True):
         p = getattr(result, "p_value", None)
         cells.append([row["way"], f"{result.score:.1f}", "" if p is None else f"{p:.3f}", f"{row['minutes']:.0f}"])
     minutes = {
         name: float((trial / f"{name}.minutes").read_text()) for name in ("language", "reverse", "synthetic.tsv")
     }
-    told = f"{minutes['language']:.0f} minutes, the reverse model {minutes['reverse']:.0f}"
+    duration = f"{minutes['language']:.0f} minutes, the reverse model {minutes['reverse']:.0f}"
     lines = [
         "# Claim 11: low-resource translation",
         "",
         f"English to Spanish, the first {count:,} pairs of Tatoeba, and monolingual text of 93,000 and 102,000 lines.",
-        f"The language model takes {told}, and back-translation {minutes['synthetic.tsv']:.0f}.",
+        f"The language model takes {duration}, and back-translation {minutes['synthetic.tsv']:.0f}.",
         f"Each row is one run of {trial.updates:,} updates; minutes are CPU time. BLEU on {len(test):,} held-out",
         "sentences, beam 5; p from a paired bootstrap test against the first row.",
         "",
@@ -208,16 +208,16 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=3000)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--quick", action="store_true")
-    given = parser.parse_args()
-    count = 300 if given.quick else given.pairs
-    trial = Trial(given.runs, 20 if given.quick else given.updates)
+    arguments = parser.parse_args()
+    count = 300 if arguments.quick else arguments.pairs
+    trial = Trial(arguments.runs, 20 if arguments.quick else arguments.updates)
     if not (trial / "test.tsv").exists():
-        prepared(trial, given.data, count, given.quick)
-    rows = run(trial, given.only)
+        prepared(trial, arguments.data, count, arguments.quick)
+    rows = run(trial, arguments.only)
     text = page(rows, trial, count)
     scores = [{key: value for key, value in row.items() if key != "found"} for row in rows]
     write_atomically(trial / "rows.json", json.dumps(scores, indent=1).encode())
-    write("11-few-pairs.md", text, given.runs if given.quick or given.only else DOCS)
+    write("11-few-pairs.md", text, arguments.runs if arguments.quick or arguments.only else DOCS)
 
 
 if __name__ == "__main__":

@@ -70,36 +70,36 @@ class Pair(NamedTuple):
 
 
 def pairs_of(phrase: Phrase, random: Random) -> Iterator[Pair]:
-    """Yield the pairs that a sentence is the first of: one for each article, with a noun drawn for OTHER."""
+    """Yield a pair for each article of a sentence, which is CLEAN; the noun of OTHER is chosen at random."""
     source, target = phrase.source.split(), phrase.target.split()
     linked = defaultdict(list)
     for s, t in phrase.alignment:
         linked[t].append(s)
     for k, article in enumerate(target[:-1]):
-        # After a and de, el would be one word with them.
+        # After "a" and "de", "el" would be contracted.
         if article not in OPPOSITE or target[k - 1 : k] in (["a"], ["A"], ["de"], ["De"]):
             continue
         noun = SPANISH.get(target[k + 1].strip(MARKS))
         if noun is None or noun.spanish == "agua" or len(linked[k]) != 1 or len(linked[k + 1]) != 1:
             continue
-        (place,), (origin,) = linked[k + 1], linked[k]
-        if source[place].strip(MARKS).lower() != noun.singular:
+        (position,), (origin,) = linked[k + 1], linked[k]
+        if source[position].strip(MARKS).lower() != noun.singular:
             continue
         the = origin if source[origin].lower() == "the" else None
-        if the is None and origin != place:
+        if the is None and origin != position:
             continue
-        candidates = others(noun, source)
+        candidates = replacements(noun, source)
         if candidates:
-            chosen = random.choice(candidates).singular
-            word = source[place]
+            replacement = random.choice(candidates).singular
+            word = source[position]
             stem = word.strip(MARKS)
-            changed = word.replace(stem, chosen.capitalize() if stem[0].isupper() else chosen)
-            other = " ".join([*source[:place], changed, *source[place + 1 :]])
-            yield Pair(phrase.source, other, target[:k], article, place, the)
+            changed = word.replace(stem, replacement.capitalize() if stem[0].isupper() else replacement)
+            counterpart = " ".join([*source[:position], changed, *source[position + 1 :]])
+            yield Pair(phrase.source, counterpart, target[:k], article, position, the)
 
 
-def others(noun: Noun, source: Sequence[str]) -> list[Noun]:
-    """Return the nouns of the other gender that can take a noun's place in a sentence."""
+def replacements(noun: Noun, source: Sequence[str]) -> list[Noun]:
+    """Return the nouns of the other gender that can replace a noun in a sentence."""
     candidates = []
     present = {word.strip(MARKS).lower() for word in source}
     for group in (*GROUPS[0], *GROUPS[1]):
@@ -112,20 +112,20 @@ def others(noun: Noun, source: Sequence[str]) -> list[Noun]:
 
 
 def minimal_pairs(count: int, seed: int = 17) -> list[Pair]:
-    """Draw as many pairs of each kind: with and without an English article, CLEAN masculine and feminine."""
+    """Sample the same number of pairs of each kind: with and without an English article, masculine and feminine."""
     random = Random(seed)
     trained = {phrase.source for phrase in generate(TRAINED)}
     cells = list(product(KINDS, (False, True)))
-    wanted = {cell: count // len(cells) + (i < count % len(cells)) for i, cell in enumerate(cells)}
+    remaining = {cell: count // len(cells) + (i < count % len(cells)) for i, cell in enumerate(cells)}
     pairs: list[Pair] = []
     for phrase in generate(20_000, split="test", seed=seed, max_words=14):
         for pair in pairs_of(phrase, random):
             cell = pair.kind, pair.article.lower() == "la"
-            if wanted[cell] and pair.other not in trained:
-                wanted[cell] -= 1
+            if remaining[cell] and pair.other not in trained:
+                remaining[cell] -= 1
                 pairs.append(pair)
                 break  # one pair of each sentence
-        if not any(wanted.values()):
+        if not any(remaining.values()):
             break
     return pairs
 
@@ -139,8 +139,8 @@ class Measured(NamedTuple):
     @property
     def right(self) -> bool:
         """Whether the model prefers the right article for both sentences."""
-        clean, other = self.patching.log_odds
-        return clean > 0 > other
+        clean, counterpart = self.patching.log_odds
+        return clean > 0 > counterpart
 
 
 def measured(translator: Translator, pairs: Sequence[Pair], name: str) -> list[Measured]:
@@ -149,14 +149,14 @@ def measured(translator: Translator, pairs: Sequence[Pair], name: str) -> list[M
         target = " ".join([*pair.prefix, pair.article])
         choice = pair.article, OPPOSITE[pair.article]
         patching = translator.patch(pair.clean, pair.other, choice, target=target)
-        # An earlier article of the same form is not the one that differs.
+        # The prefix must end at the article that differs, not at an earlier one of the same form.
         assert patching.prefix == " ".join(pair.prefix), (pair, patching.prefix)
         results.append(Measured(pair, patching))
     return results
 
 
 def place_of(pair: Pair, column: int, columns: int) -> str:
-    """Return what a source word is for the pair."""
+    """Return the role of a source word in the pair."""
     if column == columns - 1:
         return "end token"
     if column == pair.noun:
@@ -183,8 +183,8 @@ def encoder_cells(results: Sequence[Measured]) -> Cells:
             by_place: dict[str, list[float]] = defaultdict(list)
             for column, share in enumerate(row):
                 by_place[place_of(pair, column, len(row))].append(share)
-            for place, of_place in by_place.items():
-                shares[layer, place].append(100 * sum(of_place) / len(of_place))
+            for place, place_shares in by_place.items():
+                shares[layer, place].append(100 * sum(place_shares) / len(place_shares))
             largest[layer, place_of(pair, row.index(max(row)), len(row))] += 1
     cells = {}
     for key, values in sorted(shares.items(), key=lambda item: (item[0][0], PLACES.index(item[0][1]))):
@@ -235,15 +235,15 @@ def page(runs: Sequence[Path], pairs: Sequence[Pair]) -> str:
         every.append(measured(translator, pairs, str(run)))
     right = [[result for result in results if result.right] for results in every]
     for pair in pairs:
-        clean, other = (len(ids) for ids in translator.tokenizer.encode_source([pair.clean, pair.other]))
-        uneven += clean != other
+        clean, counterpart = (len(ids) for ids in translator.tokenizer.encode_source([pair.clean, pair.other]))
+        uneven += clean != counterpart
     tables = ""
     for kind in KINDS:
-        chosen = [[result for result in results if result.pair.kind == kind] for results in right]
-        numbers = " and ".join(str(len(results)) for results in chosen)
+        of_kind = [[result for result in results if result.pair.kind == kind] for results in right]
+        numbers = " and ".join(str(len(results)) for results in of_kind)
         tables += f"## {kind}\n\n{example(pairs, kind)} {numbers} pairs.\n\n"
-        tables += side_by_side(["encoder states", "place", *seeds], [encoder_cells(results) for results in chosen])
-        tables += side_by_side(["decoder", "position", *seeds], [decoder_cells(results) for results in chosen])
+        tables += side_by_side(["encoder states", "place", *seeds], [encoder_cells(results) for results in of_kind])
+        tables += side_by_side(["decoder", "position", *seeds], [decoder_cells(results) for results in of_kind])
     numbers = " and ".join(str(len(results)) for results in right)
     return f"""# Claim 17: where a noun's gender is
 

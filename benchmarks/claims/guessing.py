@@ -1,4 +1,4 @@
-"""Labels for texts that have none, guessed from a few texts that have one.
+"""Pseudo-labels for unlabelled texts, predicted from a few labelled ones.
 
 Latent semantic analysis (Deerwester et al. 1990) finds, without any label, the few directions in which texts differ
 most in their words:
@@ -28,23 +28,23 @@ from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 
 SPACE = 20_000
-"""Texts, at most, that the directions are found on."""
+"""The maximum number of texts that the directions are fitted to."""
 WORDS = 200_000
-"""Words and pairs of words, at most, that are counted."""
+"""The maximum number of counted words and word pairs."""
 PATTERN = r"\w+|[^\w\s]"
-"""Words, and each mark by itself."""
+"""Words, and single punctuation marks."""
 FOLDS = 10
 
 
 class Guess(NamedTuple):
-    """What a text may be."""
+    """A predicted label with its probability."""
 
     label: str
     probability: float
 
 
 class LabelGuesser:
-    """Guesses labels, and says nothing where it is not sure."""
+    """Predicts labels, and abstains where it is not confident."""
 
     def __init__(self, space: Pipeline, judge: LogisticRegression, least: NDArray[np.floating], right: Right) -> None:
         """`least`: the probability [labels] from which on a guess counts; see `learn`."""
@@ -77,11 +77,11 @@ class LabelGuesser:
         folds = StratifiedKFold(min(FOLDS, counts[rarest]), shuffle=True, random_state=seed)
         left_out = cross_val_predict(judge, z, y, cv=folds, method="predict_proba")
         judge.fit(z, y)
-        found = judge.predict_proba(space.transform(texts))
-        of, sure = found.argmax(1), found.max(1)
-        least = np.zeros(found.shape[1])
-        for place in range(len(least)) if share < 1 else ():
-            least[place] = np.quantile(sure[of == place], 1 - share) if place in of else 1.0
+        probabilities = judge.predict_proba(space.transform(texts))
+        of, sure = probabilities.argmax(1), probabilities.max(1)
+        least = np.zeros(probabilities.shape[1])
+        for column in range(len(least)) if share < 1 else ():
+            least[column] = np.quantile(sure[of == column], 1 - share) if column in of else 1.0
         return cls(space, judge, least, Right.of(left_out, judge.classes_ == y[:, None], least))
 
     @property
@@ -90,28 +90,28 @@ class LabelGuesser:
         return [str(label) for label in self.judge.classes_]
 
     def guess(self, texts: Sequence[str]) -> list[Guess | None]:
-        """Return what each text is, None where that is not sure."""
-        found = self.judge.predict_proba(self.space.transform(texts))
-        best = zip(found.argmax(1).tolist(), found.max(1).tolist(), strict=True)
-        return [Guess(self.labels[place], p) if p >= self.least[place] else None for place, p in best]
+        """Return the label of each text, or None where the prediction is not confident."""
+        probabilities = self.judge.predict_proba(self.space.transform(texts))
+        best = zip(probabilities.argmax(1).tolist(), probabilities.max(1).tolist(), strict=True)
+        return [Guess(self.labels[column], p) if p >= self.least[column] else None for column, p in best]
 
 
 class Right(NamedTuple):
-    """How often guesses are right: each labelled text as it is guessed by those of the other folds."""
+    """Cross-validated accuracy: each labelled text is predicted from the other folds."""
 
     all: float
-    """Of all texts with labels."""
+    """The accuracy on all labelled texts."""
     sure: float
-    """Of those that count."""
+    """The accuracy on the confident predictions."""
     counted: int
-    """How many count."""
+    """The number of confident predictions."""
 
     @classmethod
-    def of(cls, found: NDArray[np.floating], truth: NDArray[np.bool_], least: NDArray[np.floating]) -> Right:
+    def of(cls, probabilities: NDArray[np.floating], truth: NDArray[np.bool_], least: NDArray[np.floating]) -> Right:
         """Return that of probabilities [texts, labels]; `truth` [texts, labels] is True at the label."""
-        best = found.argmax(1)
+        best = probabilities.argmax(1)
         right = truth[np.arange(len(best)), best]
-        counts = found.max(1) >= least[best]
+        counts = probabilities.max(1) >= least[best]
         return cls(float(right.mean()), float(right[counts].mean()) if counts.any() else 0.0, int(counts.sum()))
 
 
@@ -124,7 +124,7 @@ def _space(texts: Sequence[str], dimensions: int, seed: int) -> Pipeline:
     few = UserError("too few texts to find out how they differ", fix="Give some hundred texts without labels.")
     try:
         counted = words.fit(texts).transform(texts[:1])
-    except ValueError as error:  # no word is left
+    except ValueError as error:  # no known word
         raise few from error
     if min(len(texts), counted.shape[1]) <= dimensions:
         raise few

@@ -128,11 +128,11 @@ def one_off(name: str, translator: Translator, test: Sequence[Pair]) -> dict[str
         ablated = with_ablation(translator, Ablation((head,)))
         systems.append((head, translated(ablated, sources, GREEDY, console=QUIET)))
     _, scores = PairedTest(systems, {"BLEU": BLEU()}, references, test_type="bs", n_samples=1000)()
-    whole, *others = scores["BLEU"]
+    baseline, *ablated_scores = scores["BLEU"]
     differences = {}
-    for (head, _), result in zip(systems[1:], others, strict=True):
+    for (head, _), result in zip(systems[1:], ablated_scores, strict=True):
         significant = result.p_value is not None and result.p_value < SIGNIFICANT
-        differences[head] = (result.score - whole.score, significant)
+        differences[head] = (result.score - baseline.score, significant)
     return differences
 
 

@@ -30,13 +30,13 @@ from translucid.runs.initialization import settings_from
 from translucid.runs.run_folder import RunFolder
 
 Settings = dict[str, Any]
-"""By key, as after --set."""
+"""Settings by key, as for --set."""
 Record = dict[str, Any]
 """`task`, `way`, `labels`, `seed` and `accuracy` in percent; of trainings also `minutes`, `steps` and `settings`."""
 SHARE = 0.7
 """The share of the most confident pseudo-labels that a classifier is trained on."""
 WATCHED = 100
-"""Texts that a training is validated on, once, at its end: none of its updates is chosen."""
+"""Texts for the one validation at the end of a training; no checkpoint is selected with it."""
 
 
 class Task(NamedTuple):
@@ -44,15 +44,15 @@ class Task(NamedTuple):
 
     name: str
     train: list[Pair]
-    """Texts with labels to draw from."""
+    """Labelled texts to sample from."""
     watched: list[Pair]
     """See `WATCHED`."""
     held_out: list[Pair]
-    """What all figures are of."""
+    """The texts that all figures are computed on."""
 
     @property
     def labels(self) -> list[str]:
-        """In the order of a classifier."""
+        """Labels in the order of a classifier's outputs."""
         return sorted({text.target for text in self.train})
 
 
@@ -107,26 +107,26 @@ class Lab:
 
     def train(
         self,
-        way: str,
+        method: str,
         task: Task,
         count: int | None,
         seed: int,
         language: Path,
         settings: Settings,
-        more: Sequence[Pair] = (),
+        pseudo_labelled: Sequence[Pair] = (),
     ) -> str:
-        """Train a classifier on `count` texts, if that is not done; return the name of its run.
+        """Train a classifier on `count` texts unless it exists; return the name of its run.
 
         Args:
-            way: the name of the method.
+            method: the name of the method.
             task: the classification task.
             count: texts with labels; None for all.
             seed: of the sample of texts and of the training.
             language: the language model that initialises it.
-            settings: where they are not those of the preset.
-            more: texts with pseudo-labels.
+            settings: settings that override the preset.
+            pseudo_labelled: texts with pseudo-labels.
         """
-        name = named(way, task, count, seed)
+        name = run_name(method, task, count, seed)
         if not (self.runs / name / "result.json").exists():
             self.console.rule(name)
             fixed = {"training.seed": seed, "training.validate_every": 1_000_000_000}
@@ -134,32 +134,35 @@ class Lab:
                 preset="classifier", overrides=settings | fixed, begun=settings_from(language, "classifier")
             )
             texts = sample(task, count, seed)
-            train_once(self.runs / name, configuration, [*texts, *more], task.watched)
-            shutil.rmtree(self.runs / name / "state", ignore_errors=True)  # of use to go on training only
+            train_once(self.runs / name, configuration, [*texts, *pseudo_labelled], task.watched)
+            shutil.rmtree(self.runs / name / "state", ignore_errors=True)  # needed only to resume training
             facts = json.loads((self.runs / name / "done.json").read_text())
             score = percent_right(self.probabilities(name, task.name, task.held_out), task.held_out, task.labels)
-            self._keep(name, {**about(way, task, len(texts), seed), "accuracy": score, **facts, "settings": settings})
+            self._keep(
+                name, {**about(method, task, len(texts), seed), "accuracy": score, **facts, "settings": settings}
+            )
         return name
 
-    def together(self, way: str, task: Task, count: int | None, seed: int, names: Sequence[str]) -> str:
+    def together(self, method: str, task: Task, count: int | None, seed: int, names: Sequence[str]) -> str:
         """Average the probabilities of several runs; return the name of the result."""
-        name = named(way, task, count, seed)
+        name = run_name(method, task, count, seed)
         if not (self.runs / name / "result.json").exists():
-            mean = np.mean([self.probabilities(other, task.name, task.held_out) for other in names], 0)
+            mean = np.mean([self.probabilities(member, task.name, task.held_out) for member in names], 0)
             score = percent_right(mean, task.held_out, task.labels)
             number = json.loads((self.runs / names[0] / "result.json").read_text())["labels"]
-            self._keep(name, {**about(way, task, number, seed), "accuracy": score})
+            self._keep(name, {**about(method, task, number, seed), "accuracy": score})
         return name
 
     def bags(self, task: Task, count: int | None, seed: int) -> None:
         """Train both bag-of-words baselines on the classifiers' training texts."""
-        if not (self.runs / named("nb-svm", task, count, seed) / "result.json").exists():
+        if not (self.runs / run_name("nb-svm", task, count, seed) / "result.json").exists():
             (texts, y), (test, truth) = (
                 map(np.array, zip(*pairs, strict=True)) for pairs in (sample(task, count, seed), task.held_out)
             )
-            for way, value in accuracies(texts, y, test, truth).items():
+            for method, value in accuracies(texts, y, test, truth).items():
                 self._keep(
-                    named(way, task, count, seed), {**about(way, task, len(texts), seed), "accuracy": 100 * value}
+                    run_name(method, task, count, seed),
+                    {**about(method, task, len(texts), seed), "accuracy": 100 * value},
                 )
 
     def guess(self, task: Task, count: int, seed: int, texts: Sequence[str]) -> list[Pair]:
@@ -168,10 +171,10 @@ class Lab:
         known = {text.source for text in labelled}
         texts = [text for text in texts if text not in known]
         guesser = LabelGuesser.learn(labelled, texts, share=SHARE)
-        found = guesser.judge.predict(guesser.space.transform([text.source for text in task.held_out]))
-        right = [label == text.target for label, text in zip(found, task.held_out, strict=True)]
+        predicted = guesser.judge.predict(guesser.space.transform([text.source for text in task.held_out]))
+        right = [label == text.target for label, text in zip(predicted, task.held_out, strict=True)]
         record = {**about("guesses", task, count, seed), "accuracy": 100 * float(np.mean(right))}
-        self._keep(named("guesses", task, count, seed), record)
+        self._keep(run_name("guesses", task, count, seed), record)
         return [Pair(text, guess.label) for text, guess in zip(texts, guesser.guess(texts), strict=True) if guess]
 
     def probabilities(self, name: str, of: str, texts: Sequence[Pair]) -> NDArray[np.floating]:
@@ -181,11 +184,11 @@ class Lab:
             device = choose_device("auto")
             with mixed_precision(device, wanted=bfloat16_is_quick(device)):  # as in training
                 member = TextClassifier.load(self.runs / name).members[0]
-                found = member.probabilities([text.source for text in texts])
+                computed = member.probabilities([text.source for text in texts])
             with file.open("wb") as out:
-                np.save(out, found)
-        kept: NDArray[np.floating] = np.load(file)
-        return kept
+                np.save(out, computed)
+        loaded: NDArray[np.floating] = np.load(file)
+        return loaded
 
     def records(self) -> list[Record]:
         """Return all results so far."""
@@ -197,17 +200,17 @@ class Lab:
         self.console.print(f"{name}: {record['accuracy']:.1f} %")
 
 
-def named(way: str, task: Task, count: int | None, seed: int) -> str:
+def run_name(method: str, task: Task, count: int | None, seed: int) -> str:
     """Return the name of a run."""
-    return f"{task.name}-{way.replace(' ', '-')}-{count or 'all'}-{seed}"
+    return f"{task.name}-{method.replace(' ', '-')}-{count or 'all'}-{seed}"
 
 
-def about(way: str, task: Task, labels: int, seed: int) -> Record:
+def about(method: str, task: Task, labels: int, seed: int) -> Record:
     """Return the common fields of a record."""
-    return {"task": task.name, "way": way, "labels": labels, "seed": seed, "held out": len(task.held_out)}
+    return {"task": task.name, "way": method, "labels": labels, "seed": seed, "held out": len(task.held_out)}
 
 
 def percent_right(probabilities: NDArray[np.floating], texts: Sequence[Pair], labels: Sequence[str]) -> float:
     """Return the accuracy in percent."""
     pairs = zip(probabilities.argmax(1), texts, strict=True)
-    return 100 * float(np.mean([labels[place] == text.target for place, text in pairs]))
+    return 100 * float(np.mean([labels[column] == text.target for column, text in pairs]))

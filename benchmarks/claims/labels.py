@@ -94,11 +94,11 @@ TRICKS: dict[str, Settings] = {
 FULL = 20000
 UNLABELLED = 20000
 """Unlabelled texts for pseudo-labels."""
-WAYS = "begun", "backwards"
-"""Of the runs that are given, in their order."""
+METHODS = "begun", "backwards"
+"""Methods in the order of the language models on the command line."""
 
 
-class Wanted(NamedTuple):
+class Experiments(NamedTuple):
     """The experiments to run."""
 
     lab: Lab
@@ -107,27 +107,27 @@ class Wanted(NamedTuple):
     seeds: int
     quick: bool
 
-    def train(self, way: str, task: Task, count: int | None, seed: int, *settings: Settings, reader: int = 0) -> str:
+    def train(self, method: str, task: Task, count: int | None, seed: int, *settings: Settings, reader: int = 0) -> str:
         """Train a classifier that is initialised from a language model; later settings override earlier ones."""
-        together = {key: value for part in settings for key, value in part.items()}
+        merged = {key: value for part in settings for key, value in part.items()}
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
-        return self.lab.train(way, task, count, seed, self.language[reader], together | limit)
+        return self.lab.train(method, task, count, seed, self.language[reader], merged | limit)
 
     def train_guessed(self, task: Task, count: int, seed: int, texts: list[str]) -> None:
         """Train one with the language model on `count` labels and pseudo-labels."""
-        more = self.lab.guess(task, count, seed, texts)
+        pseudo_labelled = self.lab.guess(task, count, seed, texts)
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
-        self.lab.train("guessed", task, count, seed, self.language[0], GUESSED | limit, more)
+        self.lab.train("guessed", task, count, seed, self.language[0], GUESSED | limit, pseudo_labelled)
 
-    def train_unread(self, way: str, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
+    def train_unread(self, method: str, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
         """Train one from scratch."""
-        nothing = unread(self.language[0], self.lab.runs / f"unread-{seed}", seed)
-        return self._replace(language=[nothing]).train(way, task, count, seed, *settings)
+        untrained = unread(self.language[0], self.lab.runs / f"unread-{seed}", seed)
+        return self._replace(language=[untrained]).train(method, task, count, seed, *settings)
 
     def train_both(self, task: Task, count: int | None, seed: int, *settings: Settings) -> list[str]:
         """Train one for each direction and average them; return the names of the runs."""
-        ways = WAYS[: len(self.language)]
-        names = [self.train(way, task, count, seed, *settings, reader=place) for place, way in enumerate(ways)]
+        methods = METHODS[: len(self.language)]
+        names = [self.train(method, task, count, seed, *settings, reader=i) for i, method in enumerate(methods)]
         if len(names) > 1:
             self.lab.together("both", task, count, seed, names)
         return names
@@ -138,51 +138,51 @@ def fit(by_count: dict[int, Settings], count: int) -> Settings:
     return by_count[max(known for known in by_count if known <= count)]
 
 
-def curve(wanted: Wanted, task: Task, counts: Sequence[int], once: int) -> None:
+def curve(experiments: Experiments, task: Task, counts: Sequence[int], once: int) -> None:
     """Train on more and more labels; in both directions only on the most."""
-    for seed in range(1, wanted.seeds + 1):
+    for seed in range(1, experiments.seeds + 1):
         for count in counts:
             if seed == 1 or count < once:
-                wanted.lab.bags(task, count, seed)
-                wanted.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
-                for way, by_count in {"scratch": SCRATCH, "scratch slowly": SCRATCH_SLOWLY}.items():
+                experiments.lab.bags(task, count, seed)
+                experiments.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
+                for method, by_count in {"scratch": SCRATCH, "scratch slowly": SCRATCH_SLOWLY}.items():
                     if settings := fit(by_count, count):
-                        wanted.train_unread(way, task, count, seed, REVIEWS, settings)
-    wanted.train_both(task, max(counts), 1, REVIEWS, fit(BEGUN, max(counts)))
+                        experiments.train_unread(method, task, count, seed, REVIEWS, settings)
+    experiments.train_both(task, max(counts), 1, REVIEWS, fit(BEGUN, max(counts)))
 
 
-def guessed(wanted: Wanted, task: Task, texts: list[str], count: int) -> None:
+def guessed(experiments: Experiments, task: Task, texts: list[str], count: int) -> None:
     """Train on a few labels and pseudo-labels."""
-    for seed in range(1, wanted.seeds + 1):
-        wanted.train_guessed(task, count, seed, texts)
+    for seed in range(1, experiments.seeds + 1):
+        experiments.train_guessed(task, count, seed, texts)
 
 
-def tricks(wanted: Wanted, task: Task, count: int) -> None:
+def tricks(experiments: Experiments, task: Task, count: int) -> None:
     """Train without each technique."""
-    for seed in range(1, wanted.seeds + 1):
-        wanted.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
-        for way, change in TRICKS.items():
-            wanted.train(way, task, count, seed, REVIEWS, fit(BEGUN, count), change)
+    for seed in range(1, experiments.seeds + 1):
+        experiments.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
+        for method, change in TRICKS.items():
+            experiments.train(method, task, count, seed, REVIEWS, fit(BEGUN, count), change)
 
 
-def trec(wanted: Wanted, task: Task) -> None:
+def trec(experiments: Experiments, task: Task) -> None:
     """Train on TREC-6."""
-    count = 200 if wanted.quick else None
-    wanted.lab.bags(task, count, 1)
-    for seed in range(1, wanted.seeds + 1):
-        wanted.train_both(task, count, seed, QUESTIONS)
-        wanted.train_unread("scratch", task, count, seed, QUESTIONS, FRESH)
+    count = 200 if experiments.quick else None
+    experiments.lab.bags(task, count, 1)
+    for seed in range(1, experiments.seeds + 1):
+        experiments.train_both(task, count, seed, QUESTIONS)
+        experiments.train_unread("scratch", task, count, seed, QUESTIONS, FRESH)
 
 
-def test(wanted: Wanted, task: Task, count: int, texts: list[Pair]) -> None:
+def test(experiments: Experiments, task: Task, count: int, texts: list[Pair]) -> None:
     """Evaluate the classifiers with the most labels on the test set."""
-    names = wanted.train_both(task, count, 1, REVIEWS, fit(BEGUN, count))
-    other = task._replace(name=f"{task.name}-test", held_out=texts)
-    wanted.lab.bags(other, count, 1)
-    for way, name in zip(WAYS, names, strict=False):
-        wanted.lab.together(way, other, count, 1, [name])
+    names = experiments.train_both(task, count, 1, REVIEWS, fit(BEGUN, count))
+    test_task = task._replace(name=f"{task.name}-test", held_out=texts)
+    experiments.lab.bags(test_task, count, 1)
+    for method, name in zip(METHODS, names, strict=False):
+        experiments.lab.together(method, test_task, count, 1, [name])
     if len(names) > 1:
-        wanted.lab.together("both", other, count, 1, names)
+        experiments.lab.together("both", test_task, count, 1, names)
 
 
 def main() -> None:
@@ -199,35 +199,40 @@ def main() -> None:
     parser.add_argument("--test", type=Path, help="test reviews for the classifiers with the most labels")
     parser.add_argument("--part", choices=["curve", "guessed", "tricks", "trec", "all"], default="all")
     parser.add_argument("--quick", action="store_true", help="few texts, one epoch, one seed, figures not kept in docs")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     runs, docs, counts, few, held_out, seeds = (
-        given.runs,
+        arguments.runs,
         DOCS,
-        given.labels,
-        given.tricks_labels,
-        given.held_out,
-        given.seeds,
+        arguments.labels,
+        arguments.tricks_labels,
+        arguments.held_out,
+        arguments.seeds,
     )
-    if given.quick:
-        runs = docs = given.runs / "quick"
+    if arguments.quick:
+        runs = docs = arguments.runs / "quick"
         counts, few, held_out, seeds = [20, 40], 20, 50, 1
     lab = Lab(runs, Console(stderr=True))
-    wanted = Wanted(lab, given.language, seeds, given.quick)
-    parts = ["curve", "guessed", "trec", "tricks"] if given.part == "all" else [given.part]
+    experiments = Experiments(lab, arguments.language, seeds, arguments.quick)
+    parts = ["curve", "guessed", "trec", "tricks"] if arguments.part == "all" else [arguments.part]
     if "curve" in parts:
-        curve(wanted, reviews(given.data, held_out), counts, given.once)
+        curve(experiments, reviews(arguments.data, held_out), counts, arguments.once)
     if "guessed" in parts:
-        texts = [text.source for text in read_reviews(given.data / "unlabelled.jsonl.gz")]
-        guessed(wanted, reviews(given.data, held_out), texts[: 500 if given.quick else UNLABELLED], min(counts))
-    if "trec" in parts:
-        trec(wanted, questions(given.questions))
-    if "tricks" in parts:
-        tricks(wanted, reviews(given.data, held_out), few)
-    if given.test:
-        test(
-            wanted, reviews(given.data, held_out), max(counts), read_reviews(given.test)[: 50 if given.quick else None]
+        texts = [text.source for text in read_reviews(arguments.data / "unlabelled.jsonl.gz")]
+        guessed(
+            experiments, reviews(arguments.data, held_out), texts[: 500 if arguments.quick else UNLABELLED], min(counts)
         )
-    updates = read_header(RunFolder(given.language[0]).model_file)[1]["step"]
+    if "trec" in parts:
+        trec(experiments, questions(arguments.questions))
+    if "tricks" in parts:
+        tricks(experiments, reviews(arguments.data, held_out), few)
+    if arguments.test:
+        test(
+            experiments,
+            reviews(arguments.data, held_out),
+            max(counts),
+            read_reviews(arguments.test)[: 50 if arguments.quick else None],
+        )
+    updates = read_header(RunFolder(arguments.language[0]).model_file)[1]["step"]
     write_labels(lab.records(), updates, docs)
     write_tricks(lab.records(), few, updates, docs)
 

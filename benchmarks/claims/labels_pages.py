@@ -33,11 +33,11 @@ TRICKS = {
 COMMAND = "python -m benchmarks.claims.labels --language RUN BACKWARDS"
 
 
-def scores(records: Sequence[Record], task: str, way: str, labels: int | None = None) -> list[float]:
+def scores(records: Sequence[Record], task: str, method: str, labels: int | None = None) -> list[float]:
     """Return the accuracy of each seed; from scratch, the better of two settings."""
     best: dict[int, float] = {}
     for record in records:
-        same = record["way"].removesuffix(" slowly") == way and labels in (None, record["labels"])
+        same = record["way"].removesuffix(" slowly") == method and labels in (None, record["labels"])
         if record["task"] == task and same:
             best[record["seed"]] = max(record["accuracy"], best.get(record["seed"], 0.0))
     return [best[seed] for seed in sorted(best)]
@@ -50,28 +50,30 @@ def cell(values: Sequence[float]) -> str:
 
 def write_labels(records: Sequence[Record], updates: int, docs: Path) -> None:
     """Write claim 8 from the available results; `updates`: of the language model."""
-    found = [
+    results = [
         record for record in records if record["task"] == "imdb" and record["way"].removesuffix(" slowly") in CURVES
     ]
-    counts = sorted({record["labels"] for record in found})
+    counts = sorted({record["labels"] for record in results})
     parts = ["# Claim 8: pre-training a language model saves labels\n"]
     if counts:
-        ways = [way for way in CURVES if scores(found, "imdb", way)]
-        draw(found, ways, counts, docs / "8-labels.png")
-        rows = [[f"{count:,}", *(cell(scores(found, "imdb", way, count)) for way in ways)] for count in counts]
+        methods = [method for method in CURVES if scores(results, "imdb", method)]
+        draw(results, methods, counts, docs / "8-labels.png")
+        rows = [
+            [f"{count:,}", *(cell(scores(results, "imdb", method, count)) for method in methods)] for count in counts
+        ]
         parts.append(
-            f"""Film reviews with two labels, balanced; {found[0]["held out"]:,} held-out reviews for testing only.
+            f"""Film reviews with two labels, balanced; {results[0]["held out"]:,} held-out reviews for testing only.
 The language model has {updates:,} updates. ± is the 95 % interval over seeds; each seed has different reviews and
 initial weights. Without ± there is one seed.
 
 ![accuracy by number of labels](8-labels.png)
 
-{table(["labels", *(NAMES[way] for way in ways)], rows)}"""
+{table(["labels", *(NAMES[method] for method in methods)], rows)}"""
         )
     most = max(counts, default=0)
     further = [
-        [NAMES[way], cell(scores(records, "imdb", way, most)), cell(scores(records, "imdb-test", way, most))]
-        for way in NAMES
+        [NAMES[method], cell(scores(records, "imdb", method, most)), cell(scores(records, "imdb-test", method, most))]
+        for method in NAMES
     ]
     if scores(records, "imdb", "both", most) or scores(records, "imdb-test", "begun", most):
         parts.append(
@@ -80,12 +82,16 @@ initial weights. Without ± there is one seed.
 {table(["%", "held out", "test"], [row for row in further if any(row[1:])])}"""
         )
     if questions := [record for record in records if record["task"] == "trec6"]:
-        asked = questions[0]
-        rows = [[NAMES[way], cell(scores(records, "trec6", way))] for way in NAMES if scores(records, "trec6", way)]
+        first = questions[0]
+        rows = [
+            [NAMES[method], cell(scores(records, "trec6", method))]
+            for method in NAMES
+            if scores(records, "trec6", method)
+        ]
         parts.append(
             f"""## Question classification
 
-TREC-6: six labels, {asked["labels"]:,} training questions, {asked["held out"]:,} held out, without duplicates.
+TREC-6: six labels, {first["labels"]:,} training questions, {first["held out"]:,} held out, without duplicates.
 
 {table(["method", "accuracy, %"], rows)}"""
         )
@@ -93,14 +99,14 @@ TREC-6: six labels, {asked["labels"]:,} training questions, {asked["held out"]:,
         write("8-labels.md", "\n".join([*parts, f"To reproduce: `{COMMAND}`\n"]), docs)
 
 
-def draw(records: Sequence[Record], ways: Sequence[str], counts: Sequence[int], file: Path) -> None:
+def draw(records: Sequence[Record], methods: Sequence[str], counts: Sequence[int], file: Path) -> None:
     """Plot the accuracy by the number of labels; the range over seeds is shaded."""
     file.parent.mkdir(parents=True, exist_ok=True)
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-    for way in ways:
-        known = [count for count in counts if scores(records, "imdb", way, count)]
-        values = [scores(records, "imdb", way, count) for count in known]
-        (line,) = axes.plot(known, [fmean(each) for each in values], marker="o", label=NAMES[way])
+    for method in methods:
+        known = [count for count in counts if scores(records, "imdb", method, count)]
+        values = [scores(records, "imdb", method, count) for count in known]
+        (line,) = axes.plot(known, [fmean(accuracies) for accuracies in values], marker="o", label=NAMES[method])
         axes.fill_between(known, [*map(min, values)], [*map(max, values)], alpha=0.15, color=line.get_color())
     axes.set(xscale="log", xlabel="labels", ylabel="accuracy on held-out reviews, %", title="IMDb")
     axes.set_xticks(counts, [f"{count:,}" for count in counts])
@@ -113,20 +119,20 @@ def draw(records: Sequence[Record], ways: Sequence[str], counts: Sequence[int], 
 
 def write_tricks(records: Sequence[Record], labels: int, updates: int, docs: Path) -> None:
     """Write claim 10 if it has results."""
-    found = {way: scores(records, "imdb", way, labels) for way in TRICKS}
-    whole = found["begun"]
+    by_method = {method: scores(records, "imdb", method, labels) for method in TRICKS}
+    base = by_method["begun"]
     rows = []
-    for way, values in found.items():
+    for method, values in by_method.items():
         if values:
-            pairs = [one - other for one, other in zip(values, whole, strict=False)]
-            rows.append([TRICKS[way], cell(values), "" if way == "begun" else f"{fmean(pairs):+.1f}"])
+            pairs = [accuracy - reference for accuracy, reference in zip(values, base, strict=False)]
+            rows.append([TRICKS[method], cell(values), "" if method == "begun" else f"{fmean(pairs):+.1f}"])
     if len(rows) > 1:
         held_out = next(record["held out"] for record in records if record["task"] == "imdb")
         page = f"""# Claim 10: three techniques for fine-tuning
 
 A film review classifier is initialised from a language model ({updates:,} updates) and trained on {labels:,} labels,
 with and without the three techniques of Howard and Ruder 2018 (sections 3.2 and 3.3). There are {held_out:,} held-out
-reviews and {len(whole)} seeds; each seed samples different reviews, the same for all rows. ± is the 95 % interval over
+reviews and {len(base)} seeds; each seed samples different reviews, the same for all rows. ± is the 95 % interval over
 seeds. In the last row each layer has a hundredth of the learning rate of the layer above, so that almost only the top
 layers train.
 

@@ -76,8 +76,8 @@ def main() -> None:
         for name, model in MODELS.items():
             Console(stderr=True).rule(f"{name}, seed {seed}")
             run = train_once(runs / f"{name.replace(', ', '-')}-{seed}", configured(model, updates, seed), train, valid)
-            found = translations(run, [pair for test in tests for pair in test], beam=5)
-            scores = [scored(found[i * EACH : (i + 1) * EACH], test) for i, test in enumerate(tests)]
+            hypotheses = translations(run, [pair for test in tests for pair in test], beam=5)
+            scores = [scored(hypotheses[i * EACH : (i + 1) * EACH], test) for i, test in enumerate(tests)]
             halves = {"bleu": [bleu for bleu, _, _ in scores], "half": [half for _, half, _ in scores]}
             results[name].append({**facts(run), **halves})
     write("2-long-sentences.md", length_page(results, seeds, updates), docs)
@@ -89,8 +89,8 @@ def main() -> None:
 
 def sentences(split: str, count: int, shortest: int, longest: int) -> list[Pair]:
     """Return phrasebook pairs of a split, of these lengths in words."""
-    found = generate(count, split=split, min_words=shortest, max_words=longest)  # type: ignore[arg-type]
-    return [Pair(phrase.source, phrase.target) for phrase in found]
+    phrases = generate(count, split=split, min_words=shortest, max_words=longest)  # type: ignore[arg-type]
+    return [Pair(phrase.source, phrase.target) for phrase in phrases]
 
 
 def configured(model: dict[str, Any], updates: int, seed: int) -> Any:

@@ -81,18 +81,18 @@ def configured(model: dict[str, Any], seed: int, updates: int, scenes: Path) -> 
 
 def figures(run: Path, scenes: Path, pairs: Sequence[Pair], explained: int) -> dict[str, float]:
     """Score a run: caption quality, pointing accuracy and faithfulness."""
-    done = run / "figures.json"
-    if done.exists():
-        found: dict[str, float] = json.loads(done.read_text())
-        return found
+    result_file = run / "figures.json"
+    if result_file.exists():
+        results: dict[str, float] = json.loads(result_file.read_text())
+        return results
     captioner, files = Captioner.load(run), ImageFiles.open([scenes / "images.tar"])
     gold, options = read_gold(scenes / "gold.jsonl"), DecodingOptions(beam=4, max_length_ratio=0, max_length_extra=40)
     scored = score_captions(captioner, pairs, files, options, gold=gold, console=Console(stderr=True))
-    found = {"bleu": scored.evaluation.scores.bleu[3], "accuracy": 100 * scored.evaluation.forced.accuracy}  # type: ignore[union-attr]
+    results = {"bleu": scored.evaluation.scores.bleu[3], "accuracy": 100 * scored.evaluation.forced.accuracy}  # type: ignore[union-attr]
     if captioner.can_look():
         for kind in ("object", "colour", "relation"):
             judged = scored.evaluation.pointing.get(kind)
-            found[kind] = 100 * judged.overlaps if judged else nan
+            results[kind] = 100 * judged.overlaps if judged else nan
         spreads, falls = [], {"attention": [], "erasure": [], "random": []}  # type: ignore[var-annotated]
         for name in list(scored.texts)[:explained]:
             picture = captioner.picture(files.read(name), name)
@@ -102,10 +102,10 @@ def figures(run: Path, scenes: Path, pairs: Sequence[Pair], explained: int) -> d
             k = part_count(SHARE, len(case.source_words))
             for method, rows in falls.items():
                 rows.append(faithfulness(case, explain(case, method), k).comprehensiveness)
-        found["uneven"] = fmean(spreads)
-        found |= {method: fmean(rows) for method, rows in falls.items()}
-    write_atomically(done, json.dumps(found).encode())
-    return found
+        results["uneven"] = fmean(spreads)
+        results |= {method: fmean(rows) for method, rows in falls.items()}
+    write_atomically(result_file, json.dumps(results).encode())
+    return results
 
 
 def main() -> None:
@@ -119,32 +119,32 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="one seed, 30 updates, 60 scenes, figures not kept in docs"
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     runs, seeds, updates, count, explained, docs = (
-        given.runs,
-        given.seeds,
-        given.updates,
-        given.scenes,
-        given.explained,
+        arguments.runs,
+        arguments.seeds,
+        arguments.updates,
+        arguments.scenes,
+        arguments.explained,
         DOCS,
     )
-    if given.quick:
-        runs, seeds, updates, count, explained, docs = given.runs / "quick", 1, 30, 60, 2, given.runs / "quick"
+    if arguments.quick:
+        runs, seeds, updates, count, explained, docs = arguments.runs / "quick", 1, 30, 60, 2, arguments.runs / "quick"
     scenes = runs / "scenes"
     if not (scenes / "images.tar").exists():
         write_corpus(scenes, count, size=int(IMAGE_ENCODER["size"]), shapes=12)  # type: ignore[call-overload]
     train, valid, test = (list(read_pairs(scenes / f"{split}.tsv")) for split in ("train", "valid", "test"))
-    rows: dict[str, list[dict[str, float]]] = {name: [] for name in given.only}
+    rows: dict[str, list[dict[str, float]]] = {name: [] for name in arguments.only}
     minutes: dict[str, float] = {}
-    kept: Path | None = None
+    first_folder: Path | None = None
     for seed in range(1, seeds + 1):
-        for name in given.only:
+        for name in arguments.only:
             folder = runs / f"{name.replace(' ', '-').replace(',', '')}-{seed}"
             Console(stderr=True).rule(folder.name)
-            if kept and not folder.exists():  # all runs share the features of the frozen network
-                shutil.copytree(kept / "state" / "images", folder / "state" / "images")
+            if first_folder and not folder.exists():  # all runs share the features of the frozen network
+                shutil.copytree(first_folder / "state" / "images", folder / "state" / "images")
             run = train_once(folder, configured(MODELS[name], seed, updates, scenes), train, valid)
-            kept = kept or folder
+            first_folder = first_folder or folder
             minutes[name] = facts(run)["minutes"]
             rows[name].append(figures(folder, scenes, test, explained))
     write("12-caption-attention.md", page(rows, minutes, seeds, updates, count, explained), docs)
@@ -160,19 +160,20 @@ def page(
 ) -> str:
     """Claim 12."""
 
-    def cells(found: list[dict[str, float]], names: Sequence[str], digits: int) -> list[str]:
+    def cells(results: list[dict[str, float]], names: Sequence[str], digits: int) -> list[str]:
         return [
-            show(*mean_interval([one[name] for one in found]), digits) if name in found[0] else "" for name in names
+            show(*mean_interval([result[name] for result in results]), digits) if name in results[0] else ""
+            for name in names
         ]
 
     quality = [
-        [name, *cells(found, ("bleu", "accuracy", "object", "colour", "relation"), 1), f"{minutes[name]:.1f}"]
-        for name, found in rows.items()
+        [name, *cells(results, ("bleu", "accuracy", "object", "colour", "relation"), 1), f"{minutes[name]:.1f}"]
+        for name, results in rows.items()
     ]
     reasons = [
-        [name, *cells(found, ("uneven", "attention", "erasure", "random"), 2)]
-        for name, found in rows.items()
-        if "uneven" in found[0]
+        [name, *cells(results, ("uneven", "attention", "erasure", "random"), 2)]
+        for name, results in rows.items()
+        if "uneven" in results[0]
     ]
     return f"""# Claim 12: where captioners look
 

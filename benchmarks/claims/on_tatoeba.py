@@ -26,7 +26,7 @@ from translucid.runs.presets import PRESETS
 
 NAMES = [name for name in PRESETS if name.startswith(("rnn", "attention"))] + ["small"]
 LONG = 15
-"""Words; what has more is long."""
+"""The number of words above which a sentence is long."""
 COMMAND = "python benchmarks/claims/on_tatoeba.py tatoeba-eng-spa/"
 
 
@@ -50,10 +50,10 @@ def main() -> None:
         Console(stderr=True).rule(name)
         overrides = {"training.max_minutes": minutes, "training.max_steps": None, "training.validate_every": 250}
         run = train_once(runs / name, resolve(preset=name, overrides=overrides), train, dev)
-        found = {beam: translations(run, test, beam) for beam in (1, 2, 5, 10)}
+        hypotheses = {beam: translations(run, test, beam) for beam in (1, 2, 5, 10)}
         results[name] = {
             **facts(run),
-            "beams": {beam: scored(texts, test) for beam, texts in found.items()},
+            "beams": {beam: scored(texts, test) for beam, texts in hypotheses.items()},
             "long": scored(translations(run, long, 5), long),
         }
     write("presets.md", presets_page(results, minutes, len(test), len(long)), docs)

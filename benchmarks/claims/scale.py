@@ -29,7 +29,7 @@ WIDTHS = [4, 16, 64, 256, 1024]
 KEYS = 32
 LABELS = 10
 CONTENT = 16
-"""Width of what queries and keys are made of."""
+"""Width of the content of queries and keys."""
 SCALES = {
     "1": lambda width: Dot(),
     "1/√d": lambda width: frozen(Dot(scaled=True, first=1 / math.sqrt(width))),
@@ -50,7 +50,7 @@ class Lookup(nn.Module):
     def __init__(self, width: int, score: Dot) -> None:
         super().__init__()
         self.query, self.key = (nn.Linear(CONTENT, width, bias=False) for _ in range(2))
-        for linear in (self.query, self.key):  # components of variance 1, as the argument of the paper has them
+        for linear in (self.query, self.key):  # components of variance 1, as the paper assumes
             nn.init.normal_(linear.weight, std=1 / math.sqrt(CONTENT))
         self.score = score
         self.name = nn.Linear(LABELS, LABELS)
@@ -85,14 +85,14 @@ def learned(name: str, width: int, seed: int, updates: int) -> tuple[float, floa
         return key[rows, right] + 0.5 * torch.randn(count, CONTENT), key, labels, labels[rows, right]
 
     for _ in range(updates):
-        *given, wanted = draw(64)
-        loss = F.cross_entropy(model(*given), wanted)
+        *inputs, labels = draw(64)
+        loss = F.cross_entropy(model(*inputs), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    *given, wanted = draw(2000)
+    *inputs, labels = draw(2000)
     with torch.no_grad():
-        accuracy = (model(*given).argmax(-1) == wanted).float().mean().item()
+        accuracy = (model(*inputs).argmax(-1) == labels).float().mean().item()
     return 100 * accuracy, 1.0 if model.score.scale is None else model.score.scale.item()
 
 
@@ -109,9 +109,9 @@ def main() -> None:
     peaks = {scaled: [saturation(width, scaled) for width in WIDTHS] for scaled in (False, True)}
     accuracy, scales = {}, {}
     for name in SCALES:
-        found = [[learned(name, width, seed, updates) for seed in range(1, seeds + 1)] for width in WIDTHS]
-        accuracy[name] = [mean_interval([right for right, _ in runs]) for runs in found]
-        scales[name] = [mean_interval([scale for _, scale in runs])[0] for runs in found]
+        results = [[learned(name, width, seed, updates) for seed in range(1, seeds + 1)] for width in WIDTHS]
+        accuracy[name] = [mean_interval([right for right, _ in runs]) for runs in results]
+        scales[name] = [mean_interval([scale for _, scale in runs])[0] for runs in results]
     write("6-scale.md", page(peaks, accuracy, scales, seeds, updates), docs)
     draw_widths(peaks, accuracy, docs / "6-scale.png")
 

@@ -47,15 +47,15 @@ REVIEWS, VALIDATED = 20_000, 300
 AROUND = 100
 """Words on either side that the model reads."""
 WINDOW = 5
-"""Words on either side whose static vectors are put together."""
+"""Words on either side whose static vectors are averaged."""
 BESIDE = 2
-"""Words on either side whose static vectors stand one after the other."""
+"""Words on either side whose static vectors are concatenated."""
 RESAMPLED = 2_000
 _ENDS = re.compile(r"[.!?][\"')\]]*$")
 
 Vectors = NDArray[np.float32]
 Hits = dict[str, dict[str, NDArray[np.bool_]]]
-"""Of each way and each word, whether the occurrences got their sense."""
+"""For each method and word, whether each occurrence gets its sense."""
 
 
 class Occurrence(NamedTuple):
@@ -64,9 +64,9 @@ class Occurrence(NamedTuple):
     word: str
     sense: str
     words: list[str]
-    """Of the review, as many as are read."""
+    """The words of the review that the model reads."""
     place: int
-    """The word's."""
+    """The position of the word in `words`."""
 
 
 def read(data: Path, name: str) -> Iterator[str]:
@@ -82,72 +82,82 @@ def plain(review: str) -> str:
 
 def occurrences(reviews: Mapping[str, Sequence[str]]) -> tuple[list[Occurrence], set[str]]:
     """Return all labelled occurrences, and their reviews."""
-    found, asked = [], set()
+    labelled, labelled_reviews = [], set()
     for row in LABELS.read_text().splitlines()[1:]:
         word, sense, file, line, offset, check = row.split("\t")
         review, start = reviews[file][int(line) - 1], int(offset)
         end = start + len(word)
         if sha256(review.encode()).hexdigest()[:12] != check or review[start:end].lower() != word:
             raise SystemExit(f"{file}.jsonl.gz, line {line}: another review than the one that was labelled")
-        found.append(placed(word, sense, review[:start], review[start:end], review[end:]))
-        asked.add(plain(review))
-    return found, asked
+        labelled.append(make_occurrence(word, sense, review[:start], review[start:end], review[end:]))
+        labelled_reviews.add(plain(review))
+    return labelled, labelled_reviews
 
 
-def placed(word: str, sense: str, before: str, written: str, after: str) -> Occurrence:
+def make_occurrence(word: str, sense: str, before: str, form: str, after: str) -> Occurrence:
     """Return an occurrence with the words around it; other characters attached to the word are removed."""
     left, right = (re.sub(r"<br\s*/?>", " ", side) for side in (before, after))
-    words, place = f"{left}{written}{right}".split(), len(f"{left}{written}".split()) - 1
-    if bare(words[place]) != word:
-        words, place = f"{left} {written} {right}".split(), len(left.split())
-    first = max(0, place - AROUND)
-    return Occurrence(word, sense, words[first : place + 1 + AROUND], place - first)
+    words, position = f"{left}{form}{right}".split(), len(f"{left}{form}".split()) - 1
+    if bare(words[position]) != word:
+        words, position = f"{left} {form} {right}".split(), len(left.split())
+    first = max(0, position - AROUND)
+    return Occurrence(word, sense, words[first : position + 1 + AROUND], position - first)
 
 
-def others(one: Occurrence, width: int | None) -> list[int]:
+def context_positions(occurrence: Occurrence, width: int | None) -> list[int]:
     """Return the positions of the words around a word, a number on either side or its whole sentence."""
-    count = len(one.words)
+    count = len(occurrence.words)
     if width is not None:
-        first, last = max(0, one.place - width), min(count - 1, one.place + width)
+        first, last = max(0, occurrence.place - width), min(count - 1, occurrence.place + width)
     else:
-        first = last = one.place
-        while first and not _ENDS.search(one.words[first - 1]):
+        first = last = occurrence.place
+        while first and not _ENDS.search(occurrence.words[first - 1]):
             first -= 1
-        while last < count - 1 and not _ENDS.search(one.words[last]):
+        while last < count - 1 and not _ENDS.search(occurrence.words[last]):
             last += 1
-    return [at for at in range(first, last + 1) if at != one.place]
+    return [i for i in range(first, last + 1) if i != occurrence.place]
 
 
-def vectors(embedder: Embedder, asked: Sequence[Occurrence]) -> dict[str, Vectors]:
+def vectors(embedder: Embedder, labelled: Sequence[Occurrence]) -> dict[str, Vectors]:
     """Return the vectors of occurrences [occurrences, D] for each method."""
-    texts = [" ".join(one.words) for one in asked]
+    texts = [" ".join(occurrence.words) for occurrence in labelled]
     static = embedder.embed(texts, 0)
-    nothing = np.zeros(static[0].shape[1], np.float32)
+    zeros = np.zeros(static[0].shape[1], np.float32)
 
     def mean(width: int | None) -> Vectors:
-        around = (each[others(one, width)] for each, one in zip(static, asked, strict=True))
-        return np.stack([each.mean(0) if len(each) else nothing for each in around])
+        neighbours = (
+            embedded[context_positions(occurrence, width)]
+            for embedded, occurrence in zip(static, labelled, strict=True)
+        )
+        return np.stack([embedded.mean(0) if len(embedded) else zeros for embedded in neighbours])
 
-    def beside(each: Vectors, one: Occurrence) -> Vectors:
-        places = [one.place + step for step in range(-BESIDE, BESIDE + 1) if step]
-        return np.concatenate([each[at] if 0 <= at < len(each) else nothing for at in places])
+    def concatenated(embedded: Vectors, occurrence: Occurrence) -> Vectors:
+        positions = [occurrence.place + step for step in range(-BESIDE, BESIDE + 1) if step]
+        return np.concatenate([embedded[i] if 0 <= i < len(embedded) else zeros for i in positions])
 
-    found = {"window": mean(WINDOW), "sentence": mean(None)}
-    found["beside"] = np.stack([beside(each, one) for each, one in zip(static, asked, strict=True)])
+    by_method = {"window": mean(WINDOW), "sentence": mean(None)}
+    by_method["beside"] = np.stack(
+        [concatenated(embedded, occurrence) for embedded, occurrence in zip(static, labelled, strict=True)]
+    )
     for layer in range(1, len(embedder.widths)):
         states = embedder.embed(texts, layer)
-        found[f"layer {layer}"] = np.stack([each[one.place] for each, one in zip(states, asked, strict=True)])
-    return found
+        by_method[f"layer {layer}"] = np.stack(
+            [embedded[occurrence.place] for embedded, occurrence in zip(states, labelled, strict=True)]
+        )
+    return by_method
 
 
-def told_apart(given: Vectors, senses: Sequence[str], k: int) -> NDArray[np.bool_]:
+def nearest_have_sense(embedded: Vectors, senses: Sequence[str], k: int) -> NDArray[np.bool_]:
     """Return for each occurrence whether the majority of its k nearest has its sense; the nearest breaks ties."""
-    unit = given / np.maximum(np.linalg.norm(given, axis=1, keepdims=True), 1e-12)
+    unit = embedded / np.maximum(np.linalg.norm(embedded, axis=1, keepdims=True), 1e-12)
     alike = unit @ unit.T
     np.fill_diagonal(alike, -np.inf)
     nearest = np.argsort(-alike, axis=1, kind="stable")[:, :k]
     return np.array(
-        [Counter(senses[n] for n in row).most_common(1)[0][0] == own for row, own in zip(nearest, senses, strict=True)]
+        [
+            Counter(senses[n] for n in row).most_common(1)[0][0] == sense
+            for row, sense in zip(nearest, senses, strict=True)
+        ]
     )
 
 
@@ -160,8 +170,11 @@ def by_luck(senses: Sequence[str]) -> tuple[float, float]:
 def resampled(hits: Hits) -> dict[str, NDArray[np.float64]]:
     """Return for each method bootstrap samples of the mean accuracy over words."""
     draw, words = np.random.default_rng(1), next(iter(hits.values()))
-    drawn = {word: draw.integers(len(each), size=(RESAMPLED, len(each))) for word, each in words.items()}
-    return {way: np.mean([each[word][drawn[word]].mean(1) for word in words], axis=0) for way, each in hits.items()}
+    indices = {word: draw.integers(len(by_word), size=(RESAMPLED, len(by_word))) for word, by_word in words.items()}
+    return {
+        method: np.mean([by_word[word][indices[word]].mean(1) for word in words], axis=0)
+        for method, by_word in hits.items()
+    }
 
 
 def cell(mean: float, samples: NDArray[np.float64]) -> str:
@@ -170,16 +183,16 @@ def cell(mean: float, samples: NDArray[np.float64]) -> str:
     return f"{100 * mean:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def score(run: Path, asked: Sequence[Occurrence]) -> tuple[Hits, Hits]:
+def score(run: Path, labelled: Sequence[Occurrence]) -> tuple[Hits, Hits]:
     """Return the hits of the nearest neighbour, and of five."""
-    embedder, one, five = Embedder.load(run), {}, {}  # type: ignore[var-annotated]
-    for word in dict.fromkeys(each.word for each in asked):
-        own = [each for each in asked if each.word == word]
-        senses = [each.sense for each in own]
-        for way, given in vectors(embedder, own).items():
-            one.setdefault(way, {})[word] = told_apart(given, senses, 1)
-            five.setdefault(way, {})[word] = told_apart(given, senses, 5)
-    return one, five
+    embedder, nearest, five = Embedder.load(run), {}, {}  # type: ignore[var-annotated]
+    for word in dict.fromkeys(occurrence.word for occurrence in labelled):
+        of_word = [occurrence for occurrence in labelled if occurrence.word == word]
+        senses = [occurrence.sense for occurrence in of_word]
+        for method, embedded in vectors(embedder, of_word).items():
+            nearest.setdefault(method, {})[word] = nearest_have_sense(embedded, senses, 1)
+            five.setdefault(method, {})[word] = nearest_have_sense(embedded, senses, 5)
+    return nearest, five
 
 
 def configured(quick: bool) -> Configuration:
@@ -200,86 +213,92 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/senses"))
     parser.add_argument("--run", type=Path, action="append", default=[], help="score this run instead; repeatable")
     parser.add_argument("--quick", action="store_true", help="300 reviews, 20 updates, a quarter of the occurrences")
-    given = parser.parse_args()
-    if not (given.data / "unlabelled.jsonl.gz").exists():
-        raise SystemExit(f"{given.data}: the reviews of IMDb are not there; name their folder with --data")
-    reviews = {name: list(read(given.data, name)) for name in ("train", "unlabelled")}
-    asked, left_out = occurrences(reviews)
-    runs, docs, count, validated = given.runs, DOCS, REVIEWS, VALIDATED
-    if given.quick:
-        runs = docs = given.runs / "quick"
-        count, validated, asked = 300, 20, asked[::4]
-    if given.run:
+    arguments = parser.parse_args()
+    if not (arguments.data / "unlabelled.jsonl.gz").exists():
+        raise SystemExit(f"{arguments.data}: the reviews of IMDb are not there; name their folder with --data")
+    reviews = {name: list(read(arguments.data, name)) for name in ("train", "unlabelled")}
+    labelled, left_out = occurrences(reviews)
+    runs, docs, count, validated = arguments.runs, DOCS, REVIEWS, VALIDATED
+    if arguments.quick:
+        runs = docs = arguments.runs / "quick"
+        count, validated, labelled = 300, 20, labelled[::4]
+    if arguments.run:
         runs = docs = runs / "given"
-        trained, opening = given.run, ""
+        trained, opening = arguments.run, ""
     else:
-        texts = [plain(review) for each in reviews.values() for review in each]
+        texts = [plain(review) for file_reviews in reviews.values() for review in file_reviews]
         Random(1).shuffle(texts)
         train = [Pair(text, "") for text in texts if text not in left_out][:count]
-        valid = [Pair(plain(review), "") for review in islice(read(given.data, "val"), validated)]
+        valid = [Pair(plain(review), "") for review in islice(read(arguments.data, "val"), validated)]
         trained = [runs / "bilstm"]
-        opening = learned(train_once(trained[0], configured(given.quick), train, valid), count)
-    sections, kept = [], {}
+        opening = learned(train_once(trained[0], configured(arguments.quick), train, valid), count)
+    sections, figures = [], {}
     for run in trained:
-        one, five = score(run, asked)
-        name = f"## {run}\n\n" if given.run else ""
-        sections.append(f"{name}{section(one, five, asked)}")
-        kept[str(run)] = {
-            way: {word: [float(hits.mean()), float(five[way][word].mean())] for word, hits in each.items()}
-            for way, each in one.items()
+        nearest, five = score(run, labelled)
+        name = f"## {run}\n\n" if arguments.run else ""
+        sections.append(f"{name}{section(nearest, five, labelled)}")
+        figures[str(run)] = {
+            method: {word: [float(hits.mean()), float(five[method][word].mean())] for word, hits in by_word.items()}
+            for method, by_word in nearest.items()
         }
     runs.mkdir(parents=True, exist_ok=True)
-    write_atomically(runs / "figures.json", json.dumps(kept, indent=1).encode())
-    write("9-senses.md", page(opening, sections, asked), docs)
+    write_atomically(runs / "figures.json", json.dumps(figures, indent=1).encode())
+    write("9-senses.md", page(opening, sections, labelled), docs)
 
 
 def learned(run: RunFolder, count: int) -> str:
     """Describe the model."""
-    known = facts(run)
-    size, perplexity = known["parameters"] / 1e6, known["validations"][-1]["perplexity_word"]
+    stats = facts(run)
+    size, perplexity = stats["parameters"] / 1e6, stats["validations"][-1]["perplexity_word"]
     return (
-        f"The model: `lm-bilstm`, {size:.1f}M parameters, {count:,} other reviews, {known['steps']:,} updates in "
-        f"{known['minutes']:.0f} minutes on one thread,\nperplexity {perplexity:.0f} per word. One training run.\n\n"
+        f"The model: `lm-bilstm`, {size:.1f}M parameters, {count:,} other reviews, {stats['steps']:,} updates in "
+        f"{stats['minutes']:.0f} minutes on one thread,\nperplexity {perplexity:.0f} per word. One training run.\n\n"
     )
 
 
-def section(one: Hits, five: Hits, asked: Sequence[Occurrence]) -> str:
+def section(nearest: Hits, five: Hits, labelled: Sequence[Occurrence]) -> str:
     """The tables of one run."""
-    layers = [way for way in one if way.startswith("layer")]
-    words = list(dict.fromkeys(each.word for each in asked))
-    senses = {word: [each.sense for each in asked if each.word == word] for word in words}
-    luck = {word: by_luck(each) for word, each in senses.items()}
-    chance, commonest = (fmean(each[n] for each in luck.values()) for n in (0, 1))
+    layers = [method for method in nearest if method.startswith("layer")]
+    words = list(dict.fromkeys(occurrence.word for occurrence in labelled))
+    senses = {word: [occurrence.sense for occurrence in labelled if occurrence.word == word] for word in words}
+    luck = {word: by_luck(labels) for word, labels in senses.items()}
+    chance, commonest = (fmean(shares[n] for shares in luck.values()) for n in (0, 1))
     rows = []
     for word in words:
-        own = {way: {word: hits[word]} for way, hits in one.items()}
-        samples = resampled(own)
+        of_word = {method: {word: hits[word]} for method, hits in nearest.items()}
+        samples = resampled(of_word)
         listed = ", ".join(f"{sense} {n}" for sense, n in sorted(Counter(senses[word]).items()))
-        shown = [cell(float(own[way][word].mean()), samples[way]) for way in ("window", "sentence", *layers)]
-        rows.append([f"{word}: {listed}", f"{100 * luck[word][0]:.1f}", f"{100 * luck[word][1]:.1f}", *shown])
+        cells = [
+            cell(float(of_word[method][word].mean()), samples[method]) for method in ("window", "sentence", *layers)
+        ]
+        rows.append([f"{word}: {listed}", f"{100 * luck[word][0]:.1f}", f"{100 * luck[word][1]:.1f}", *cells])
     kinds = {
         "window": f"static, mean of {WINDOW} words on either side",
         "sentence": "static, mean of the sentence",
         "beside": f"static, {BESIDE} words on either side, concatenated",
         **{layer: f"contextual, {layer}" for layer in layers},
     }
-    hits, samples = {1: one, 5: five}, {1: resampled(one), 5: resampled(five)}
-    share = {(way, k): fmean(float(each.mean()) for each in hits[k][way].values()) for way in one for k in hits}
+    hits, samples = {1: nearest, 5: five}, {1: resampled(nearest), 5: resampled(five)}
+    share = {
+        (method, k): fmean(float(is_hit.mean()) for is_hit in hits[k][method].values())
+        for method in nearest
+        for k in hits
+    }
     means = [
         ["chance, equal to the word's own static vector", f"{100 * chance:.1f}", ""],
         ["most frequent sense", f"{100 * commonest:.1f}", f"{100 * commonest:.1f}"],
-        *([name, *(cell(share[way, k], samples[k][way]) for k in hits)] for way, name in kinds.items()),
+        *([name, *(cell(share[method, k], samples[k][method]) for k in hits)] for method, name in kinds.items()),
     ]
     ahead = [
         [
-            kinds[way],
+            kinds[method],
             *(
-                cell(share[layer, k] - share[way, k], samples[k][layer] - samples[k][way])
+                cell(share[layer, k] - share[method, k], samples[k][layer] - samples[k][method])
                 for k in hits
                 for layer in layers
             ),
         ]
-        for way in ("window", "sentence", "beside")
+        for method in ("window", "sentence", "beside")
     ]
     of = [f"{layer}, {which}" for which in ("nearest", "five nearest") for layer in layers]
     return f"""{table(["mean over words", "nearest", "majority of five"], means)}
@@ -291,12 +310,12 @@ By word, nearest neighbour:
 {table(["word: senses, occurrences", "chance", "most frequent", "window", "sentence", *layers], rows)}"""
 
 
-def page(opening: str, sections: Sequence[str], asked: Sequence[Occurrence]) -> str:
+def page(opening: str, sections: Sequence[str], samples: Sequence[Occurrence]) -> str:
     """Claim 9."""
-    words, joined = len({each.word for each in asked}), "\n".join(sections)
+    words, joined = len({occurrence.word for occurrence in samples}), "\n".join(sections)
     return f"""# Claim 9: contextual word embeddings and word senses
 
-{len(asked)} occurrences of {words} words in IMDb reviews, with a sense label by hand for each. An occurrence gets the
+{len(samples)} occurrences of {words} words in IMDb reviews, with a sense label by hand for each. An occurrence gets the
 sense of its nearest neighbour (cosine) among the other occurrences of the word, or of the majority of its five nearest.
 Accuracy in percent, with bootstrap 95 % intervals over occurrences.
 

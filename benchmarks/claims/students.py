@@ -62,7 +62,7 @@ class System:
     def translate(self, texts: Sequence[str]) -> list[str]:
         """Translate sentences, none of which is split."""
         options = self.translator.configuration.decoding.model_copy(update={"beam": self.beam, "nbest": 1})
-        return [found.text for found in self.translator.translate(list(texts), options, split=False)]
+        return [translation.text for translation in self.translator.translate(list(texts), options, split=False)]
 
     def time_round(self, texts: Sequence[str]) -> None:
         """Time one round."""
@@ -107,12 +107,12 @@ def measured(case: Case, rounds: int) -> str:
         for _ in range(rounds):
             for system in systems:
                 system.time_round(sources)
-    named = [(str(number), output) for number, output in enumerate(outputs)]
-    test = PairedTest(named, {"BLEU": case.metric}, references, test_type="bs", n_samples=1000)
+    named_outputs = [(str(number), output) for number, output in enumerate(outputs)]
+    test = PairedTest(named_outputs, {"BLEU": case.metric}, references, test_type="bs", n_samples=1000)
     _, scores = test()
     rows = []
     for system, output, result in zip(systems, outputs, scores["BLEU"], strict=True):
-        differing = sum(one != other for one, other in zip(output, outputs[0], strict=True))
+        differing = sum(text != first_text for text, first_text in zip(output, outputs[0], strict=True))
         p_value = f"{result.p_value:.2f}" if differing >= FEWEST_TESTED else ""
         rows.append(
             [
@@ -144,7 +144,7 @@ def opened(role: str, run: Path, copy: Path) -> list[System]:
 
 def ratio(before: Sequence[float], after: Sequence[float]) -> float:
     """The median over the rounds of the ratio of two times."""
-    return statistics.median(one / other for one, other in zip(before, after, strict=True))
+    return statistics.median(time / reference_time for time, reference_time in zip(before, after, strict=True))
 
 
 def page(sections: Sequence[str]) -> str:

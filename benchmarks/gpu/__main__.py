@@ -47,11 +47,11 @@ def main() -> None:
     if failed:
         lines += ["**Some tests failed; see above.**", ""]
     print("\n".join(lines), flush=True)
-    with without_cudnn(device):  # the others would be several times slower with it, and ours never takes it
+    with without_cudnn(device):  # cuDNN would make the other toolkits several times slower, and ours never uses it
         for measure in (training_table, waiting_table, decoding_table):
             try:
                 table = measure(device, options)
-            except Exception as error:  # the other tables are worth having
+            except Exception as error:  # continue with the other tables
                 table = [f"{measure.__name__}: {type(error).__name__}: {error}", ""]
                 failed = failed or 1
             print("\n".join(table), flush=True)
@@ -104,7 +104,7 @@ def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str
         for beam in decoding.BEAMS:
             actions[f"search of {decoding.LENGTH} steps, beam {beam}"] = partial(search, sentences, beam)
         for what, action in actions.items():
-            for _ in range(2):  # what is loaded or measured once is no part of it
+            for _ in range(2):  # warm up: exclude one-time loading and tuning
                 action()
             waits = training.synchronisations(action)
             count, milliseconds = training.kernels(action)

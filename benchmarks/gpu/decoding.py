@@ -15,11 +15,11 @@ from translucid.decoding.search import TorchEngine
 from translucid.runs.configuration import Configuration
 
 LENGTH = 24
-"""Tokens of every output, so that all do the same work with untrained weights."""
+"""The length of every output: with untrained weights, all engines then do the same work."""
 BEAMS = 1, 5
 
 Search = Callable[[list[list[int]], int], int]
-"""Translates sentences with a beam, and returns how many tokens it has found."""
+"""Translates sentences with a beam, and returns the number of output tokens."""
 
 
 def sentences_of(configuration: Configuration, count: int) -> list[list[int]]:
@@ -36,8 +36,8 @@ def ours(configuration: Configuration, device: torch.device) -> Search:
         options = DecodingOptions(
             beam=beam, min_length=LENGTH, max_length_ratio=0, max_length_extra=LENGTH, max_loops=0
         )
-        found = engine.decode(sentences, options)
-        return sum(len(hypotheses[0].tokens) for hypotheses in found)
+        outputs = engine.decode(sentences, options)
+        return sum(len(hypotheses[0].tokens) for hypotheses in outputs)
 
     return search
 
@@ -52,7 +52,7 @@ def theirs(configuration: Configuration, device: torch.device, dtype: torch.dtyp
             some = [torch.tensor(ids) for ids in ordered[first : first + rows]]
             source = nn.utils.rnn.pad_sequence(some, batch_first=True).to(device)
             with torch.inference_mode():
-                found = model.generate(
+                outputs = model.generate(
                     input_ids=source,
                     attention_mask=(source != 0).long(),
                     num_beams=beam,
@@ -60,7 +60,7 @@ def theirs(configuration: Configuration, device: torch.device, dtype: torch.dtyp
                     min_new_tokens=LENGTH,
                     max_new_tokens=LENGTH,
                 )
-            tokens += found.size(0) * LENGTH
+            tokens += outputs.size(0) * LENGTH
         return tokens
 
     return search

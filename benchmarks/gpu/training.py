@@ -30,9 +30,11 @@ WARM_UP = 25
 def ours(configuration: Configuration, device: torch.device, precision: str) -> Update:
     """Return an update of our own trainer, from its batches in the background to its running average."""
     options = configuration.training.model_copy(update={"precision": precision})
-    nothing = cast(Any, SimpleNamespace())  # nothing is validated or saved here
-    chosen = choose_precision(options, device)
-    trainer = Trainer(model_of(configuration), epochs_of(configuration), nothing, nothing, options, device, chosen)
+    unused = cast(Any, SimpleNamespace())  # nothing is validated or saved here
+    chosen_precision = choose_precision(options, device)
+    trainer = Trainer(
+        model_of(configuration), epochs_of(configuration), unused, unused, options, device, chosen_precision
+    )
     updates, display = trainer._updates(), Display(Console(quiet=True))
 
     def update() -> int:
@@ -62,8 +64,8 @@ def plain(model: nn.Module, configuration: Configuration, device: torch.device, 
         tokens = int((host.labels != 0).sum())
         batch = host.to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-            found = logits(batch).flatten(0, 1).float()
-            loss = nn.functional.cross_entropy(found, batch.labels.flatten(), ignore_index=0, label_smoothing=0.1)
+            predictions = logits(batch).flatten(0, 1).float()
+            loss = nn.functional.cross_entropy(predictions, batch.labels.flatten(), ignore_index=0, label_smoothing=0.1)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -74,7 +76,7 @@ def plain(model: nn.Module, configuration: Configuration, device: torch.device, 
 
 BUILDERS: dict[str, Callable[[Configuration, torch.device, str], Update]] = {
     "translucid": ours,
-    # Without the hint PyTorch looks at the mask, which waits for the GPU.
+    # Without the hint PyTorch inspects the mask, which synchronises with the GPU.
     "nn.Transformer": lambda configuration, *rest: plain(
         Tutorial(shape_of(configuration), causal_hint=True), configuration, *rest
     ),
@@ -92,8 +94,8 @@ def speed(update: Update, device: torch.device, seconds: float, *, warm_up: int)
         tokens += update()
         updates += 1
     finish(device)
-    spent = time.perf_counter() - started
-    return tokens / spent, 1000 * spent / updates
+    elapsed = time.perf_counter() - started
+    return tokens / elapsed, 1000 * elapsed / updates
 
 
 def finish(device: torch.device) -> None:
@@ -103,7 +105,7 @@ def finish(device: torch.device) -> None:
 
 
 def synchronisations(action: Callable[[], object]) -> Counter[str]:
-    """Return how often an action waited for the GPU, by the line that did."""
+    """Return how often an action waited for the GPU, by source line."""
     torch.cuda.set_sync_debug_mode("warn")
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -116,12 +118,12 @@ def synchronisations(action: Callable[[], object]) -> Counter[str]:
 
 
 def kernels(action: Callable[[], object]) -> tuple[int, float]:
-    """Return how many kernels an action starts, and the milliseconds that the GPU works for them."""
+    """Return the number of kernels that an action launches, and their GPU time in milliseconds."""
     kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=kinds) as profile:
         action()
         torch.cuda.synchronize()
-    # `profile.events()` puts them in a tree first, which takes minutes for the 14,000 kernels of a beam search.
+    # `profile.events()` builds a tree first, which takes minutes for the 14,000 kernels of a beam search.
     events = profile.profiler.kineto_results.events()
-    found = [event for event in events if event.device_type() == torch.autograd.DeviceType.CUDA]
-    return len(found), sum(event.duration_ns() for event in found) / 1e6
+    kernel_events = [event for event in events if event.device_type() == torch.autograd.DeviceType.CUDA]
+    return len(kernel_events), sum(event.duration_ns() for event in kernel_events) / 1e6

@@ -27,10 +27,14 @@ EQUIVALENT = Path(__file__).with_name("equivalent.json")
 
 
 def reason(mutant: Mutant) -> str | None:
-    """Return why no test could kill a mutant, if that is so."""
-    for known in json.loads(EQUIVALENT.read_text(encoding="utf-8")):
-        if (known["file"], known["before"], known["after"]) == (mutant.file, mutant.before, mutant.after):
-            return known["why"]
+    """Return why no test can kill a mutant, or None."""
+    for equivalent in json.loads(EQUIVALENT.read_text(encoding="utf-8")):
+        if (equivalent["file"], equivalent["before"], equivalent["after"]) == (
+            mutant.file,
+            mutant.before,
+            mutant.after,
+        ):
+            return equivalent["why"]
     return None
 
 
@@ -44,12 +48,12 @@ def run(mutants: list[Mutant], folder: Path) -> dict[Mutant, Outcome]:
             raise SystemExit(f"the tests of {place} fail without a change: {outcome.said}")
         limits[place] = 2 * outcome.seconds + 60
         print(f"{place}: {outcome.seconds:.0f} s unchanged", file=sys.stderr, flush=True)
-    found = {}
+    outcomes = {}
     for number, mutant in enumerate(mutants, start=1):
         outcome = bench.try_out(mutant, limits[place_of(mutant.file)])
-        found[mutant] = outcome
+        outcomes[mutant] = outcome
         print(f"{number}/{len(mutants)} {outcome.verdict:10} {outcome.seconds:4.0f} s  {mutant}", file=sys.stderr)
-    return found
+    return outcomes
 
 
 def rooms_of(verdicts: dict[Mutant, str]) -> dict[str, dict[str, float]]:
@@ -72,30 +76,30 @@ def main() -> None:
     parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=ROOMS)
     parser.add_argument("--write", action="store_true", help="write the results to docs")
     parser.add_argument("--again", action="store_true", help="only the survivors recorded in docs")
-    given = parser.parse_args()
-    from benchmarks.reliability.page import machine  # not above: mutants import the package anew
+    arguments = parser.parse_args()
+    from benchmarks.reliability.page import machine  # not at the top: mutants reload the package
     from translucid.ground.atomic import write_atomically
 
     samples = json.loads(RECORD.read_text(encoding="utf-8"))
-    name = f"{given.sample} {given.seed} {' '.join(given.rooms)}"
-    kept = samples.get(name, {}) if given.again else {}
-    before = kept.get("verdicts", {})
-    mutants = sample(given.sample, given.seed, given.rooms)
+    name = f"{arguments.sample} {arguments.seed} {' '.join(arguments.rooms)}"
+    previous = samples.get(name, {}) if arguments.again else {}
+    before = previous.get("verdicts", {})
+    mutants = sample(arguments.sample, arguments.seed, arguments.rooms)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        left = [mutant for mutant in mutants if before.get(str(mutant), "survived") == "survived"]
-        found = run(left, Path(folder))
-    verdicts = {mutant: found[mutant].verdict if mutant in found else before[str(mutant)] for mutant in mutants}
+        remaining = [mutant for mutant in mutants if before.get(str(mutant), "survived") == "survived"]
+        outcomes = run(remaining, Path(folder))
+    verdicts = {mutant: outcomes[mutant].verdict if mutant in outcomes else before[str(mutant)] for mutant in mutants}
     for mutant, verdict in verdicts.items():
         if verdict == "survived" and reason(mutant):
             verdicts[mutant] = "equivalent"
-    date = kept.get("date", time.strftime("%Y-%m-%d"))
-    record = {"seed": given.seed, "date": date, "rooms": rooms_of(verdicts)}
-    record["seen_at_first"] = kept.get("seen_at_first", sum(verdict in SEEN for verdict in verdicts.values()))
+    date = previous.get("date", time.strftime("%Y-%m-%d"))
+    record = {"seed": arguments.seed, "date": date, "rooms": rooms_of(verdicts)}
+    record["seen_at_first"] = previous.get("seen_at_first", sum(verdict in SEEN for verdict in verdicts.values()))
     record["verdicts"] = {str(mutant): verdict for mutant, verdict in verdicts.items()}
-    record |= {"tried": len(found), "seconds": round(time.monotonic() - started), "machine": machine()}
+    record |= {"tried": len(outcomes), "seconds": round(time.monotonic() - started), "machine": machine()}
     print(json.dumps(record["rooms"], indent=1))
-    if given.write:
+    if arguments.write:
         samples[name] = record
         write_atomically(RECORD, json.dumps(samples, indent=1, ensure_ascii=False).encode())
         write_page()

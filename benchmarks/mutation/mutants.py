@@ -21,7 +21,7 @@ CORE = ("kernels", "attention", "layers", "models", "training", "decoding", "eva
 AROUND = ("data", "documents", "memory", "terminology", "engines", "interop", "api", "serving")
 ROOMS = CORE + AROUND
 SETTINGS = {"runs/presets.py"}
-"""Tables of numbers that were chosen: a test could only say them again."""
+"""Tables of chosen numbers: a test could only repeat them."""
 
 OPERATORS = """
 ReplaceBinaryOperator_Add_Sub ReplaceBinaryOperator_Sub_Add ReplaceBinaryOperator_Mul_Div ReplaceBinaryOperator_Div_Mul
@@ -37,7 +37,7 @@ ReplaceUnaryOperator_USub_UAdd ReplaceUnaryOperator_Delete_Not ReplaceUnaryOpera
 AddNot ReplaceTrueWithFalse ReplaceFalseWithTrue ReplaceAndWithOr ReplaceOrWithAnd
 ReplaceBreakWithContinue ReplaceContinueWithBreak ExceptionReplacer RemoveDecorator ZeroIterationForLoop NumberReplacer
 """.split()  # noqa: SIM905
-"""One or two near misses of each kind: of the other hundreds most fail with a TypeError, which flatters the score."""
+"""One or two similar operators of each kind: most others fail with a TypeError, which inflates the score."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Mutant:
     """One change of one file."""
 
     file: str
-    """Below src/translucid."""
+    """The path below src/translucid."""
     line: int
     operator: str
     before: str
-    """The changed lines, without what stands around them."""
+    """The changed lines, without context."""
     after: str
     source: str
-    """The whole file, changed."""
+    """The source of the changed file."""
 
     @property
     def room(self) -> str:
@@ -64,16 +64,16 @@ class Mutant:
 
 def sample(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
     """Sample the same number of mutants from each package, `count` in total if there are enough."""
-    drawn = []
-    for place, room in enumerate(rooms):
+    sampled = []
+    for i, room in enumerate(rooms):
         draw = random.Random(f"{seed} {room}")
         files = sorted((SOURCE / room).rglob("*.py"))
         candidates = [candidate for file in files for candidate in _candidates(file)]
         draw.shuffle(candidates)
-        wanted = len(range(place, count, len(rooms)))
-        drawn += islice(filter(None, (_mutant(*candidate) for candidate in candidates)), wanted)
-    random.Random(seed).shuffle(drawn)
-    return drawn
+        size = len(range(i, count, len(rooms)))
+        sampled += islice(filter(None, (_mutant(*candidate) for candidate in candidates)), size)
+    random.Random(seed).shuffle(sampled)
+    return sampled
 
 
 def _candidates(file: Path) -> Iterator[tuple[Path, str, int]]:

@@ -43,8 +43,8 @@ def tests_of(place: str) -> list[str]:
     files = []
     for name in TESTS[place].split():
         test = ROOT / "tests" / name
-        found = sorted(test.rglob("test_*.py")) if test.is_dir() else [test]
-        files += [file.relative_to(ROOT).as_posix() for file in found if file.exists()]
+        test_files = sorted(test.rglob("test_*.py")) if test.is_dir() else [test]
+        files += [file.relative_to(ROOT).as_posix() for file in test_files if file.exists()]
     return [file for file in files if "browser" not in markers_of(file) and file != LEFT_OUT.get(place)]
 
 
@@ -56,11 +56,11 @@ def nearest_tests(changed: str, tests: Sequence[str]) -> list[str]:
     def is_named(test: str) -> bool:
         return any(word in Path(test).stem for word in words)
 
-    named = list(filter(is_named, tests))
+    by_name = list(filter(is_named, tests))
     module = ".".join(["translucid", *Path(changed).with_suffix("").parts])
     parent, name = module.rsplit(".", 1)
     imported = re.compile(rf"\b{module}\b|from {parent} import .*\b{name}\b")
     importing = [test for test in tests if imported.search((ROOT / test).read_text(encoding="utf-8"))]
     # Those that are named and import it come first: they take the least time and detect the most.
-    nearest = dict.fromkeys([*named, *importing])
-    return sorted(nearest, key=lambda test: (test in named) + (test in importing), reverse=True)
+    nearest = dict.fromkeys([*by_name, *importing])
+    return sorted(nearest, key=lambda test: (test in by_name) + (test in importing), reverse=True)

@@ -21,11 +21,11 @@ NEEDED = (
     *("torch", "torch._dynamo", "pytest", "hypothesis", "pydantic", "rich.console", "typer", "sacrebleu", "scipy"),
     *("ctranslate2", "fastapi", "fastapi.testclient"),
 )
-"""What tests import besides the package; each mutant is a fork of a process that has it all."""
+"""Modules that tests import besides the package; mutants are forked from a process that has loaded them."""
 HANGS = "Timeout ("
-"""What Python writes when a test runs longer."""
+"""Python's message when a test times out."""
 MEMORY = 24 << 30
-"""Bytes of addresses, so that a mutant that fills lists for ever ends by itself."""
+"""The limit of the address space in bytes: a mutant that fills a list for ever then fails."""
 
 
 @dataclass
@@ -33,10 +33,10 @@ class Outcome:
     """The outcome of a mutant."""
 
     verdict: str
-    """killed, timeout or survived."""
+    """`killed`, `timeout` or `survived`."""
     seconds: float
     said: str = ""
-    """The last lines of pytest."""
+    """The last lines of pytest's output."""
 
 
 class Bench:
@@ -70,22 +70,22 @@ class Bench:
     @contextmanager
     def changed(self, mutant: Mutant) -> Iterator[None]:
         """Write a mutant into the copy, and restore the code afterwards."""
-        place = self.package / mutant.file
-        original = place.read_bytes()
-        place.write_text(mutant.source, encoding="utf-8")
+        target = self.package / mutant.file
+        original = target.read_bytes()
+        target.write_text(mutant.source, encoding="utf-8")
         try:
             yield
         finally:
-            place.write_bytes(original)
+            target.write_bytes(original)
 
     def try_out(self, mutant: Mutant, limit: float) -> Outcome:
         """Run the nearest tests on a mutant, which detect most mutants, and then the others of its package."""
         tests = tests_of(place_of(mutant.file))
         nearest = nearest_tests(mutant.file, tests)
-        others = [test for test in tests if test not in nearest]
+        remaining = [test for test in tests if test not in nearest]
         seconds = 0.0
         with self.changed(mutant):
-            for files in filter(None, (nearest, others)):
+            for files in filter(None, (nearest, remaining)):
                 outcome = self.test(files, limit)
                 seconds += outcome.seconds
                 if outcome.verdict != "survived":
@@ -98,15 +98,15 @@ def _tests(folder: Path, tests: Sequence[str]) -> None:
     os.setsid()
     os.chdir(ROOT)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    # What is compiled for one mutant serves the next; half of the time would go into compiling all of it again.
+    # Mutants share compiled kernels; compiling them again would take half of the time.
     sys.pycache_prefix, sys.dont_write_bytecode = str(folder / "compiled"), False
     os.environ |= {"PYTHONPATH": str(folder / "src"), "PYTHONPYCACHEPREFIX": sys.pycache_prefix}
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
     sys.path.insert(0, str(folder / "src"))
-    with (folder / "said").open("w") as said:
-        os.dup2(said.fileno(), 1)
-        os.dup2(said.fileno(), 2)
+    with (folder / "said").open("w") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
     import pytest
 
     import translucid

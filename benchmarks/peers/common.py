@@ -27,7 +27,7 @@ Pair = tuple[list[int], list[int]]
 
 
 PEAK, WARMUP, SENTENCES = 0.002, 400, 500
-"""Of the learning curves of the others: the rate, the updates up to it, and the validation sentences translated."""
+"""Learning curves of the other toolkits: the rate, the updates up to it, and the validation sentences translated."""
 
 
 class Size:
@@ -67,7 +67,7 @@ def load_pairs(split: str, longest: int = 100) -> list[Pair]:
 
 
 def random_batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[Pair]]:
-    """As tutorials do: shuffled, a fixed number of sentences with about so many target tokens."""
+    """Batches as in tutorials: shuffled, with a fixed number of sentences and about this many target tokens."""
     size = max(1, round(tokens / statistics.fmean(len(target) for _, target in pairs)))
     generator, order = random.Random(1), list(pairs)
     while True:
@@ -77,7 +77,7 @@ def random_batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[Pair]]:
 
 
 def like_length_batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[Pair]]:
-    """Sorted by length, filled up to so many target tokens, the batches shuffled."""
+    """Sort by length, fill batches up to this many target tokens, and shuffle the batches."""
     generator = random.Random(1)
     while True:
         batches: list[list[Pair]] = [[]]
@@ -96,26 +96,26 @@ BATCHES = {"random": random_batches, "like length": like_length_batches}
 
 
 def measure(step: Callable[[list[Pair]], None], batches: Iterator[list[Pair]], seconds: float) -> dict[str, Any]:
-    """Take three steps to warm up and then steps for so many seconds, making batches included."""
+    """Take three warm-up steps, then steps for this many seconds; the time includes making batches."""
     for _ in range(3):
         step(next(batches))
     tokens, updates, started = 0, 0, time.perf_counter()
-    while (spent := time.perf_counter() - started) < seconds:
+    while (elapsed := time.perf_counter() - started) < seconds:
         batch = next(batches)
         step(batch)
         tokens += sum(len(target) for _, target in batch)
         updates += 1
-    return {"tokens_per_second": tokens / spent, "updates": updates, "peak_mib": peak_mib()}
+    return {"tokens_per_second": tokens / elapsed, "updates": updates, "peak_mib": peak_mib()}
 
 
 def peak_mib(*, children: bool = False) -> int:
-    """The most memory that this process, or one of its children, has held."""
-    who = resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF
-    return resource.getrusage(who).ru_maxrss // 1024
+    """Return the peak memory of this process, or of its children."""
+    processes = resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF
+    return resource.getrusage(processes).ru_maxrss // 1024
 
 
 def versions(*names: str) -> dict[str, str]:
-    """Of installed packages."""
+    """Return the versions of installed packages."""
     return {"python": sys.version.split()[0], **{name: metadata.version(name) for name in names}}
 
 

@@ -30,7 +30,7 @@ NAMES = {"ours": "**Translucid**", "hf": "HF MarianMT", "opennmt": "OpenNMT-py 3
 
 
 def command(name: str, minutes: float, recipe: Path, work: Path) -> list[str]:
-    """What is started for one of them."""
+    """Return the command line of one toolkit."""
     if name != "ours":
         script = ["learn_marian.py"] if name == "hf" else ["learn_tools.py", name]
         return [str(work / "envs" / name / "bin" / "python"), *script, str(minutes)]
@@ -51,7 +51,7 @@ def pinned(core: int, line: list[str], work: Path) -> subprocess.CompletedProces
 
 
 def points(name: str, output: str, references: list[str], work: Path) -> list[tuple[float, str, float]]:
-    """Minutes, whose, BLEU."""
+    """Points of the curves: minutes, toolkit, BLEU."""
     if name == "ours":
         rows = [json.loads(line) for line in (work / "tools" / "learn" / "metrics.jsonl").read_text().splitlines()]
         return [(row["seconds"] / 60, NAMES[name], row["bleu"]) for row in rows if row["kind"] == "validation"]
@@ -70,19 +70,19 @@ def main() -> None:
     arguments = parser.parse_args()
     work = arguments.work.resolve()
     references = [line.strip() for line in read_lines(work / "data" / "valid.de")]
-    found: list[tuple[float, str, float]] = []
+    measurements: list[tuple[float, str, float]] = []
     ours = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(cores())
     for first in range(0, len(arguments.only), len(ours)):
         names = arguments.only[first : first + len(ours)]
         lines = [command(name, arguments.minutes, arguments.recipe, work) for name in names]
         with ThreadPoolExecutor(len(ours)) as pool:
-            ended = list(pool.map(pinned, ours, lines, repeat(work)))
-        for name, process in zip(names, ended, strict=True):
+            finished = list(pool.map(pinned, ours, lines, repeat(work)))
+        for name, process in zip(names, finished, strict=True):
             if process.returncode:
                 sys.exit(f"{NAMES[name]} has failed")
-            found += points(name, process.stdout, references, work)
+            measurements += points(name, process.stdout, references, work)
     print("| minutes | | BLEU |\n| ---: | --- | ---: |")
-    for minute, whose, score in sorted(found):
+    for minute, whose, score in sorted(measurements):
         print(f"| {minute:.1f} | {whose} | {score:.1f} |")
 
 

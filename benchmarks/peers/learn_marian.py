@@ -22,9 +22,9 @@ def update(model: nn.Module, optimizer: torch.optim.Optimizer, batch: list[Pair]
     def logits(source: Tensor, inputs: Tensor) -> Tensor:
         return model(input_ids=source, attention_mask=source != PADDING, decoder_input_ids=inputs).logits
 
-    found = loss(logits, batch, padding=PADDING, first=PADDING)
+    batch_loss = loss(logits, batch, padding=PADDING, first=PADDING)
     optimizer.zero_grad()
-    found.backward()
+    batch_loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
 
@@ -37,8 +37,8 @@ def translated(model: nn.Module, sources: list[list[int]]) -> list[str]:
     for first in range(0, len(order), 64):
         part = order[first : first + 64]
         ids = padded([sources[i] for i in part], PADDING)
-        found = model.generate(input_ids=ids, attention_mask=ids != PADDING, num_beams=1, max_new_tokens=60)
-        for i, row in zip(part, found.tolist(), strict=True):
+        outputs = model.generate(input_ids=ids, attention_mask=ids != PADDING, num_beams=1, max_new_tokens=60)
+        for i, row in zip(part, outputs.tolist(), strict=True):
             texts[i] = text([PIECES[j] for j in row if j not in (END, PADDING)])
     model.train()
     return texts
@@ -50,19 +50,19 @@ def main() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=PEAK, betas=(0.9, 0.98), eps=1e-9)
     sources = [source for source, _ in load_pairs("valid", longest=1000)][:SENTENCES]
     batches = like_length_batches(load_pairs("train"), SIZES["tiny"].tokens)
-    spent, due, started = 0.0, 60.0, time.perf_counter()
+    elapsed, due, started = 0.0, 60.0, time.perf_counter()
     for step, batch in enumerate(batches, 1):
         rate = PEAK * min(step / WARMUP, (WARMUP / step) ** 0.5)
-        rate *= min(1.0, max(0.0, 1 - spent / SECONDS) / COOLDOWN)
+        rate *= min(1.0, max(0.0, 1 - elapsed / SECONDS) / COOLDOWN)
         for group in optimizer.param_groups:
             group["lr"] = rate
         update(model, optimizer, batch)
-        spent = time.perf_counter() - started
-        if spent >= min(due, SECONDS):
-            report(step=step, seconds=spent, texts=translated(model, sources))
-            started += time.perf_counter() - started - spent  # translating is not counted
+        elapsed = time.perf_counter() - started
+        if elapsed >= min(due, SECONDS):
+            report(step=step, seconds=elapsed, texts=translated(model, sources))
+            started += time.perf_counter() - started - elapsed  # translating is not counted
             due += 60
-        if spent >= SECONDS:
+        if elapsed >= SECONDS:
             break
 
 

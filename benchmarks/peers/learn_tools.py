@@ -27,36 +27,36 @@ TRANSLATE = {
     "opennmt": [command("opennmt", "onmt_translate"), "-model"],
     "eole": [command("eole", "eole"), "predict", "-model_path"],
 }
-"""What comes before a checkpoint to be translated with."""
+"""The option before the path of a checkpoint."""
 
 
 def learn() -> dict[Path, float]:
-    """Train; return the checkpoints and the seconds after which they were there."""
+    """Train; return the checkpoints and the seconds after which they were written."""
     line, pattern, _ = TOOLS[NAME](Settings(RUN, SIZES["tiny"], every=5, training=SCHEDULE))
-    begun = 0.0
-    found: dict[Path, float] = {}
+    first = 0.0
+    checkpoints: dict[Path, float] = {}
     with (RUN / "log.txt").open("w") as log, running(line) as output:
-        for said in output:
-            log.write(said)
-            if not re.search(pattern, said):
+        for line_read in output:
+            log.write(line_read)
+            if not re.search(pattern, line_read):
                 continue
             now = time.perf_counter()
-            begun = begun or now
-            for path in RUN.glob("**/*step_*"):  # before an update, hence whole
-                found.setdefault(path, now - begun)
-            if now - begun > SECONDS:
+            first = first or now
+            for path in RUN.glob("**/*step_*"):  # written before this update, so complete
+                checkpoints.setdefault(path, now - first)
+            if now - first > SECONDS:
                 break
-    return found
+    return checkpoints
 
 
 def translated(checkpoint: Path, source: Path) -> list[str]:
-    """Greedily, as text."""
+    """Translate greedily; return text."""
     output = RUN / "translated"
     options = [
         *("-src", str(source), "-output", str(output), "-max_length", "60"),
         *("-beam_size", "1", "-batch_size", "64", "-batch_type", "sents"),
     ]
-    # OpenNMT-py's checkpoints are pickled, by itself a moment ago.
+    # OpenNMT-py has just written these pickled checkpoints itself, so loading them is safe.
     environment = {**os.environ, "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1", "CUDA_VISIBLE_DEVICES": ""}
     subprocess.run([*TRANSLATE[NAME], str(checkpoint), *options], check=True, env=environment, stdout=sys.stderr)
     return [text(line.split()) for line in output.read_text(encoding="utf-8").split("\n")[:SENTENCES]]

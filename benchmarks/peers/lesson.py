@@ -18,5 +18,5 @@ def loss(logits: Callable[[Tensor, Tensor], Tensor], batch: list[Pair], *, paddi
     source = padded([source for source, _ in batch], padding)
     labels = padded([target for _, target in batch], -100)
     inputs = padded([[first, *target[:-1]] for _, target in batch], padding)
-    found = logits(source, inputs).flatten(0, 1)
-    return F.cross_entropy(found, labels.flatten(), label_smoothing=0.1, ignore_index=-100)
+    predictions = logits(source, inputs).flatten(0, 1)
+    return F.cross_entropy(predictions, labels.flatten(), label_smoothing=0.1, ignore_index=-100)

@@ -9,7 +9,7 @@ from common import report, versions
 
 
 def rate(action: Callable[[], object], work: float, seconds: float = 1.5) -> float:
-    """Work per second, the median."""
+    """Return the median work per second."""
     action()
     rates, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -20,7 +20,7 @@ def rate(action: Callable[[], object], work: float, seconds: float = 1.5) -> flo
 
 
 def main() -> None:
-    found = {}
+    limits = {}
     for name, (m, k, n) in {
         "large": (2048, 2048, 2048),
         "feed-forward of tiny": (4096, 128, 256),
@@ -28,13 +28,13 @@ def main() -> None:
         "feed-forward of base": (2048, 512, 2048),
     }.items():
         a, b, out = torch.randn(m, k), torch.randn(k, n), torch.empty(m, n)
-        found[f"{name}, {m}×{k}×{n}"] = rate(lambda a=a, b=b, out=out: torch.mm(a, b, out=out), 2e-9 * m * k * n)
+        limits[f"{name}, {m}×{k}×{n}"] = rate(lambda a=a, b=b, out=out: torch.mm(a, b, out=out), 2e-9 * m * k * n)
         if name.startswith("feed-forward"):
             half = [tensor.bfloat16() for tensor in (a, b, out)]
-            found[f"{name}, of bfloat16"] = rate(lambda h=half: torch.mm(*h[:2], out=h[2]), 2e-9 * m * k * n)
+            limits[f"{name}, of bfloat16"] = rate(lambda h=half: torch.mm(*h[:2], out=h[2]), 2e-9 * m * k * n)
     big, copy = torch.randn(1 << 26), torch.empty(1 << 26)
     gigabytes = rate(lambda: copy.copy_(big), 2 * 4e-9 * big.numel())
-    report(gflops=found, memory_gb=gigabytes, threads=torch.get_num_threads(), versions=versions("torch"))
+    report(gflops=limits, memory_gb=gigabytes, threads=torch.get_num_threads(), versions=versions("torch"))
 
 
 if __name__ == "__main__":

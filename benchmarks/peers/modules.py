@@ -10,16 +10,16 @@ from torch import Tensor, nn
 
 
 class Shape(NamedTuple):
-    """The size of a Transformer, and its special ids."""
+    """The size of a Transformer and its special token ids."""
 
     layers: int
-    """Of the encoder, and of the decoder."""
+    """The number of layers of the encoder, and of the decoder."""
     width: int
     feed_forward: int
     heads: int
     dropout: float
     entries: int
-    """Of the vocabulary that both sides share."""
+    """The size of the joint vocabulary."""
     padding: int
     start: int
     end: int

@@ -150,10 +150,10 @@ def main() -> None:
     missing = {env for env in dict.fromkeys(["base", *(row.env for row in measures)]) if not install(work, env)}
     if not (work / "data" / "vocabulary.txt").exists():
         run(work, Measure("", "", "base", "prepare.py", [str(arguments.corpus.resolve())]))
-    wanted = [size for size, table in TRANSLATION.items() if arguments.model and table in arguments.only]
-    if wanted and not (work / "tiny" / "shortlists").exists():
+    sizes = [size for size, table in TRANSLATION.items() if arguments.model and table in arguments.only]
+    if sizes and not (work / "tiny" / "shortlists").exists():
         prepare_tiny(work, arguments.model)
-    if "base" in wanted and not (work / "base" / "shortlists").exists():
+    if "base" in sizes and not (work / "base" / "shortlists").exists():
         prepare_base(work)
 
     limits: list[dict[str, Any]] = []
@@ -165,8 +165,8 @@ def main() -> None:
             if row.name in failed:
                 continue
             print(f"round {number}: {row.table}: {row.name}", file=sys.stderr, flush=True)
-            if found := run(work, row):
-                results[row.table, row.name] += found
+            if result := run(work, row):
+                results[row.table, row.name] += result
             else:
                 failed.add(row.name)
         write(limits, {**earlier({row.table for row in measures}), **results}, sorted(failed), number)
@@ -175,8 +175,8 @@ def main() -> None:
 def install(work: Path, env: str) -> bool:
     """Make a toolkit's environment; return whether it exists."""
     folder = work / "envs" / env
-    done = folder / ".done"
-    if done.exists():
+    marker = folder / ".done"
+    if marker.exists():
         return True
     print(f"installing {env}", file=sys.stderr, flush=True)
     python = folder / "bin" / "python"
@@ -186,7 +186,7 @@ def install(work: Path, env: str) -> bool:
     for command in commands:
         if subprocess.run(command, check=False).returncode:
             return False
-    done.touch()
+    marker.touch()
     return True
 
 
@@ -198,13 +198,13 @@ def run(work: Path, row: Measure) -> list[dict[str, Any]]:
     log = work / "logs" / f"{row.script}-{'-'.join(row.arguments).replace('/', '_')}.txt"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as file:
-        done = subprocess.run(
+        completed = subprocess.run(
             [python, HERE / row.script, *row.arguments], stdout=subprocess.PIPE, stderr=file, text=True, env=environment
         )
-    if done.returncode:
+    if completed.returncode:
         print(f"failed: {row.name}; see {log}", file=sys.stderr, flush=True)
         return []
-    return reported(done.stdout)
+    return reported(completed.stdout)
 
 
 def reported(output: str) -> list[dict[str, Any]]:
@@ -223,9 +223,9 @@ def training_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
     for name in sorted(rates["tiny"] | rates["base"], key=lambda name: -rates["tiny"].get(name, 0)):
         cells = []
         for measured in rates.values():
-            found = name in measured and "**Translucid**" in measured
-            ratio = measured[name] / measured["**Translucid**"] if found else 0
-            cells += [f"{measured[name]:,.0f}", f"{ratio:.2f}"] if found else ["–", "–"]
+            is_complete = name in measured and "**Translucid**" in measured
+            ratio = measured[name] / measured["**Translucid**"] if is_complete else 0
+            cells += [f"{measured[name]:,.0f}", f"{ratio:.2f}"] if is_complete else ["–", "–"]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -238,20 +238,20 @@ def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> s
             weights, _, beam = key.rpartition(", ")
             if beam != "beam 5":
                 continue
-            mine = [row for row in rows if row["key"] == key]
-            rate, wait = (statistics.median(row[of] for row in mine) for of in ("sentences_per_second", "alone_ms"))
-            bleu = f"{mine[0]['bleu']:.1f}" if "bleu" in mine[0] else "–"
+            of_key = [row for row in rows if row["key"] == key]
+            rate, wait = (statistics.median(row[of] for row in of_key) for of in ("sentences_per_second", "alone_ms"))
+            bleu = f"{of_key[0]['bleu']:.1f}" if "bleu" in of_key[0] else "–"
             measured.setdefault((name, weights), {})[table] = [f"{rate:,.0f}", f"{wait:.1f}", bleu]
     what = "sentences/s | latency, ms | BLEU"
     lines = [f"| beam 5 | weights | *tiny*: {what} | *base*: {what} |", "| --- | --- |" + " ---: |" * 6]
     for (name, weights), cells in measured.items():
-        both = [cell for table in TRANSLATION.values() for cell in cells.get(table, ["–"] * 3)]
-        lines.append(f"| {name} | {weights} | {' | '.join(both)} |")
+        all_cells = [cell for table in TRANSLATION.values() for cell in cells.get(table, ["–"] * 3)]
+        lines.append(f"| {name} | {weights} | {' | '.join(all_cells)} |")
     return "\n".join(lines)
 
 
 def recorded() -> dict[str, Any]:
-    """What docs/benchmarks.json holds."""
+    """Return the contents of docs/benchmarks.json."""
     file = DOCS / "benchmarks.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 

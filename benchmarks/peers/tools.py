@@ -16,15 +16,15 @@ NEVER = 1_000_000
 
 
 class Settings(NamedTuple):
-    """What a tool is started with."""
+    """The values from which a tool's configuration is made."""
 
     run: Path
-    """The folder for all that it writes."""
+    """The output folder."""
     size: Size
     every: int
-    """Updates between two lines of its log."""
+    """Updates between two log lines."""
     training: dict[str, Any]
-    """Beyond what all trainings have, or instead of it."""
+    """Settings that extend or override the common ones."""
 
 
 def configuration(run: Path, settings: dict[str, Any]) -> str:
@@ -44,11 +44,11 @@ number and the tokens since the last line."""
 
 
 LOGGED = r"Step\s+(\d+)/.*bsz:\s*(\d+)/\s*(\d+)/"
-"""A line of OpenNMT-py's log, and of Eole's, which comes of it."""
+"""A log line of OpenNMT-py and of Eole, its successor."""
 
 
 def data_settings(s: Settings) -> dict[str, Any]:
-    """What OpenNMT-py and Eole are told of the corpus."""
+    """Return the corpus settings of OpenNMT-py and Eole."""
     return {
         "save_data": f"{s.run}/data",
         "overwrite": True,
@@ -65,7 +65,7 @@ def data_settings(s: Settings) -> dict[str, Any]:
 
 
 def training_settings(s: Settings) -> dict[str, Any]:
-    """What both are told of the training."""
+    """Return the training settings of both."""
     return {
         "train_steps": NEVER,
         "save_checkpoint_steps": NEVER,
@@ -91,7 +91,7 @@ def training_settings(s: Settings) -> dict[str, Any]:
 
 
 def shape_settings(size: Size) -> dict[str, Any]:
-    """What both are told of the model."""
+    """Return the model settings of both."""
     return {
         "hidden_size": size.width,
         "layers": size.layers,
@@ -104,7 +104,7 @@ def shape_settings(size: Size) -> dict[str, Any]:
 
 def tokens_logged(every: int) -> Callable[[re.Match[str], float], tuple[int, float]]:
     """Read the update's number, and from the tokens of a batch those since the last line."""
-    return lambda found, _: (int(found[1]), int(found[3]) * every)
+    return lambda match, _: (int(match[1]), int(match[3]) * every)
 
 
 def opennmt(s: Settings) -> Started:
@@ -126,10 +126,10 @@ def opennmt(s: Settings) -> Started:
 
 def eole(s: Settings) -> Started:
     embeddings = {"word_vec_size": s.size.width, "position_encoding_type": "SinusoidalInterleaved"}
-    own = {"model_path": f"{s.run}/model", "compute_dtype": "fp32", "param_init_method": "xavier_uniform"}
+    eole_settings = {"model_path": f"{s.run}/model", "compute_dtype": "fp32", "param_init_method": "xavier_uniform"}
     settings = {
         **data_settings(s),
-        "training": {**training_settings(s), **own},
+        "training": {**training_settings(s), **eole_settings},
         "model": {"architecture": "transformer", **shape_settings(s.size), "embeddings": embeddings},
     }
     return [command("eole", "eole"), "train", "-config", configuration(s.run, settings)], LOGGED, tokens_logged(s.every)
@@ -227,7 +227,7 @@ def joeynmt(s: Settings) -> Started:
     }
     line = [command("joeynmt", "python"), "-m", "joeynmt", "train", configuration(s.run, settings)]
     pattern = r"Step:\s+(\d+).*Tokens per Sec:\s+(\d+)"
-    return line, pattern, lambda found, seconds: (int(found[1]), int(found[2]) * seconds)
+    return line, pattern, lambda match, seconds: (int(match[1]), int(match[2]) * seconds)
 
 
 TOOLS = {"opennmt": opennmt, "eole": eole, "joeynmt": joeynmt}
@@ -235,7 +235,7 @@ TOOLS = {"opennmt": opennmt, "eole": eole, "joeynmt": joeynmt}
 
 @contextmanager
 def running(line: list[str]) -> Iterator[IO[str]]:
-    """Start a tool, give its log, and end it and all that it has started."""
+    """Start a tool, provide its log, and finally stop it and its child processes."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "CUDA_VISIBLE_DEVICES": ""}
     process = subprocess.Popen(
         line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, start_new_session=True

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 SIZE, SECONDS = SIZES[sys.argv[1]], float(sys.argv[2])
 LENGTH, WARM_UP = 50, 3
 ENTRIES = len(vocabulary()) + 1
-"""0 is padding here, every other id one higher."""
+"""Shift all ids by one, because 0 is padding here."""
 
 
 def positions() -> NDArray[np.float32]:
@@ -61,7 +61,7 @@ def fixed(rows: list[list[int]]) -> NDArray[np.int32]:
 
 
 class Clock(keras.callbacks.Callback):
-    """Stops the training when it has been measured for long enough."""
+    """Stops the training after the measured period."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -33,17 +33,17 @@ def main() -> None:
 
     def step(batch: list[Pair]) -> None:
         with torch.autocast("cpu", torch.bfloat16, enabled=ROUNDED):
-            found = loss(logits, batch, padding=PADDING, first=PADDING if NAME == "marian" else START)
+            result = loss(logits, batch, padding=PADDING, first=PADDING if NAME == "marian" else START)
         optimizer.zero_grad()
-        found.backward()
+        result.backward()
         optimizer.step()
 
     batches = BATCHES[HOW](load_pairs("train"), SIZE.tokens)
     started = time.perf_counter()
-    found = measure(step, batches, SECONDS)
+    result = measure(step, batches, SECONDS)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     extra = ["transformers"] if NAME == "marian" else []
-    report(**found, parameters=parameters, seconds=time.perf_counter() - started, versions=versions("torch", *extra))
+    report(**result, parameters=parameters, seconds=time.perf_counter() - started, versions=versions("torch", *extra))
 
 
 if __name__ == "__main__":

@@ -21,20 +21,24 @@ def main() -> None:
     shutil.rmtree(run, ignore_errors=True)
     run.mkdir(parents=True)
     line, pattern, tokens_of = TOOLS[name](Settings(run, SIZES[size], every=5 if size == "tiny" else 2, training={}))
-    seen: list[tuple[float, int, float]] = []
+    measurements: list[tuple[float, int, float]] = []
     with (run / "log.txt").open("w") as log, running(line) as output:
         for text in output:
             log.write(text)
             now = time.perf_counter()
-            if found := re.search(pattern, text):
-                seen.append((now, *tokens_of(found, now - seen[-1][0] if seen else 0.0)))
-            if len(seen) > 4 and now - seen[1][0] > seconds:
+            if match := re.search(pattern, text):
+                measurements.append((now, *tokens_of(match, now - measurements[-1][0] if measurements else 0.0)))
+            if len(measurements) > 4 and now - measurements[1][0] > seconds:
                 break
-    if len(seen) < 4:
-        sys.exit(f"{name} logged {len(seen)} lines; see {run}/log.txt")
-    spent = seen[-1][0] - seen[1][0]
-    tokens = sum(count for _, _, count in seen[2:])
-    report(tokens_per_second=tokens / spent, updates=seen[-1][1] - seen[1][1], peak_mib=peak_mib(children=True))
+    if len(measurements) < 4:
+        sys.exit(f"{name} logged {len(measurements)} lines; see {run}/log.txt")
+    elapsed = measurements[-1][0] - measurements[1][0]
+    tokens = sum(count for _, _, count in measurements[2:])
+    report(
+        tokens_per_second=tokens / elapsed,
+        updates=measurements[-1][1] - measurements[1][1],
+        peak_mib=peak_mib(children=True),
+    )
 
 
 if __name__ == "__main__":

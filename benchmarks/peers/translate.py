@@ -24,22 +24,22 @@ LINES, REFERENCES = (
 LATENCY = 40
 """Sentences translated one by one."""
 TRIES = 6
-"""Times that ours translates everything; the best counts, as it does of the six settings of `ctranslate2`."""
+"""Rounds of our own engine; the best one counts, as does the best of six settings of `ctranslate2`."""
 TOKENS = 13
-"""Of an output, for `hf`: about the mean of the trained models."""
+"""The output length for `hf`: about the mean of the trained models."""
 
 
 def clocked(action: Callable[[], Any]) -> tuple[float, Any]:
     started = time.perf_counter()
-    found = action()
-    return time.perf_counter() - started, found
+    result = action()
+    return time.perf_counter() - started, result
 
 
-def alone(translate: Callable[[str], object]) -> float:
-    """Milliseconds that a sentence takes by itself, the median."""
+def latency(translate: Callable[[str], object]) -> float:
+    """Return the median milliseconds of a sentence translated alone."""
     translate(LINES[0])
-    spent = [clocked(partial(translate, line))[0] for line in LINES[:LATENCY]]
-    return 1000 * statistics.median(spent)
+    times = [clocked(partial(translate, line))[0] for line in LINES[:LATENCY]]
+    return 1000 * statistics.median(times)
 
 
 def bleu(texts: Sequence[str]) -> float:
@@ -61,17 +61,17 @@ def ctranslate2() -> None:
             translator.translate_batch(sources[:8], beam_size=beam)
             for size in (32, 64, 128):
                 started = time.perf_counter()
-                found = translator.translate_batch(
+                results = translator.translate_batch(
                     sources, beam_size=beam, max_batch_size=size, max_decoding_length=100
                 )
-                tries[time.perf_counter() - started] = f"{inter} × {intra} threads, batch {size}", found
+                tries[time.perf_counter() - started] = f"{inter} × {intra} threads, batch {size}", results
         best = min(tries)
-        texts = [model.decode(answer.hypotheses[0]) for answer in tries[best][1]]
+        texts = [model.decode(output.hypotheses[0]) for output in tries[best][1]]
         pieces = dict(zip(LINES, sources, strict=True))
         waits = []
         for intra in (1, 2):
             translator = ctranslate2.Translator(MODEL, compute_type=compute, inter_threads=1, intra_threads=intra)
-            waits.append(alone(partial(one_by_one, translator, pieces, beam)))
+            waits.append(latency(partial(one_by_one, translator, pieces, beam)))
         report(
             key=f"{compute}, beam {beam}",
             sentences_per_second=len(LINES) / best,
@@ -101,12 +101,12 @@ def translucid(engine: str) -> None:
         options = DecodingOptions(beam=beam)
         translator.translate(LINES[:8], options)
         tries = [clocked(partial(translator.translate, LINES, options, split=False)) for _ in range(TRIES)]
-        seconds, found = min(tries, key=lambda tried: tried[0])
+        seconds, translations = min(tries, key=lambda attempt: attempt[0])
         report(
             key=f"{weights}, beam {beam}",
             sentences_per_second=len(LINES) / seconds,
-            bleu=bleu([one.text for one in found]),
-            alone_ms=alone(partial(translator.translate, options=options, split=False)),
+            bleu=bleu([translation.text for translation in translations]),
+            alone_ms=latency(partial(translator.translate, options=options, split=False)),
             peak_mib=peak_mib(),
             versions=versions("translucid"),
         )
@@ -141,17 +141,17 @@ def hf() -> None:
             for first in range(0, len(sources), size):
                 generate(sources[first : first + size], beam)
             tries[time.perf_counter() - started] = f"batch {size}"
-        spent = []
+        times = []
         for source in sources[:: len(sources) // LATENCY]:
             started = time.perf_counter()
             generate([source], beam)
-            spent.append(time.perf_counter() - started)
+            times.append(time.perf_counter() - started)
         best = min(tries)
         report(
             key=f"float32, beam {beam}",
             sentences_per_second=len(sources) / best,
             settings=tries[best],
-            alone_ms=1000 * statistics.median(spent),
+            alone_ms=1000 * statistics.median(times),
             peak_mib=peak_mib(),
             versions=versions("transformers"),
         )

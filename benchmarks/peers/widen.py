@@ -24,7 +24,7 @@ class Widening:
     """From one width, number of heads and width of the feed-forward networks to larger ones."""
 
     def __init__(self, old: TransformerOptions, new: TransformerOptions) -> None:
-        self.features = torch.arange(new.width) % old.width  # of which old feature each new one is a copy
+        self.features = torch.arange(new.width) % old.width  # the old feature that each new one copies
         self.inner = torch.arange(new.feed_forward) % old.feed_forward
         size, old_size = new.width // new.heads, old.width // old.heads
         heads = torch.arange(new.heads) % old.heads
@@ -42,8 +42,8 @@ class Widening:
 
     def attention(self, old: Any, new: Any) -> None:
         self.linear(old.query, new.query, self.features, self.heads, self.query)
-        both = torch.cat([self.heads, self.heads + old.query.out_features])
-        self.linear(old.key_value, new.key_value, self.features, both)
+        rows = torch.cat([self.heads, self.heads + old.query.out_features])
+        self.linear(old.key_value, new.key_value, self.features, rows)
         self.linear(old.output, new.output, self.heads, self.features)
 
     def block(self, old: Any, new: Any) -> None:
@@ -57,7 +57,7 @@ class Widening:
 
 
 def silence(block: Any) -> None:
-    """Let a block add nothing to what passes through it."""
+    """Make a residual block add nothing to its input."""
     sublayers = [block.self_attention.output, block.feed_forward.outer]
     for layer in [*sublayers, *([block.cross_attention.output] if hasattr(block, "cross_attention") else [])]:
         nn.init.zeros_(layer.weight)
@@ -65,7 +65,7 @@ def silence(block: Any) -> None:
 
 
 def normalise_last(blocks: Any, real: int) -> None:
-    """Let the post-norm blocks after the first `real` ones hand on what they get.
+    """Make the post-norm blocks after the first `real` ones return their input.
 
     Their norms change nothing in what has been normalised, but would in what has then been scaled and shifted: so the
     gain and bias of the last norm of the real blocks go to the last norm of all.

@@ -135,14 +135,16 @@ def captioner(work: Path, corpus: list[str]) -> Path:
 
 
 def jobs_killed(
-    work: Path, run: Path, kills: int, lines: int, given: Callable[..., killed_jobs.Job] = killed_jobs.texts
+    work: Path, run: Path, kills: int, lines: int, make_job: Callable[..., killed_jobs.Job] = killed_jobs.texts
 ) -> Finding:
     """Kill jobs with one process and with two."""
     whats = {killed_jobs.texts: "translation", killed_jobs.document: "document", killed_jobs.pictures: "caption"}
-    finding = Finding(f"{whats[given]} jobs of {lines:,} lines killed (SIGKILL), then run again")
+    finding = Finding(f"{whats[make_job]} jobs of {lines:,} lines killed (SIGKILL), then run again")
     for workers in (1, 2):
         (work / str(workers)).mkdir(parents=True)
-        counts = killed_jobs.run(work / str(workers), run, kills=kills // 2, lines=lines, workers=workers, given=given)
+        counts = killed_jobs.run(
+            work / str(workers), run, kills=kills // 2, lines=lines, workers=workers, given=make_job
+        )
         finding.failures += [f"{counts[what]} {what}" for what in killed_jobs.WRONG if counts[what]]
         for name in ("kills", "jobs", "lost", "duplicated", "out_of_order"):
             finding.figures[name] = int(finding.figures.get(name, 0)) + counts[name]
@@ -156,24 +158,24 @@ def main() -> None:
     parser.add_argument("--large", nargs="+", type=int, default=[1_000_000, 5_000_000, 20_000_000], help="pairs")
     parser.add_argument("--model", type=Path, help="a run of `translucid demo`; by default one is trained")
     parser.add_argument("--work", type=Path, help="a folder with 10 GB of free space")
-    given = parser.parse_args()
-    record = json.loads(RECORD.read_text()) if RECORD.exists() and not given.quick else {}
+    arguments = parser.parse_args()
+    record = json.loads(RECORD.read_text()) if RECORD.exists() and not arguments.quick else {}
     failed = False
-    with tempfile.TemporaryDirectory(dir=given.work) as folder:
-        if given.model:
-            shutil.copytree(given.model, Path(folder) / "model")
-        for part in given.only:
-            started, found = time.monotonic(), []
-            for finding in trials(part, Path(folder), given.quick):
-                found.append(asdict(finding))
+    with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
+        if arguments.model:
+            shutil.copytree(arguments.model, Path(folder) / "model")
+        for part in arguments.only:
+            started, findings = time.monotonic(), []
+            for finding in trials(part, Path(folder), arguments.quick):
+                findings.append(asdict(finding))
                 failed |= bool(finding.failures)
-                print(json.dumps(found[-1], ensure_ascii=False), file=sys.stderr, flush=True)
-            table = tables(part, Path(folder), given.quick, given.large)
+                print(json.dumps(findings[-1], ensure_ascii=False), file=sys.stderr, flush=True)
+            table = tables(part, Path(folder), arguments.quick, arguments.large)
             seconds = round(time.monotonic() - started)
-            record[part] = {"findings": found, "table": table, "seconds": seconds, "machine": machine()}
-            if not given.quick:
+            record[part] = {"findings": findings, "table": table, "seconds": seconds, "machine": machine()}
+            if not arguments.quick:
                 write_atomically(RECORD, json.dumps(record, indent=1, ensure_ascii=False).encode())
-    if not given.quick:
+    if not arguments.quick:
         write_page()
     sys.exit(failed)
 

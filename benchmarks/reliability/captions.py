@@ -30,12 +30,12 @@ LARGEST = 1 << 20
 SETTLING = 60.0
 """Seconds after which the server's memory is compared with what it is at the end."""
 GROWTH = 200
-"""MiB that it may grow by: what the largest image takes, of which the process may keep any part for the next one."""
+"""Allowed growth in MiB: the memory of the largest image, which the process may keep for the next one."""
 FIELDS: list[dict[str, object]] = [{}, {"beam": 1}, {"nbest": 3}, {"ways": 4}, {"prefix": "a large"}]
-"""What is asked about an image besides."""
+"""Query parameters of the requests."""
 
 Request = tuple[str, bytes]
-"""Path and body."""
+"""A request: path and body."""
 
 
 def requests(seed: int = 1) -> Iterator[Request]:
@@ -49,8 +49,8 @@ def requests(seed: int = 1) -> Iterator[Request]:
         yield path, absurd(chance.choice(valid())[1], chance)
     yield "/caption", _file(Image.effect_noise((900, 900), 80), "PNG")  # a good one just under the size limit
     yield "/caption", _file(Image.new("RGB", (7000, 7000), "red"), "PNG")  # just under the pixel limit
-    for more in (1, 1 << 20, 20 << 20):
-        yield "/caption", bytes(LARGEST + more)
+    for excess in (1, 1 << 20, 20 << 20):
+        yield "/caption", bytes(LARGEST + excess)
     yield "/caption", b"no image"
     yield "/caption", b""
     yield "/caption?beam=1000", _file(Image.new("RGB", (40, 40)), "PNG")
@@ -62,7 +62,7 @@ def _file(picture: Image.Image, kind: str) -> bytes:
     return file.getvalue()
 
 
-def answer(server: Server, request: Request) -> tuple[int, object]:
+def send(server: Server, request: Request) -> tuple[int, object]:
     """Send an image; return the status and the message."""
     connection = server.connect()
     try:
@@ -70,46 +70,46 @@ def answer(server: Server, request: Request) -> tuple[int, object]:
             BrokenPipeError, ConnectionResetError
         ):  # the server may reject it before the upload ends
             connection.request("POST", *request, {"Content-Type": "image/png"})
-        said = connection.getresponse()
-        return said.status, json.loads(said.read())
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
     finally:
         connection.close()
 
 
-def refused(status: int, said: object) -> bool:
+def refused(status: int, body: object) -> bool:
     """Whether a response is a rejection with one line."""
-    line = said.get("error") if isinstance(said, dict) else None
+    line = body.get("error") if isinstance(body, dict) else None
     return 400 <= status < 500 and isinstance(line, str) and line.isprintable() and len(line) > 5
 
 
 def captions(run: Path, work: Path, minutes: float, clients: int = 8) -> Finding:
     """Caption each image alone, then all of them from many clients at once."""
     finding = Finding(f"good, broken and too large images from {clients} clients at once")
-    asked = list(requests())
+    all_requests = list(requests())
     with serving(run, work, "--image-bytes", str(LARGEST), languages=None) as server:
-        alone = [answer(server, request) for request in asked]
-        good = {at for at, (status, _) in enumerate(alone) if status == 200}
-        for at, (status, said) in enumerate(alone):
-            if at not in good and not refused(status, said):
-                finding.fail(f"{asked[at][0]} {asked[at][1][:40]!r}: {status} {said}")
-        asking = partial(answer, server)
-        again(asked, alone, asking, clients, min(SETTLING, 60 * minutes))
+        expected = [send(server, request) for request in all_requests]
+        accepted = {i for i, (status, _) in enumerate(expected) if status == 200}
+        for i, (status, body) in enumerate(expected):
+            if i not in accepted and not refused(status, body):
+                finding.fail(f"{all_requests[i][0]} {all_requests[i][1][:40]!r}: {status} {body}")
+        asking = partial(send, server)
+        again(all_requests, expected, asking, clients, min(SETTLING, 60 * minutes))
         before = memory(server.pid)
-        answers, wrong = again(asked, alone, asking, clients, 60 * minutes)
+        answers, wrong = again(all_requests, expected, asking, clients, 60 * minutes)
         time.sleep(4)
         after = memory(server.pid)
-        if "Traceback" in (log := server.said.read_text()):
+        if "Traceback" in (log := server.log.read_text()):
             finding.fail(log[-500:])
     if after > before + GROWTH:
         finding.fail(f"{after - before:.0f} MiB more than before")
     finding.figures = {
         "minutes": minutes,
-        "captions": sum(count for at, count in answers.items() if at in good),
-        "rejected with one line": sum(count for at, count in answers.items() if at not in good),
+        "captions": sum(count for i, count in answers.items() if i in accepted),
+        "rejected with one line": sum(count for i, count in answers.items() if i not in accepted),
         "errors or different responses": len(wrong),
         "memory": f"{before:.0f} → {after:.0f} MiB",
     }
-    finding.failures += [one[:300] for one in wrong[:3]]
+    finding.failures += [failure[:300] for failure in wrong[:3]]
     return finding
 
 

@@ -38,11 +38,11 @@ def memory_is_written(run: Path, work: Path, seconds: float, engine: str) -> Fin
     times: dict[int, list[float]] = {}
 
     def write() -> None:
-        with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=30)) as other:
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=30)) as database:
             while time.monotonic() < end:
-                other.execute("BEGIN IMMEDIATE")
+                database.execute("BEGIN IMMEDIATE")
                 time.sleep(HELD)
-                other.execute("ROLLBACK")
+                database.execute("ROLLBACK")
 
     def read() -> None:
         while time.monotonic() < end:
@@ -63,8 +63,8 @@ def memory_is_written(run: Path, work: Path, seconds: float, engine: str) -> Fin
     suggested: dict[int, int] = {}
     with serving(run, work, "--memory", str(file), "--suggestions", "--engine", engine) as server:
         end = time.monotonic() + seconds
-        at_once([threading.Thread(target=each) for each in (write, read, read, suggest)])
-    slowest = max(max(each) for each in times.values())
+        at_once([threading.Thread(target=target) for target in (write, read, read, suggest)])
+    slowest = max(max(durations) for durations in times.values())
     if slowest > LONGEST:
         finding.fail(f"an answer took {slowest:.1f} s")
     finding.figures = {
@@ -96,9 +96,9 @@ def deleted_while_tidied_up(run: Path, work: Path, seconds: float, engine: str) 
                 address = f"/documents/{json.loads(body)['id']}"
                 for method, path in (("GET", address), ("GET", f"{address}/result"), ("DELETE", address)):
                     connection.request(method, path)
-                    answer = connection.getresponse()
-                    answer.read()
-                    note(method, answer.status)
+                    response = connection.getresponse()
+                    response.read()
+                    note(method, response.status)
         connection.close()
 
     with serving(run, work, "--engine", engine) as server:
@@ -125,8 +125,8 @@ def upload(connection, content: bytes) -> tuple[int, bytes]:  # type: ignore[no-
     parts.append('--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n')
     body = "\r\n".join(parts).encode() + content + b"\r\n--x--\r\n"
     connection.request("POST", "/documents", body, {"Content-Type": "multipart/form-data; boundary=x"})
-    answer = connection.getresponse()
-    return answer.status, answer.read()
+    response = connection.getresponse()
+    return response.status, response.read()
 
 
 def glossaries_of_others(run: Path, work: Path, seconds: float, engine: str) -> Finding:
@@ -139,16 +139,16 @@ def glossaries_of_others(run: Path, work: Path, seconds: float, engine: str) -> 
         body = {"name": "a", "source_lang": "en", "target_lang": "es", "entries": entries, "entries_format": "tsv"}
         headers = {"Content-Type": "application/json", "X-Forwarded-For": address}
         connection.request("POST", "/v2/glossaries", json.dumps(body), headers)
-        answer = connection.getresponse()
-        answer.read()
+        response = connection.getresponse()
+        response.read()
         connection.close()
-        return answer.status
+        return response.status
 
     with serving(run, work, "--engine", engine, "--proxies", "127.0.0.1") as server:
-        made = [make(f"10.0.0.{number % 4}") for number in range(300)]
-        others = [make(f"10.0.1.{number}") for number in range(20)]
-    finding.failures += [f"the glossary of another client: {status}" for status in others if status != 201]
-    finding.figures = {"created by four": made.count(201), "created by others": others.count(201)}
+        statuses = [make(f"10.0.0.{number % 4}") for number in range(300)]
+        other_statuses = [make(f"10.0.1.{number}") for number in range(20)]
+    finding.failures += [f"the glossary of another client: {status}" for status in other_statuses if status != 201]
+    finding.figures = {"created by four": statuses.count(201), "created by others": other_statuses.count(201)}
     return finding
 
 
@@ -173,26 +173,26 @@ def disk_is_full(run: Path, work: Path, seconds: float, engine: str) -> Finding:
 
 def _fill(server: Server, disk: Path, finding: Finding) -> None:
     content = b"You sing in the garden.\n" * 30_000
-    taken, refused = [], 0
+    accepted, refused = [], 0
     for _ in range(12):
         status, body = upload(server.connect(), content)
         if status in (200, 202):
-            taken.append(json.loads(body)["id"])
+            accepted.append(json.loads(body)["id"])
         elif status == 503:
             refused += 1
         else:
             finding.fail(f"an upload: {status} {body[:200]!r}")
-    for job in taken:
+    for job in accepted:
         connection = server.connect()
         connection.request("DELETE", f"/documents/{job}")
         connection.getresponse().read()
-    left = wait_until(lambda: sum(file.stat().st_size for file in disk.rglob("*") if file.is_file()) == 0)
-    if not left:
+    is_empty = wait_until(lambda: sum(file.stat().st_size for file in disk.rglob("*") if file.is_file()) == 0)
+    if not is_empty:
         finding.fail("files stay: " + ", ".join(str(file.relative_to(disk)) for file in disk.rglob("*")))
     status, body = upload(server.connect(), b"You sing.\n")
     if status not in (200, 202):
         finding.fail(f"an upload afterwards: {status} {body[:200]!r}")
-    finding.figures = {"uploads accepted": len(taken), "rejected because the disk is full": refused}
+    finding.figures = {"uploads accepted": len(accepted), "rejected because the disk is full": refused}
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 10) -> bool:

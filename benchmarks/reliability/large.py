@@ -28,8 +28,8 @@ def write_pairs(file: Path, count: int, seed: int = 1) -> None:
     generator = random.Random(seed)
     with file.open("w", encoding="utf-8") as out:
         for start in range(0, count, 10_000):
-            drawn = zip(*(generator.choices(single, k=min(10_000, count - start)) for _ in range(2)), strict=True)
-            out.writelines(f"{a} {c}\t{b} {d}\n" for (a, b), (c, d) in drawn)
+            samples = zip(*(generator.choices(single, k=min(10_000, count - start)) for _ in range(2)), strict=True)
+            out.writelines(f"{a} {c}\t{b} {d}\n" for (a, b), (c, d) in samples)
 
 
 def measured(*arguments: str) -> tuple[float, float, float, str]:
@@ -40,13 +40,13 @@ def measured(*arguments: str) -> tuple[float, float, float, str]:
     )
     resident = private = 0.0
     while process.poll() is None:
-        seen = _memory(process.pid)
-        resident, private = max(resident, seen[0]), max(private, seen[1])
+        memory_now = _memory(process.pid)
+        resident, private = max(resident, memory_now[0]), max(private, memory_now[1])
         time.sleep(0.2)
-    said = process.stdout.read() if process.stdout else ""
+    output = process.stdout.read() if process.stdout else ""
     if process.returncode:
-        raise SystemExit(said)
-    return time.perf_counter() - started, resident, private, said
+        raise SystemExit(output)
+    return time.perf_counter() - started, resident, private, output
 
 
 def _memory(pid: int) -> tuple[float, float]:
@@ -55,10 +55,10 @@ def _memory(pid: int) -> tuple[float, float]:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:  # the process has ended
         return 0.0, 0.0
-    found = {
+    sizes = {
         name: float(rest.split()[0]) / 1024 for name, rest in (line.split(":", 1) for line in lines) if "kB" in rest
     }
-    return found.get("VmRSS", 0.0), found.get("RssAnon", 0.0)
+    return sizes.get("VmRSS", 0.0), sizes.get("RssAnon", 0.0)
 
 
 def measure(work: Path, pairs: int) -> dict[str, Any]:

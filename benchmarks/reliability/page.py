@@ -80,9 +80,9 @@ def attack_section(attacks: list[dict[str, Any]]) -> str:
     if not attacks:
         return "(not measured yet)"
     measured: dict[str, dict[str, list[str]]] = {}
-    for one in attacks:
-        attack, _, engine = one["trial"].removeprefix(ATTACK).partition(", --engine ")
-        measured.setdefault(attack, {})[engine] = [str(one["figures"].get(kind, "–")) for kind in ASKED]
+    for entry in attacks:
+        attack, _, engine = entry["trial"].removeprefix(ATTACK).partition(", --engine ")
+        measured.setdefault(attack, {})[engine] = [str(entry["figures"].get(kind, "–")) for kind in ASKED]
     engines = list(dict.fromkeys(engine for by_engine in measured.values() for engine in by_engine))
     heads = [f"{engine}: {kind}" for engine in engines for kind in ASKED]
     rows = []
@@ -90,8 +90,8 @@ def attack_section(attacks: list[dict[str, Any]]) -> str:
         cells = [cell for engine in engines for cell in by_engine.get(engine, ["–"] * len(ASKED))]
         rows.append(f"| {attack} | {' | '.join(cells)} |")
     table = "\n".join([f"| attack | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}", *rows])
-    rest = max(int(str(one["figures"]["CPU use a second later"]).rstrip("%")) for one in attacks)
-    return ATTACKS.format(table=table, rest=rest, failures=sum(len(one["failures"]) for one in attacks))
+    rest = max(int(str(entry["figures"]["CPU use a second later"]).rstrip("%")) for entry in attacks)
+    return ATTACKS.format(table=table, rest=rest, failures=sum(len(entry["failures"]) for entry in attacks))
 
 
 def machine() -> str:
@@ -108,13 +108,13 @@ def write_page() -> None:
 
 def page(record: dict[str, dict[str, Any]]) -> str:
     """Return the page's text from the findings of each part."""
-    found = [finding for part in record.values() for finding in part["findings"]]
-    attacks = [one for one in found if one["trial"].startswith(ATTACK)]
+    findings = [finding for part in record.values() for finding in part["findings"]]
+    attacks = [finding for finding in findings if finding["trial"].startswith(ATTACK)]
     rows = []
-    for one in found:
-        figures = ", ".join(_figure(what, value) for what, value in one["figures"].items())
-        if one not in attacks:
-            rows.append(f"| {one['trial']} | {figures} | {len(one['failures'])} |")
+    for finding in findings:
+        figures = ", ".join(_figure(what, value) for what, value in finding["figures"].items())
+        if finding not in attacks:
+            rows.append(f"| {finding['trial']} | {figures} | {len(finding['failures'])} |")
     return PAGE.format(
         machine="; ".join(sorted({part["machine"] for part in record.values()})),
         time=clock(sum(part["seconds"] for part in record.values())),

@@ -21,7 +21,7 @@ VARIANTS = {"1 process, 1 thread": (1, 1), "1 process, 2 threads": (1, 2), "2 pr
 def measure(work: Path, minutes: float) -> dict[str, float]:
     """Return the median target tokens per second of each variant, with the preset `small`."""
     corpus = TEXT.write(work / "corpus", 20_000)
-    found = {}
+    rates = {}
     for name, (processes, threads) in VARIANTS.items():
         run = work / name
         starter = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"] * (processes > 1)
@@ -47,23 +47,23 @@ def measure(work: Path, minutes: float) -> dict[str, float]:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
         subprocess.run([*command, "--set", *settings], check=True, capture_output=True, env=environment)
         rows: list[dict[str, Any]] = [row for row in RunFolder(run).metrics() if row["kind"] == "training"]
-        found[name] = median(row["tokens_per_second"] for row in rows[1:])
-    return found
+        rates[name] = median(row["tokens_per_second"] for row in rows[1:])
+    return rates
 
 
-def table(found: dict[str, float]) -> str:
+def table(rates: dict[str, float]) -> str:
     """Return the measurements as Markdown."""
-    first = next(iter(found.values()))
-    rows = [f"| {name} | {rate:,.0f} | {rate / first:.2f} x |" for name, rate in found.items()]
+    first = next(iter(rates.values()))
+    rows = [f"| {name} | {rate:,.0f} | {rate / first:.2f} x |" for name, rate in rates.items()]
     return "\n".join(["| | target tokens per second | |", "|---|---|---|", *rows])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=1)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        print(table(measure(Path(work), given.minutes)))
+        print(table(measure(Path(work), arguments.minutes)))
 
 
 if __name__ == "__main__":

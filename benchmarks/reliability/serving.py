@@ -17,7 +17,9 @@ def under_load(model: Path, minutes: float, clients: int = 32) -> Finding:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = translucid("serve", f"en-es={model}", "--port", str(port), "--log-format", "off")  # nobody reads it
+    server = translucid(
+        "serve", f"en-es={model}", "--port", str(port), "--log-format", "off"
+    )  # unread output must not block the server
     address = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{address}/languages")
@@ -25,11 +27,11 @@ def under_load(model: Path, minutes: float, clients: int = 32) -> Finding:
         lines, counts = load(address, texts, clients=clients, seconds=60 * minutes, pid=server.pid)
     finally:
         server.send_signal(signal.SIGINT)
-        said = said_by(server, 60)
+        output = said_by(server, 60)
     if counts["wrong"]:
         finding.fail(lines[-1])
-    if "Traceback" in said:
-        finding.fail(said[-500:])
+    if "Traceback" in output:
+        finding.fail(output[-500:])
     finding.figures = {
         "minutes": minutes,
         "responses": int(counts["answers"]),

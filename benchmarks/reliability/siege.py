@@ -28,9 +28,9 @@ from tests.probes.common import Finding, translucid
 from translucid.corpora.phrasebook import generate
 
 TWICE = 2.0
-"""The times of quiet that honest clients may wait under attack."""
+"""The maximum ratio of honest clients' response times under attack and without."""
 LOOP = "the dog and the dog and " * 25
-"""What models repeat until they may not."""
+"""A text that makes models loop until the length limit."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Server:
 
     address: str
     pid: int
-    said: Path
+    log: Path
 
     def connect(self, seconds: float = 60) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=seconds)
@@ -67,8 +67,8 @@ def ask(server: Server, path: str, fields: dict[str, object], seconds: float = 6
     try:
         body = json.dumps({"source": "en", "target": "es", **fields})
         connection.request("POST", path, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        response = connection.getresponse()
+        return response.status, response.read()
     finally:
         connection.close()
 
@@ -102,18 +102,18 @@ def unfinished(server: Server, count: int, size: int, end: float, head: bytes | 
     if head is None:
         head = b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\n"
         head += b"Content-Length: %d\r\n\r\n" % 1_000_000
-    held = []
-    place = urlsplit(server.address)
+    connections = []
+    address = urlsplit(server.address)
     for _ in range(count):
-        one = socket.socket()
-        one.settimeout(1)
-        held.append(one)
+        connection = socket.socket()
+        connection.settimeout(1)
+        connections.append(connection)
         with contextlib.suppress(OSError):
-            one.connect((place.hostname, place.port))
-            one.sendall(head + b"x" * size)
+            connection.connect((address.hostname, address.port))
+            connection.sendall(head + b"x" * size)
     time.sleep(max(0.0, end - time.monotonic()))
-    for one in held:
-        one.close()
+    for connection in connections:
+        connection.close()
 
 
 def leaving(server: Server, end: float) -> None:
@@ -134,10 +134,10 @@ def _longest_prefix(server: Server, end: float) -> None:
 
 def at_once(workers: Sequence[threading.Thread | multiprocessing.process.BaseProcess]) -> None:
     """Start all tasks, and wait for all."""
-    for one in workers:
-        one.start()
-    for one in workers:
-        one.join()
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
 
 
 def _several(count: int, attack: Callable[[Server, float], None]) -> Callable[[Server, float], None]:
@@ -169,19 +169,19 @@ ATTACKS: dict[str, Callable[[Server, float], None]] = {
 def honest(server: Server, seconds: float, times: Times, texts: list[str]) -> None:
     """Translate one sentence after another, and request attention for every fourth."""
     end = time.monotonic() + seconds
-    at = 0
+    i = 0
     while time.monotonic() < end:
-        at += 1
-        path = "/translate" if at % 4 else "/look"
+        i += 1
+        path = "/translate" if i % 4 else "/look"
         started = time.monotonic()
         try:
-            status, said = ask(server, path, {"q": texts[at % len(texts)]})
+            status, body = ask(server, path, {"q": texts[i % len(texts)]})
         except OSError as error:
-            status, said = 0, str(error).encode()
+            status, body = 0, str(error).encode()
         if status == 200:
             times.seconds.setdefault(path, []).append(time.monotonic() - started)
         else:
-            times.failed.append(f"{path}: {status} {said[:200]!r}")
+            times.failed.append(f"{path}: {status} {body[:200]!r}")
         time.sleep(0.02)  # a person types slowly
 
 
@@ -258,22 +258,22 @@ def one_attack(
 ) -> Finding:
     finding = Finding(f"attack: {name}")
     quiet = measured(server, seconds, clients, None)
-    before, said = memory(server.pid), server.said.stat().st_size
+    before, log_size = memory(server.pid), server.log.stat().st_size
     during = measured(server, seconds, clients, attack)
     most = memory(server.pid)
     time.sleep(1)
-    at = server.cpu()
+    cpu_before = server.cpu()
     time.sleep(2)
-    burnt = server.cpu() - at
+    burnt = server.cpu() - cpu_before
     after = memory(server.pid)
     for what in ("/translate", "/look"):
-        one, other = quiet.p95(what), during.p95(what)
-        finding.figures[what] = f"{1000 * one:.0f} → {1000 * other:.0f} ms ({other / one:.1f}×)"
-        if other > TWICE * one:
-            finding.fail(f"{what} took {other / one:.1f} times as long")
+        quiet_p95, attack_p95 = quiet.p95(what), during.p95(what)
+        finding.figures[what] = f"{1000 * quiet_p95:.0f} → {1000 * attack_p95:.0f} ms ({attack_p95 / quiet_p95:.1f}×)"
+        if attack_p95 > TWICE * quiet_p95:
+            finding.fail(f"{what} took {attack_p95 / quiet_p95:.1f} times as long")
     finding.figures["memory"] = f"{before:.0f} → {most:.0f} → {after:.0f} MiB"
     finding.figures["CPU use a second later"] = f"{burnt / 2:.0%}"
-    finding.figures["bytes logged"] = server.said.stat().st_size - said
+    finding.figures["bytes logged"] = server.log.stat().st_size - log_size
     finding.failures += sorted(set(during.failed + quiet.failed))[:3]
     if burnt > 0.2:
         finding.fail(f"{burnt:.1f} s of work in the 2 s from a second after the last client on")
@@ -289,9 +289,11 @@ def by_hand(about: str, trial: Callable[..., Iterable[Finding]], **usual: float)
     for name, value in usual.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     parser.add_argument("--engine", default="auto")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        for finding in trial(given.run, Path(work), *(getattr(given, name) for name in usual), given.engine):
+        for finding in trial(
+            arguments.run, Path(work), *(getattr(arguments, name) for name in usual), arguments.engine
+        ):
             print(finding.trial, json.dumps(finding.figures, ensure_ascii=False), *finding.failures, sep="\n    ")
 
 

@@ -1,4 +1,4 @@
-"""Which translations a tiny model prefers, against forced decoding without any of the machinery."""
+"""Which translations a tiny model prefers, compared with plain forced decoding."""
 
 import json
 
@@ -25,17 +25,19 @@ COLOURS = {"red": "rojo", "blue": "azul"}
 
 def records(count):
     """Return documents of three sentences; the last one is about the colour of the first or second sentence."""
-    written = []
+    rows = []
     for number in range(count):
-        colour, other = ("red", "blue")[:: 1 if number % 2 else -1]
+        colour, other_colour = ("red", "blue")[:: 1 if number % 2 else -1]
         before = [("hello", "hola")]
         before.insert(number // 2 % 2, (f"a {colour} one", f"uno {COLOURS[colour]}"))
         for source, target in before:
-            written.append({"source": source, "target": target, "document": number})
+            rows.append({"source": source, "target": target, "document": number})
         last = {"source": "it is so", "target": f"es {COLOURS[colour]}", "document": number}
-        place = before.index((f"a {colour} one", f"uno {COLOURS[colour]}"))
-        written.append(last | {"contrast": f"es {COLOURS[other]}", "antecedent": [[place, 1]], "phenomenon": "colour"})
-    return written
+        position = before.index((f"a {colour} one", f"uno {COLOURS[colour]}"))
+        rows.append(
+            last | {"contrast": f"es {COLOURS[other_colour]}", "antecedent": [[position, 1]], "phenomenon": "colour"}
+        )
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,7 @@ def file(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(train, tmp_path_factory):
+def trained_run(train, tmp_path_factory):
     pairs = [Pair(row["source"], row["target"]).of_document(row["document"]) for row in records(24)]
     folder = tmp_path_factory.mktemp("contrast") / "run"
     train(folder, *SETTINGS, data=Corpora.of(pairs, pairs[:12]))
@@ -59,30 +61,30 @@ def log_probability(translator, source, target):
     with torch.no_grad():
         memory = translator.model.encode(torch.tensor([source]))
         log_probs = translator.model.output(translator.model.features(memory, inputs))[0].double().log_softmax(-1)
-    return sum(float(log_probs[place, token]) for place, token in enumerate(target))
+    return sum(float(log_probs[position, token]) for position, token in enumerate(target))
 
 
-def joined(translator, sources):
-    """Return the ids of the last source and those before it, and the first and last position of each word."""
+def join_sources(translator, sources):
+    """Return the ids of all sources as the model reads them, and the first and last position of each word."""
     separator = translator.tokenizer.source_id(SEPARATOR)
     ids, words = [], {}
     for sentence, source in enumerate(sources):
         for word, text in enumerate(source.split()):  # words are encoded one by one
-            (of_word,) = translator.tokenizer.encode_source([text])
-            words[sentence, word] = len(ids), len(ids) + len(of_word)
-            ids += of_word
+            (word_ids,) = translator.tokenizer.encode_source([text])
+            words[sentence, word] = len(ids), len(ids) + len(word_ids)
+            ids += word_ids
         ids.append(separator)
     return [*ids[:-1], SPECIAL.end], words
 
 
-def test_preferences_are_those_of_forced_decoding(trained, file):
+def test_preferences_are_those_of_forced_decoding(trained_run, file):
     pairs, contrasts = read_contrasts(file)
-    translator = Translator.load(trained, "cpu", "torch")
-    chosen = preferences(translator, pairs, contrasts)
-    for preference in chosen:
+    translator = Translator.load(trained_run, "cpu", "torch")
+    results = preferences(translator, pairs, contrasts)
+    for preference in results:
         number, contrast = preference.contrast.number, preference.contrast
-        ids, words = joined(translator, [pair.source for pair in pairs[number - 2 : number + 1]])
-        alone, _ = joined(translator, [pairs[number].source])
+        ids, words = join_sources(translator, [pair.source for pair in pairs[number - 2 : number + 1]])
+        alone, _ = join_sources(translator, [pairs[number].source])
         targets = translator.tokenizer.encode_target([pairs[number].target, contrast.contrast])
         right, wrong = ([*target, SPECIAL.end] for target in targets)
         for source, preferred in ((ids, preference.in_context), (alone, preference.alone)):
@@ -90,23 +92,23 @@ def test_preferences_are_those_of_forced_decoding(trained, file):
                 log_probability(translator, source, right) > log_probability(translator, source, wrong)
             )
         (inspected,) = translator.forced_decoding([(ids, right)], contributions=True)
-        (place,) = (i for i, (a, b) in enumerate(zip(right, wrong, strict=True)) if a != b)
-        shares = inspected.contributions.source[place]
-        of_words = {word: float(shares[slice(*span)].sum()) for word, span in words.items() if word[0] < 2}
-        top = sorted(of_words, key=of_words.get)[-2:]
+        (position,) = (i for i, (a, b) in enumerate(zip(right, wrong, strict=True)) if a != b)
+        shares = inspected.contributions.source[position]
+        word_shares = {word: float(shares[slice(*span)].sum()) for word, span in words.items() if word[0] < 2}
+        top = sorted(word_shares, key=word_shares.get)[-2:]
         assert preference.antecedent_found == (contrast.antecedent[0] in top)
-    assert all(preference.in_context for preference in chosen)
-    assert sum(preference.alone for preference in chosen) == len(chosen) // 2, "twins: chance without context"
+    assert all(preference.in_context for preference in results)
+    assert sum(preference.alone for preference in results) == len(results) // 2, "twins: chance without context"
 
 
-def test_the_command_prints_shares_by_phenomenon_and_distance(trained, file, capsys):
-    assert run_command(["score", str(trained), str(file), "--contrast", "--format", "jsonl"]) == 0
+def test_the_command_prints_shares_by_phenomenon_and_distance(trained_run, file, capsys):
+    assert run_command(["score", str(trained_run), str(file), "--contrast", "--format", "jsonl"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     names = ["all", "colour", "1 sentence before", "2 sentences before"]
     assert [row["name"] for row in rows] == names
     assert (rows[0]["sentences"], rows[0]["alone"], rows[0]["in_context"]) == (12, 0.5, 1.0)
     assert 0 <= rows[0]["antecedent_found"] <= 1
-    assert run_command(["score", str(trained), str(file), "--contrast"]) == 0
+    assert run_command(["score", str(trained_run), str(file), "--contrast"]) == 0
     assert "2 sentences before" in capsys.readouterr().out
 
 
@@ -117,6 +119,6 @@ def test_a_run_without_context_has_chance_only(small_run, file, capsys):
 
 
 def test_tokens_and_several_files_are_refused(small_run, file, capsys):
-    for more in ([str(file)], ["--tokens"]):
-        assert run_command(["score", str(small_run), str(file), "--contrast", *more]) == 2
+    for options in ([str(file)], ["--tokens"]):
+        assert run_command(["score", str(small_run), str(file), "--contrast", *options]) == 2
         assert "one file and no --tokens" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Translation with document context: one by one, together, by every engine, and what refers to the sentence itself."""
+"""Translation with document context: line by line, in batches, with every engine, and its inspection."""
 
 import json
 
@@ -37,14 +37,16 @@ def test_the_previous_sentence_decides_with_every_engine(context_run, engine):
     for colour, target in (("red", "rojo"), ("green", "verde"), ("blue", "azul")):
         assert translator.translate("it is so", context=f"a {colour} one").text == f"es {target}"
         assert translator.translate("it is so", context=["a red one", f"a {colour} one"]).text == f"es {target}"
-    with_lines = [one.text for one in translator.stream(LINES, before=lines_before(LINES, 1))]
-    assert [text for text, wanted in zip(with_lines, EXPECTED, strict=True) if wanted] == list(filter(None, EXPECTED))
+    with_lines = [translation.text for translation in translator.stream(LINES, before=lines_before(LINES, 1))]
+    assert [text for text, expected in zip(with_lines, EXPECTED, strict=True) if expected] == list(
+        filter(None, EXPECTED)
+    )
 
 
 def test_lines_together_equal_lines_one_by_one(translator):
     before = lines_before(LINES, 1)
-    together = list(translator.stream(LINES, before=before))
-    for line, context, translation in zip(LINES, before, together, strict=True):
+    batched = list(translator.stream(LINES, before=before))
+    for line, context, translation in zip(LINES, before, batched, strict=True):
         alone = translator.translate(line, context=context)
         assert (alone.text, alone.score) == (translation.text, pytest.approx(translation.score, abs=1e-5))
 
@@ -56,13 +58,13 @@ def test_the_sentences_of_a_text_see_those_before_them(translator):
         first.before == () and second.before == (tuple(first.ids[:-1]),) and third.before == (tuple(second.ids[:-1]),)
     )
     separator = translator.pipeline.context.separator
-    (read,) = translator.pipeline.read([second])
-    assert read == [*first.ids[:-1], separator, *second.ids]
+    (input_ids,) = translator.pipeline.read([second])
+    assert input_ids == [*first.ids[:-1], separator, *second.ids]
 
 
 def test_equal_sentences_with_other_contexts_are_translated_separately(translator):
     before = [["a red one"], ["a blue one"], ["a red one"]]
-    texts = [one.text for one in translator.stream(["it is so"] * 3, before=before)]
+    texts = [translation.text for translation in translator.stream(["it is so"] * 3, before=before)]
     assert texts == ["es rojo", "es azul", "es rojo"]
 
 
@@ -99,7 +101,7 @@ def test_segments_see_those_before_them(translator):
     sources = list(map(TaggedText, LINES))
     targets = SegmentTranslator(translator).stream(sources, before=lines_before(LINES, 1))
     texts = [target.marked.text for target in targets]
-    assert [text for text, wanted in zip(texts, EXPECTED, strict=True) if wanted] == list(filter(None, EXPECTED))
+    assert [text for text, expected in zip(texts, EXPECTED, strict=True) if expected] == list(filter(None, EXPECTED))
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
@@ -111,8 +113,8 @@ def test_lines_of_a_file_are_a_document_across_windows(
     monkeypatch.setattr(jobs.Job, "window", 2)
     code, out, err = call(capsys, *command, *workers)
     assert code == 0, err
-    for line, wanted in zip(out.splitlines(), [*EXPECTED, ""] * 3, strict=True):
-        assert line == wanted or not wanted
+    for line, expected in zip(out.splitlines(), [*EXPECTED, ""] * 3, strict=True):
+        assert line == expected or not expected
     code, out, _ = call(capsys, *command, *workers, "--separate-lines")
     assert len(set(out.splitlines()[1::10])) == 1
     code, out, _ = call(capsys, "translate", context_run, "--context", "a green one", "it is so")
@@ -134,12 +136,12 @@ def test_an_interrupted_job_goes_on_with_its_context(context_run, tmp_path, caps
     ]
     work = jobs.Worker.work
 
-    def broken(self, window):
+    def interrupted_work(self, window):
         if window.before.lines == 3:
             raise KeyboardInterrupt
         return work(self, window)
 
-    monkeypatch.setattr(jobs.Worker, "work", broken)
+    monkeypatch.setattr(jobs.Worker, "work", interrupted_work)
     assert call(capsys, *command)[0] == 130
     monkeypatch.setattr(jobs.Worker, "work", work)
     code, _, err = call(capsys, *command)

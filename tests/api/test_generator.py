@@ -1,4 +1,4 @@
-"""The front door to language models: what is written on, what is scored, and what the model considered."""
+"""`Generator`: continuations of a prompt, scores of texts, and the most likely pieces at each step."""
 
 import math
 
@@ -44,90 +44,94 @@ def ids_of(generator, text):
     "options", [{"seed": 3}, {"beam": 1}, {"beam": 3, "nbest": 3}, {"nbest": 3, "temperature": 2.0}]
 )
 def test_a_text_goes_on_from_its_prompt_with_the_probabilities_that_the_model_gives(generator, options):
-    found = generator.generate("me gusta", **options)
-    assert 1 <= len(found.nbest) <= options.get("nbest", 1)
+    generated = generator.generate("me gusta", **options)
+    assert 1 <= len(generated.nbest) <= options.get("nbest", 1)
     prefix = ids_of(generator, "me gusta")
-    for one in found.nbest:
-        assert one.text.endswith("me gusta") if generator.backwards else one.text.startswith("me gusta")
-        ids = one.hypothesis.tokens
+    for continuation in generated.nbest:
+        assert (
+            continuation.text.endswith("me gusta") if generator.backwards else continuation.text.startswith("me gusta")
+        )
+        ids = continuation.hypothesis.tokens
         assert ids[: len(prefix)] == prefix
-        assert one.text == generator.tokenizer.decode(ids[::-1] if generator.backwards else ids)
+        assert continuation.text == generator.tokenizer.decode(ids[::-1] if generator.backwards else ids)
         targets = torch.tensor([[*ids, 3]])
         log_probs = forced_log_probs(generator.model, generator.model.encode(empty_source(1)), targets)[0]
-        expected = log_probs[len(prefix) :][: len(one.written)].tolist()
-        assert [piece.log_probability for piece in one.written] == pytest.approx(expected, abs=1e-4)
+        expected = log_probs[len(prefix) :][: len(continuation.written)].tolist()
+        assert [piece.log_probability for piece in continuation.written] == pytest.approx(expected, abs=1e-4)
         names = generator.tokenizer.target_pieces([*ids, 3][len(prefix) :])
-        assert [piece.text for piece in one.written] == names[: len(one.written)]
-        assert one.ended == (one.written[-1].text == "</s>")
-        assert len(one.written) == 12 if not one.ended else len(one.written) <= 12
-        assert one.log_probability == pytest.approx(sum(expected), abs=1e-4)
+        assert [piece.text for piece in continuation.written] == names[: len(continuation.written)]
+        assert continuation.ended == (continuation.written[-1].text == "</s>")
+        assert len(continuation.written) == 12 if not continuation.ended else len(continuation.written) <= 12
+        assert continuation.log_probability == pytest.approx(sum(expected), abs=1e-4)
 
 
 def test_the_most_tokens_after_a_prompt(generator):
-    found = generator.generate("a la playa", max_tokens=2, temperature=100.0, seed=4)
-    assert len(found.nbest[0].written) <= 2
-    lengths = [len(one.nbest[0].written) for one in generator.generate([""] * 20, max_tokens=3, temperature=100.0)]
+    generated = generator.generate("a la playa", max_tokens=2, temperature=100.0, seed=4)
+    assert len(generated.nbest[0].written) <= 2
+    lengths = [
+        len(result.nbest[0].written) for result in generator.generate([""] * 20, max_tokens=3, temperature=100.0)
+    ]
     assert max(lengths) == 3
-    assert not any(one.nbest[0].ended for one in generator.generate([""] * 5, max_tokens=1, temperature=50.0))
+    assert not any(result.nbest[0].ended for result in generator.generate([""] * 5, max_tokens=1, temperature=50.0))
 
 
 def test_the_length_of_a_prompt_takes_nothing_from_what_follows(generator):
-    found = generator.generate("me gusta " * 30, max_tokens=4, temperature=100.0, nbest=8)
-    assert max(len(one.written) for one in found.nbest) == 4
+    generated = generator.generate("me gusta " * 30, max_tokens=4, temperature=100.0, nbest=8)
+    assert max(len(continuation.written) for continuation in generated.nbest) == 4
 
 
 def test_a_seed_draws_the_same_and_without_one_it_goes_on_drawing(generator):
     assert generator.generate("", seed=5).text == generator.generate("", seed=5).text
     texts = {generator.generate("", temperature=5.0).text for _ in range(8)}
     assert len(texts) > 4
-    together = [one.text for one in generator.generate(["", "el", ""], seed=6)]
-    assert together[0] == generator.generate("", seed=6).text
-    assert together[0] != together[2]
+    batched = [result.text for result in generator.generate(["", "el", ""], seed=6)]
+    assert batched[0] == generator.generate("", seed=6).text
+    assert batched[0] != batched[2]
 
 
 def test_the_prompt_stays_as_it_was_given(generator):
-    found = generator.generate("  ¿me   gusta ２  ", beam=1)
-    assert "¿me   gusta ２" in found.text
-    assert found.prompt == "  ¿me   gusta ２  "
+    generated = generator.generate("  ¿me   gusta ２  ", beam=1)
+    assert "¿me   gusta ２" in generated.text
+    assert generated.prompt == "  ¿me   gusta ２  "
 
 
 def test_what_was_considered_is_what_the_model_finds_likely(generator):
-    found = generator.generate("me", beam=1, max_tokens=4)
-    best = found.nbest[0]
-    considered = found.considered(3)
+    generated = generator.generate("me", beam=1, max_tokens=4)
+    best = generated.nbest[0]
+    considered = generated.considered(3)
     assert len(considered) == len(best.written)
-    for step, chosen in zip(considered, best.written, strict=True):
+    for step, best_piece in zip(considered, best.written, strict=True):
         assert len(step) == 3
         assert [piece.log_probability for piece in step] == sorted((p.log_probability for p in step), reverse=True)
-        if chosen.text == step[0].text:
-            assert chosen.log_probability == pytest.approx(step[0].log_probability, abs=1e-5)
+        if best_piece.text == step[0].text:
+            assert best_piece.log_probability == pytest.approx(step[0].log_probability, abs=1e-5)
     greedy = [step[0].text for step in considered]
     assert greedy[0] == best.written[0].text
-    whole = found.considered(10_000)
-    assert len(whole[0]) == generator.tokenizer.target_size - 3
-    assert not {"<pad>", "<unk>", "<s>"} & {piece.text for piece in whole[0]}  # no text holds them
+    all_pieces = generated.considered(10_000)
+    assert len(all_pieces[0]) == generator.tokenizer.target_size - 3
+    assert not {"<pad>", "<unk>", "<s>"} & {piece.text for piece in all_pieces[0]}  # no text has these
     with torch.inference_mode():
         logits = generator.model(empty_source(1), torch.tensor([[2, *ids_of(generator, "me")]]))[0, -1]
-    offered = 1 - sum(logits.softmax(-1)[:3].tolist())
-    assert sum(math.exp(piece.log_probability) for piece in whole[0]) == pytest.approx(offered, abs=1e-4)
-    assert "</s>" in {piece.text for piece in whole[0]}
+    total = 1 - sum(logits.softmax(-1)[:3].tolist())
+    assert sum(math.exp(piece.log_probability) for piece in all_pieces[0]) == pytest.approx(total, abs=1e-4)
+    assert "</s>" in {piece.text for piece in all_pieces[0]}
 
 
 @pytest.mark.parametrize("text", ["Me gusta el fútbol.", "", "una palabra" * 60])
 def test_a_score_is_the_sum_over_the_pieces(generator, text):
-    found = generator.score(text)
+    score = generator.score(text)
     ids = ids_of(generator, text)
     window = Batch(empty_source(1), torch.tensor([[2, *ids]]), torch.tensor([[*ids, 3]]))
     with torch.inference_mode():
         loss = StreamLoss(generator.model)(window)
-    assert -found.log_probability == pytest.approx(float(loss.cross_entropy), rel=1e-4)
-    assert [piece.text for piece in found.pieces] == generator.tokenizer.target_pieces([*ids, 3])
-    assert sum(piece.log_probability for piece in found.pieces) == pytest.approx(found.log_probability)
-    assert (found.correct, found.tokens) == (loss.correct, len(ids) + 1)
+    assert -score.log_probability == pytest.approx(float(loss.cross_entropy), rel=1e-4)
+    assert [piece.text for piece in score.pieces] == generator.tokenizer.target_pieces([*ids, 3])
+    assert sum(piece.log_probability for piece in score.pieces) == pytest.approx(score.log_probability)
+    assert (score.correct, score.tokens) == (loss.correct, len(ids) + 1)
     words, characters = len(text.split()) + 1, len(text) + 1
-    assert found.perplexity_word == pytest.approx(math.exp(loss.cross_entropy / words), rel=1e-4)
-    assert found.bits_per_character == pytest.approx(float(loss.cross_entropy) / math.log(2) / characters, rel=1e-4)
-    assert found.perplexity == pytest.approx(math.exp(loss.cross_entropy / (len(ids) + 1)), rel=1e-4)
+    assert score.perplexity_word == pytest.approx(math.exp(loss.cross_entropy / words), rel=1e-4)
+    assert score.bits_per_character == pytest.approx(float(loss.cross_entropy) / math.log(2) / characters, rel=1e-4)
+    assert score.perplexity == pytest.approx(math.exp(loss.cross_entropy / (len(ids) + 1)), rel=1e-4)
 
 
 def test_what_is_likely_scores_higher(generator):
@@ -135,19 +139,19 @@ def test_what_is_likely_scores_higher(generator):
 
 
 def test_it_shows_itself_in_a_notebook(generator):
-    shown = generator.generate("<me>", seed=1, temperature=20.0)._repr_html_()
-    assert "&lt;me&gt;" in shown and "%" in shown
-    assert (shown.index("%") < shown.index("&lt;")) == generator.backwards
+    page = generator.generate("<me>", seed=1, temperature=20.0)._repr_html_()
+    assert "&lt;me&gt;" in page and "%" in page
+    assert (page.index("%") < page.index("&lt;")) == generator.backwards
 
 
 def test_options_decide_between_drawing_and_searching():
-    drawn = DecodingOptions(sample=True, temperature=0.5, top_k=7)
-    assert writing(drawn, {}) == drawn
-    searched = writing(drawn, {"beam": 2, "temperature": None})
-    assert (searched.sample, searched.beam, searched.temperature, searched.top_k) == (False, 2, 1.0, 0)
+    sampling = DecodingOptions(sample=True, temperature=0.5, top_k=7)
+    assert writing(sampling, {}) == sampling
+    searching = writing(sampling, {"beam": 2, "temperature": None})
+    assert (searching.sample, searching.beam, searching.temperature, searching.top_k) == (False, 2, 1.0, 0)
     assert writing(DecodingOptions(), {"top_p": 0.9}).sample
     assert not writing(DecodingOptions(), {"beam": 2}).sample
     with pytest.raises(UserError, match="without sample"):
-        writing(drawn, {"beam": 2, "temperature": 0.4})
+        writing(sampling, {"beam": 2, "temperature": 0.4})
     with pytest.raises(UserError, match="there is no key"):
-        writing(drawn, {"bream": 2})
+        writing(sampling, {"bream": 2})

@@ -51,26 +51,26 @@ def test_erasure_finds_the_word_that_decides(translator, translation):
     explanation = explain(contrast(case, "azul", 1), "erasure")
     assert explanation.source == [*WORDS, "it", "is", "so"] and explanation.context == 3
     best = explanation.importance[0].topk(2).indices.tolist()
-    assert "red" in [explanation.source[place] for place in best]
-    # The oracle: the source without the pieces of that word, in another way.
+    assert "red" in [explanation.source[position] for position in best]
+    # The reference: the source without the pieces of that word.
     separator = translator.tokenizer.source_id(SEPARATOR)
     texts = translator.tokenizer.encode_source(["a one", "it is so"])
     ids = [*texts[0], separator, *texts[1], translator.model.eos]
-    (without,) = translator.forced_decoding([(ids, case.target_ids)])
+    (erased,) = translator.forced_decoding([(ids, case.target_ids)])
     keep = torch.tensor([[word != "red" for word in case.source_words]])
-    assert case.log_probs(keep)[0] == pytest.approx(torch.tensor(without.word_log_probs()[:-1]), abs=1e-4)
+    assert case.log_probs(keep)[0] == pytest.approx(torch.tensor(erased.word_log_probs()[:-1]), abs=1e-4)
     assert case.attention().shape == (2, 6)
 
 
 def test_lenses_and_the_beam_search_read_the_context(translator):
-    for colour, written in (("red", "rojo"), ("blue", "azul")):
+    for colour, expected in (("red", "rojo"), ("blue", "azul")):
         context = f"a {colour} one"
         (lens,) = translator.lens("it is so", context=context)
-        assert lens.top[-1][1][0].strip("▁") in written
-        assert translator.decoder_lens("it is so", context=context).translations[-1] == f"es {written}"
+        assert lens.top[-1][1][0].strip("▁") in expected
+        assert translator.decoder_lens("it is so", context=context).translations[-1] == f"es {expected}"
         tree = translator.trace("it is so", 2, context)
         best = translator.tokenizer.decode(tree.tokens(tree.best))
-        assert best == f"es {written}"
+        assert best == f"es {expected}"
 
 
 def test_the_command_shows_the_context(context_run, tmp_path, capsys):

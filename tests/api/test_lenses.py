@@ -1,4 +1,4 @@
-"""Lenses of a translator: of its own translation and of a given one, and the record for pages."""
+"""Lenses for a translator's own translation and for a given one, and the record for pages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Translation through a pivot language: two untrained models, whose steps can also be taken one by one."""
+"""Translation through a pivot language by two untrained models, compared with single steps."""
 
 from types import SimpleNamespace
 
@@ -46,23 +46,31 @@ def test_composed_links_are_the_product_of_matrices():
 def test_composed_alignments_go_by_way_of_pivot_words():
     # Me(0) gusta(1) el(2) fútbol(3) - I(0) like(1) soccer(2) - J'aime(0) le(1) foot(2)
     to_pivot, from_pivot = [(0, 0), (1, 1), (2, 2), (3, 2)], [(0, 0), (1, 0), (2, 1), (2, 2)]
-    wanted = [(0, 0), (1, 0), (2, 1), (2, 2), (3, 1), (3, 2)]
-    assert composed_alignment(to_pivot, from_pivot) == wanted
+    expected = [(0, 0), (1, 0), (2, 1), (2, 2), (3, 1), (3, 2)]
+    assert composed_alignment(to_pivot, from_pivot) == expected
     assert composed_alignment([(0, 1)], [(0, 0)]) == []
 
 
 def test_the_second_step_translates_the_sentences_of_the_first(pivot, steps, monkeypatch):
-    split, cut = text_pipeline.split_sentences, []
-    monkeypatch.setattr(text_pipeline, "split_sentences", lambda text, code: cut.append(text) or split(text, code))
+    split, split_texts = text_pipeline.split_sentences, []
+    monkeypatch.setattr(
+        text_pipeline, "split_sentences", lambda text, code: split_texts.append(text) or split(text, code)
+    )
     translations = pivot.translate(TEXTS)
-    assert cut == [text for text in TEXTS if text.strip()], "sentences of the pivot language were split again"
+    assert split_texts == [text for text in TEXTS if text.strip()], "sentences of the pivot language were split again"
     first, second = steps
 
     def by_steps(sentence):
         return second.translate(first.translate(sentence, split=False).text, split=False).text
 
-    two = [by_steps(sentence) for sentence in ("She works at the hospital.", "Do you like sports?")]
-    assert [translation.text for translation in translations] == [by_steps(TEXTS[0]), "", " ".join(two), "", TEXTS[4]]
+    translated = [by_steps(sentence) for sentence in ("She works at the hospital.", "Do you like sports?")]
+    assert [translation.text for translation in translations] == [
+        by_steps(TEXTS[0]),
+        "",
+        " ".join(translated),
+        "",
+        TEXTS[4],
+    ]
     assert [translation.source for translation in translations] == TEXTS
     score = second.translate(translations[0].first.text, split=False).score
     assert translations[0].score == pytest.approx(score, abs=1e-4)
@@ -76,8 +84,8 @@ def test_an_empty_sentence_of_the_first_step_is_left_out():
 
 def test_a_translation_does_not_depend_on_its_batch(pivot):
     texts = [p.source for p in generate(6, split="test", max_words=12)]
-    together = [translation.text for translation in pivot.translate(texts)]
-    assert together == [pivot.translate(text).text for text in texts]
+    batched = [translation.text for translation in pivot.translate(texts)]
+    assert batched == [pivot.translate(text).text for text in texts]
 
 
 def test_words_are_aligned_by_way_of_the_pivot(pivot):
@@ -87,8 +95,8 @@ def test_words_are_aligned_by_way_of_the_pivot(pivot):
         matrix([(*link, 1) for link in step.alignment], *shape)
         for step, shape in ((translation.first, sizes[:2]), (translation.second, sizes[1:]))
     ]
-    wanted = [tuple(link) for link in np.argwhere(steps[0] @ steps[1]).tolist()]
-    assert translation.alignment == wanted != []
+    expected = [tuple(link) for link in np.argwhere(steps[0] @ steps[1]).tolist()]
+    assert translation.alignment == expected != []
     weights = [
         matrix(step.word_weights, *shape)
         for step, shape in ((translation.first, sizes[:2]), (translation.second, sizes[1:]))
@@ -100,8 +108,8 @@ def test_words_are_aligned_by_way_of_the_pivot(pivot):
 
 def test_a_translation_from_elsewhere_is_aligned_by_way_of_the_first_step(pivot, steps):
     first = steps[0].translate(TEXTS[0])
-    wanted = composed_alignment(first.alignment, steps[1].align(first.text, "J'aime le football."))
-    assert pivot.align(TEXTS[0], "J'aime le football.") == wanted != []
+    expected = composed_alignment(first.alignment, steps[1].align(first.text, "J'aime le football."))
+    assert pivot.align(TEXTS[0], "J'aime le football.") == expected != []
 
 
 def test_several_outputs_are_those_of_the_second_step(pivot, steps):
@@ -109,9 +117,9 @@ def test_several_outputs_are_those_of_the_second_step(pivot, steps):
     several = pivot.translate(TEXTS[0], nbest=3)
     assert several.alternatives == steps[1].translate(best.first.text, nbest=3).alternatives
     samples = [pivot.translate([TEXTS[0]] * 4, sample=True, seed=7) for _ in range(2)]
-    assert [one.text for one in samples[0]] == [one.text for one in samples[1]]
-    assert len({one.text for one in samples[0]}) > 1
-    assert {one.first.text for one in samples[0]} == {best.first.text}
+    assert [translation.text for translation in samples[0]] == [translation.text for translation in samples[1]]
+    assert len({translation.text for translation in samples[0]}) > 1
+    assert {translation.first.text for translation in samples[0]} == {best.first.text}
 
 
 def test_options_change_both_steps_and_own_settings_stay(pivot):
@@ -165,12 +173,12 @@ def test_a_multilingual_model_goes_through_one_of_its_languages(tmp_path):
     many_languages_folder(tmp_path / "theirs", codes=("en", "es", "fr"))
     import_model(tmp_path / "theirs", tmp_path / "many")
     direct = Translator.load(tmp_path / "many", "cpu", "torch", source="es", target="fr")
-    through = direct.through("eng_Latn")
+    pivot_translator = direct.through("eng_Latn")
     english = direct.between("es", "en").translate(TEXTS[0]).text
-    assert through.languages == ("es", "fr") and through.pivot == "en"
-    assert through.translate(TEXTS[0]).first.text == english
-    assert through.translate(TEXTS[0]).text == direct.between("en", "fr").translate(english).text
-    assert through.second.model is through.first.model is direct.model
+    assert pivot_translator.languages == ("es", "fr") and pivot_translator.pivot == "en"
+    assert pivot_translator.translate(TEXTS[0]).first.text == english
+    assert pivot_translator.translate(TEXTS[0]).text == direct.between("en", "fr").translate(english).text
+    assert pivot_translator.second.model is pivot_translator.first.model is direct.model
     for code in ("es", "fr"):
         with pytest.raises(UserError, match=f"{code} is the source or the target language itself"):
             direct.through(code)

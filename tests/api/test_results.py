@@ -1,4 +1,4 @@
-"""Results of language models and classifiers, of parts that are given: no model runs."""
+"""Results of language models and classifiers, built from given parts: no model runs."""
 
 import math
 from types import SimpleNamespace
@@ -15,19 +15,19 @@ from translucid.decoding.hypothesis import Hypothesis
 WRITTEN = [Piece("▁a", math.log(0.5)), Piece("<b", math.log(0.25)), Piece("</s>", math.log(0.125))]
 
 
-class Considering:
-    """Records what is asked of it."""
+class RecordingGenerator:
+    """Records the arguments that it is called with."""
 
     def considered(self, tokens, first, count):
-        self.asked = tokens, first, count
+        self.arguments = tokens, first, count
         return ["step"] * 10
 
 
 def generated(written, ended, backwards=False):
     hypothesis = Hypothesis([7, 8, 9, 10], -5.0, -2.5)
     best = Continuation("It is a<b", written, ended, hypothesis)
-    other = Continuation("It is", [], False, Hypothesis([7], -6.0, -3.0))
-    return Generated("It <is>", [best, other], Considering(), backwards)
+    second = Continuation("It is", [], False, Hypothesis([7], -6.0, -3.0))
+    return Generated("It <is>", [best, second], RecordingGenerator(), backwards)
 
 
 def test_a_text_is_shown_with_the_probability_of_each_piece():
@@ -42,7 +42,7 @@ def test_the_considered_pieces_are_those_after_the_prompt():
     for written, ended in ((WRITTEN, True), (WRITTEN[:2], False)):
         result = generated(written, ended)
         assert result.considered(4) == ["step"] * len(written)
-        assert result._generator.asked == ([7, 8, 9, 10], 2, 4)
+        assert result._generator.arguments == ([7, 8, 9, 10], 2, 4)
 
 
 def test_the_best_continuation_is_the_text():
@@ -53,7 +53,7 @@ def test_the_best_continuation_is_the_text():
 
 
 class Member:
-    """A classifier that finds the first label as probable as it is to find a text's digits."""
+    """A classifier whose probability of the first label is proportional to the number that a text holds."""
 
     model = SimpleNamespace(options=SimpleNamespace(labels=["yes", "no"]))
 
@@ -69,12 +69,12 @@ class Member:
 
 def test_the_probabilities_of_several_classifiers_are_averaged_and_texts_counted_once(monkeypatch):
     monkeypatch.setattr(text_classifier, "WINDOW", 2)
-    done = []
-    found = list(TextClassifier([Member(1), Member(0.5)]).stream(["8", "4", "2"], done.append))
-    assert [(one.text, one.label) for one in found] == [("8", "yes"), ("4", "no"), ("2", "no")]
-    assert [one.probabilities["yes"] for one in found] == pytest.approx([0.6, 0.3, 0.15])
-    assert done == [2, 1]
-    one = TextClassifier([Member(1)]).classify("4")
-    assert one == Classified("4", {"yes": 0.4, "no": 0.6}) and one.probability == 0.6
+    counts = []
+    results = list(TextClassifier([Member(1), Member(0.5)]).stream(["8", "4", "2"], counts.append))
+    assert [(result.text, result.label) for result in results] == [("8", "yes"), ("4", "no"), ("2", "no")]
+    assert [result.probabilities["yes"] for result in results] == pytest.approx([0.6, 0.3, 0.15])
+    assert counts == [2, 1]
+    result = TextClassifier([Member(1)]).classify("4")
+    assert result == Classified("4", {"yes": 0.4, "no": 0.6}) and result.probability == 0.6
     with pytest.raises(TypeError, match="one text is classified, not list"):
         TextClassifier([Member(1)]).classify(["4"])

@@ -1,4 +1,4 @@
-"""The front door: one text, many texts, long texts, none."""
+"""`Translator`: one text, many texts, long texts and empty ones."""
 
 import math
 from html import escape
@@ -21,7 +21,7 @@ from translucid.runs.run_folder import RunFolder
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory):
-    """An untrained model: what it says is nonsense, but always the same nonsense."""
+    """An untrained model: its translations are nonsense, but always the same nonsense."""
     torch.manual_seed(1)
     shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
     overrides = {"model": shape, "data.max_tokens": 20, "decoding.max_length_ratio": 1, "decoding.max_length_extra": 5}
@@ -38,45 +38,45 @@ TEXTS = ["I like soccer.", "", "She works at the hospital", "Do you like sports?
 
 
 def test_one_and_many(translator):
-    many = translator.translate(TEXTS)
-    assert [found.source for found in many] == TEXTS
-    assert many[1].text == many[4].text == ""
-    assert many[0].text == many[5].text == translator.translate(TEXTS[0]).text != ""
+    translations = translator.translate(TEXTS)
+    assert [translation.source for translation in translations] == TEXTS
+    assert translations[1].text == translations[4].text == ""
+    assert translations[0].text == translations[5].text == translator.translate(TEXTS[0]).text != ""
     assert translator.translate([]) == []
 
 
 def test_a_translation_does_not_depend_on_its_company(translator):
     texts = [p.source for p in generate(12, split="test", max_words=12)]
-    together = {found.source: found for found in translator.translate(texts)}
+    batched = {translation.source: translation for translation in translator.translate(texts)}
     alone = [translator.translate(text) for text in texts]
     backwards = translator.translate(texts[::-1])[::-1]
-    for found, other in zip(alone, backwards, strict=True):
-        assert found.text == other.text == together[found.source].text
-        assert found.score == pytest.approx(together[found.source].score, abs=1e-4)
+    for translation, backward in zip(alone, backwards, strict=True):
+        assert translation.text == backward.text == batched[translation.source].text
+        assert translation.score == pytest.approx(batched[translation.source].score, abs=1e-4)
 
 
 def test_streams_are_read_window_by_window(translator, monkeypatch):
     monkeypatch.setattr("translucid.api.translator.WINDOW", 4)
-    taken = []
+    lines_read = []
 
     def lines():
         for i in range(10):
-            taken.append(i)
+            lines_read.append(i)
             yield f"I like soccer {i}"
 
     stream = translator.stream(lines(), DecodingOptions(beam=1))
     next(stream)
-    assert len(taken) == 4
+    assert len(lines_read) == 4
     assert len(list(stream)) == 9
 
 
 def test_long_texts_are_translated_in_pieces_that_cover_them(translator):
     text = "She likes soccer. " * 9 + "Werewolves" * 30
-    found = translator.translate(text)
-    assert "in pieces" in found.warnings[0]
-    ids = [token for piece, _ in found.parts for token in piece.ids if token != 3]
+    translation = translator.translate(text)
+    assert "in pieces" in translation.warnings[0]
+    ids = [token for piece, _ in translation.parts for token in piece.ids if token != 3]
     assert translator.tokenizer.decode(ids).split() == text.split()
-    assert all(len(piece.ids) <= 20 for piece, _ in found.parts)
+    assert all(len(piece.ids) <= 20 for piece, _ in translation.parts)
 
 
 def test_cutting_a_text_takes_time_in_proportion_to_it(translator):
@@ -88,12 +88,12 @@ def test_cutting_a_text_takes_time_in_proportion_to_it(translator):
 def test_sentences_are_translated_one_by_one_and_none_is_lost(translator):
     parts = ["I like soccer.", "Do you like sports?", "Mr. Smith works."]
     alone = [translator.translate(part).text for part in parts]
-    together = translator.translate("  ".join(parts))
-    assert together.text == "  ".join(alone).strip()
-    assert together.score == pytest.approx(sum(translator.translate(part).score for part in parts), abs=1e-3)
-    whole = translator.translate("  ".join(parts), split=False)
-    assert len(whole.parts) == 3  # 20 tokens are the most that this model takes
-    assert any(warning.startswith("long: ") for warning in whole.warnings)
+    joined = translator.translate("  ".join(parts))
+    assert joined.text == "  ".join(alone).strip()
+    assert joined.score == pytest.approx(sum(translator.translate(part).score for part in parts), abs=1e-3)
+    unsplit = translator.translate("  ".join(parts), split=False)
+    assert len(unsplit.parts) == 3  # the model takes at most 20 tokens
+    assert any(warning.startswith("long: ") for warning in unsplit.warnings)
     short = translator.translate("I sing. You sing.", split=False)
     assert len(short.parts) == 1
     assert short.text != translator.translate("I sing. You sing.").text
@@ -101,10 +101,10 @@ def test_sentences_are_translated_one_by_one_and_none_is_lost(translator):
 
 def test_what_has_nothing_to_translate_stays_as_it_is(translator):
     for text in ("https://example.com/a?b=1", "%s: {name}", "42", "...", "me@example.org"):
-        found = translator.translate(text)
-        assert found.text == text
-        assert found.parts == found.warnings == []
-        assert found.alignment == [(i, i) for i in range(len(text.split()))]
+        translation = translator.translate(text)
+        assert translation.text == text
+        assert translation.parts == translation.warnings == []
+        assert translation.alignment == [(i, i) for i in range(len(text.split()))]
         assert translator.translate(text, split=False).text != text
     mixed = translator.translate("She sings. {name} 42! You sing.")
     assert " {name} 42! " in mixed.text
@@ -117,20 +117,20 @@ def test_the_best_of_several_sentences_are_the_best_sums(translator):
     parts = ["I like soccer.", "Do you like sports?", "You sing."]
     options = DecodingOptions(beam=3, nbest=3)
     alone = [translator.translate(part, options).nbest for part in parts]
-    together = translator.translate(" ".join(parts), options)
-    sums = sorted((sum(one.score for one in way) for way in product(*alone)), reverse=True)
-    assert [one.score for one in together.nbest] == pytest.approx(sums[:3], abs=1e-3)
-    assert together.alternatives[0] == together.text == " ".join(nbest[0].text for nbest in alone)
-    assert len(set(together.alternatives)) == 3
+    joined = translator.translate(" ".join(parts), options)
+    sums = sorted((sum(candidate.score for candidate in combination) for combination in product(*alone)), reverse=True)
+    assert [candidate.score for candidate in joined.nbest] == pytest.approx(sums[:3], abs=1e-3)
+    assert joined.alternatives[0] == joined.text == " ".join(nbest[0].text for nbest in alone)
+    assert len(set(joined.alternatives)) == 3
 
 
 def test_token_log_probabilities_are_those_of_each_translation(translator):
-    found = translator.translate("I like soccer. %s You sing.", beam=2, nbest=2)
-    rows = translator.token_log_probabilities(found)
+    translation = translator.translate("I like soccer. %s You sing.", beam=2, nbest=2)
+    rows = translator.token_log_probabilities(translation)
     assert len(rows) == 2
-    for row, one in zip(rows, found.nbest, strict=True):
+    for row, candidate in zip(rows, translation.nbest, strict=True):
         assert sum(value for _, value in row) == pytest.approx(
-            sum(hypothesis.log_probability for hypothesis in one.hypotheses), abs=1e-4
+            sum(hypothesis.log_probability for hypothesis in candidate.hypotheses), abs=1e-4
         )
         assert [piece for piece, _ in row].count("</s>") == 2
     assert translator.token_log_probabilities(translator.translate("")) == [[]]
@@ -139,10 +139,10 @@ def test_token_log_probabilities_are_those_of_each_translation(translator):
 def test_options_are_keywords_too(translator):
     settings = translator.configuration.decoding.model_dump()
     options = DecodingOptions(**{**settings, "beam": 3, "nbest": 3})
-    wide = translator.translate("She likes soccer", options)
-    assert len(wide.nbest) == 3
-    assert translator.translate("She likes soccer", beam=3, nbest=3) == wide
-    assert translator.translate("She likes soccer", options, nbest=2).nbest == wide.nbest[:2]
+    expected = translator.translate("She likes soccer", options)
+    assert len(expected.nbest) == 3
+    assert translator.translate("She likes soccer", beam=3, nbest=3) == expected
+    assert translator.translate("She likes soccer", options, nbest=2).nbest == expected.nbest[:2]
     with pytest.raises(UserError, match=r"beem.*beam"):
         translator.translate("She likes soccer", beem=3)
     with pytest.raises(UserError, match="beam"):
@@ -150,25 +150,29 @@ def test_options_are_keywords_too(translator):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"), [(None, "NoneType"), (b"I sing.", "bytes"), (3, "int"), (["x", None], "text 1"), ({}, "dict")]
+    ("value", "type_name"),
+    [(None, "NoneType"), (b"I sing.", "bytes"), (3, "int"), (["x", None], "text 1"), ({}, "dict")],
 )
-def test_what_is_no_text_is_refused_at_the_door(translator, given, said):
-    with pytest.raises(TypeError, match=said):
-        translator.translate(given)
+def test_what_is_no_text_is_refused_at_the_door(translator, value, type_name):
+    with pytest.raises(TypeError, match=type_name):
+        translator.translate(value)
 
 
 def test_several_texts_show_themselves_in_a_notebook(translator):
-    found = translator.translate(text for text in ["I like <b>", "", "足"])
-    assert isinstance(found, Translations)
-    page = found._repr_html_()
+    translations = translator.translate(text for text in ["I like <b>", "", "足"])
+    assert isinstance(translations, Translations)
+    page = translations._repr_html_()
     assert page.count("<tr>") == 4
-    assert "I like &lt;b&gt;" in page and "<b>" + escape(found[0].text) in page
+    assert "I like &lt;b&gt;" in page and "<b>" + escape(translations[0].text) in page
     assert "unknown characters: 足" in page
 
 
 def test_sampling_draws_anew_with_each_call_line_and_window(translator, monkeypatch):
-    def draw(count=1, **given):
-        return [one.text for one in translator.translate(["She likes soccer"] * count, sample=True, **given)]
+    def draw(count=1, **options):
+        return [
+            translation.text
+            for translation in translator.translate(["She likes soccer"] * count, sample=True, **options)
+        ]
 
     assert len(set(draw(6))) > 3
     calls = [tuple(draw()) for _ in range(6)]
@@ -180,21 +184,21 @@ def test_sampling_draws_anew_with_each_call_line_and_window(translator, monkeypa
 
 
 def test_attention_and_alignment_come_with_the_translation(translator):
-    found = translator.translate("She likes soccer", DecodingOptions(beam=2, nbest=2))
-    assert found.attention["decoder.1.cross"].shape[:2] == (1, 2)
+    translation = translator.translate("She likes soccer", DecodingOptions(beam=2, nbest=2))
+    assert translation.attention["decoder.1.cross"].shape[:2] == (1, 2)
     assert translator.translate("").attention == {}
     in_pieces = translator.translate("She likes soccer. " * 20)
     assert len(in_pieces.attention_by_piece) > 1
     with pytest.raises(ValueError, match="pieces"):
         assert in_pieces.attention
-    (words,) = found.words
+    (words,) = translation.words
     assert words.source == ["She", "likes", "soccer", "</s>"]
-    assert words.target[:-1] == found.text.split()
-    assert [target for _, target in sorted(found.alignment, key=lambda link: link[1])] == list(
+    assert words.target[:-1] == translation.text.split()
+    assert [target for _, target in sorted(translation.alignment, key=lambda link: link[1])] == list(
         range(len(words.target) - 1)
     )
-    assert found.alternatives[0] == found.text
-    assert len(found.alternatives) == 2
+    assert translation.alternatives[0] == translation.text
+    assert len(translation.alternatives) == 2
 
 
 def test_looking_changes_nothing(translator):
@@ -221,21 +225,22 @@ def test_perplexity_is_that_of_the_cross_entropy_in_float64(translator):
 
 def test_perplexity_needs_the_logits_of_few_tokens_at_a_time_and_no_company(translator, monkeypatch):
     pairs = [(p.source, p.target) for p in generate(25, split="test", max_words=7)]
-    pairs = [pair for pair in pairs if translator.forced_scores([pair])[0]]  # those that the model takes
+    # Skip pairs that are too long for the model.
+    pairs = [pair for pair in pairs if translator.forced_scores([pair])[0]]
     assert len(pairs) > 5
     whole, _ = translator.forced_scores(pairs)
-    held = []
-    hook = translator.model.output.register_forward_hook(lambda module, given, logits: held.append(logits.shape))
+    shapes = []
+    hook = translator.model.output.register_forward_hook(lambda module, inputs, logits: shapes.append(logits.shape))
     monkeypatch.setattr(pair_scores, "ROWS", 7)
     by_seven, _ = translator.forced_scores(pairs)
     hook.remove()
-    assert max(shape.numel() // shape[-1] for shape in held) == 7
+    assert max(shape.numel() // shape[-1] for shape in shapes) == 7
     alone, _ = zip(*(translator.forced_scores([pair]) for pair in pairs), strict=True)
-    entropy = sum(math.log(one.perplexity) * one.tokens for one in alone)
-    assert sum(one.tokens for one in alone) == by_seven.tokens == whole.tokens
+    entropy = sum(math.log(scores.perplexity) * scores.tokens for scores in alone)
+    assert sum(scores.tokens for scores in alone) == by_seven.tokens == whole.tokens
     for perplexity in by_seven.perplexity, math.exp(entropy / whole.tokens):
         assert perplexity == pytest.approx(whole.perplexity, rel=1e-5)
-    for accuracy in by_seven.accuracy, sum(one.accuracy * one.tokens for one in alone) / whole.tokens:
+    for accuracy in by_seven.accuracy, sum(scores.accuracy * scores.tokens for scores in alone) / whole.tokens:
         assert accuracy == pytest.approx(whole.accuracy)
 
 
@@ -244,12 +249,12 @@ def test_there_is_no_perplexity_of_nothing(translator):
 
 
 def test_the_tree_of_a_search_is_that_of_the_translation(translator):
-    traced = translator.trace("She likes soccer", 3)
+    trace = translator.trace("She likes soccer", 3)
     (hypothesis,) = translator.translate("She likes soccer", beam=3).nbest[0].hypotheses
-    assert traced.tokens(traced.best) == hypothesis.with_end
-    assert traced.nodes[traced.best].log_prob == pytest.approx(hypothesis.log_probability, abs=1e-4)
+    assert trace.tokens(trace.best) == hypothesis.with_end
+    assert trace.nodes[trace.best].log_prob == pytest.approx(hypothesis.log_probability, abs=1e-4)
     names = dict(zip(hypothesis.with_end, translator.tokenizer.target_pieces(hypothesis.with_end), strict=True))
-    assert {token: traced.name(token) for token in names} == names
+    assert {token: trace.name(token) for token in names} == names
     for text in ("She likes soccer " * 20, ""):
         with pytest.raises(UserError, match="of one sentence"):
             translator.trace(text, 3)
@@ -264,29 +269,29 @@ def test_texts_are_split_into_sentences_unless_they_are_not_to_be(translator):
 
 def test_a_sample_depends_on_the_number_of_its_text(translator):
     options = DecodingOptions(sample=True, seed=5)
-    whole = [one.text for one in translator.stream(["She likes soccer"] * 6, options, first=0)]
-    later = [one.text for one in translator.stream(["She likes soccer"] * 2, options, first=4)]
+    whole = [translation.text for translation in translator.stream(["She likes soccer"] * 6, options, first=0)]
+    later = [translation.text for translation in translator.stream(["She likes soccer"] * 2, options, first=4)]
     assert len(set(whole)) > 2 and later == whole[4:]
-    assert [one.text for one in translator.translate(["She likes soccer"] * 6, options)] == whole
+    assert [translation.text for translation in translator.translate(["She likes soccer"] * 6, options)] == whole
 
 
 def test_copied_text_is_linked_word_by_word_and_certain(translator):
-    found = translator.translate("https://a.org/b https://c.org")
-    assert found.text == found.source and found.parts == []
-    assert found.word_weights == [(0, 0, 1.0), (1, 1, 1.0)] and found.alignment == [(0, 0), (1, 1)]
-    assert found.word_probabilities == [("https://a.org/b", 1.0), ("https://c.org", 1.0)]
-    assert found.attention == {} and found.inspected == []
+    translation = translator.translate("https://a.org/b https://c.org")
+    assert translation.text == translation.source and translation.parts == []
+    assert translation.word_weights == [(0, 0, 1.0), (1, 1, 1.0)] and translation.alignment == [(0, 0), (1, 1)]
+    assert translation.word_probabilities == [("https://a.org/b", 1.0), ("https://c.org", 1.0)]
+    assert translation.attention == {} and translation.inspected == []
 
 
 def test_the_equation_is_of_the_last_layer_and_of_a_part_that_there_is(translator):
-    found = translator.translate("She sings. I like soccer.")
-    last, first = found.equation(part=1), found.equation("decoder.0.cross")
+    translation = translator.translate("She sings. I like soccer.")
+    last, first = translation.equation(part=1), translation.equation("decoder.0.cross")
     assert (last.name, first.name) == ("decoder.1.cross", "decoder.0.cross")
     for part in (-1, 2):
         with pytest.raises(UserError, match=f"there is no part {part}.* translated in 2"):
-            found.equation(part=part)
+            translation.equation(part=part)
     with pytest.raises(ValueError, match="translated in 2 pieces"):
-        _ = found.attention
+        _ = translation.attention
 
 
 def test_several_translations_as_a_table(translator):

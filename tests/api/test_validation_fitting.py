@@ -1,4 +1,4 @@
-"""What validation sentences measure is kept with a run, and unknown words are warned about wherever it translates."""
+"""Scores of validation sentences are saved with a run, which then warns about unknown words wherever it translates."""
 
 import json
 import shutil
@@ -23,8 +23,8 @@ QUIET = Console(quiet=True)
 
 
 @pytest.fixture(scope="module")
-def measured(small_run, tmp_path_factory):
-    """A copy of a run whose validation sentences were measured."""
+def measured_run(small_run, tmp_path_factory):
+    """A copy of a run with scores of its validation sentences."""
     run = shutil.copytree(small_run, tmp_path_factory.mktemp("measured") / "run")
     assert fit_validation_scores(run, console=QUIET).sentences == 20
     return run
@@ -32,13 +32,15 @@ def measured(small_run, tmp_path_factory):
 
 def warnings(translator, text):
     return [
-        one for one in translator.translate(text, max_length_extra=3, max_length_ratio=1.0).warnings if KNOWN in one
+        warning
+        for warning in translator.translate(text, max_length_extra=3, max_length_ratio=1.0).warnings
+        if KNOWN in warning
     ]
 
 
 @pytest.mark.parametrize("engine", ["auto", "torch"])
-def test_unknown_words_are_warned_about_by_every_engine(measured, corpus, engine):
-    translator = Translator.load(measured, engine=engine)
+def test_unknown_words_are_warned_about_by_every_engine(measured_run, corpus, engine):
+    translator = Translator.load(measured_run, engine=engine)
     assert warnings(translator, STRANGE) == [f"{KNOWN}Quaggas, graze, peacefully, beside, meandering …"]
     assert warnings(translator, next(iter(read_pairs(corpus / "test.tsv"))).source) == []
     assert not warnings(
@@ -47,52 +49,52 @@ def test_unknown_words_are_warned_about_by_every_engine(measured, corpus, engine
     )
 
 
-def test_documents_and_jobs_tell_it_with_their_lines(measured, tmp_path, capsys):
-    translator = Translator.load(measured)
+def test_documents_and_jobs_tell_it_with_their_lines(measured_run, tmp_path, capsys):
+    translator = Translator.load(measured_run)
     options = translator.configuration.decoding.model_copy(update={"max_length_ratio": 1.0, "max_length_extra": 3})
     (target,) = SegmentTranslator(translator, options).stream([TaggedText(STRANGE)])
     assert any(KNOWN in doubt for doubt in target.doubts)
     (tmp_path / "in.txt").write_text(f"{STRANGE}\n")
     limit = ["--max-length-ratio", "0.5"]
     files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.jsonl"), "--format", "jsonl"]
-    assert command(["translate", str(measured), *files, *limit]) == 0
+    assert command(["translate", str(measured_run), *files, *limit]) == 0
     assert KNOWN in " ".join(json.loads((tmp_path / "out.jsonl").read_text())["warnings"])
     assert KNOWN in capsys.readouterr().err.replace("\n", " ")
 
 
-def test_other_weights_an_adapter_and_an_ensemble_have_no_scores(measured, tmp_path):
-    run = shutil.copytree(measured, tmp_path / "run")
-    assert not warnings(Translator.load(run, others=[measured]), STRANGE)
+def test_other_weights_an_adapter_and_an_ensemble_have_no_scores(measured_run, tmp_path):
+    run = shutil.copytree(measured_run, tmp_path / "run")
+    assert not warnings(Translator.load(run, others=[measured_run]), STRANGE)
     folder = RunFolder(run)
     model = folder.load_model(folder.configuration(), folder.tokenizer())
     with torch.no_grad():
         model.output.bias += 1
-    kept = (run / "validation-scores.json").read_bytes()
+    content = (run / "validation-scores.json").read_bytes()
     folder.save_model(model, folder.tokenizer(), {})
     assert not (run / "validation-scores.json").exists()
-    (run / "validation-scores.json").write_bytes(kept)
+    (run / "validation-scores.json").write_bytes(content)
     assert not warnings(Translator.load(run), STRANGE)
 
 
-def test_a_damaged_file_is_a_line(measured, tmp_path):
-    run = shutil.copytree(measured, tmp_path / "run")
-    for content in ("{", (measured / "validation-scores.json").read_text().replace('"words":"', '"words":"A')):
+def test_a_damaged_file_is_a_line(measured_run, tmp_path):
+    run = shutil.copytree(measured_run, tmp_path / "run")
+    for content in ("{", (measured_run / "validation-scores.json").read_text().replace('"words":"', '"words":"A')):
         (run / "validation-scores.json").write_text(content)
         with pytest.raises(UserError, match=r"validation-scores\.json: can't be read"):
             _ = Translator.load(run).translate("I like soccer.", max_length_ratio=0.0, max_length_extra=3).warnings
 
 
 @pytest.fixture(scope="module")
-def imported(small_run, tmp_path_factory):
-    """A run that was imported from a Hugging Face folder, which says nothing of its training text."""
+def imported_run(small_run, tmp_path_factory):
+    """A run that was imported from a Hugging Face folder, which does not describe its training text."""
     folder = tmp_path_factory.mktemp("imported")
     assert command(["export", str(small_run), str(folder / "hf"), "--to", "huggingface"]) == 0
     assert command(["import", str(folder / "hf"), str(folder / "run")]) == 0
     return folder / "run"
 
 
-def test_an_imported_run_goes_by_the_words_of_the_pairs_that_it_is_given(imported, corpus, tmp_path):
-    run = shutil.copytree(imported, tmp_path / "run")
+def test_an_imported_run_goes_by_the_words_of_the_pairs_that_it_is_given(imported_run, corpus, tmp_path):
+    run = shutil.copytree(imported_run, tmp_path / "run")
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
     assert command(["tune", str(run), *files, "--sentences", "2"]) == 0
     translator = Translator.load(run)
@@ -100,8 +102,8 @@ def test_an_imported_run_goes_by_the_words_of_the_pairs_that_it_is_given(importe
     assert warnings(translator, next(iter(read_pairs(corpus / "train.tsv"))).source) == []
 
 
-def test_an_imported_run_goes_by_pieces_without_training_text(imported, corpus, tmp_path, capsys):
-    run = shutil.copytree(imported, tmp_path / "run")
+def test_an_imported_run_goes_by_pieces_without_training_text(imported_run, corpus, tmp_path, capsys):
+    run = shutil.copytree(imported_run, tmp_path / "run")
     assert command(["tune", str(run), "--valid", str(corpus / "test.tsv"), "--sentences", "2"]) == 0
     assert "seen pieces" not in capsys.readouterr().out
     scores = json.loads((run / "validation-scores.json").read_text())["scores"]
@@ -110,24 +112,24 @@ def test_an_imported_run_goes_by_pieces_without_training_text(imported, corpus, 
     assert scores.unknown is None
 
 
-@pytest.mark.parametrize("asked", [[], ["--shortlists", "--valid"]])
-def test_without_files_there_is_nothing_to_tune_an_imported_run_on(imported, corpus, capsys, asked):
-    files = [str(corpus / "test.tsv")] if asked else []
-    assert command(["tune", str(imported), *asked, *files]) == 2
+@pytest.mark.parametrize("options", [[], ["--shortlists", "--valid"]])
+def test_without_files_there_is_nothing_to_tune_an_imported_run_on(imported_run, corpus, capsys, options):
+    files = [str(corpus / "test.tsv")] if options else []
+    assert command(["tune", str(imported_run), *options, *files]) == 2
     error = capsys.readouterr().err.replace("\n", " ")
     assert "Give" in error and "FILES" in error and "internal" not in error
 
 
-def test_too_few_sentences_measure_nothing(measured, tmp_path):
-    run = shutil.copytree(measured, tmp_path / "run")
+def test_too_few_sentences_measure_nothing(measured_run, tmp_path):
+    run = shutil.copytree(measured_run, tmp_path / "run")
     (run / "validation-scores.json").unlink()
     (tmp_path / "few.tsv").write_text("I like soccer.\tMe gusta el fútbol.\n")
     assert fit_validation_scores(run, console=QUIET, valid=[str(tmp_path / "few.tsv")]) is None
     assert not (run / "validation-scores.json").exists()
 
 
-def test_the_end_of_a_training_measures_and_tune_measures_again(measured, tmp_path, capsys):
-    run = shutil.copytree(measured, tmp_path / "run")
+def test_the_end_of_a_training_measures_and_tune_measures_again(measured_run, tmp_path, capsys):
+    run = shutil.copytree(measured_run, tmp_path / "run")
     progress = SimpleNamespace(best_score=20.0)
     trainer = SimpleNamespace(
         run=RunFolder(run),
@@ -137,11 +139,11 @@ def test_the_end_of_a_training_measures_and_tune_measures_again(measured, tmp_pa
         device=torch.device("cpu"),
         validator=SimpleNamespace(comparable=lambda score: score if score >= 1 else 0.0),
     )
-    for score, over, wanted in ((0.1, True, False), (20.0, False, False), (20.0, True, True)):
+    for score, over, expected in ((0.1, True, False), (20.0, False, False), (20.0, True, True)):
         (run / "validation-scores.json").unlink(missing_ok=True)
         progress.best_score, trainer.over = score, over
         measure_trained(trainer, QUIET)
-        assert (run / "validation-scores.json").exists() == wanted
+        assert (run / "validation-scores.json").exists() == expected
     (run / "validation-scores.json").unlink()
     assert command(["tune", str(run), "--sentences", "2"]) == 0
     assert (run / "validation-scores.json").exists()

@@ -1,4 +1,4 @@
-"""The equation of attention, plain and fused, against float64 NumPy and by pencil."""
+"""The attention equation, in plain and fused form, against float64 NumPy and values computed by hand."""
 
 import math
 
@@ -19,7 +19,7 @@ from translucid.attention import (
 
 
 def numpy_attention(query, key, value, mask):
-    """softmax(Q K^T / sqrt(d)) V in float64, row by row; a row that may look nowhere is zero."""
+    """Return softmax(Q K^T / sqrt(d)) V in float64, and its weights; a fully masked row is zero."""
     query, key, value = (x.double().numpy() for x in (query, key, value))
     scores = query @ np.swapaxes(key, -1, -2) / math.sqrt(query.shape[-1])
     mask = np.broadcast_to(mask.numpy(), scores.shape)
@@ -30,7 +30,7 @@ def numpy_attention(query, key, value, mask):
 
 
 def test_each_matrix_begins_as_glorot_has_it():
-    """Uniform up to sqrt(6 / (inputs + outputs)); queries, keys and values, up to that by sqrt 2."""
+    """Uniform up to sqrt(6 / (inputs + outputs)); for queries, keys and values up to that divided by sqrt 2."""
     heads = MultiHeadAttention(64, 4)
     limit = math.sqrt(6 / 128)
     for matrix in (heads.query.weight, *heads.key_value.weight.chunk(2)):
@@ -40,7 +40,7 @@ def test_each_matrix_begins_as_glorot_has_it():
         assert not linear.bias.any()
 
 
-def drawn(*shapes, dtype=torch.float32):
+def random_tensors(*shapes, dtype=torch.float32):
     generator = torch.Generator().manual_seed(3)
     return [torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes]
 
@@ -64,9 +64,9 @@ SHAPES = [
 
 @pytest.mark.parametrize("shapes", SHAPES)
 def test_both_paths_against_numpy(shapes):
-    query, key, value = drawn(*shapes)
+    query, key, value = random_tensors(*shapes)
     mask = torch.rand(*query.shape[:-1], key.shape[-2]) < 0.6
-    mask[..., 0, :] = False  # a row that may look nowhere
+    mask[..., 0, :] = False  # a fully masked row
     expected, expected_weights = numpy_attention(query, key, value, mask)
     context, weights = attend(query, key, value, mask)
     np.testing.assert_allclose(weights, expected_weights, atol=1e-6)
@@ -76,7 +76,7 @@ def test_both_paths_against_numpy(shapes):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_stays_near(dtype):
-    query, key, value = drawn((2, 4, 6, 8), (2, 4, 5, 8), (2, 4, 5, 8))
+    query, key, value = random_tensors((2, 4, 6, 8), (2, 4, 5, 8), (2, 4, 5, 8))
     mask = torch.ones(2, 1, 1, 5, dtype=torch.bool)
     mask[0, ..., 3:], mask[1] = False, False
     expected, _ = numpy_attention(query, key, value, mask)
@@ -87,14 +87,14 @@ def test_half_precision_stays_near(dtype):
 
 
 def test_masked_weights_are_exactly_zero_and_rows_sum_to_one():
-    weights = masked_softmax(*drawn((4, 6)), torch.tensor([1, 0, 1, 1, 0, 0], dtype=torch.bool))
+    weights = masked_softmax(*random_tensors((4, 6)), torch.tensor([1, 0, 1, 1, 0, 0], dtype=torch.bool))
     assert torch.equal(weights[:, [1, 4, 5]], torch.zeros(4, 3))
     torch.testing.assert_close(weights.sum(1), torch.ones(4))
 
 
 @pytest.mark.parametrize("path", [lambda *x: attend(*x)[0], attend_fused])
 def test_a_row_that_may_look_nowhere_is_zero_and_passes_no_gradient(path):
-    query, key, value = (x.requires_grad_() for x in drawn((1, 2, 4), (1, 3, 4), (1, 3, 4)))
+    query, key, value = (x.requires_grad_() for x in random_tensors((1, 2, 4), (1, 3, 4), (1, 3, 4)))
     mask = torch.tensor([[[False, False, False], [True, False, True]]])
     context = path(query, key, value, mask)
     assert torch.equal(context[0, 0], torch.zeros(4))
@@ -105,22 +105,22 @@ def test_a_row_that_may_look_nowhere_is_zero_and_passes_no_gradient(path):
 
 
 def test_both_paths_have_the_same_gradients_and_those_of_finite_differences():
-    inputs = [x.requires_grad_() for x in drawn((2, 3, 4), (2, 5, 4), (2, 5, 3), dtype=torch.float64)]
+    inputs = [x.requires_grad_() for x in random_tensors((2, 3, 4), (2, 5, 4), (2, 5, 3), dtype=torch.float64)]
     mask = torch.rand(2, 3, 5) < 0.7
     assert torch.autograd.gradcheck(lambda *x: attend(*x, mask)[0], inputs)
-    plain = torch.autograd.grad(attend(*inputs, mask)[0].sin().sum(), inputs)
-    fused = torch.autograd.grad(attend_fused(*inputs, mask).sin().sum(), inputs)
-    for one, other in zip(plain, fused, strict=True):
-        torch.testing.assert_close(one, other)
+    expected = torch.autograd.grad(attend(*inputs, mask)[0].sin().sum(), inputs)
+    actual = torch.autograd.grad(attend_fused(*inputs, mask).sin().sum(), inputs)
+    for expected_gradient, gradient in zip(expected, actual, strict=True):
+        torch.testing.assert_close(expected_gradient, gradient)
 
 
 def test_values_default_to_keys():
-    query, key = drawn((3, 4), (5, 4))
+    query, key = random_tensors((3, 4), (5, 4))
     torch.testing.assert_close(attend(query, key)[0], attend(query, key, key)[0])
 
 
 def test_a_learned_scale_replaces_the_fixed_one():
-    query, key = drawn((3, 4), (5, 4))
+    query, key = random_tensors((3, 4), (5, 4))
     score = Dot(scaled=True, first=0.5)  # 1 / sqrt(4)
     torch.testing.assert_close(attend(query, key, score=score)[1], attend(query, key)[1])
     attend(query, key, score=score)[0].sum().backward()
@@ -128,7 +128,7 @@ def test_a_learned_scale_replaces_the_fixed_one():
 
 
 def test_causal_is_the_causal_mask():
-    query, key, value = drawn((2, 2, 6, 4), (2, 2, 6, 4), (2, 2, 6, 4))
+    query, key, value = random_tensors((2, 2, 6, 4), (2, 2, 6, 4), (2, 2, 6, 4))
     expected, _ = attend(query, key, value, causal_mask(6))
     torch.testing.assert_close(attend_fused(query, key, value, causal=True), expected)
     mask = padding_mask(torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0]]), 0)
@@ -141,6 +141,6 @@ def test_masks():
     assert padding_mask(ids, 0).tolist() == [[[[True, True, False]]], [[[True, False, True]]]]
     assert padding_mask(ids, {0, 1}).tolist() == [[[[True, True, False]]], [[[True, False, False]]]]
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
-    both = target_mask(ids, 0)
-    assert both.shape == (2, 1, 3, 3)
-    assert both[0, 0].tolist() == [[True, False, False], [True, True, False], [True, True, False]]
+    mask = target_mask(ids, 0)
+    assert mask.shape == (2, 1, 3, 3)
+    assert mask[0, 0].tolist() == [[True, False, False], [True, True, False], [True, True, False]]

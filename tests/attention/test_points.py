@@ -39,7 +39,7 @@ def model(request):
     torch.manual_seed(1)
     kind, options = KINDS[request.param]
     model = kind(V, V, options).eval()
-    for parameter in model.parameters():  # biases too, which are zero at first
+    for parameter in model.parameters():  # biases too, which start at zero
         parameter.data.normal_(std=0.4)
     return model
 
@@ -78,7 +78,7 @@ def test_reading_changes_nothing_and_all_points_are_reached(model):
 
 def test_quantities_step_by_step_are_those_of_teacher_forcing(model):
     names = [name for name in points_of(model) if name.startswith("decoder.")]
-    names = [name for name in names if not name.endswith((".keys", ".values"))]  # all positions at once, each time
+    names = [name for name in names if not name.endswith((".keys", ".values"))]  # these hold all positions at each step
     with recording(model, names) as whole:
         model(SOURCE, TARGETS)
     with recording(model, names) as steps:
@@ -133,10 +133,10 @@ def test_beam_search_uses_what_replaces(transformer):
     options = DecodingOptions(beam=3)
     plain = TorchEngine(transformer).decode(sentences, options)
 
-    def other(x, first):
+    def flip(x, first):
         return x.flip(-1)
 
-    with handling(transformer, {"decoder.0.output": other}):
+    with handling(transformer, {"decoder.0.output": flip}):
         changed = TorchEngine(transformer).decode(sentences, options)
         ids = [pair[0].tokens for pair in changed]
         with torch.inference_mode():
@@ -195,9 +195,9 @@ def test_outside_nothing_is_handled(transformer):
 def test_the_points_of_an_ensemble_are_those_of_the_first_model(transformer):
     torch.manual_seed(2)
     kind, options = KINDS["pre-norm"]
-    other = kind(V, V, options).eval()
-    with recording_weights(Ensemble([transformer, other])) as maps:
-        Ensemble([transformer, other])(SOURCE, TARGETS)
+    second = kind(V, V, options).eval()
+    with recording_weights(Ensemble([transformer, second])) as maps:
+        Ensemble([transformer, second])(SOURCE, TARGETS)
     with recording_weights(transformer) as first:
         transformer(SOURCE, TARGETS)
     for name, weights in first.items():
@@ -207,7 +207,7 @@ def test_the_points_of_an_ensemble_are_those_of_the_first_model(transformer):
 def test_another_thread_reads_and_replaces_nothing(transformer):
     plain = transformer.encode(SOURCE).states
     with handling(transformer, {"encoder.output": lambda x, first: 0 * x}), ThreadPoolExecutor(1) as pool:
-        other = pool.submit(lambda: transformer.encode(SOURCE).states).result()
+        elsewhere = pool.submit(lambda: transformer.encode(SOURCE).states).result()
         here = transformer.encode(SOURCE).states
-    assert torch.equal(other, plain)
+    assert torch.equal(elsewhere, plain)
     assert not here.any()

@@ -1,4 +1,4 @@
-"""A way to call the commands."""
+"""A fixture that runs commands in this process."""
 
 import io
 import sys
@@ -10,7 +10,7 @@ from translucid.cli.main import run
 
 
 class Outcome(NamedTuple):
-    """What a command left behind."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -19,12 +19,12 @@ class Outcome(NamedTuple):
 
 @pytest.fixture
 def call(capfd, monkeypatch):
-    """Call a command in this process: call("translate", run, stdin=b"...")."""
+    """Run a command in this process: call("translate", run, stdin=b"...")."""
 
-    def calling(*arguments: object, stdin: bytes = b"") -> Outcome:
+    def run_command(*arguments: object, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
         capfd.readouterr()
         code = run([str(argument) for argument in arguments])
         return Outcome(code, *capfd.readouterr())
 
-    return calling
+    return run_command

@@ -1,4 +1,4 @@
-"""From texts without labels to a classifier that says what a text is, by the commands alone."""
+"""Train a classifier that starts from a language model, evaluate it and explain its labels, with commands only."""
 
 import json
 import random
@@ -34,7 +34,7 @@ def text_of(generator, words):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """texts.txt without labels, train.jsonl and test.jsonl with them."""
+    """A folder with texts.txt, which has no labels, and train.jsonl and test.jsonl, which have them."""
     folder, generator = tmp_path_factory.mktemp("moods"), random.Random(1)
     plain = [text_of(generator, generator.choice([GOOD, BAD])) for _ in range(400)]
     (folder / "texts.txt").write_text("".join(f"{text}\n" for text in plain))
@@ -48,65 +48,65 @@ def folder(tmp_path_factory):
     return folder
 
 
-def judging(folder, language, out, *settings):
-    """Return the options of a training of a classifier that begins with a language model."""
+def classifier_options(folder, language, out, *settings):
+    """Return the options to train a classifier that starts from a language model."""
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", out)
     return ("--model", "classifier", "--init-from", language, *files, "--set", *LEARNING, *settings)
 
 
-def trained(*arguments):
+def train(*arguments):
     assert run([str(argument) for argument in ("train", *arguments)]) == 0
 
 
 @pytest.fixture(scope="module")
 def language(folder):
-    trained("--model", "lm-lstm", "--train", folder / "texts.txt", "--out", folder / "language", "--set", *LANGUAGE)
+    train("--model", "lm-lstm", "--train", folder / "texts.txt", "--out", folder / "language", "--set", *LANGUAGE)
     return folder / "language"
 
 
 @pytest.fixture(scope="module")
 def mood(folder, language):
-    trained(*judging(folder, language, folder / "mood"))
+    train(*classifier_options(folder, language, folder / "mood"))
     return folder / "mood"
 
 
 def test_it_learns_what_the_words_say(call, mood, folder):
-    found = call("evaluate", mood, "--test", folder / "test.jsonl", "--json")
-    assert found.code == 0
-    assert json.loads(found.out)["accuracy"] > 0.9
-    shown = call("evaluate", mood, "--test", folder / "test.jsonl", "--samples", 1)
-    assert shown.code == 0
-    assert "accuracy" in shown.out
-    assert "found bad" in shown.out
+    result = call("evaluate", mood, "--test", folder / "test.jsonl", "--json")
+    assert result.code == 0
+    assert json.loads(result.out)["accuracy"] > 0.9
+    printed = call("evaluate", mood, "--test", folder / "test.jsonl", "--samples", 1)
+    assert printed.code == 0
+    assert "accuracy" in printed.out
+    assert "found bad" in printed.out
 
 
 def test_it_begins_with_the_weights_of_the_model_of_language(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "run")
     limits = ("training.max_steps=1", "training.learning_rate=1e-12", "training.averaging=0")
-    trained("--model", "classifier", "--init-from", language, *files, "--set", *limits)
-    began, has = load_tensors(language / "model.safetensors")[0], load_tensors(tmp_path / "run/model.safetensors")[0]
-    for name, tensor in began.items():
-        torch.testing.assert_close(has[f"language.{name}"], tensor, atol=1e-6, rtol=0)
-    one, other = RunFolder(tmp_path / "run"), RunFolder(language)
-    assert one.tokenizer().fingerprint == other.tokenizer().fingerprint
-    assert one.configuration().model.labels == ["bad", "good"]
-    assert one.configuration().model.language == other.configuration().model
+    train("--model", "classifier", "--init-from", language, *files, "--set", *limits)
+    before, after = load_tensors(language / "model.safetensors")[0], load_tensors(tmp_path / "run/model.safetensors")[0]
+    for name, tensor in before.items():
+        torch.testing.assert_close(after[f"language.{name}"], tensor, atol=1e-6, rtol=0)
+    classifier_run, language_run = RunFolder(tmp_path / "run"), RunFolder(language)
+    assert classifier_run.tokenizer().fingerprint == language_run.tokenizer().fingerprint
+    assert classifier_run.configuration().model.labels == ["bad", "good"]
+    assert classifier_run.configuration().model.language == language_run.configuration().model
 
 
 def test_a_recipe_begins_with_a_model_of_language_too(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "run")
-    trained("imdb", "--init-from", language, *files, "--set", "training.max_steps=1")
+    train("imdb", "--init-from", language, *files, "--set", "training.max_steps=1")
     options = RunFolder(tmp_path / "run").configuration().model
-    assert (options.dropout, options.language.weight_dropout) == (0.4, 0.2)  # of the recipe
-    assert options.language.width == 16  # of the language model
+    assert (options.dropout, options.language.weight_dropout) == (0.4, 0.2)  # from the recipe
+    assert options.language.width == 16  # from the language model
 
 
 def test_one_line_for_each_text(call, mood):
-    found = call("classify", mood, stdin=b"the film was good and lovely\n\nawful and so dull\n")
-    assert found.code == 0
-    first, second, third, end = found.out.split("\n")
+    result = call("classify", mood, stdin=b"the film was good and lovely\n\nawful and so dull\n")
+    assert result.code == 0
+    first, second, third, last = result.out.split("\n")
     assert first.startswith("good\t0.")
-    assert second == end == ""
+    assert second == last == ""
     assert third.startswith("bad\t")
     record = json.loads(call("classify", mood, "its end was awful", "--format", "jsonl").out)
     assert record["label"] == "bad"
@@ -114,35 +114,35 @@ def test_one_line_for_each_text(call, mood):
 
 
 def test_what_is_not_utf8_is_told_of_and_the_others_get_their_label(call, mood):
-    found = call("classify", mood, stdin=b"good\n\xff\xfe\nbad\n")
-    assert found.code == 2
-    assert [bool(line) for line in found.out.split("\n")] == [True, False, True, False]
-    assert "line 2" in found.err
+    result = call("classify", mood, stdin=b"good\n\xff\xfe\nbad\n")
+    assert result.code == 2
+    assert [bool(line) for line in result.out.split("\n")] == [True, False, True, False]
+    assert "line 2" in result.err
 
 
 def test_several_runs_are_averaged(mood, folder, language, tmp_path):
-    trained(*judging(folder, language, tmp_path / "other", "training.seed=2", "training.max_epochs=2"))
-    one, other = TextClassifier.load(mood), TextClassifier.load(tmp_path / "other")
-    both = TextClassifier.load(mood, tmp_path / "other")
+    train(*classifier_options(folder, language, tmp_path / "other", "training.seed=2", "training.max_epochs=2"))
+    first, second = TextClassifier.load(mood), TextClassifier.load(tmp_path / "other")
+    ensemble = TextClassifier.load(mood, tmp_path / "other")
     text = "the film was quite good"
-    single = [one.classify(text).probabilities["good"], other.classify(text).probabilities["good"]]
-    assert both.classify(text).probabilities["good"] == pytest.approx(np.mean(single))
-    assert single[0] != single[1]
+    single_probabilities = [first.classify(text).probabilities["good"], second.classify(text).probabilities["good"]]
+    assert ensemble.classify(text).probabilities["good"] == pytest.approx(np.mean(single_probabilities))
+    assert single_probabilities[0] != single_probabilities[1]
 
 
 def test_a_model_that_reads_backwards(call, folder, tmp_path):
     settings = [*LANGUAGE, "model.backwards=true"]
-    trained("--model", "lm-lstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
-    trained(*judging(folder, tmp_path / "language", tmp_path / "mood"))
+    train("--model", "lm-lstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
+    train(*classifier_options(folder, tmp_path / "language", tmp_path / "mood"))
     member = TextClassifier.load(tmp_path / "mood").members[0]
     (ids,) = member.ids(["the film was good"])
     assert member.tokenizer.target_pieces(ids[1:-1][::-1])[0] == "▁the"
-    found = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
-    assert found["accuracy"] > 0.9
-    words = json.loads(call("explain", tmp_path / "mood", "the film was really awful and so", "--json").out)
-    assert words["source"] == ["the", "film", "was", "really", "awful", "and", "so"]
-    assert words["target"] == ["bad"]
-    assert np.argmax(words["importance"][0]) == 4
+    report = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
+    assert report["accuracy"] > 0.9
+    explanation = json.loads(call("explain", tmp_path / "mood", "the film was really awful and so", "--json").out)
+    assert explanation["source"] == ["the", "film", "was", "really", "awful", "and", "so"]
+    assert explanation["target"] == ["bad"]
+    assert np.argmax(explanation["importance"][0]) == 4
 
 
 @pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])
@@ -152,17 +152,17 @@ def test_the_word_that_decides_is_named(call, mood, method):
     # The word decides only if the sentence without it has the other label, which depends on the processor.
     without = TextClassifier.load(mood).classify("the film was and so")
     word, label = ("awful", "bad") if without.label == "good" else ("good", "good")
-    found = call("explain", mood, f"the film was {word} and so", "--method", method, "--json")
-    assert found.code == 0
-    record = json.loads(found.out)
+    result = call("explain", mood, f"the film was {word} and so", "--method", method, "--json")
+    assert result.code == 0
+    record = json.loads(result.out)
     assert record["target"] == [label]
     assert record["source"][int(np.argmax(record["importance"][0]))] == word
-    faithful = record["faithfulness"]
-    assert faithful[method]["comprehensiveness"] > faithful["random"]["comprehensiveness"]
+    faithfulness = record["faithfulness"]
+    assert faithfulness[method]["comprehensiveness"] > faithfulness["random"]["comprehensiveness"]
 
 
 def test_a_label_is_contrasted_with_another(call, mood):
-    """Of two labels, log p(a) - log p(b): what the one gains by a word, the other loses."""
+    """For two labels, the importance is that of log p(a) - log p(b): what one gains by a word, the other loses."""
     arguments = ["explain", mood, "the film was awful and so", "--json", "--target"]
     good, bad = (json.loads(call(*arguments, label).out)["importance"][0] for label in ("good", "bad"))
     record = json.loads(call(*arguments, "bad", "--instead-of", "good").out)
@@ -173,8 +173,8 @@ def test_a_label_is_contrasted_with_another(call, mood):
         (["soso"], "no label"),
         (["good", "--word", "0"], "--word is for"),
     ):
-        refused = call(*arguments, "bad", "--instead-of", *wrong)
-        assert (refused.code, refused.err.count("\n")) == (2, 1) and message in refused.err
+        failure = call(*arguments, "bad", "--instead-of", *wrong)
+        assert (failure.code, failure.err.count("\n")) == (2, 1) and message in failure.err
 
 
 def test_gradients_add_up_to_what_the_label_gains(mood):
@@ -197,13 +197,14 @@ def test_looking_shows_where_the_judgement_moves(call, mood, tmp_path):
     assert record["label"] == "bad"
     assert record["words"] == ["the", "film", "was", "awful", "and", "so"]
     member = TextClassifier.load(mood).members[0]
-    for place, found in enumerate(record["probability_after"], 1):  # each is what is said of a text without its end
-        (ids,) = member.ids([" ".join(record["words"][:place])])
+    # Each value is the probability of the text up to this word.
+    for length, probability in enumerate(record["probability_after"], 1):
+        (ids,) = member.ids([" ".join(record["words"][:length])])
         with torch.inference_mode():
-            own = member.model(torch.tensor([ids[:-1]]))[0].softmax(-1)[0]
-        assert found == pytest.approx(own.item(), abs=1e-3)
-    shown = call("look", mood, "the film was awful and so", "--save", tmp_path / "seen.html")
-    assert "awful" in shown.out
+            expected = member.model(torch.tensor([ids[:-1]]))[0].softmax(-1)[0]
+        assert probability == pytest.approx(expected.item(), abs=1e-3)
+    printed = call("look", mood, "the film was awful and so", "--save", tmp_path / "seen.html")
+    assert "awful" in printed.out
     page = (tmp_path / "seen.html").read_text()
     assert ">awful</span>" in page
     assert "http" not in page
@@ -216,27 +217,27 @@ def test_a_text_can_not_end_the_page(call, mood, tmp_path):
 
 def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, tmp_path):
     settings = ("training.cooldown=0", "training.max_epochs=4")
-    trained(*judging(folder, language, tmp_path / "whole", *settings))
-    real = Trainer._update
-    count = 0  # of updates; the 17th is in the midst of an epoch in which some layers are still frozen
+    train(*classifier_options(folder, language, tmp_path / "whole", *settings))
+    update = Trainer._update
+    count = 0  # updates; the 17th is in an epoch in which some layers are still frozen
 
     def interrupted(self, *arguments):
         nonlocal count
         count += 1
         if count == 17:
             signal.raise_signal(signal.SIGINT)
-        return real(self, *arguments)
+        return update(self, *arguments)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Trainer, "_update", interrupted)
-        command = ("train", *judging(folder, language, tmp_path / "part", *settings))
+        command = ("train", *classifier_options(folder, language, tmp_path / "part", *settings))
         assert run([str(argument) for argument in command]) == 130
     assert count == 17
-    trained("--resume", "--out", tmp_path / "part")
+    train("--resume", "--out", tmp_path / "part")
     for name in ("model.safetensors", "state/checkpoint.safetensors"):
-        one, other = (load_tensors(tmp_path / kind / name)[0] for kind in ("whole", "part"))
-        assert one.keys() == other.keys()
-        assert all(torch.equal(one[key], other[key]) for key in one)
+        whole, part = (load_tensors(tmp_path / kind / name)[0] for kind in ("whole", "part"))
+        assert whole.keys() == part.keys()
+        assert all(torch.equal(whole[key], part[key]) for key in whole)
 
 
 @pytest.mark.parametrize(
@@ -252,9 +253,9 @@ def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, 
 def test_texts_without_labels_teach_nothing(call, tmp_path, lines, message):
     file = tmp_path / ("plain.txt" if lines.startswith("good") else "some.jsonl")
     file.write_text(lines)
-    found = call("train", "--model", "classifier", "--train", file, "--out", tmp_path / "run")
-    assert found.code == 2
-    assert message in found.err
+    result = call("train", "--model", "classifier", "--train", file, "--out", tmp_path / "run")
+    assert result.code == 2
+    assert message in result.err
     assert not (tmp_path / "run" / "config.yaml").exists()
 
 
@@ -276,52 +277,54 @@ def test_what_does_not_fit_is_one_line(call, mood, language, small_run, folder, 
           "--out", tmp_path / "y"), "holds a model of the kind language-lstm"),
     ]  # fmt: skip
     for arguments, message in cases:
-        found = call(*arguments)
-        assert found.code == 2, arguments
-        assert message in found.err
-        assert found.err.count("\n") == 1, found.err
+        result = call(*arguments)
+        assert result.code == 2, arguments
+        assert message in result.err
+        assert result.err.count("\n") == 1, result.err
 
 
 def test_a_translator_is_fine_tuned(call, corpus, small_run, tmp_path):
     files = ("--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run", "--no-tune")
     limits = ("training.max_steps=1", "training.learning_rate=1e-12", "training.averaging=0")
-    trained("--init-from", small_run, *files, "--set", *limits)
-    one, other = (load_tensors(run / "model.safetensors")[0] for run in (small_run, tmp_path / "run"))
-    assert one.keys() == other.keys()
-    assert all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)
+    train("--init-from", small_run, *files, "--set", *limits)
+    before, after = (load_tensors(run / "model.safetensors")[0] for run in (small_run, tmp_path / "run"))
+    assert before.keys() == after.keys()
+    assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before)
 
 
 def test_one_that_reads_from_both_ends(call, folder, tmp_path):
     settings = [*LANGUAGE, "model.hidden=20"]
-    trained("--model", "lm-bilstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
-    trained(*judging(folder, tmp_path / "language", tmp_path / "mood"))
-    found = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
-    assert found["accuracy"] > 0.9
+    train("--model", "lm-bilstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
+    train(*classifier_options(folder, tmp_path / "language", tmp_path / "mood"))
+    report = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
+    assert report["accuracy"] > 0.9
     for method in ("erasure", "gradients"):
-        told = json.loads(call("explain", tmp_path / "mood", "the film was good", "--method", method, "--json").out)
-        assert max(zip(told["importance"][0], told["source"], strict=True))[1] == "good"
-    looked = call("look", tmp_path / "mood", "the film was good")
-    assert looked.code == 2 and "from both ends" in looked.err
+        explanation = json.loads(
+            call("explain", tmp_path / "mood", "the film was good", "--method", method, "--json").out
+        )
+        assert max(zip(explanation["importance"][0], explanation["source"], strict=True))[1] == "good"
+    failure = call("look", tmp_path / "mood", "the film was good")
+    assert failure.code == 2 and "from both ends" in failure.err
 
 
 def test_more_of_a_text_is_read_than_in_training(folder, language, tmp_path):
-    trained(*judging(folder, language, tmp_path / "mood", "data.max_tokens=8", "training.max_epochs=1"))
+    train(*classifier_options(folder, language, tmp_path / "mood", "data.max_tokens=8", "training.max_epochs=1"))
     classifier = TextClassifier.load(tmp_path / "mood")
     (ids,) = classifier.members[0].ids(["the film was good and its end was lovely " * 9])
     assert 80 < len(ids) < 1024
     (ids,) = classifier.members[0].ids(["the film was good and its end was lovely " * 900])
     assert len(ids) == 1024
-    said = [classifier.classify(text).probability for text in ("awful " + "the film " * 9, "the film " * 9)]
-    assert said[0] != said[1]
+    probabilities = [classifier.classify(text).probability for text in ("awful " + "the film " * 9, "the film " * 9)]
+    assert probabilities[0] != probabilities[1]
 
 
 @pytest.mark.parametrize("label", ["Good", "good ", "other"])
 def test_a_label_that_validation_alone_has_is_refused(call, folder, tmp_path, label):
     (tmp_path / "valid.jsonl").write_text(json.dumps({"text": "a fine thing", "label": label}) + "\n")
     files = ["--train", folder / "train.jsonl", "--valid", tmp_path / "valid.jsonl"]
-    done = call("train", "--model", "classifier", *files, "--out", tmp_path / "run", "--set", *LEARNING)
-    assert done.code == 2 and "valid.jsonl" in done.err
-    assert f"the label {label!r} is not among those to train on" in done.err.replace("\n", " ")
+    result = call("train", "--model", "classifier", *files, "--out", tmp_path / "run", "--set", *LEARNING)
+    assert result.code == 2 and "valid.jsonl" in result.err
+    assert f"the label {label!r} is not among those to train on" in result.err.replace("\n", " ")
     assert not (tmp_path / "run").exists()
 
 
@@ -330,6 +333,6 @@ def test_labels_that_differ_in_case_or_spaces_alone_are_warned_of(call, folder, 
     (tmp_path / "train.jsonl").write_text("\n".join(rows) + "\n")
     files = ["--train", tmp_path / "train.jsonl", "--valid", tmp_path / "train.jsonl"]
     limits = ["data.tokenizer.vocabulary=40", "training.max_steps=1", "model.language.width=8"]
-    done = call("train", "--model", "classifier", *files, "--out", tmp_path / "run", "--set", *limits)
-    assert done.code == 0, done.err
-    assert "warning: the labels 'X ' and 'x' differ in case or spaces alone" in done.err
+    result = call("train", "--model", "classifier", *files, "--out", tmp_path / "run", "--set", *limits)
+    assert result.code == 0, result.err
+    assert "warning: the labels 'X ' and 'x' differ in case or spaces alone" in result.err

@@ -1,4 +1,4 @@
-"""`translucid data clean`: two files that hold all of the corpus, and a report."""
+"""`translucid data clean`: the kept and the rejected pairs, and the report."""
 
 import gzip
 import json
@@ -19,16 +19,16 @@ def noisy(tmp_path):
 
 def test_a_corpus_is_parted_and_nothing_is_lost(call, noisy, tmp_path):
     file, good = noisy
-    found = call("data", "clean", file, "--out", tmp_path / "clean.tsv", "--json")
-    assert found.code == 0, found.err
-    assert "en to es" in found.err
+    result = call("data", "clean", file, "--out", tmp_path / "clean.tsv", "--json")
+    assert result.code == 0, result.err
+    assert "en to es" in result.err
     kept = (tmp_path / "clean.tsv").read_text().splitlines()
     rejected = [line.split("\t") for line in (tmp_path / "clean.rejected.tsv").read_text().splitlines()]
     assert kept == list(dict.fromkeys(good))
     assert [row[2] for row in rejected[:4]] == ["untranslated", "unreadable", "encoding", "empty"]
     assert [row[4] for row in rejected[:4]] == [f"{file}:{line}" for line in range(101, 105)]
     assert {row[2] for row in rejected[4:]} == {"duplicate"} and all(len(row) == 5 for row in rejected)
-    report = json.loads(found.out)
+    report = json.loads(result.out)
     assert report["pairs"] == len(kept) + len(rejected) == 305
     assert report["kept"] == len(kept)
     example = report["rules"]["encoding"]["examples"][0]
@@ -36,23 +36,23 @@ def test_a_corpus_is_parted_and_nothing_is_lost(call, noisy, tmp_path):
 
 
 def test_the_report_has_counts_and_examples(call, noisy, tmp_path):
-    found = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv")
+    result = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv")
     for part in ("untranslated", "0.33 %", "noisy.tsv:101", "the target is the source", "kept"):
-        assert part in found.out
+        assert part in result.out
 
 
 def test_rules_are_left_out_and_files_packed(call, noisy, tmp_path):
     out, rejected = tmp_path / "clean.tsv.gz", tmp_path / "why.tsv"
     rules = "untranslated", "encoding"
-    found = call("data", "clean", noisy[0], "--out", out, "--rejected", rejected, "--without", *rules)
-    assert found.code == 0, found.err
+    result = call("data", "clean", noisy[0], "--out", out, "--rejected", rejected, "--without", *rules)
+    assert result.code == 0, result.err
     kept = gzip.decompress(out.read_bytes()).decode().splitlines()
     assert BAD[0] in kept and BAD[2] in kept
     assert not {row.split("\t")[2] for row in rejected.read_text().splitlines()} & set(rules)
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("options", "message"),
     [
         (["--without", "lenght"], "Did you mean 'length'"),
         (["--forward", "runs/demo"], "asked in both directions"),
@@ -61,11 +61,11 @@ def test_rules_are_left_out_and_files_packed(call, noisy, tmp_path):
         (["--out", "noisy.tsv"], "is there already"),
     ],
 )
-def test_what_is_wrong_is_said_before_any_work(call, noisy, tmp_path, monkeypatch, more, said):
+def test_what_is_wrong_is_said_before_any_work(call, noisy, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
-    given = more if "--out" in more else ["--out", "clean.tsv", *more]
-    found = call("data", "clean", noisy[0], *given)
-    assert found.code == 2 and said in found.err
+    arguments = options if "--out" in options else ["--out", "clean.tsv", *options]
+    result = call("data", "clean", noisy[0], *arguments)
+    assert result.code == 2 and message in result.err
     assert [file.name for file in tmp_path.iterdir()] == ["noisy.tsv"]
 
 
@@ -74,22 +74,22 @@ def test_an_interruption_leaves_what_was_done(call, noisy, tmp_path, monkeypatch
 
     add = Report.add
 
-    def stopping(self, judged):
+    def interrupted_add(self, judged):
         add(self, judged)
         if self.pairs == 50:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Report, "add", stopping)
-    found = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv")
-    assert found.code == 130 and "of the first 50 pairs alone" in found.err
+    monkeypatch.setattr(Report, "add", interrupted_add)
+    result = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv")
+    assert result.code == 130 and "of the first 50 pairs alone" in result.err
     assert 0 < len((tmp_path / "clean.tsv").read_text().splitlines()) <= 50
 
 
 def test_models_are_asked_of_what_the_rules_leave(call, noisy, small_run, tmp_path):
-    given = ["--forward", small_run, "--backward", small_run, "--without", "near-duplicate"]
-    found = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv", *given, "--min-gain", "1", "--json")
-    assert found.code == 0, found.err
-    rules = json.loads(found.out)["rules"]
+    options = ["--forward", small_run, "--backward", small_run, "--without", "near-duplicate"]
+    result = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv", *options, "--min-gain", "1", "--json")
+    assert result.code == 0, result.err
+    rules = json.loads(result.out)["rules"]
     assert rules["model"]["rejected"] > 250 and rules["unreadable"]["rejected"] == 1
-    found = call("data", "clean", noisy[0], "--out", tmp_path / "none.tsv", *given, "--without", "model", "--json")
-    assert "model" not in json.loads(found.out)["rules"]
+    result = call("data", "clean", noisy[0], "--out", tmp_path / "none.tsv", *options, "--without", "model", "--json")
+    assert "model" not in json.loads(result.out)["rules"]

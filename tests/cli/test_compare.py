@@ -8,12 +8,12 @@ import pytest
 def test_a_run_against_what_it_has_written_itself_differs_in_nothing(call, small_run, corpus, tmp_path):
     texts = tmp_path / "texts.txt"
     assert call("evaluate", small_run, "--test", corpus / "test.tsv", "--hypotheses", texts, "--beam", 1).code == 0
-    done = call("compare", small_run, texts, "--test", corpus / "test.tsv", "--beam", 1, "--json")
-    assert done.code == 0
-    found = json.loads(done.out)
-    assert found["equal"] == found["sentences"] == 20
-    assert found["apart"] == []
-    for row in found["metrics"]:
+    result = call("compare", small_run, texts, "--test", corpus / "test.tsv", "--beam", 1, "--json")
+    assert result.code == 0
+    report = json.loads(result.out)
+    assert report["equal"] == report["sentences"] == 20
+    assert report["apart"] == []
+    for row in report["metrics"]:
         assert row["difference"] == 0
         assert row["tested"] is None
 
@@ -23,39 +23,39 @@ def test_what_a_person_sees(call, corpus, tmp_path):
     (tmp_path / "right.txt").write_text("".join(f"{text}\n" for text in targets), encoding="utf-8")
     (tmp_path / "empty.txt").write_text("\n" * len(targets))
     files = tmp_path / "empty.txt", tmp_path / "right.txt", "--test", corpus / "test.tsv"
-    done = call("compare", *files, "--frequencies", corpus / "train.tsv", "--samples", 1)
-    assert done.code == 0
+    result = call("compare", *files, "--frequencies", corpus / "train.tsv", "--samples", 1)
+    assert result.code == 0
     for part in ("+100.00", "p (bootstrap)", "p (randomisation)", "source words", "word's frequency", "10-99"):
-        assert part in done.out
-    assert f"B          {targets[0]}" in done.out
-    assert done.out.count("source     ") == 1
+        assert part in result.out
+    assert f"B          {targets[0]}" in result.out
+    assert result.out.count("source     ") == 1
     (tmp_path / "text.txt").write_text("El\n" * 7)
-    told = json.loads(
+    report = json.loads(
         call("compare", *files, "--frequencies", tmp_path / "text.txt", "--json", "--no-significance").out
     )
-    assert {row["times"] for row in told["by_frequency"]} <= {"0", "5-9"}
-    assert all(row["tested"] is None for row in told["metrics"])
+    assert {row["times"] for row in report["by_frequency"]} <= {"0", "5-9"}
+    assert all(row["tested"] is None for row in report["metrics"])
 
 
 def test_what_does_not_fit_is_refused(call, small_run, corpus, tmp_path):
     (tmp_path / "short.txt").write_text("una\n")
-    done = call("compare", small_run, tmp_path / "short.txt", "--test", corpus / "test.tsv")
-    assert done.code == 2
-    assert "has 1 lines, the test set 20 sentences" in done.err
-    # Errors in options come before those in translations, for which a run works for minutes.
+    result = call("compare", small_run, tmp_path / "short.txt", "--test", corpus / "test.tsv")
+    assert result.code == 2
+    assert "has 1 lines, the test set 20 sentences" in result.err
+    # Errors in options are reported first: a run translates for minutes.
     short = tmp_path / "short.txt"
-    done = call("compare", short, short, "--test", corpus / "test.tsv", "--tokenize", "strange")
-    assert done.code == 2
-    assert "sacreBLEU has no tokenizer 'strange'" in done.err
+    result = call("compare", short, short, "--test", corpus / "test.tsv", "--tokenize", "strange")
+    assert result.code == 2
+    assert "sacreBLEU has no tokenizer 'strange'" in result.err
     assert call("compare", tmp_path / "none", small_run, "--test", corpus / "test.tsv").code == 2
-    for arguments, said in (
+    for arguments, message in (
         ([short], "is the only system"),
         ([short] * 3 + ["--samples", 5], "--samples is for two systems without --format"),
         ([short] * 2 + ["--frequencies", short, "--format", "latex"], "--frequencies is for two systems"),
         ([short] * 2 + ["--json", "--format", "markdown"], "--json and --format do not go together"),
     ):
-        done = call("compare", *arguments, "--test", corpus / "test.tsv")
-        assert done.code == 2 and said in done.err
+        result = call("compare", *arguments, "--test", corpus / "test.tsv")
+        assert result.code == 2 and message in result.err
 
 
 def test_several_systems_are_a_table(call, corpus, tmp_path):
@@ -63,14 +63,14 @@ def test_several_systems_are_a_table(call, corpus, tmp_path):
     for name, texts in (("right", targets), ("empty", [""] * len(targets)), ("again", targets)):
         (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     files = tmp_path / "right", tmp_path / "empty", tmp_path / "again", "--test", corpus / "test.tsv"
-    done = call("compare", *files, "--format", "markdown")
-    assert done.code == 0
-    header, rule, *rows = done.out.splitlines()[:5]
+    result = call("compare", *files, "--format", "markdown")
+    assert result.code == 0
+    header, rule, *rows = result.out.splitlines()[:5]
     assert header == "| system | BLEU | p | chrF | p | TER | p |"
     assert rule == "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     cells = [row.strip("| ").split(" | ") for row in rows]
     assert [cell[0].rpartition("/")[2] for cell in cells] == ["right", "empty", "again"]
     assert cells[1][1:3] == ["0.00 ± 0.00", "0.0010"]
-    assert cells[2][1:3] == ["100.00 ± 0.00", ""]  # equal to the first: not tested
-    told = json.loads(call("compare", *files, "--json", "--no-significance").out)
-    assert [system["scores"]["BLEU"]["value"] for system in told["systems"]] == pytest.approx([100, 0, 100])
+    assert cells[2][1:3] == ["100.00 ± 0.00", ""]  # equal to the first, hence not tested
+    report = json.loads(call("compare", *files, "--json", "--no-significance").out)
+    assert [system["scores"]["BLEU"]["value"] for system in report["systems"]] == pytest.approx([100, 0, 100])

@@ -1,4 +1,4 @@
-"""How sure translations are, from `tune --confidence` to what is told of each."""
+"""Confidence estimation: `tune --confidence`, and what is reported with each translation."""
 
 import json
 import math
@@ -18,7 +18,7 @@ TEXTS = ["I like soccer.", "I like soccer. She works at the hospital.", "", "htt
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory):
-    """Sentence pairs, 200 of them."""
+    """A file of 200 sentence pairs."""
     file = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
     lines = [f"{p.source}\t{p.target}\n" for p in generate(200, split="test", max_words=8)]
     file.write_text("".join(lines), encoding="utf-8")
@@ -27,100 +27,104 @@ def pairs(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _quality(monkeypatch):
-    """All that the model says is bad: here the length of the reference decides, so that there is something to tell."""
+    """Let the length of the reference decide the quality, as all translations of the untrained model are bad."""
     chrf = "translucid.api.confidence_fitting.sentence_chrf"
     monkeypatch.setattr(chrf, lambda texts, references: [10.0 * (len(text) % 10) for text in references])
 
 
 @pytest.fixture(scope="module")
 def fits():
-    """What `fitted` has made: a copy of each run, and what was said, by the options."""
+    """The fitted runs and what `tune` printed, by its options."""
     return {}
 
 
 @pytest.fixture
 def fitted(small_run, pairs, tmp_path, call, fits, tmp_path_factory):
-    """A run that can tell how sure it is, and what was said: fitted("--features", "tokens").
+    """Fit a run's confidence: fitted("--features", "tokens") returns the run and the result of `tune`.
 
-    A run that was fitted with the same options before is copied; one that the test has made is fitted anew.
+    A run that was fitted with the same options before is copied; a run that the test already has is fitted again.
     """
 
-    def fitting(*more):
+    def fit(*options):
         run = tmp_path / "run"
-        again = run.exists()
-        if more in fits and not again:
-            made, outcome = fits[more]
-            return shutil.copytree(made, run), outcome
-        if not again:
+        exists = run.exists()
+        if options in fits and not exists:
+            fitted_run, result = fits[options]
+            return shutil.copytree(fitted_run, run), result
+        if not exists:
             shutil.copytree(small_run, run)
-        outcome = call("tune", run, "--confidence", "--valid", pairs, *more)
-        assert outcome.code == 0, outcome.err
-        if not again:
-            fits[more] = shutil.copytree(run, tmp_path_factory.mktemp("fitted") / "run"), outcome
-        return run, outcome
+        result = call("tune", run, "--confidence", "--valid", pairs, *options)
+        assert result.code == 0, result.err
+        if not exists:
+            fits[options] = shutil.copytree(run, tmp_path_factory.mktemp("fitted") / "run"), result
+        return run, result
 
-    return fitting
+    return fit
 
 
-def rows(outcome):
-    assert outcome.code == 0, outcome.err
-    return [json.loads(line) for line in outcome.out.splitlines()]
+def rows(result):
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.out.splitlines()]
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 @pytest.mark.parametrize("kind", ["search", "tokens", "attention"])
 def test_confidence_is_told_with_each_kind_of_features(fitted, call, kind, engine):
-    run, outcome = fitted("--features", kind)
-    assert kind in outcome.out and "← chosen" in outcome.out
-    told = rows(call("translate", run, "--format", "jsonl", "--engine", engine, *TEXTS))
-    first, both, nothing, address = (row["confidence"] for row in told)
-    assert 0 < first < 1 and nothing is None and address is None
-    # Of several sentences the worst decides.
-    other = rows(call("translate", run, "--format", "jsonl", "--engine", engine, "She works at the hospital."))
-    assert both == pytest.approx(min(first, other[0]["confidence"]), abs=2e-4)
+    run, result = fitted("--features", kind)
+    assert kind in result.out and "← chosen" in result.out
+    records = rows(call("translate", run, "--format", "jsonl", "--engine", engine, *TEXTS))
+    first, two_sentences, empty, address = (row["confidence"] for row in records)
+    assert 0 < first < 1 and empty is None and address is None
+    # The lowest confidence of several sentences counts.
+    second = rows(call("translate", run, "--format", "jsonl", "--engine", engine, "She works at the hospital."))
+    assert two_sentences == pytest.approx(min(first, second[0]["confidence"]), abs=2e-4)
 
 
 def test_both_engines_and_all_ways_to_ask_say_the_same(fitted):
     run, _ = fitted("--features", "tokens")
-    ours, theirs = (Translator.load(run, "cpu", engine) for engine in ("torch", "ctranslate2"))
+    torch_translator, ctranslate2_translator = (
+        Translator.load(run, "cpu", engine) for engine in ("torch", "ctranslate2")
+    )
     for text in TEXTS[:2]:
-        one, other = ours.translate(text), theirs.translate(text)
-        assert one.text == other.text
-        assert one.confidence == pytest.approx(other.confidence, abs=1e-3)
-        assert [word for word, _ in one.word_probabilities] == [word for word, _ in other.word_probabilities]
-        assert dict(one.word_probabilities) == pytest.approx(dict(other.word_probabilities), abs=1e-3)
-    together = ours.translate(TEXTS)
-    assert ours.confidences(together) == [pytest.approx(one.confidence, abs=1e-5) for one in together]
-    (segment,) = SegmentTranslator(ours).stream([TaggedText(TEXTS[0])])
-    assert segment.confidence == pytest.approx(together[0].confidence, abs=1e-5)
+        first, second = torch_translator.translate(text), ctranslate2_translator.translate(text)
+        assert first.text == second.text
+        assert first.confidence == pytest.approx(second.confidence, abs=1e-3)
+        assert [word for word, _ in first.word_probabilities] == [word for word, _ in second.word_probabilities]
+        assert dict(first.word_probabilities) == pytest.approx(dict(second.word_probabilities), abs=1e-3)
+    translations = torch_translator.translate(TEXTS)
+    assert torch_translator.confidences(translations) == [
+        pytest.approx(translation.confidence, abs=1e-5) for translation in translations
+    ]
+    (segment,) = SegmentTranslator(torch_translator).stream([TaggedText(TEXTS[0])])
+    assert segment.confidence == pytest.approx(translations[0].confidence, abs=1e-5)
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_a_word_has_the_product_of_its_pieces(small_run, pairs, engine):
     translator = Translator.load(small_run, "cpu", engine)
     sources = [line.split("\t")[0] for line in pairs.read_text().splitlines()[:40]]
-    found = translator.translate([*sources, f"{sources[0]} https://example.com"])
-    for one in found:
-        *tokens, _ = translator.token_log_probabilities(one)[0]
-        if len(one.parts) == 1 and len(one.pieces) == 1:
+    translations = translator.translate([*sources, f"{sources[0]} https://example.com"])
+    for translation in translations:
+        *tokens, _ = translator.token_log_probabilities(translation)[0]
+        if len(translation.parts) == 1 and len(translation.pieces) == 1:
             words = [[value for _, value in tokens[:1]]]
             for piece, value in tokens[1:]:
                 words += [[]] * piece.startswith("▁")
                 words[-1] = [*words[-1], value]
-            assert [word for word, _ in one.word_probabilities] == one.text.split()
+            assert [word for word, _ in translation.word_probabilities] == translation.text.split()
             expected = [math.exp(sum(values)) for values in words]
-            assert [p for _, p in one.word_probabilities] == pytest.approx(expected, rel=1e-2)
-    assert max(len(one.word_probabilities) for one in found) > 3
+            assert [p for _, p in translation.word_probabilities] == pytest.approx(expected, rel=1e-2)
+    assert max(len(translation.word_probabilities) for translation in translations) > 3
     assert translator.translate("https://example.com").word_probabilities == [("https://example.com", 1.0)]
 
 
 def test_words_go_with_token_scores(fitted, call):
     run, _ = fitted("--features", "search")
-    told = rows(call("translate", run, "--format", "jsonl", "--token-scores", *TEXTS))
-    assert [[word for word, _ in row["word_probabilities"]] for row in told] == [
-        row["translation"].split() for row in told
+    records = rows(call("translate", run, "--format", "jsonl", "--token-scores", *TEXTS))
+    assert [[word for word, _ in row["word_probabilities"]] for row in records] == [
+        row["translation"].split() for row in records
     ]
-    assert all(0 <= p <= 1 for row in told for _, p in row["word_probabilities"])
+    assert all(0 <= p <= 1 for row in records for _, p in row["word_probabilities"])
 
 
 def test_without_it_nothing_is_told(small_run, call):
@@ -130,8 +134,8 @@ def test_without_it_nothing_is_told(small_run, call):
 
 
 def test_dropout_is_the_same_each_time_and_in_any_company(fitted):
-    run, outcome = fitted("--features", "dropout", "--dropout-passes", 4)
-    assert "dropout" in outcome.out
+    run, result = fitted("--features", "dropout", "--dropout-passes", 4)
+    assert "dropout" in result.out
     translator = Translator.load(run, "cpu")
     assert translator.estimator.passes == 4
     alone = translator.translate("I like soccer.").confidence
@@ -144,9 +148,9 @@ def test_what_was_fitted_to_another_model_is_said_and_left_out(fitted, small_run
     other = tmp_path / "other"
     train(other, "training.max_steps=8")
     shutil.copy(run / "confidence.json", other)
-    outcome = call("translate", other, "--format", "jsonl", "I like soccer.")
-    assert "confidence" not in rows(outcome)[0]
-    assert "another model" in outcome.err and len(outcome.err.splitlines()) <= 2
+    result = call("translate", other, "--format", "jsonl", "I like soccer.")
+    assert "confidence" not in rows(result)[0]
+    assert "another model" in result.err and len(result.err.splitlines()) <= 2
     record = json.loads((run / "confidence.json").read_text())
     (run / "confidence.json").write_text(json.dumps({**record, "languages": ["en", "fr"]}))
     assert "translations from en to fr" in Translator.load(run, "cpu").estimator_note
@@ -167,9 +171,9 @@ def test_a_damaged_file_is_one_line(fitted, call, damage):
     run, _ = fitted("--features", "search")
     file = run / "confidence.json"
     file.write_text(damage(file.read_text()))
-    outcome = call("translate", run, "--format", "jsonl", "I like soccer.")
-    assert outcome.code == 2
-    assert "confidence.json: can't be read" in outcome.err and "tune --confidence again" in outcome.err
+    result = call("translate", run, "--format", "jsonl", "I like soccer.")
+    assert result.code == 2
+    assert "confidence.json: can't be read" in result.err and "tune --confidence again" in result.err
     assert call("translate", run, "I like soccer.").code == 0
 
 
@@ -181,14 +185,14 @@ def test_it_is_not_told_of_other_models_than_the_one_it_was_fitted_to(fitted):
 
 def test_a_diagram_is_drawn_and_not_overwritten(fitted, pairs, tmp_path, call):
     file = tmp_path / "reliability.svg"
-    run, outcome = fitted("--diagram", file)
-    assert f"saved: {file}" in outcome.out and b"<svg" in file.read_bytes()
-    again = call("tune", run, "--confidence", "--valid", pairs, "--diagram", file)
-    assert again.code == 2 and "--overwrite" in again.err
+    run, result = fitted("--diagram", file)
+    assert f"saved: {file}" in result.out and b"<svg" in file.read_bytes()
+    failure = call("tune", run, "--confidence", "--valid", pairs, "--diagram", file)
+    assert failure.code == 2 and "--overwrite" in failure.err
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         (["--threshold", "30"], "--threshold does not go without --confidence"),
         (["--confidence", "--shortlists"], "--shortlists does not go with --confidence"),
@@ -198,24 +202,24 @@ def test_a_diagram_is_drawn_and_not_overwritten(fitted, pairs, tmp_path, call):
         (["--confidence", "--diagram", "x.txt"], "x.txt"),
     ],
 )
-def test_what_can_not_be_is_one_line(small_run, pairs, call, given, said):
-    outcome = call("tune", small_run, "--valid", pairs, *given)
-    assert outcome.code == 2 and said in outcome.err and len(outcome.err.splitlines()) == 1
+def test_what_can_not_be_is_one_line(small_run, pairs, call, options, message):
+    result = call("tune", small_run, "--valid", pairs, *options)
+    assert result.code == 2 and message in result.err and len(result.err.splitlines()) == 1
     assert not (small_run / "confidence.json").exists()
 
 
 def test_a_new_model_forgets_what_was_fitted_to_the_old_one(fitted):
     run, _ = fitted("--features", "search")
-    opened = Translator.load(run, "cpu")
-    opened.loaded.folder.save_model(opened.model, opened.tokenizer, {})
+    translator = Translator.load(run, "cpu")
+    translator.loaded.folder.save_model(translator.model, translator.tokenizer, {})
     assert not (run / "confidence.json").exists()
 
 
 def test_other_features_say_something_else(fitted):
     run, _ = fitted("--features", "search")
-    one = Translator.load(run, "cpu").translate("She works at the hospital.").confidence
+    before = Translator.load(run, "cpu").translate("She works at the hospital.").confidence
     fitted("--features", "tokens")
-    assert one != Translator.load(run, "cpu").translate("She works at the hospital.").confidence
+    assert before != Translator.load(run, "cpu").translate("She works at the hospital.").confidence
 
 
 def test_warnings_are_the_same_whether_the_attention_was_read_or_not(fitted, monkeypatch):
@@ -228,5 +232,5 @@ def test_warnings_are_the_same_whether_the_attention_was_read_or_not(fitted, mon
     unread, read = (translator.translate("She works at the hospital.") for _ in range(2))
     assert read.alignment and read.warnings == unread.warnings
     assert not any("detached" in warning for warning in read.warnings)
-    for found in (read, unread):
-        assert [warning.partition(":")[0] for warning in found.attention_warnings] == ["detached attention"]
+    for translation in (read, unread):
+        assert [warning.partition(":")[0] for warning in translation.attention_warnings] == ["detached attention"]

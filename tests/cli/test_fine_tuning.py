@@ -1,4 +1,4 @@
-"""Fine-tuning and adapters on the command line: what comes out, what is said, what is refused."""
+"""Fine-tuning and adapters on the command line: results, messages and errors."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ TEXTS = ["I like soccer.", "She works at the hospital."]
 
 @pytest.fixture(scope="module")
 def tuned(corpus, small_run, tmp_path_factory):
-    """A base with tensors of some size, and two fine-tunings of it whose best weights are their last."""
+    """A base run and two adapters for it, with random weights large enough to change translations."""
     folder = tmp_path_factory.mktemp("tuned")
     shutil.copytree(small_run, folder / "base")
     files = [
@@ -42,9 +42,9 @@ def tuned(corpus, small_run, tmp_path_factory):
         "--no-tune",
     ]
     for name in ("one", "other"):
-        more = [*LORA, f"training.seed={len(name)}", *[LAYERS] * (name == "other")]
-        assert run([str(a) for a in ["train", *files, "--out", folder / name, "--set", *more]]) == 0
-        # Whatever was the best, the differences are to be seen.
+        settings = [*LORA, f"training.seed={len(name)}", *[LAYERS] * (name == "other")]
+        assert run([str(a) for a in ["train", *files, "--out", folder / name, "--set", *settings]]) == 0
+        # Random weights, so that the adapter changes translations whichever checkpoint was best.
         adapter = folder / name / "adapter.safetensors"
         tensors, facts = load_tensors(adapter)
         torch.manual_seed(len(name))
@@ -60,11 +60,11 @@ def tuned(corpus, small_run, tmp_path_factory):
 def test_a_share_of_an_epoch_is_mixed_in(call, corpus, small_run, tmp_path):
     files = ["--train", corpus / "test.tsv", "--mix", f"{corpus / 'train.tsv'}=0.5", "--valid", corpus / "test.tsv"]
     general = ["--valid-general", corpus / "train.tsv"]
-    done = call(
+    result = call(
         "train", "--init-from", small_run, *files, *general, "--no-tune", "--out", tmp_path / "run", "--set", *LIMITS
     )
-    assert done.code == 0, done.err
-    assert "320 pairs" in done.err and "on the rest (--valid-general)" in done.err
+    assert result.code == 0, result.err
+    assert "320 pairs" in result.err and "on the rest (--valid-general)" in result.err
     folder = RunFolder(tmp_path / "run")
     assert folder.configuration().data.mix == {str(corpus / "train.tsv"): 0.5}
     header = json.loads((folder.corpus_folder / "index.jsonl").read_text().splitlines()[0])
@@ -73,45 +73,50 @@ def test_a_share_of_an_epoch_is_mixed_in(call, corpus, small_run, tmp_path):
     assert tokenizers[0] == tokenizers[1]
 
 
-@pytest.mark.parametrize("given", ["general.tsv", "general.tsv=much", "=0.3"])
-def test_a_share_must_be_a_number(call, corpus, tmp_path, given):
-    done = call("train", "--train", corpus / "train.tsv", "--mix", given, "--out", tmp_path / "run")
-    assert done.code == 2 and "Write --mix general.tsv=0.3." in done.err
+@pytest.mark.parametrize("argument", ["general.tsv", "general.tsv=much", "=0.3"])
+def test_a_share_must_be_a_number(call, corpus, tmp_path, argument):
+    result = call("train", "--train", corpus / "train.tsv", "--mix", argument, "--out", tmp_path / "run")
+    assert result.code == 2 and "Write --mix general.tsv=0.3." in result.err
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_with_an_adapter_a_run_says_what_the_tuned_one_says(tuned, engine):
     base = Translator.load(tuned / "base", "cpu", engine)
-    bare = [found.text for found in base.translate(TEXTS)]
+    base_texts = [translation.text for translation in base.translate(TEXTS)]
     for name in ("one", "other", "one"):
-        wanted = Translator.load(tuned / name, "cpu", engine).translate(TEXTS)
+        expected = Translator.load(tuned / name, "cpu", engine).translate(TEXTS)
         adapted = base.with_adapter(tuned / name)
-        found = adapted.translate(TEXTS)
-        assert [one.text for one in found] == [one.text for one in wanted] != bare
-        for one, other in zip(found, wanted, strict=True):
-            assert one.score == pytest.approx(other.score, abs=1e-4)
-        drawn = [
+        translations = adapted.translate(TEXTS)
+        assert (
+            [translation.text for translation in translations]
+            == [translation.text for translation in expected]
+            != base_texts
+        )
+        for translation, reference in zip(translations, expected, strict=True):
+            assert translation.score == pytest.approx(reference.score, abs=1e-4)
+        samples = [
             translator.translate(TEXTS, sample=True, seed=3) for translator in (adapted, Translator.load(tuned / name))
         ]
-        assert [one.text for one in drawn[0]] == [one.text for one in drawn[1]]  # which our own search draws
+        # Our own engine draws both.
+        assert [translation.text for translation in samples[0]] == [translation.text for translation in samples[1]]
     assert adapted.with_adapter(None).engine is base.engine
-    assert [found.text for found in base.translate(TEXTS)] == bare
-    begun = load_tensors(tuned / "base" / "model.safetensors")[0]
-    assert all(torch.equal(base.model.get_parameter(name).data, begun[name]) for name in begun)
+    assert [translation.text for translation in base.translate(TEXTS)] == base_texts
+    before = load_tensors(tuned / "base" / "model.safetensors")[0]
+    assert all(torch.equal(base.model.get_parameter(name).data, before[name]) for name in before)
     loaded = Translator.load(tuned / "base", "cpu", engine, adapter=tuned / "one" / "adapter.safetensors")
-    assert [found.text for found in loaded.translate(TEXTS)] == [
-        found.text for found in found_by(tuned / "one", engine)
+    assert [translation.text for translation in loaded.translate(TEXTS)] == [
+        translation.text for translation in translations_of(tuned / "one", engine)
     ]
 
 
 def test_what_was_translated_before_another_adapter_was_chosen_stays_as_it_was(tuned):
     base = Translator.load(tuned / "base", "cpu", "torch")
-    before, asked_before = base.translate(TEXTS[0]), base.translate(TEXTS[0]).attention
+    before, attention_before = base.translate(TEXTS[0]), base.translate(TEXTS[0]).attention
     probabilities = base.translate(TEXTS[0]).word_probabilities
     adapted = base.with_adapter(tuned / "one")
-    assert adapted.translate(TEXTS[0]).word_probabilities != probabilities  # so the adapter changes something
+    assert adapted.translate(TEXTS[0]).word_probabilities != probabilities  # the adapter has an effect
     assert before.word_probabilities == probabilities
-    assert all(torch.equal(before.attention[name], weights) for name, weights in asked_before.items())
+    assert all(torch.equal(before.attention[name], weights) for name, weights in attention_before.items())
 
 
 def test_siblings_keep_the_adapter_that_they_were_made_with(tuned):
@@ -119,10 +124,10 @@ def test_siblings_keep_the_adapter_that_they_were_made_with(tuned):
     sibling = base.between("en", "es")
     bare = sibling.translate(TEXTS[0]).word_probabilities
     adapted = base.with_adapter(tuned / "one")
-    wanted = adapted.translate(TEXTS[0]).word_probabilities
-    assert sibling.translate(TEXTS[0]).word_probabilities == bare != wanted
-    assert adapted.between("en", "es").translate(TEXTS[0]).word_probabilities == wanted
-    assert sibling.with_adapter(tuned / "one").translate(TEXTS[0]).word_probabilities == wanted
+    expected = adapted.translate(TEXTS[0]).word_probabilities
+    assert sibling.translate(TEXTS[0]).word_probabilities == bare != expected
+    assert adapted.between("en", "es").translate(TEXTS[0]).word_probabilities == expected
+    assert sibling.with_adapter(tuned / "one").translate(TEXTS[0]).word_probabilities == expected
 
 
 def test_an_adapter_keeps_the_terms_and_shares_all_other_weights(tuned):
@@ -134,30 +139,30 @@ def test_an_adapter_keeps_the_terms_and_shares_all_other_weights(tuned):
         assert (adapted.model.get_parameter(name) is weight) == (name not in names), name
 
 
-def found_by(folder, engine):
+def translations_of(folder, engine):
     return Translator.load(folder, "cpu", engine).translate(TEXTS)
 
 
 def test_by_file_by_run_and_by_name(call, tuned):
     (tuned / "base" / "adapters").mkdir(exist_ok=True)
     shutil.copy(tuned / "one" / "adapter.safetensors", tuned / "base" / "adapters" / "mine.safetensors")
-    wanted = call("translate", tuned / "one", *TEXTS).out
-    for given in ("mine", tuned / "one", tuned / "one" / "adapter.safetensors"):
-        assert call("translate", tuned / "base", *TEXTS, "--adapter", given).out == wanted, given
-    assert call("translate", tuned / "base", *TEXTS).out != wanted
-    done = call("translate", tuned / "base", *TEXTS, "--adapter", "mime")
-    assert done.code == 2 and "there is no adapter 'mime'. Did you mean 'mine'" in done.err
+    expected = call("translate", tuned / "one", *TEXTS).out
+    for adapter in ("mine", tuned / "one", tuned / "one" / "adapter.safetensors"):
+        assert call("translate", tuned / "base", *TEXTS, "--adapter", adapter).out == expected, adapter
+    assert call("translate", tuned / "base", *TEXTS).out != expected
+    result = call("translate", tuned / "base", *TEXTS, "--adapter", "mime")
+    assert result.code == 2 and "there is no adapter 'mime'. Did you mean 'mine'" in result.err
 
 
 def test_a_job_that_was_begun_with_another_adapter_does_not_go_on(tuned):
     from translucid.decoding.decoding_options import DecodingOptions
     from translucid.jobs.job import Job
 
-    marks = [
-        Job(tuned / "base", DecodingOptions(), adapter=a and str(tuned / a)).identity("cpu")
-        for a in (None, "one", "other")
+    identities = [
+        Job(tuned / "base", DecodingOptions(), adapter=name and str(tuned / name)).identity("cpu")
+        for name in (None, "one", "other")
     ]
-    assert len({mark["the adapter"] for mark in marks}) == 3
+    assert len({identity["the adapter"] for identity in identities}) == 3
 
 
 def test_it_is_a_small_file_of_what_was_learned(tuned):
@@ -176,14 +181,14 @@ def test_what_does_not_belong_is_refused(tuned, tmp_path):
         Translator.load(tuned / "base", adapter=tuned / "base" / "model.safetensors")
     tensors, facts = load_tensors(tuned / "one" / "adapter.safetensors")
     name = next(iter(tensors)).rpartition(".")[0]
-    wrong = {
+    cases = {
         "another shape": {**tensors, f"{name}.up": tensors[f"{name}.up"][1:]},
         "another rank": {**tensors, f"{name}.up": tensors[f"{name}.up"][:, 1:]},
         "one side": {key: tensor for key, tensor in tensors.items() if key != f"{name}.up"},
         "another name": {**tensors, "strange.up": torch.ones(2, 2), "strange.down": torch.ones(2, 2)},
     }
-    for found in wrong.values():
-        save_tensors(tmp_path / "wrong.safetensors", found, facts)
+    for wrong_tensors in cases.values():
+        save_tensors(tmp_path / "wrong.safetensors", wrong_tensors, facts)
         with pytest.raises(UserError, match="does not fit the model"):
             Translator.load(tuned / "base", "cpu", "torch", adapter=tmp_path / "wrong.safetensors")
     content = bytearray((tuned / "one" / "adapter.safetensors").read_bytes())
@@ -199,10 +204,10 @@ def test_one_that_does_not_fit_leaves_the_other_on(tuned, tmp_path):
         tmp_path / "wrong.safetensors", {**tensors, "a.up": torch.ones(2, 2), "a.down": torch.ones(2, 2)}, facts
     )
     translator = Translator.load(tuned / "base", "cpu", "torch", adapter=tuned / "one")
-    wanted = [found.text for found in translator.translate(TEXTS)]
+    expected = [translation.text for translation in translator.translate(TEXTS)]
     with pytest.raises(UserError, match="does not fit the model: a"):
         translator.with_adapter(tmp_path / "wrong.safetensors")
-    assert [found.text for found in translator.translate(TEXTS)] == wanted
+    assert [translation.text for translation in translator.translate(TEXTS)] == expected
 
 
 def test_what_is_not_to_be_forgotten_is_measured_on_the_same_pairs(call, corpus, small_run, tmp_path):
@@ -211,13 +216,14 @@ def test_what_is_not_to_be_forgotten_is_measured_on_the_same_pairs(call, corpus,
     steps = ["--set", "training.max_steps=2", "training.validate_every=2", "training.validate_sentences=3"]
     first = call("train", "--init-from", small_run, *files, "--valid-general", corpus / "train.tsv", *steps)
     assert first.code == 0, first.err
-    # Its former name: a run that began under it would otherwise compare its scores anew.
+    # The key has the setting's former name, so that older runs can still compare their scores.
     facts = RunFolder(tmp_path / "run").load_state()[1]
     assert facts["validated on"]["training.may_forget"] == "1.0"
     resumed = ["train", "--resume", "--out", tmp_path / "run", "--no-tune"]
-    done = call(*resumed, "--valid-general", tmp_path / "other.tsv")
-    assert done.code == 2 and "the general validation text (data.valid_general) has changed" in done.err
-    done = call(*resumed, "--valid", tmp_path / "other.tsv", "--set", "training.max_steps=4")
-    assert done.code == 0, done.err
-    assert "scores are not compared" in done.err
-    assert "(--valid-general)" in done.err and "(--valid)" not in done.err  # whose gain is not of the same pairs
+    result = call(*resumed, "--valid-general", tmp_path / "other.tsv")
+    assert result.code == 2 and "the general validation text (data.valid_general) has changed" in result.err
+    result = call(*resumed, "--valid", tmp_path / "other.tsv", "--set", "training.max_steps=4")
+    assert result.code == 0, result.err
+    assert "scores are not compared" in result.err
+    # No gain is reported for --valid, whose pairs have changed.
+    assert "(--valid-general)" in result.err and "(--valid)" not in result.err

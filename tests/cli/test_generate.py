@@ -37,67 +37,69 @@ def test_every_preset_trains_resumes_writes_and_is_measured(call, texts, tmp_pat
     short = {"lm-transformer": ["model.context=16", "training.window=16"], "lm-lstm": ["model.hidden=24"]}[preset]
     files = ["--train", texts / "train.txt", "--valid", texts / "valid.txt"]
     assert call("train", "--model", preset, *files, "--out", run, "--set", *SMALL, *short).code == 0
-    done = call("train", "--resume", "--out", run, "--set", "training.max_steps=24")
-    assert done.code == 0 and "resumed at step 20" in done.err
-    written = call("generate", run, "me gusta", "--temperature", 9, "--max-tokens", 60, "--format", "jsonl")
-    record = json.loads(written.out)
+    result = call("train", "--resume", "--out", run, "--set", "training.max_steps=24")
+    assert result.code == 0 and "resumed at step 20" in result.err
+    generated = call("generate", run, "me gusta", "--temperature", 9, "--max-tokens", 60, "--format", "jsonl")
+    record = json.loads(generated.out)
     generator = Generator.load(run)
     tokens = generator.tokenizer.encode_target(["me gusta"])[0]
-    assert len(tokens) + len(record["tokens"]) > 20  # past the window
+    assert len(tokens) + len(record["tokens"]) > 20  # longer than the window
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     best = min(row["perplexity_word"] for row in rows if row["kind"] == "validation")
-    found = json.loads(call("evaluate", run, texts / "valid.txt", "--json").out)
-    assert found["perplexity_word"] == pytest.approx(best, rel=1e-4)
+    report = json.loads(call("evaluate", run, texts / "valid.txt", "--json").out)
+    assert report["perplexity_word"] == pytest.approx(best, rel=1e-4)
     assert call("translate", run, "x").err == f"error: {run}: is a language model. Use translucid generate.\n"
 
 
 def test_a_line_for_a_prompt_in_order_from_arguments_files_and_standard_input(call, language, tmp_path):
     prompts = ["me gusta", "", "el\tmar"]
     (tmp_path / "in.txt").write_text("\n".join(prompts) + "\n")
-    given = call("generate", language, *prompts, "--beam", 1)
-    piped = call("generate", language, "--beam", 1, stdin="\n".join(prompts).encode())
-    named = call("generate", language, "--beam", 1, "--input", tmp_path / "in.txt", "--output", tmp_path / "out.txt")
-    assert given.code == piped.code == named.code == 0, given.err
-    assert given.out == piped.out == (tmp_path / "out.txt").read_text()
-    lines = given.out.split("\n")
+    from_arguments = call("generate", language, *prompts, "--beam", 1)
+    from_stdin = call("generate", language, "--beam", 1, stdin="\n".join(prompts).encode())
+    from_file = call(
+        "generate", language, "--beam", 1, "--input", tmp_path / "in.txt", "--output", tmp_path / "out.txt"
+    )
+    assert from_arguments.code == from_stdin.code == from_file.code == 0, from_arguments.err
+    assert from_arguments.out == from_stdin.out == (tmp_path / "out.txt").read_text()
+    lines = from_arguments.out.split("\n")
     assert len(lines) == 4 and lines[0].startswith("me gusta") and lines[2].startswith("el\tmar")
     generator = Generator.load(language)
     assert lines[:3] == [generator.generate(prompt, beam=1).text for prompt in prompts]
 
 
 def test_sampling_is_the_runs_own_way_and_the_seed_decides(call, language):
-    drawn = [call("generate", language, "me", "me", "--seed", seed).out for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert drawn[0].split("\n")[0] != drawn[0].split("\n")[1]
-    careful = call("generate", language, "me", "--temperature", "1e-6", "--seed", 9).out
-    assert careful == call("generate", language, "me", "--beam", 1).out
-    assert careful == call("generate", language, "me", "--top-k", 1).out
-    assert careful == call("generate", language, "me", "--top-p", "1e-9").out
+    samples = [call("generate", language, "me", "me", "--seed", seed).out for seed in (1, 1, 2)]
+    assert samples[0] == samples[1] != samples[2]
+    assert samples[0].split("\n")[0] != samples[0].split("\n")[1]
+    greedy = call("generate", language, "me", "--temperature", "1e-6", "--seed", 9).out
+    assert greedy == call("generate", language, "me", "--beam", 1).out
+    assert greedy == call("generate", language, "me", "--top-k", 1).out
+    assert greedy == call("generate", language, "me", "--top-p", "1e-9").out
     several = call("generate", language, "me", "--nbest", 4).out
     assert several.count("\t") == 3
 
 
 def test_jsonl_tells_of_each_piece(call, language):
-    done = call("generate", language, "me", "--format", "jsonl", "--top-candidates", 3, "--beam", 2, "--nbest", 2)
-    record = json.loads(done.out)
+    result = call("generate", language, "me", "--format", "jsonl", "--top-candidates", 3, "--beam", 2, "--nbest", 2)
+    record = json.loads(result.out)
     assert record["prompt"] == "me" and record["text"].startswith("me")
     assert sum(value for _, value in record["tokens"]) == pytest.approx(record["log_probability"], abs=1e-4)
     assert record["ended"] == (record["tokens"][-1][0] == "</s>")
     assert len(record["considered"]) == len(record["tokens"])
     for step, (piece, value) in zip(record["considered"], record["tokens"], strict=True):
         assert len(step) == 3 and step[0][1] >= value - 1e-5
-        for name, likely in step:
-            assert name != piece or likely == pytest.approx(value, abs=1e-5)
+        for name, log_probability in step:
+            assert name != piece or log_probability == pytest.approx(value, abs=1e-5)
     assert record["alternatives"][0] == record["text"] and len(record["log_probabilities"]) == 2
 
 
 def test_at_most_so_many_tokens(call, language):
-    for most in (1, 3):
-        done = call("generate", language, "me", "--format", "jsonl", "--max-tokens", most, "--temperature", 50)
-        assert 1 <= len(json.loads(done.out)["tokens"]) <= most
+    for limit in (1, 3):
+        result = call("generate", language, "me", "--format", "jsonl", "--max-tokens", limit, "--temperature", 50)
+        assert 1 <= len(json.loads(result.out)["tokens"]) <= limit
 
 
-@pytest.mark.parametrize(("options", "what"), [
+@pytest.mark.parametrize(("options", "message"), [
     (["x", "--input", "y"], "both a text and --input"),
     (["x", "--top-candidates", "2"], "--top-candidates has no place in plain text"),
     (["x", "--beam", "2", "--temperature", "2"], "without sample"),
@@ -107,16 +109,16 @@ def test_at_most_so_many_tokens(call, language):
     (["--input", "none.txt"], "can't be read"),
     (["x", "--output", "no/such/folder"], "no such folder"),
 ])  # fmt: skip
-def test_what_is_wrong_is_one_line(call, language, options, what):
-    done = call("generate", language, *options)
-    assert (done.code, done.out) == (2, "")
-    assert what in done.err and done.err.count("\n") == 1
+def test_what_is_wrong_is_one_line(call, language, options, message):
+    result = call("generate", language, *options)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err and result.err.count("\n") == 1
 
 
 def test_bytes_that_are_no_text_still_give_a_line(call, language):
-    done = call("generate", language, "--beam", 1, stdin=b"me\n\xff\xfe gusta\nel\n")
-    assert done.code == 2 and done.out.count("\n") == 3
-    assert "line 2: not UTF-8" in done.err
+    result = call("generate", language, "--beam", 1, stdin=b"me\n\xff\xfe gusta\nel\n")
+    assert result.code == 2 and result.out.count("\n") == 3
+    assert "line 2: not UTF-8" in result.err
 
 
 def test_a_job_that_was_killed_goes_on(call, language, tmp_path, monkeypatch):
@@ -126,12 +128,12 @@ def test_a_job_that_was_killed_goes_on(call, language, tmp_path, monkeypatch):
     (tmp_path / "in.txt").write_text("".join(f"me gusta {i}\n" for i in range(7)))
     arguments = ["generate", language, "--input", tmp_path / "in.txt", "--seed", 3, "--output"]
     assert call(*arguments, tmp_path / "whole.txt").code == 0
-    work, done = GenerateWorker.work, []
+    work, windows = GenerateWorker.work, []
 
     def interrupted(self, window):
-        if len(done) == 2:
+        if len(windows) == 2:
             raise KeyboardInterrupt
-        done.append(window)
+        windows.append(window)
         return work(self, window)
 
     monkeypatch.setattr(GenerateWorker, "work", interrupted)
@@ -156,45 +158,45 @@ def test_other_commands_refuse_it_in_one_line(call, language, corpus, tmp_path):
         ("draw", "mask", language, "x", "--out", tmp_path / "x.png"),
     ]
     for arguments in commands:
-        done = call(*arguments)
-        assert (done.code, done.out) == (2, ""), arguments
-        assert f"{language}: is a language model. Use translucid generate." in done.err, arguments
-        assert done.err.count("\n") == 1
+        result = call(*arguments)
+        assert (result.code, result.out) == (2, ""), arguments
+        assert f"{language}: is a language model. Use translucid generate." in result.err, arguments
+        assert result.err.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
 def test_a_translator_is_refused(call, small_run):
-    done = call("generate", small_run, "x")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == f"error: {small_run}: translates text. Use translucid translate.\n"
+    result = call("generate", small_run, "x")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"error: {small_run}: translates text. Use translucid translate.\n"
 
 
 def test_evaluate_says_what_validation_said(call, language, texts):
-    done = call("evaluate", language, texts / "valid.txt", "--json")
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
+    result = call("evaluate", language, texts / "valid.txt", "--json")
+    assert result.code == 0, result.err
+    report = json.loads(result.out)
     rows = [json.loads(line) for line in (language / "metrics.jsonl").read_text().splitlines()]
     best = min((row for row in rows if row["kind"] == "validation"), key=lambda row: row["perplexity_word"])
-    for name, own in (
+    for name, key in (
         ("perplexity_word", "perplexity_word"),
         ("perplexity", "perplexity"),
         ("token_accuracy", "accuracy"),
     ):
-        assert found[name] == pytest.approx(best[own], rel=1e-4)
+        assert report[name] == pytest.approx(best[key], rel=1e-4)
     lines = (texts / "valid.txt").read_text().splitlines()
-    assert found["texts"] == 20
-    assert found["words"] == sum(len(line.split()) + 1 for line in lines)
-    assert found["characters"] == sum(len(line) + 1 for line in lines)
-    nats = found["tokens"] * math.log(found["perplexity"])
-    assert found["bits_per_character"] == pytest.approx(nats / math.log(2) / found["characters"])
-    shown = call("evaluate", language, "--test", texts / "valid.txt")
-    assert "perplexity a word" in shown.out and "20 texts" in shown.out
+    assert report["texts"] == 20
+    assert report["words"] == sum(len(line.split()) + 1 for line in lines)
+    assert report["characters"] == sum(len(line) + 1 for line in lines)
+    nats = report["tokens"] * math.log(report["perplexity"])
+    assert report["bits_per_character"] == pytest.approx(nats / math.log(2) / report["characters"])
+    printed = call("evaluate", language, "--test", texts / "valid.txt")
+    assert "perplexity a word" in printed.out and "20 texts" in printed.out
 
 
 @pytest.mark.parametrize("option", [["--beam", "3"], ["--by-length"], ["--samples", "2"], ["--alignments", "x"]])
 def test_evaluate_refuses_what_is_for_others(call, language, texts, option):
-    done = call("evaluate", language, texts / "valid.txt", *option)
-    assert done.code == 2 and f"{option[0]} is for models that write about a source" in done.err
+    result = call("evaluate", language, texts / "valid.txt", *option)
+    assert result.code == 2 and f"{option[0]} is for models that write about a source" in result.err
 
 
 def test_evaluate_of_nothing_is_one_line(call, language, tmp_path):

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: what is saved, and what exit code the next command of a script sees."""
+"""Ctrl-C and SIGTERM: what is saved, and which exit code is returned."""
 
 import os
 import signal
@@ -17,26 +17,26 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 @pytest.fixture
 def interrupted_updates(monkeypatch):
-    """Let the process be sent a signal before each update: interrupted_updates(signal.SIGINT)."""
+    """Send the process a signal before each update: interrupted_updates(signal.SIGINT)."""
     update = Trainer._update
 
-    def interrupting(number):
-        def interrupted(self, *given):
+    def patch_updates(number):
+        def interrupted(self, *args):
             os.kill(os.getpid(), number)
-            return update(self, *given)
+            return update(self, *args)
 
         monkeypatch.setattr(Trainer, "_update", interrupted)
 
-    return interrupting
+    return patch_updates
 
 
 @pytest.mark.parametrize("number", CODES)
 def test_a_training_saves_and_says_so_by_its_exit_code(call, corpus, small_run, tmp_path, interrupted_updates, number):
     interrupted_updates(number)
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
-    done = call("train", "--init-from", small_run, *files, "--out", tmp_path / "run")
-    assert done.code == CODES[number]
-    assert f"resume with translucid train --resume --out {tmp_path / 'run'}" in done.err
+    result = call("train", "--init-from", small_run, *files, "--out", tmp_path / "run")
+    assert result.code == CODES[number]
+    assert f"resume with translucid train --resume --out {tmp_path / 'run'}" in result.err
     assert RunFolder(tmp_path / "run").load_state()[1]["place"]["step"] == 1
     assert call("train", "--resume", "--out", tmp_path / "run").code == CODES[number]
 
@@ -57,7 +57,7 @@ def test_so_does_every_other_command_that_trains(
 
 @pytest.mark.parametrize("number", CODES)
 @pytest.mark.parametrize(
-    ("command", "where"),
+    ("command", "target"),
     [
         (["evaluate", "RUN", "--test", "PAIRS"], "translucid.api.scoring.score"),
         (["translate", "RUN", "--input", "TEXT"], "translucid.jobs.running.run"),
@@ -67,13 +67,13 @@ def test_so_does_every_other_command_that_trains(
     ],
 )
 def test_every_long_command_tells_by_its_exit_code(
-    call, corpus, small_run, tmp_path, monkeypatch, number, command, where
+    call, corpus, small_run, tmp_path, monkeypatch, number, command, target
 ):
-    def interrupted(*given, **more):
+    def interrupted(*args, **kwargs):
         raise Interrupted(number) if number == signal.SIGTERM else KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(where, interrupted)
+    monkeypatch.setattr(target, interrupted)
     text = corpus / "interrupted.txt"
     text.write_text("A dog.\n")
     names = {"RUN": small_run, "PAIRS": corpus / "test.tsv", "TEXT": text}
@@ -86,13 +86,15 @@ def test_every_long_command_tells_by_its_exit_code(
 def test_a_process_that_is_told_to_end_leaves_nothing_half_written(small_run, tmp_path, number):
     out = tmp_path / "out.txt"
     command = [sys.executable, "-m", "translucid", "translate", str(small_run), "--input", "-", "--output", str(out)]
-    # Some shells let what they start in the background ignore Ctrl-C, which would go on to this process.
-    heard = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
-    process = subprocess.Popen([sys.executable, "-c", heard, *command], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    # Some shells start background processes with Ctrl-C ignored, which this process would inherit.
+    program = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program, *command], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 300
     while not (tmp_path / ".out.txt.lock").exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(number)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == CODES[number], said
-    assert b"interrupted" in said and not [*tmp_path.iterdir()]
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode == CODES[number], stderr
+    assert b"interrupted" in stderr and not [*tmp_path.iterdir()]

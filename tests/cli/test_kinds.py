@@ -1,4 +1,4 @@
-"""Every preset of every kind goes through the same commands."""
+"""The same commands with every preset of every kind."""
 
 import pytest
 
@@ -27,7 +27,7 @@ KINDS = [
 
 @pytest.fixture
 def pairs(corpus, tmp_path):
-    """A few pairs."""
+    """A file of six pairs."""
     lines = (corpus / "test.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "test.tsv").write_text("".join(lines[:6]), encoding="utf-8")
     return tmp_path / "test.tsv"
@@ -37,24 +37,24 @@ def pairs(corpus, tmp_path):
 def test_trains_resumes_translates_evaluates_and_shows(call, corpus, pairs, tmp_path, preset):
     run = tmp_path / "run"
     files = ["--train", corpus / "train.tsv", "--valid", pairs]
-    done = call("train", "--model", preset, *files, "--out", run, "--set", *SMALL, "training.max_steps=6")
-    assert done.code == 0, done.err
-    done = call("train", "--resume", "--out", run, "--set", "training.max_steps=8")
-    assert done.code == 0, done.err
-    assert "resumed at step 6" in done.err
+    result = call("train", "--model", preset, *files, "--out", run, "--set", *SMALL, "training.max_steps=6")
+    assert result.code == 0, result.err
+    result = call("train", "--resume", "--out", run, "--set", "training.max_steps=8")
+    assert result.code == 0, result.err
+    assert "resumed at step 6" in result.err
     texts = ["I like soccer", "", "She likes the beach and the sea"]
-    done = call("translate", run, "--beam", 3, "--nbest", 2, stdin="\n".join(texts).encode() + b"\n")
-    assert done.code == 0, done.err
-    assert len(done.out.split("\n")) == 4
+    result = call("translate", run, "--beam", 3, "--nbest", 2, stdin="\n".join(texts).encode() + b"\n")
+    assert result.code == 0, result.err
+    assert len(result.out.split("\n")) == 4
     assert call("evaluate", run, "--test", pairs, "--beam", 2, "--json").code == 0
     tuned = call("tune", run, "--sentences", 5)
     assert tuned.code == 0, tuned.err
     assert "seen pieces" in tuned.out
-    shown = call("look", run, "I like soccer")
-    assert shown.code == 0, shown.err
+    printed = call("look", run, "I like soccer")
+    assert printed.code == 0, printed.err
     aligned = call("translate", run, "--alignments", "I like soccer")
     if preset == "rnn-none":
-        assert "no attention" in shown.out
+        assert "no attention" in printed.out
         assert aligned.code == 2
         assert "no attention" in aligned.err
         assert "learned from attention" in call("tune", run, "--shortlists").err
@@ -62,8 +62,8 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, pairs, tmp_
         gold = ["--test", pairs, "--alignments", tmp_path / "gold.txt", "--keep-best"]
         assert call("evaluate", run, *gold).code == 2
     else:
-        found = Translator.load(run).translate("I like soccer")
-        assert aligned.out == f"{found.text}\t{to_pharaoh(found.alignment)}\n"
+        translation = Translator.load(run).translate("I like soccer")
+        assert aligned.out == f"{translation.text}\t{to_pharaoh(translation.alignment)}\n"
 
 
 def test_a_search_does_not_depend_on_the_batch(corpus, tmp_path, call):
@@ -73,5 +73,5 @@ def test_a_search_does_not_depend_on_the_batch(corpus, tmp_path, call):
     assert call("train", "--model", "rnn-luong-feeding", *files, "--out", run, "--set", *limits).code == 0
     translator = Translator.load(run)
     texts = [line.split("\t")[0] for line in (corpus / "test.tsv").read_text().splitlines()]
-    together = [found.text for found in translator.translate(texts)]
-    assert together == [translator.translate(text).text for text in texts]
+    batched = [translation.text for translation in translator.translate(texts)]
+    assert batched == [translator.translate(text).text for text in texts]

@@ -14,7 +14,7 @@ TEXT, TARGET = "I like soccer", "Me gusta el fútbol"
 
 @pytest.fixture(scope="module")
 def tuned(small_run, corpus, tmp_path_factory):
-    """A run with a tuned lens, and what `tune` printed."""
+    """A run with a tuned lens."""
     from translucid.cli.main import run
 
     folder = shutil.copytree(small_run, tmp_path_factory.mktemp("tuned") / "run")
@@ -41,8 +41,8 @@ def test_a_lens_of_another_model_is_refused(call, tuned, tmp_path):
     run = shutil.copytree(tuned, tmp_path / "run")
     tensors, facts = load_tensors(run / "lens.safetensors")
     save_tensors(run / "lens.safetensors", tensors, {**facts, "model": "another"})
-    done = call("look", run, TEXT, "--lens", "tuned")
-    assert done.code == 2 and "belongs to another model. Delete it, or run translucid tune --lens again" in done.err
+    result = call("look", run, TEXT, "--lens", "tuned")
+    assert result.code == 2 and "belongs to another model. Delete it, or run translucid tune --lens again" in result.err
     save_tensors(run / "lens.safetensors", {name: tensor[:3] for name, tensor in tensors.items()}, facts)
     assert "does not fit the model" in call("look", run, TEXT, "--lens", "tuned").err
 
@@ -50,11 +50,11 @@ def test_a_lens_of_another_model_is_refused(call, tuned, tmp_path):
 def test_what_tune_prints(call, small_run, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("translucid.inspection.tuned_lens.UPDATES", 2)
     run = shutil.copytree(small_run, tmp_path / "run")
-    done = call("tune", run, "--lens", "--valid", corpus / "train.tsv", "--sentences", 40)
-    assert done.code == 0, done.err
-    assert "learned from 36 pairs, compared on 4 others" in done.out
-    few = call("tune", run, "--lens", "--valid", corpus / "train.tsv", "--sentences", 4)
-    assert few.code == 2 and "4 pairs to learn from" in few.err
+    result = call("tune", run, "--lens", "--valid", corpus / "train.tsv", "--sentences", 40)
+    assert result.code == 0, result.err
+    assert "learned from 36 pairs, compared on 4 others" in result.out
+    failure = call("tune", run, "--lens", "--valid", corpus / "train.tsv", "--sentences", 4)
+    assert failure.code == 2 and "4 pairs to learn from" in failure.err
     assert "--train does not go with --lens" in call("tune", run, "--lens", "--train", corpus / "train.tsv").err
     assert "two things to learn" in call("tune", run, "--lens", "--confidence").err
 
@@ -62,9 +62,9 @@ def test_what_tune_prints(call, small_run, corpus, tmp_path, monkeypatch):
 @pytest.mark.parametrize("ending", ["html", "png", "json", "npz"])
 def test_look_saves_the_layers(call, tuned, tmp_path, ending):
     file = tmp_path / f"layers.{ending}"
-    done = call("look", tuned, TEXT, "--target", TARGET, "--lens", "tuned", "--save", file)
-    assert done.code == 0, done.err
-    assert [line.split()[0] for line in done.out.splitlines()[:6]] == ["input", *TARGET.split(), "</s>"]
+    result = call("look", tuned, TEXT, "--target", TARGET, "--lens", "tuned", "--save", file)
+    assert result.code == 0, result.err
+    assert [line.split()[0] for line in result.out.splitlines()[:6]] == ["input", *TARGET.split(), "</s>"]
     (lens,) = Translator.load(tuned).lens(TEXT, TARGET)
     if ending == "json":
         assert json.loads(file.read_text()) == [lens.to_json()]
@@ -80,27 +80,27 @@ def test_look_saves_the_layers(call, tuned, tmp_path, ending):
 
 def test_look_saves_the_translation_from_each_layer(call, small_run, tmp_path):
     file = tmp_path / "layers.json"
-    done = call("look", small_run, TEXT, "--lens", "decoder", "--save", file)
-    assert done.code == 0, done.err
+    result = call("look", small_run, TEXT, "--lens", "decoder", "--save", file)
+    assert result.code == 0, result.err
     assert json.loads(file.read_text()) == Translator.load(small_run).decoder_lens(TEXT).to_json()
 
 
 def test_options_that_do_not_go_with_a_lens(call, small_run, tmp_path):
     for option in (["--layer", 0], ["--flow"], ["--method", "norms"], ["--tsv", "x.tsv"]):
-        done = call("look", small_run, TEXT, "--lens", "logit", *option)
-        assert done.code == 2 and f"{option[0]} does not go with --lens" in done.err
-    done = call("look", small_run, TEXT, "--lens", "decoder", "--target", TARGET)
-    assert done.code == 2 and "--target does not go with --lens decoder" in done.err
-    done = call("look", small_run, TEXT, "--lens", "decoder", "--save", tmp_path / "x.png")
-    assert done.code == 2 and "End it in .html or .json" in done.err
-    done = call("look", small_run, "12", "--lens", "logit")
-    assert done.code == 2 and "nothing to see" in done.err
-    done = call("look", small_run, TEXT, "--lens", "tuned")
-    assert done.code == 2 and "no tuned lens" in done.err
+        result = call("look", small_run, TEXT, "--lens", "logit", *option)
+        assert result.code == 2 and f"{option[0]} does not go with --lens" in result.err
+    result = call("look", small_run, TEXT, "--lens", "decoder", "--target", TARGET)
+    assert result.code == 2 and "--target does not go with --lens decoder" in result.err
+    result = call("look", small_run, TEXT, "--lens", "decoder", "--save", tmp_path / "x.png")
+    assert result.code == 2 and "End it in .html or .json" in result.err
+    result = call("look", small_run, "12", "--lens", "logit")
+    assert result.code == 2 and "nothing to see" in result.err
+    result = call("look", small_run, TEXT, "--lens", "tuned")
+    assert result.code == 2 and "no tuned lens" in result.err
 
 
 def test_heads_that_are_off_change_what_the_layers_predict(call, tuned):
     arguments = ["look", tuned, TEXT, "--target", TARGET, "--lens", "logit"]
-    whole, without = call(*arguments), call(*arguments, "--ablate", "decoder.0.cross.head.0")
-    assert whole.code == without.code == 0
-    assert whole.out != without.out
+    whole, ablated = call(*arguments), call(*arguments, "--ablate", "decoder.0.cross.head.0")
+    assert whole.code == ablated.code == 0
+    assert whole.out != ablated.out

@@ -29,8 +29,8 @@ def gold(tmp_path_factory):
 @pytest.mark.parametrize("ending", ["html", "png", "json"])
 def test_look_saves_what_it_shows(call, small_run, tmp_path, ending):
     file = tmp_path / f"maps.{ending}"
-    done = call("look", small_run, "I like soccer", "--save", file)
-    assert done.code == 0, done.err
+    result = call("look", small_run, "I like soccer", "--save", file)
+    assert result.code == 0, result.err
     assert file.stat().st_size > 500
     assert call("look", small_run, "I like soccer", "--save", file).code == 2
 
@@ -38,12 +38,12 @@ def test_look_saves_what_it_shows(call, small_run, tmp_path, ending):
 @pytest.mark.parametrize("method", ["norms", "contributions"])
 def test_look_by_another_method(call, small_run, tmp_path, method):
     base = ["look", small_run, "I like soccer", "--target", "Me gusta", "--method", method]
-    done = call(*base, "--save", tmp_path / "page.html")
-    assert done.code == 0, done.err
-    assert done.out.splitlines()[2:] != call(*base[:-2]).out.splitlines()[2:]
-    assert ("from the source" in done.out) == (method == "contributions")
+    result = call(*base, "--save", tmp_path / "page.html")
+    assert result.code == 0, result.err
+    assert result.out.splitlines()[2:] != call(*base[:-2]).out.splitlines()[2:]
+    assert ("from the source" in result.out) == (method == "contributions")
     page = (tmp_path / "page.html").read_text()
-    first = json.loads(re.search(r'"maps": (\[.*?\]\])', page)[1] + "}]")[0]  # which the page shows at first
+    first = json.loads(re.search(r'"maps": (\[.*?\]\])', page)[1] + "}]")[0]  # the map that the page shows first
     assert (first["kind"], first["layer"]) == (method, None)
     assert call(*base, "--save", tmp_path / "a.png").code == 0
     assert call(*base, "--save", tmp_path / "a.json").code == 0
@@ -55,11 +55,11 @@ def test_look_by_another_method(call, small_run, tmp_path, method):
         assert archive["0/contributions.source"].shape == archive["0/decoder.0.cross"].shape[1:]
 
 
-@pytest.mark.parametrize("more", [["--head", "0"], ["--flow"]])
-def test_what_has_no_contributions_is_refused(call, small_run, more):
-    done = call("look", small_run, "I like soccer", "--method", "contributions", *more)
-    assert (done.code, done.out) == (2, "")
-    assert more[0] in done.err and done.err.count("\n") == 1
+@pytest.mark.parametrize("options", [["--head", "0"], ["--flow"]])
+def test_what_has_no_contributions_is_refused(call, small_run, options):
+    result = call("look", small_run, "I like soccer", "--method", "contributions", *options)
+    assert (result.code, result.out) == (2, "")
+    assert options[0] in result.err and result.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -78,21 +78,21 @@ def test_what_has_no_contributions_is_refused(call, small_run, more):
 def test_of_a_text_that_stays_as_it_is_there_is_nothing_to_see(call, small_run, tmp_path, monkeypatch, arguments, text):
     monkeypatch.chdir(tmp_path)
     command = 2 if arguments[0] == "draw" else 1
-    done = call(*arguments[:command], small_run, text, *arguments[command:])
-    assert (done.code, done.out) == (2, "")
-    assert "nothing to see" in done.err and done.err.count("\n") == 1
+    result = call(*arguments[:command], small_run, text, *arguments[command:])
+    assert (result.code, result.out) == (2, "")
+    assert "nothing to see" in result.err and result.err.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
 def test_a_text_that_stays_as_it_is_is_shown_as_it_is(call, small_run):
-    done = call("look", small_run, "12")
-    assert done.code == 0, done.err
-    assert done.out.startswith("12\n") and "stays as it is" in done.out
+    result = call("look", small_run, "12")
+    assert result.code == 0, result.err
+    assert result.out.startswith("12\n") and "stays as it is" in result.out
 
 
 @pytest.fixture
 def greedy(small_run, tmp_path):
-    """A run whose own search is greedy."""
+    """A run that decodes greedily by default."""
     run = shutil.copytree(small_run, tmp_path / "greedy")
     settings = yaml.safe_load((run / "config.yaml").read_text())
     settings["decoding"]["beam"] = 1
@@ -102,11 +102,11 @@ def greedy(small_run, tmp_path):
 
 def test_a_run_with_a_beam_of_one_is_looked_into(call, greedy, tmp_path):
     for arguments in (["look", greedy, "I like soccer", "--save", tmp_path / "x.html"], ["look", greedy, "I sing"]):
-        done = call(*arguments)
-        assert done.code == 0, done.err
+        result = call(*arguments)
+        assert result.code == 0, result.err
     assert '"beam": 1' in (tmp_path / "x.html").read_text()
-    done = call("draw", "beam", greedy, "I like soccer", "--beam", 1, "--out", tmp_path / "x.svg")
-    assert done.code == 0, done.err
+    result = call("draw", "beam", greedy, "I like soccer", "--beam", 1, "--out", tmp_path / "x.svg")
+    assert result.code == 0, result.err
     translator = Translator.load(greedy, engine="torch")
     trace = translator.trace("I like soccer", 1)
     assert trace.best is not None
@@ -116,30 +116,30 @@ def test_a_run_with_a_beam_of_one_is_looked_into(call, greedy, tmp_path):
 
 def test_look_saves_explanations_along(call, small_run, tmp_path):
     file = tmp_path / "why.html"
-    done = call("look", small_run, "I like soccer", "--save", file, "--why", "erasure", "--why", "attention")
-    assert done.code == 0, done.err
+    result = call("look", small_run, "I like soccer", "--save", file, "--why", "erasure", "--why", "attention")
+    assert result.code == 0, result.err
     assert '"explanations": {"erasure": {"method": "erasure"' in file.read_text()
     for wrong in (["--why", "erasure"], ["--save", tmp_path / "a.png", "--why", "erasure"]):
         assert call("look", small_run, "I like soccer", *wrong).code == 2
-    done = call("look", small_run, "I like soccer", "--save", tmp_path / "b.html", "--why", "magic")
-    assert done.code == 2 and "magic" in done.err
+    result = call("look", small_run, "I like soccer", "--save", tmp_path / "b.html", "--why", "magic")
+    assert result.code == 2 and "magic" in result.err
 
 
 def test_look_at_one_head_and_at_a_given_target(call, small_run):
-    done = call("look", small_run, "I like soccer", "--layer", 0, "--head", 1, "--target", "Me gusta el fútbol")
-    assert done.code == 0, done.err
-    assert "fútbol" in done.out
+    result = call("look", small_run, "I like soccer", "--layer", 0, "--head", 1, "--target", "Me gusta el fútbol")
+    assert result.code == 0, result.err
+    assert "fútbol" in result.out
     assert call("look", small_run, "I like soccer", "--flow").code == 0
     for wrong in (["--layer", 9], ["--head", 9], ["--save", "x.gif"]):
-        done = call("look", small_run, "I like soccer", *wrong)
-        assert done.code == 2
-        assert len(done.err.strip().splitlines()) == 1, done.err
+        result = call("look", small_run, "I like soccer", *wrong)
+        assert result.code == 2
+        assert len(result.err.strip().splitlines()) == 1, result.err
 
 
 def test_align_given_pairs(call, small_run, gold, tmp_path):
-    done = call("align", small_run, "--pairs", gold)
-    assert done.code == 0, done.err
-    lines = done.out.splitlines()
+    result = call("align", small_run, "--pairs", gold)
+    assert result.code == 0, result.err
+    lines = result.out.splitlines()
     assert len(lines) == 12
     for line, row in zip(lines, gold.read_text().splitlines(), strict=True):
         record = json.loads(row)
@@ -147,97 +147,100 @@ def test_align_given_pairs(call, small_run, gold, tmp_path):
             source, target = map(int, link.split("-"))
             assert source < len(record["source"].split())
             assert target < len(record["target"].split())
-    both = call("align", small_run, "--reverse", small_run, "--pairs", gold, "--output", tmp_path / "a.txt")
-    assert both.code == 0, both.err
+    symmetrized = call("align", small_run, "--reverse", small_run, "--pairs", gold, "--output", tmp_path / "a.txt")
+    assert symmetrized.code == 0, symmetrized.err
     assert len((tmp_path / "a.txt").read_text().splitlines()) == 12
-    outs = {call("align", small_run, "--pairs", gold, "--method", m).out for m in ("weights", "norms", "contributions")}
-    assert len(outs) == 3
+    outputs = {
+        call("align", small_run, "--pairs", gold, "--method", m).out for m in ("weights", "norms", "contributions")
+    }
+    assert len(outputs) == 3
 
 
 def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold, tmp_path):
     run = shutil.copytree(small_run, tmp_path / "run")
-    done = call("evaluate", run, "--test", gold, "--alignments", gold, "--json", "--keep-best")
-    assert done.code == 0, done.err
-    ways = json.loads(done.out)["alignment"]
-    assert [way["aer"] for way in ways] == sorted(way["aer"] for way in ways)
-    kept = yaml.safe_load((run / "config.yaml").read_text())["alignment"]
-    assert kept == {name: ways[0][name] for name in ("learned", "layer", "head", "method", "shift", "both")}
-    shown = call("evaluate", run, "--test", gold, "--alignments", gold)
-    assert "← used" in shown.out
+    result = call("evaluate", run, "--test", gold, "--alignments", gold, "--json", "--keep-best")
+    assert result.code == 0, result.err
+    methods = json.loads(result.out)["alignment"]
+    assert [method["aer"] for method in methods] == sorted(method["aer"] for method in methods)
+    saved = yaml.safe_load((run / "config.yaml").read_text())["alignment"]
+    assert saved == {name: methods[0][name] for name in ("learned", "layer", "head", "method", "shift", "both")}
+    printed = call("evaluate", run, "--test", gold, "--alignments", gold)
+    assert "← used" in printed.out
 
 
 def test_what_evaluate_and_tune_keep_is_the_run_s_own_configuration(call, small_run, gold, tmp_path, monkeypatch):
-    """Languages and the like that a command is told are not the run's."""
+    """Options of one command, such as languages, are not saved into the run's configuration."""
     run = shutil.copytree(small_run, tmp_path / "run")
     before = RunFolder(run).configuration()
     languages = ["--source-language", "en", "--target-language", "es"]
-    done = call("evaluate", run, "--test", gold, "--alignments", gold, "--keep-best", *languages)
-    assert done.code == 0, done.err
-    kept = RunFolder(run).configuration()
-    assert kept.alignment != before.alignment
-    assert kept.model_copy(update={"alignment": before.alignment}) == before
+    result = call("evaluate", run, "--test", gold, "--alignments", gold, "--keep-best", *languages)
+    assert result.code == 0, result.err
+    saved = RunFolder(run).configuration()
+    assert saved.alignment != before.alignment
+    assert saved.model_copy(update={"alignment": before.alignment}) == before
     monkeypatch.setattr("translucid.api.alignment_fitting.FEWEST", 2)
     monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 5)
-    monkeypatch.setattr(
-        "translucid.api.alignment_fitting.LearnedAlignment.kept", True
-    )  # however little is learned from so few
-    done = call("tune", run, "--alignments", "--links", gold, *languages)
-    assert done.code == 0, done.err
+    # Keep the layer however few pairs it learns from.
+    monkeypatch.setattr("translucid.api.alignment_fitting.LearnedAlignment.kept", True)
+    result = call("tune", run, "--alignments", "--links", gold, *languages)
+    assert result.code == 0, result.err
     assert RunFolder(run).configuration().model_copy(update={"alignment": before.alignment}) == before
 
 
 def test_gold_that_does_not_fit_is_one_clear_line(call, small_run, gold, tmp_path):
     (tmp_path / "short.txt").write_text("0-0\n")
-    done = call("evaluate", small_run, "--test", gold, "--alignments", tmp_path / "short.txt")
-    assert done.code == 2
-    assert "1 lines for 12 sentence pairs" in done.err
+    result = call("evaluate", small_run, "--test", gold, "--alignments", tmp_path / "short.txt")
+    assert result.code == 2
+    assert "1 lines for 12 sentence pairs" in result.err
     assert call("evaluate", small_run, "--test", gold, "--keep-best").code == 2
     lines = ["0-0"] * 12
     (tmp_path / "far.txt").write_text("\n".join([*lines[:7], "0-0 999-999", *lines[8:]]))
-    done = call("evaluate", small_run, "--test", gold, "--alignments", tmp_path / "far.txt")
-    assert done.code == 2
-    assert "far.txt:8: links 999-999, but the pair has" in done.err.replace("\n", "")
+    result = call("evaluate", small_run, "--test", gold, "--alignments", tmp_path / "far.txt")
+    assert result.code == 2
+    assert "far.txt:8: links 999-999, but the pair has" in result.err.replace("\n", "")
 
 
 def test_align_counts_pairs_on_from_part_to_part(call, small_run, monkeypatch, tmp_path):
-    counted = []
+    calls = []
     inspect = Translator.inspect
 
-    def noted(self, pairs, *, first=1, **changes):
-        counted.append((first, len(pairs)))
+    def record_call(self, pairs, *, first=1, **changes):
+        calls.append((first, len(pairs)))
         return inspect(self, pairs, first=first, **changes)
 
-    monkeypatch.setattr(Translator, "inspect", noted)
+    monkeypatch.setattr(Translator, "inspect", record_call)
     (tmp_path / "pairs.tsv").write_text("a\tb\n" * 600)
     assert call("align", small_run, "--reverse", small_run, "--pairs", tmp_path / "pairs.tsv").code == 0
-    assert counted == [(1, 256), (1, 256), (257, 256), (257, 256), (513, 88), (513, 88)]
+    assert calls == [(1, 256), (1, 256), (257, 256), (257, 256), (513, 88), (513, 88)]
 
 
 @pytest.mark.parametrize("method", ["erasure", "attention", "lime", "gradients"])
 def test_explain_tests_itself(call, small_run, method):
-    done = call("explain", small_run, "I like soccer", "--method", method, "--samples", 30)
-    assert done.code == 0, done.err
-    assert "left out" in done.out
+    result = call("explain", small_run, "I like soccer", "--method", method, "--samples", 30)
+    assert result.code == 0, result.err
+    assert "left out" in result.out
     record = json.loads(call("explain", small_run, "I like soccer", "--method", method, "--json").out)
     assert len(record["importance"]) == len(record["target"])
     assert set(record["faithfulness"]) == {method, "random"}
 
 
 def test_explain_needs_nothing_more_by_default_and_says_what_works_where_it_does(call, small_run, monkeypatch):
-    known = importlib.util.find_spec
-    monkeypatch.setattr(explanation, "find_spec", lambda name: None if name in ("captum", "sklearn") else known(name))
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        explanation, "find_spec", lambda name: None if name in ("captum", "sklearn") else find_spec(name)
+    )
     assert call("explain", small_run, "I like soccer").code == 0
-    done = call("explain", small_run, "I like soccer", "--method", "lime")
-    assert done.code == 2
-    assert "pip install 'captum" in done.err and "'scikit-learn" in done.err and "translucid[" not in done.err
+    result = call("explain", small_run, "I like soccer", "--method", "lime")
+    assert result.code == 2
+    assert "pip install 'captum" in result.err and "'scikit-learn" in result.err and "translucid[" not in result.err
     assert call("explain", small_run, "I like soccer", "--method", "limes").code == 2
 
 
 def test_explain_contrasts_a_word_with_another(call, small_run):
     arguments = ["explain", small_run, "I like soccer", "--target", "me gusta el fútbol"]
-    done = call(*arguments, "--instead-of", "la", "--word", "2")
-    assert done.code == 0, done.err
-    assert "el instead of la (word 2): log-odds" in done.out and "log-odds lost" in done.out
+    result = call(*arguments, "--instead-of", "la", "--word", "2")
+    assert result.code == 0, result.err
+    assert "el instead of la (word 2): log-odds" in result.out and "log-odds lost" in result.out
     record = json.loads(call(*arguments, "--instead-of", "la", "--json").out)
     assert (len(record["importance"]), len(record["target"]), record["contrast"]["instead_of"]) == (1, 1, "la")
     for wrong, message in (
@@ -245,15 +248,15 @@ def test_explain_contrasts_a_word_with_another(call, small_run):
         (["--instead-of", "el", "--word", "2"], "is the word itself"),
         (["--instead-of", "la", "--method", "attention"], "can't tell two words apart"),
     ):
-        refused = call(*arguments, *wrong)
-        assert (refused.code, refused.err.count("\n")) == (2, 1) and message in refused.err
-    refused = call("explain", small_run, "I like soccer. She works.", "--instead-of", "la")
-    assert refused.code == 2 and "for one sentence, not 2" in refused.err
+        failure = call(*arguments, *wrong)
+        assert (failure.code, failure.err.count("\n")) == (2, 1) and message in failure.err
+    failure = call("explain", small_run, "I like soccer. She works.", "--instead-of", "la")
+    assert failure.code == 2 and "for one sentence, not 2" in failure.err
 
 
 def test_every_sentence_is_explained(call, small_run):
-    done = call("explain", small_run, "I like soccer. She works.", "--json")
-    assert [json.loads(line)["source"] for line in done.out.splitlines()] == [
+    result = call("explain", small_run, "I like soccer. She works.", "--json")
+    assert [json.loads(line)["source"] for line in result.out.splitlines()] == [
         ["I", "like", "soccer."],
         ["She", "works."],
     ]
@@ -261,16 +264,16 @@ def test_every_sentence_is_explained(call, small_run):
 
 def test_the_attention_over_a_corpus_is_a_file_for_numpy(call, small_run, corpus, tmp_path):
     file = tmp_path / "maps.npz"
-    done = call("look", small_run, "--tsv", corpus / "test.tsv", "--save", file)
-    assert done.code == 0, done.err
-    assert "20 pairs" in done.err
+    result = call("look", small_run, "--tsv", corpus / "test.tsv", "--save", file)
+    assert result.code == 0, result.err
+    assert "20 pairs" in result.err
     loaded = np.load(file, allow_pickle=False)
     pairs = list(read_pairs(corpus / "test.tsv"))
     translator = Translator.load(small_run, "cpu")
     for i in (0, 19):
-        (one,) = translator.inspect([pairs[i]])
-        assert loaded[f"{i}/target"].tolist() == one.target
-        np.testing.assert_allclose(loaded[f"{i}/decoder.0.cross"], one.maps["decoder.0.cross"], atol=1e-3)
+        (inspection,) = translator.inspect([pairs[i]])
+        assert loaded[f"{i}/target"].tolist() == inspection.target
+        np.testing.assert_allclose(loaded[f"{i}/decoder.0.cross"], inspection.maps["decoder.0.cross"], atol=1e-3)
     for wrong in (["--save", tmp_path / "a.html"], [], ["--save", tmp_path / "a.npz", "--target", "x"]):
         assert call("look", small_run, "--tsv", corpus / "test.tsv", *wrong).code == 2
     assert call("look", small_run, "I like soccer", "--save", tmp_path / "one.npz").code == 0
@@ -297,16 +300,16 @@ def test_the_attention_over_a_corpus_is_a_file_for_numpy(call, small_run, corpus
     ],
 )
 def test_what_is_refused_is_refused_before_the_work(call, small_run, tmp_path, monkeypatch, arguments):
-    def work(*given, **more):
+    def work(*args, **kwargs):
         raise AssertionError("it began to work")
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Translator, "stream", work)
     monkeypatch.setattr(Translator, "trace", work)
-    done = call(*(small_run if argument == "RUN" else argument for argument in arguments))
-    assert done.code == 2, done.err
-    assert done.out == ""
-    assert done.err.count("\n") == 1
+    result = call(*(small_run if argument == "RUN" else argument for argument in arguments))
+    assert result.code == 2, result.err
+    assert result.out == ""
+    assert result.err.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
@@ -316,11 +319,11 @@ def test_a_recurrent_model_has_no_pictures_of_what_it_has_not(call, corpus, tmp_
     shape = ["model.width=8", "data.tokenizer.vocabulary=200", "training.max_steps=2", "training.validate_every=2"]
     assert call("train", "--model", "rnn-luong-dot", *files, "--out", run, "--no-tune", "--set", *shape).code == 0
     for wrong in (["heads", "--kind", "encoder"], ["mask"], ["mask", "--kind", "causal"]):
-        done = call("draw", wrong[0], run, "I sing", *wrong[1:], "--out", tmp_path / "x.png")
-        assert done.code == 2
-        assert "no " in done.err and not (tmp_path / "x.png").exists()
-    done = call("draw", "mask", run, "I sing", "You sing too", "--kind", "padding", "--out", tmp_path / "x.png")
-    assert done.code == 0, done.err
+        result = call("draw", wrong[0], run, "I sing", *wrong[1:], "--out", tmp_path / "x.png")
+        assert result.code == 2
+        assert "no " in result.err and not (tmp_path / "x.png").exists()
+    result = call("draw", "mask", run, "I sing", "You sing too", "--kind", "padding", "--out", tmp_path / "x.png")
+    assert result.code == 0, result.err
 
 
 def test_draw(call, small_run, tmp_path):
@@ -334,9 +337,9 @@ def test_draw(call, small_run, tmp_path):
         ["curves", small_run],
     ):
         file = tmp_path / f"{arguments[0]}{len(arguments)}.png"
-        done = call("draw", *arguments, "--out", file)
-        assert done.code == 0, done.err
-        assert done.out == f"saved: {file}\n"
+        result = call("draw", *arguments, "--out", file)
+        assert result.code == 0, result.err
+        assert result.out == f"saved: {file}\n"
         assert file.read_bytes().startswith(b"\x89PNG")
     assert call("draw", "positions", "--out", file).code == 2
     assert call("draw", "mask", small_run, "", "--out", tmp_path / "n.png").code == 2

@@ -1,4 +1,4 @@
-"""`translucid memory learn`: what a run learns of a memory, what it is mixed with, and what comes next."""
+"""`translucid memory learn`: which pairs a run learns, what they are mixed with, and what the next update learns."""
 
 import pytest
 
@@ -12,39 +12,47 @@ STEPS = ["--set", "training.max_steps=4", "training.validate_every=2", "training
 
 
 def pairs(count, seed):
-    return [Pair(one.source, one.target) for one in generate(count, seed=seed, max_words=8)]
+    return [Pair(phrase.source, phrase.target) for phrase in generate(count, seed=seed, max_words=8)]
 
 
 @pytest.fixture
 def memory(tmp_path):
     file = tmp_path / "m.memory"
-    with TranslationMemory.open(file, write=True) as opened:
-        opened.add(pairs(60, seed=5), "Ana")
+    with TranslationMemory.open(file, write=True) as translation_memory:
+        translation_memory.add(pairs(60, seed=5), "Ana")
     return file
 
 
 def test_what_is_new_is_learned_and_noted(call, small_run, corpus, memory, tmp_path):
-    done = call("memory", "learn", small_run, memory, "--out", tmp_path / "one", *STEPS)
-    assert done.code == 0, done.err
-    assert "60 new pairs" in done.err and "on the rest (--valid-general)" in done.err and "before   after" in done.err
-    found = RunFolder(tmp_path / "one").configuration()
-    assert found.data.mix == {str(corpus / "train.tsv"): 0.8} and found.data.valid_general == [str(corpus / "test.tsv")]
-    assert found.training.begin_from == str(small_run) and found.training.warmup == 20
-    train, valid = ([*read_pairs(*files)] for files in (found.data.train, found.data.valid))
-    assert sorted(map(str, (tmp_path / "one" / "pairs").iterdir())) == sorted([*found.data.train, *found.data.valid])
+    result = call("memory", "learn", small_run, memory, "--out", tmp_path / "one", *STEPS)
+    assert result.code == 0, result.err
+    assert (
+        "60 new pairs" in result.err
+        and "on the rest (--valid-general)" in result.err
+        and "before   after" in result.err
+    )
+    configuration = RunFolder(tmp_path / "one").configuration()
+    assert configuration.data.mix == {str(corpus / "train.tsv"): 0.8} and configuration.data.valid_general == [
+        str(corpus / "test.tsv")
+    ]
+    assert configuration.training.begin_from == str(small_run) and configuration.training.warmup == 20
+    train, valid = ([*read_pairs(*files)] for files in (configuration.data.train, configuration.data.valid))
+    assert sorted(map(str, (tmp_path / "one" / "pairs").iterdir())) == sorted(
+        [*configuration.data.train, *configuration.data.valid]
+    )
     assert {*train, *valid} == {*pairs(60, seed=5)} and 1 <= len(valid) <= 15
 
-    # The run that has learned it knows that; the one that it began as does not.
-    done = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
-    assert done.code == 2 and "has 0 pairs that are new to this run" in done.err and "--relearn" in done.err
-    with TranslationMemory.open(memory, write=True) as opened:
-        assert (learned(tmp_path / "one", opened), learned(small_run, opened)) == (60, 0)
-        opened.add([Pair(one.source, "changed") for one in pairs(25, seed=5)], "Eva")
-    done = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
-    assert done.code == 0 and "25 new pairs" in done.err, done.err
-    again = [*read_pairs(*RunFolder(tmp_path / "two").configuration().data.valid)]
-    assert {one.source for one in again} <= {one.source for one in valid}
-    assert RunFolder(tmp_path / "two").configuration().data.mix == found.data.mix
+    # The new run has learned the pairs; the run that it started from has not.
+    result = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
+    assert result.code == 2 and "has 0 pairs that are new to this run" in result.err and "--relearn" in result.err
+    with TranslationMemory.open(memory, write=True) as translation_memory:
+        assert (learned(tmp_path / "one", translation_memory), learned(small_run, translation_memory)) == (60, 0)
+        translation_memory.add([Pair(pair.source, "changed") for pair in pairs(25, seed=5)], "Eva")
+    result = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
+    assert result.code == 0 and "25 new pairs" in result.err, result.err
+    later_valid = [*read_pairs(*RunFolder(tmp_path / "two").configuration().data.valid)]
+    assert {pair.source for pair in later_valid} <= {pair.source for pair in valid}
+    assert RunFolder(tmp_path / "two").configuration().data.mix == configuration.data.mix
     assert "learned" not in call("memory", "stats", memory).out
 
 
@@ -52,63 +60,63 @@ def test_an_adapter_is_kept_with_the_run_by_its_name(call, small_run, memory, tm
     import shutil
 
     base = shutil.copytree(small_run, tmp_path / "base")
-    done = call("memory", "learn", base, memory, "--adapter", "mine", "--mix", f"{memory.parent}/general.tsv=0.5")
-    assert done.code == 2 and "general.tsv: can't be read" in done.err
-    done = call("memory", "learn", base, memory, "--adapter", "mine", *STEPS)
-    assert done.code == 0, done.err
+    result = call("memory", "learn", base, memory, "--adapter", "mine", "--mix", f"{memory.parent}/general.tsv=0.5")
+    assert result.code == 2 and "general.tsv: can't be read" in result.err
+    result = call("memory", "learn", base, memory, "--adapter", "mine", *STEPS)
+    assert result.code == 0, result.err
     assert RunFolder(tmp_path / "base-mine").configuration().training.adapter_rank == 8
     assert call("translate", base, "--adapter", "mine", "I like soccer.").code == 0
 
 
 def test_a_corpus_is_learned_like_a_memory(call, small_run, corpus, tmp_path):
-    done = call("memory", "learn", small_run, corpus / "train.tsv", "--out", tmp_path / "one", *STEPS)
-    assert done.code == 0 and "300 new pairs" in done.err, done.err
+    result = call("memory", "learn", small_run, corpus / "train.tsv", "--out", tmp_path / "one", *STEPS)
+    assert result.code == 0 and "300 new pairs" in result.err, result.err
 
 
 def test_what_is_refused(call, small_run, memory, tmp_path):
     assert call("memory", "learn", small_run, memory).code == 2
-    done = call("memory", "learn", small_run, memory, "--out", small_run, "--overwrite")
-    assert done.code == 2 and "is the run that learns" in done.err
+    result = call("memory", "learn", small_run, memory, "--out", small_run, "--overwrite")
+    assert result.code == 2 and "is the run that learns" in result.err
     few = tmp_path / "few.memory"
-    with TranslationMemory.open(few, write=True) as opened:
-        opened.add(pairs(5, seed=1), "Ana")
-    done = call("memory", "learn", small_run, few, "--out", tmp_path / "one")
-    assert done.code == 2 and "few.memory: has 5 pairs. It takes 20" in done.err
+    with TranslationMemory.open(few, write=True) as translation_memory:
+        translation_memory.add(pairs(5, seed=1), "Ana")
+    result = call("memory", "learn", small_run, few, "--out", tmp_path / "one")
+    assert result.code == 2 and "few.memory: has 5 pairs. It takes 20" in result.err
     assert not [*(tmp_path / "one").iterdir()]
 
 
 def test_what_can_not_be_learned_leaves_the_run_that_it_was_to_replace(call, small_run, memory, tmp_path):
-    learning = ["memory", "learn", small_run, memory, "--out", tmp_path / "one"]
-    assert call(*learning, *STEPS).code == 0
+    command = ["memory", "learn", small_run, memory, "--out", tmp_path / "one"]
+    assert call(*command, *STEPS).code == 0
 
     def content():
         files = [file for file in (tmp_path / "one").rglob("*") if file.is_file() and file.name != ".lock"]
         return {file: file.read_bytes() for file in files}
 
     before = content()
-    with TranslationMemory.open(memory, write=True) as opened:
-        opened.add([Pair("one more", "otro más")], "Eva")
-    assert call(*learning, "--overwrite", *STEPS, "model.width=32").code == 2
+    with TranslationMemory.open(memory, write=True) as translation_memory:
+        translation_memory.add([Pair("one more", "otro más")], "Eva")
+    assert call(*command, "--overwrite", *STEPS, "model.width=32").code == 2
     after = content()
     assert {file: after[file] for file in before} == before
     few = tmp_path / "few.memory"
-    with TranslationMemory.open(few, write=True) as opened:
-        opened.add(pairs(5, seed=1), "Ana")
+    with TranslationMemory.open(few, write=True) as translation_memory:
+        translation_memory.add(pairs(5, seed=1), "Ana")
     assert call("memory", "learn", small_run, few, "--out", tmp_path / "one", "--overwrite").code == 2
     assert {file: content()[file] for file in before} == before
 
-    # And what replaces it leaves none of its pairs.
-    assert call(*learning, "--overwrite", *STEPS).code == 0
+    # The run that replaces it keeps none of its pairs.
+    assert call(*command, "--overwrite", *STEPS).code == 0
     data = RunFolder(tmp_path / "one").configuration().data
     assert sorted(map(str, (tmp_path / "one" / "pairs").iterdir())) == sorted([*data.train, *data.valid])
 
 
 def test_what_is_held_out_of_a_memory_keeps_together(call, small_run, tmp_path, monkeypatch):
     monkeypatch.setattr("translucid.training.memory_updates.MOST_HELD_OUT", 3)
-    rows = [Pair(f"{one.source} {number}", one.target) for number in range(4) for one in pairs(60, seed=5)]
-    (tmp_path / "pairs.tsv").write_text("".join(f"{one.source}\t{one.target}\n" for one in rows), encoding="utf-8")
-    done = call("memory", "learn", small_run, tmp_path / "pairs.tsv", "--out", tmp_path / "one", *STEPS)
-    assert done.code == 0, done.err
+    rows = [Pair(f"{pair.source} {number}", pair.target) for number in range(4) for pair in pairs(60, seed=5)]
+    (tmp_path / "pairs.tsv").write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in rows), encoding="utf-8")
+    result = call("memory", "learn", small_run, tmp_path / "pairs.tsv", "--out", tmp_path / "one", *STEPS)
+    assert result.code == 0, result.err
     data = RunFolder(tmp_path / "one").configuration().data
-    train, valid = ({one.source.rstrip("0123 ") for one in read_pairs(*files)} for files in (data.train, data.valid))
+    train, valid = ({pair.source.rstrip("0123 ") for pair in read_pairs(*files)} for files in (data.train, data.valid))
     assert valid and not train & valid

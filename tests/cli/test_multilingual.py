@@ -1,4 +1,4 @@
-"""Commands with files of several directions, and with a run that has learned two."""
+"""Commands with files of several directions, and with a run for two directions."""
 
 import json
 
@@ -12,23 +12,23 @@ def test_set(corpus):
 
 def test_evaluate_has_a_line_for_each_direction(call, multilingual_run, test_set, tmp_path):
     files = ["--hypotheses", tmp_path / "out.txt", "--samples", "1"]
-    done = call("evaluate", multilingual_run, "--test", test_set, *files)
-    assert done.code == 0
-    rows = {row.split()[0]: row.split() for row in done.out.splitlines() if row.strip()}
+    result = call("evaluate", multilingual_run, "--test", test_set, *files)
+    assert result.code == 0
+    rows = {row.split()[0]: row.split() for row in result.out.splitlines() if row.strip()}
     assert rows["en-es"][1] == rows["es-en"][1] == "20" and "mean" in rows
-    assert len((tmp_path / "out.txt").read_text().splitlines()) == 40 and "reference" in done.out
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 40 and "reference" in result.out
 
 
 def test_evaluate_of_one_direction_is_that_of_its_line(call, multilingual_run, test_set):
-    both = json.loads(call("evaluate", multilingual_run, "--test", test_set, "--json").out)
-    chosen = ["--source-language", "es", "--target-language", "en"]
-    of_one = json.loads(call("evaluate", multilingual_run, "--test", test_set, *chosen, "--json").out)
-    line = both["directions"]["es-en"]
-    assert line["chrF"] == of_one["chrF"] and line["perplexity"] == of_one["perplexity"]
-    other = both["directions"]["en-es"]
+    report = json.loads(call("evaluate", multilingual_run, "--test", test_set, "--json").out)
+    languages = ["--source-language", "es", "--target-language", "en"]
+    single = json.loads(call("evaluate", multilingual_run, "--test", test_set, *languages, "--json").out)
+    line = report["directions"]["es-en"]
+    assert line["chrF"] == single["chrF"] and line["perplexity"] == single["perplexity"]
+    other = report["directions"]["en-es"]
     assert line["perplexity"] != other["perplexity"] and not other["zero_shot"]
-    assert both["mean"]["chrF"] == pytest.approx((line["chrF"]["value"] + other["chrF"]["value"]) / 2)
-    assert both["languages"] == ["en", "es"] and 0 <= other["references_off_target"] <= 0.3
+    assert report["mean"]["chrF"] == pytest.approx((line["chrF"]["value"] + other["chrF"]["value"]) / 2)
+    assert report["languages"] == ["en", "es"] and 0 <= other["references_off_target"] <= 0.3
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_evaluate_of_one_direction_is_that_of_its_line(call, multilingual_run, t
     ],
 )
 def test_what_several_directions_can_not_have_is_named(call, multilingual_run, test_set, arguments, message):
-    done = call("evaluate", multilingual_run, "--test", test_set, *arguments)
-    assert done.code == 2 and message in done.err and done.err.count("\n") <= 3
+    result = call("evaluate", multilingual_run, "--test", test_set, *arguments)
+    assert result.code == 2 and message in result.err and result.err.count("\n") <= 3
 
 
 def test_translate_needs_the_target_language(call, multilingual_run):
-    done = call("translate", multilingual_run, "I like soccer.")
-    assert done.code == 2 and "Give --target-language, one of en, es." in done.err
+    result = call("translate", multilingual_run, "I like soccer.")
+    assert result.code == 2 and "Give --target-language, one of en, es." in result.err
     assert call("translate", multilingual_run, "I like soccer.", "--target-language", "es").code == 0
 
 
@@ -54,7 +54,7 @@ def test_statistics_of_several_languages_are_apart(call, corpus, tmp_path):
     files = ["--train", f"{corpus}/train.tsv:en-es", f"{corpus}/test.tsv:en-fr", "--test", f"{corpus}/test.tsv:en-es"]
     record = json.loads(call("data", "stats", *files, "--json").out)
     assert record["train en-es"]["pairs"] == 300 and record["train en-fr"]["pairs"] == 20
-    # The same pairs are in the training files of other languages, which is no leak of translations.
+    # A pair that other languages have in their training files is no leak of translations.
     (overlap,) = record["overlap"]
     assert overlap["split"] == "test en-es" and not overlap["pairs"]
     assert set(json.loads(call("data", "stats", *files[:2], "--json").out)) == {"train", "overlap"}
@@ -63,5 +63,5 @@ def test_statistics_of_several_languages_are_apart(call, corpus, tmp_path):
 def test_clean_takes_the_languages_from_the_name(call, corpus, tmp_path):
     out = ["--out", tmp_path / "clean.tsv"]
     assert "en to es" in call("data", "clean", f"{corpus}/test.tsv:en-es", *out).err
-    done = call("data", "clean", f"{corpus}/test.tsv:en-es", f"{corpus}/train.tsv:en-fr", *out, "--overwrite")
-    assert done.code == 2 and "several pairs of languages: en-es, en-fr" in done.err
+    result = call("data", "clean", f"{corpus}/test.tsv:en-es", f"{corpus}/train.tsv:en-fr", *out, "--overwrite")
+    assert result.code == 2 and "several pairs of languages: en-es, en-fr" in result.err

@@ -29,7 +29,9 @@ def leaves(group):
 
 def options_of(name):
     command = tree().commands[name]
-    return {max(each.opts, key=len): each for each in command.params if isinstance(each, TyperOption)}
+    return {
+        max(parameter.opts, key=len): parameter for parameter in command.params if isinstance(parameter, TyperOption)
+    }
 
 
 def test_each_field_of_a_group_is_an_option_in_a_panel_with_the_title_of_the_group():
@@ -46,12 +48,12 @@ def test_an_option_has_the_same_description_in_all_commands():
         for parameter in command.params:
             for name in descriptions.keys() & {*parameter.opts}:
                 descriptions[name].add(parameter.help)
-    assert all(len(found) == 1 for found in descriptions.values()), descriptions
+    assert all(len(texts) == 1 for texts in descriptions.values()), descriptions
 
 
 def test_a_required_option_of_a_group_is_required(call):
-    done = call("data", "clean", "pairs.tsv")
-    assert done.code == 2 and "Missing option '--out'" in done.err
+    result = call("data", "clean", "pairs.tsv")
+    assert result.code == 2 and "Missing option '--out'" in result.err
 
 
 def test_given_are_options_that_differ_from_their_defaults():

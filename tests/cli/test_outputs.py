@@ -1,4 +1,4 @@
-"""Every command that writes what a user names: to files, through links, to pipes and devices, to standard output."""
+"""Commands that write to files, through links, to pipes and devices, and to standard output."""
 
 import os
 import subprocess
@@ -40,8 +40,8 @@ def test_a_device_is_written_to_and_stays_one(call, null, writers, ending):
     node = null.rename(null.with_name(f"node{ending}"))
     for command in writers:
         for overwrite in ([], ["--overwrite"]):
-            done = call(*command, node, *overwrite)
-            assert done.code == 0, done.err
+            result = call(*command, node, *overwrite)
+            assert result.code == 0, result.err
             assert node.is_char_device()
     assert [item.name for item in node.parent.iterdir()] == [node.name]
 
@@ -55,17 +55,17 @@ def test_a_pipe_gets_what_a_file_gets(call, tmp_path, writers, ending):
         with copy.open("wb") as stream:
             reader = subprocess.Popen(["cat", pipe], stdout=stream)
         try:
-            done = call(*command, pipe, "--overwrite")
-            assert done.code == 0, done.err
+            result = call(*command, pipe, "--overwrite")
+            assert result.code == 0, result.err
             assert pipe.is_fifo()
             reader.wait(60)
         finally:
             reader.kill()
-        if ending == ".npz":  # whose parts have their sizes behind them where nothing can be gone back to
-            one, other = np.load(file), np.load(copy)
-            assert one.files == other.files
-            assert all(np.array_equal(one[name], other[name]) for name in one.files)
-        elif ending == ".svg":  # whose clip paths have names that change from picture to picture
+        if ending == ".npz":  # in an unseekable file, entries have their sizes behind them
+            expected, written = np.load(file), np.load(copy)
+            assert expected.files == written.files
+            assert all(np.array_equal(expected[name], written[name]) for name in expected.files)
+        elif ending == ".svg":  # the names of its clip paths differ from picture to picture
             assert copy.stat().st_size == file.stat().st_size
         else:
             assert copy.read_bytes() == file.read_bytes()
@@ -76,9 +76,9 @@ def test_a_folder_is_refused_and_a_link_stays_one(call, tmp_path, writers, endin
     folder.mkdir()
     link.symlink_to(file)
     for command in writers:
-        refused = call(*command, folder, "--overwrite")
-        assert refused.code == 2
-        assert "is a folder, not a file" in refused.err
+        failure = call(*command, folder, "--overwrite")
+        assert failure.code == 2
+        assert "is a folder, not a file" in failure.err
         assert call(*command, link).code == 0
         assert link.is_symlink() and file.stat().st_size
         assert "is there already" in call(*command, link).err
@@ -88,46 +88,48 @@ def test_a_folder_is_refused_and_a_link_stays_one(call, tmp_path, writers, endin
     assert sorted(item.name for item in tmp_path.iterdir()) == sorted([folder.name, link.name])
 
 
-def _after(words, before):
+def _print_and_run(arguments, before):
     """Write a line to standard output, then run our command."""
     print(before, flush=True)
-    main(words)
+    main(arguments)
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
 def test_standard_output_by_name_is_standard_output(call, small_run, tmp_path, monkeypatch, name):
-    words = ["translate", str(small_run), "I sing"]
-    expected = call(*words).out
+    arguments = ["translate", str(small_run), "I sing"]
+    expected = call(*arguments).out
     monkeypatch.chdir(tmp_path)
-    shown = tmp_path / "shown.txt"
-    process = Forked(_after, [*words, "--output", name, "--overwrite"], "before", log=shown, errors_apart=True)
+    log = tmp_path / "shown.txt"
+    process = Forked(
+        _print_and_run, [*arguments, "--output", name, "--overwrite"], "before", log=log, errors_apart=True
+    )
     assert process.wait() == 0
-    assert shown.read_text() == f"before\n{expected}"
+    assert log.read_text() == f"before\n{expected}"
     assert [item.name for item in tmp_path.iterdir()] == ["shown.txt"]
 
 
-def _into(words, place):
+def _run_into(arguments, path):
     """Run our command with a standard output that is a file or a device."""
-    target = os.open(place, os.O_WRONLY)
+    target = os.open(path, os.O_WRONLY)
     os.dup2(target, 1)
     os.close(target)
-    main(words)
+    main(arguments)
 
 
 @pytest.mark.parametrize("output", [["--output", "FULL"], ["--output", "-"]], ids=str)
 def test_a_full_device_is_one_line_that_names_it(small_run, full, output):
     output = [str(full) if word == "FULL" else word for word in output]
-    process = Forked(_into, ["translate", str(small_run), "I sing", *output], str(full), errors_apart=True)
-    _, said = process.communicate()
+    process = Forked(_run_into, ["translate", str(small_run), "I sing", *output], str(full), errors_apart=True)
+    _, stderr = process.communicate()
     assert process.returncode == 2
-    place = str(full) if str(full) in output else "standard output"
-    assert said.startswith(f"error: {place}: can't be written (No space left on device)")
+    output_name = str(full) if str(full) in output else "standard output"
+    assert stderr.startswith(f"error: {output_name}: can't be written (No space left on device)")
 
 
 def test_a_standard_output_without_room_is_one_line_to_the_end_of_the_process(small_run, full):
-    """Python itself, which would write what is left when it ends, does not complain of it as well."""
+    """Python, which flushes what is left at exit, reports no second error."""
     command = [sys.executable, "-m", "translucid", "translate", small_run, "I sing"]
     with full.open("w") as stream:
-        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: standard output: can't be written (No space left on device)")
+        completed = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
+    assert completed.returncode == 2
+    assert completed.stderr.startswith("error: standard output: can't be written (No space left on device)")

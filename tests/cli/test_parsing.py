@@ -1,4 +1,4 @@
-"""What a command line is taken for, before a command runs."""
+"""How a command line is parsed before its command runs."""
 
 import pytest
 
@@ -12,41 +12,41 @@ def spread(line):
 
 
 @pytest.mark.parametrize(
-    ("line", "wanted"),
+    ("line", "expected"),
     [
-        ("tune --pairs 5000 RUN", "tune --pairs 5000 RUN"),  # a number here, files elsewhere
+        ("tune --pairs 5000 RUN", "tune --pairs 5000 RUN"),  # a number in `tune`, files in other commands
         ("align RUN --pairs a.en a.es", "align RUN --pairs a.en --pairs a.es"),
         ("learn --train x", "learn --train x"),
         ("tune RUN --train a.tsv b.tsv --pairs 5", "tune RUN --train a.tsv --train b.tsv --pairs 5"),
         ("train --valid-general a.en a.es --out r", "train --valid-general a.en --valid-general a.es --out r"),
         ("data clean x --without numbers length", "data clean x --without numbers --without length"),
-        ("evaluate RUN --ensemble A B", "evaluate RUN --ensemble A B"),  # one each time: B is what to test on
+        ("evaluate RUN --ensemble A B", "evaluate RUN --ensemble A B"),  # one value each: B is the test set
         ("train --train=a.tsv b.tsv", "train --train=a.tsv --train b.tsv"),
         ("--debug data stats --train a b", "--debug data stats --train a --train b"),
         ("translate RUN -- --tune-on a b", "translate RUN -- --tune-on a b"),
     ],
 )
-def test_an_option_takes_several_values_where_its_command_says_so(line, wanted):
-    assert spread(line) == wanted.split()
+def test_an_option_takes_several_values_where_its_command_says_so(line, expected):
+    assert spread(line) == expected.split()
 
 
 @pytest.mark.parametrize("command", ["", "draw", "data", "memory"])
 def test_a_group_without_a_command_shows_its_help_and_no_error(call, command):
-    done = call(*command.split())
-    assert done.code == 2
-    assert "Usage: translucid" in done.out and "--help" in done.out
-    assert "error" not in done.err
+    result = call(*command.split())
+    assert result.code == 2
+    assert "Usage: translucid" in result.out and "--help" in result.out
+    assert "error" not in result.err
 
 
 def test_a_command_without_its_argument_says_which(call):
-    done = call("tune")
-    assert done.code == 2 and done.err == "error: Missing argument 'RUN'. See translucid tune --help.\n"
+    result = call("tune")
+    assert result.code == 2 and result.err == "error: Missing argument 'RUN'. See translucid tune --help.\n"
 
 
 def test_the_two_sides_of_a_corpus_are_joined_whatever_the_case_of_endings():
     files = ["A.TSV.GZ", "x.en.GZ", "x.ES.GZ", "-", "b.{en,es}", "C.Tmx", "y.en", "y.es"]
     joined = ["A.TSV.GZ", "x.{en,ES}.GZ", "-", "b.{en,es}", "C.Tmx", "y.{en,es}"]
     assert pair_up(files) == joined
-    for alone in (["x.en"], ["x.en", "z.es"], ["x.en", "x.es.gz"], ["x.en", "a.tsv"]):
+    for paths in (["x.en"], ["x.en", "z.es"], ["x.en", "x.es.gz"], ["x.en", "a.tsv"]):
         with pytest.raises(UserError, match=r"x\.en: is one side of a corpus, its partner is missing"):
-            pair_up(alone)
+            pair_up(paths)

@@ -48,9 +48,9 @@ def test_the_result_is_saved(call, small_run, tmp_path, ending):
     ],
 )
 def test_what_is_wrong_is_reported_in_one_line(call, small_run, arguments, message):
-    done = call("patch", small_run, *SENTENCES, *arguments)
-    assert (done.code, done.out) == (2, "") and done.err.count("\n") == 1
-    assert message in done.err
+    result = call("patch", small_run, *SENTENCES, *arguments)
+    assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1
+    assert message in result.err
 
 
 def test_without_words_the_first_difference_of_the_translations_counts(call, small_run):
@@ -58,11 +58,11 @@ def test_without_words_the_first_difference_of_the_translations_counts(call, sma
 
     translator = Translator.load(small_run, engine="torch")
     texts = [translator.translate(text, split=False).text for text in SENTENCES]
-    done = call("patch", small_run, *SENTENCES, "--json")
+    result = call("patch", small_run, *SENTENCES, "--json")
     if texts[0] == texts[1]:
-        assert done.code == 2 and "both sentences have the same translation" in done.err
+        assert result.code == 2 and "both sentences have the same translation" in result.err
     else:
-        assert texts[0].startswith(json.loads(done.out)["prefix"])
+        assert texts[0].startswith(json.loads(result.out)["prefix"])
 
 
 def test_a_captioner_is_refused(call, tmp_path):
@@ -70,6 +70,6 @@ def test_a_captioner_is_refused(call, tmp_path):
     run.mkdir()
     settings = resolve(preset="caption-soft", assignments=["versions.translucid=x"]).to_yaml()
     (run / "config.yaml").write_text(settings)
-    done = call("patch", run, "one.png", "two.png")
-    assert (done.code, done.out) == (2, "") and done.err.count("\n") == 1
-    assert f"{run}: is no translator, and patching compares translations of two sentences" in done.err
+    result = call("patch", run, "one.png", "two.png")
+    assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1
+    assert f"{run}: is no translator, and patching compares translations of two sentences" in result.err

@@ -1,4 +1,4 @@
-"""`translate` and `evaluate` with --pivot: another run, or a language of a multilingual one, does the first step."""
+"""`translate` and `evaluate` with --pivot: another run or a language of a multilingual run takes the first step."""
 
 import json
 
@@ -22,7 +22,7 @@ def pivot(runs):
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory):
+def multilingual(tmp_path_factory):
     folder = tmp_path_factory.mktemp("many")
     many_languages_folder(folder / "theirs", codes=("en", "es", "fr"))
     import_model(folder / "theirs", folder / "many")
@@ -31,14 +31,12 @@ def many(tmp_path_factory):
 
 def test_each_line_is_translated_by_both_runs(call, runs, pivot):
     stdin = "".join(f"{text}\n" for text in TEXTS).encode()
-    outcome = call("translate", runs[0], "--pivot", runs[1], "--no-split-sentences", stdin=stdin)
-    wanted = [translation.text for translation in pivot.translate(TEXTS, split=False)]
-    assert outcome.code == 0 and outcome.out.splitlines() == wanted
+    result = call("translate", runs[0], "--pivot", runs[1], "--no-split-sentences", stdin=stdin)
+    expected = [translation.text for translation in pivot.translate(TEXTS, split=False)]
+    assert result.code == 0 and result.out.splitlines() == expected
     options = ["--format", "jsonl", "--nbest", 2, "--alignments", "--token-scores"]
-    outcome = call("translate", runs[0], "--pivot", runs[1], *options, stdin=stdin)
-    for row, translation in zip(
-        map(json.loads, outcome.out.splitlines()), pivot.translate(TEXTS, nbest=2), strict=True
-    ):
+    result = call("translate", runs[0], "--pivot", runs[1], *options, stdin=stdin)
+    for row, translation in zip(map(json.loads, result.out.splitlines()), pivot.translate(TEXTS, nbest=2), strict=True):
         assert row["pivot"]["text"] == translation.first.text
         assert row["pivot"]["score"] == pytest.approx(translation.first.score, abs=1e-4)
         assert row["alternatives"] == translation.alternatives
@@ -53,40 +51,40 @@ def test_another_pivot_is_another_job(call, runs, pivot_runs, tmp_path):
     (tmp_path / "in.txt").write_text("I sing.\n")
     translate = ["translate", runs[0], "--input", tmp_path / "in.txt", "--output", tmp_path / "out.txt"]
     assert call(*translate, "--pivot", runs[1]).code == 0
-    through = (tmp_path / "out.txt").read_text()
+    pivoted = (tmp_path / "out.txt").read_text()
     assert call(*translate, "--overwrite").code == 0
-    assert (tmp_path / "out.txt").read_text() != through
+    assert (tmp_path / "out.txt").read_text() != pivoted
 
 
-def test_a_multilingual_run_does_both_steps(call, many):
-    translator = Translator.load(many, "cpu", source="es", target="fr")
+def test_a_multilingual_run_does_both_steps(call, multilingual):
+    translator = Translator.load(multilingual, "cpu", source="es", target="fr")
     languages = ["--source-language", "es", "--target-language", "fr"]
-    outcome = call("translate", many, *languages, "--pivot", "en", TEXTS[0])
-    assert outcome.out.rstrip("\n") == translator.through("en").translate(TEXTS[0]).text
-    outcome = call("translate", many, *languages, "--pivot", "es", TEXTS[0])
-    assert outcome.code == 2 and "es is the source or the target language itself" in outcome.err
+    result = call("translate", multilingual, *languages, "--pivot", "en", TEXTS[0])
+    assert result.out.rstrip("\n") == translator.through("en").translate(TEXTS[0]).text
+    result = call("translate", multilingual, *languages, "--pivot", "es", TEXTS[0])
+    assert result.code == 2 and "es is the source or the target language itself" in result.err
 
 
-def test_runs_of_one_pair_and_of_several(call, many, runs):
-    outcome = call("translate", many, "--target-language", "fr", "--pivot", runs[1], TEXTS[0])
+def test_runs_of_one_pair_and_of_several(call, multilingual, runs):
+    result = call("translate", multilingual, "--target-language", "fr", "--pivot", runs[1], TEXTS[0])
     english = Translator.load(runs[1], "cpu").translate(TEXTS[0]).text
-    french = Translator.load(many, "cpu", source="en", target="fr").translate(english, split=False).text
-    assert outcome.out.rstrip("\n") == french
-    outcome = call("translate", runs[0], "--pivot", many, "--source-language", "es", TEXTS[0])
-    english = Translator.load(many, "cpu", source="es", target="en").translate(TEXTS[0]).text
-    assert outcome.out.rstrip("\n") == Translator.load(runs[0], "cpu").translate(english, split=False).text
+    french = Translator.load(multilingual, "cpu", source="en", target="fr").translate(english, split=False).text
+    assert result.out.rstrip("\n") == french
+    result = call("translate", runs[0], "--pivot", multilingual, "--source-language", "es", TEXTS[0])
+    english = Translator.load(multilingual, "cpu", source="es", target="en").translate(TEXTS[0]).text
+    assert result.out.rstrip("\n") == Translator.load(runs[0], "cpu").translate(english, split=False).text
 
 
 @pytest.mark.parametrize("pivot", ["nowhere", "xx"])
-def test_a_pivot_is_a_run_or_a_language(call, runs, many, pivot):
-    for run in (runs[0], many):
-        outcome = call("translate", run, "--pivot", pivot, TEXTS[0])
-        assert outcome.code == 2 and f"{pivot} is neither a run nor a language of {run}" in outcome.err
+def test_a_pivot_is_a_run_or_a_language(call, runs, multilingual, pivot):
+    for run in (runs[0], multilingual):
+        result = call("translate", run, "--pivot", pivot, TEXTS[0])
+        assert result.code == 2 and f"{pivot} is neither a run nor a language of {run}" in result.err
 
 
 def test_runs_whose_languages_do_not_meet(call, runs):
-    outcome = call("translate", runs[0], "--pivot", runs[0], TEXTS[0])
-    assert outcome.code == 2 and "translates into fr, and" in outcome.err
+    result = call("translate", runs[0], "--pivot", runs[0], TEXTS[0])
+    assert result.code == 2 and "translates into fr, and" in result.err
 
 
 def test_evaluation_goes_from_the_first_source_to_the_last_target(call, runs, pivot, tmp_path):
@@ -97,17 +95,17 @@ def test_evaluation_goes_from_the_first_source_to_the_last_target(call, runs, pi
     scores = json.loads(call(*evaluate, "--json").out)
     assert scores["chrF"]["value"] == pytest.approx(100), scores
     assert "perplexity" not in scores
-    turned = ["\t".join(line.rstrip("\n").split("\t")[::-1]) + "\n" for line in lines]
-    (tmp_path / "turned.tsv").write_text("".join(turned))
-    again = json.loads(call(*evaluate[:-1], f"{tmp_path}/turned.tsv:fr-es", "--json").out)
-    assert again["chrF"] == scores["chrF"]
+    swapped = ["\t".join(line.rstrip("\n").split("\t")[::-1]) + "\n" for line in lines]
+    (tmp_path / "turned.tsv").write_text("".join(swapped))
+    swapped_scores = json.loads(call(*evaluate[:-1], f"{tmp_path}/turned.tsv:fr-es", "--json").out)
+    assert swapped_scores["chrF"] == scores["chrF"]
     (tmp_path / "terms.tsv").write_text("a\tb\n")
-    outcome = call(*evaluate, "--terms", tmp_path / "terms.tsv")
-    assert outcome.code == 2 and "--terms is for one model, and --pivot takes two steps" in outcome.err
+    result = call(*evaluate, "--terms", tmp_path / "terms.tsv")
+    assert result.code == 2 and "--terms is for one model, and --pivot takes two steps" in result.err
 
 
 def test_only_translators_have_a_pivot(call, runs, language_run):
-    outcome = call(
+    result = call(
         "evaluate", language_run("lm-bilstm", "model.characters=true"), "--pivot", runs[1], "--test", "x.jsonl"
     )
-    assert outcome.code == 2 and not outcome.out
+    assert result.code == 2 and not result.out

@@ -1,4 +1,4 @@
-"""`translucid train --seeds`: a run for each seed, and the table that sums them up."""
+"""`translucid train --seeds`: a run for each seed, and the table that summarises them."""
 
 import pytest
 import torch
@@ -13,10 +13,10 @@ LIMITS = ["training.max_steps=4", "training.validate_every=2"]
 def test_several_seeds_are_runs_that_a_table_sums_up(call, corpus, tmp_path, monkeypatch):
     files = ["train", "--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--no-tune"]
     settings = ["--set", *SHAPE, *LIMITS]
-    done = call(*files, "--seeds", 1, 2, "--out", tmp_path / "all", *settings)
-    assert done.code == 0, done.err
-    assert f"compare the runs with translucid compare {tmp_path / 'all'}" in done.err
-    # A run after another one is the same as alone.
+    result = call(*files, "--seeds", 1, 2, "--out", tmp_path / "all", *settings)
+    assert result.code == 0, result.err
+    assert f"compare the runs with translucid compare {tmp_path / 'all'}" in result.err
+    # A run after another one has the same weights as a single run.
     assert call(*files, "--out", tmp_path / "alone", *settings, "training.seed=2").code == 0
     models = [tmp_path / name / "model.safetensors" for name in ("all/seed-1", "all/seed-2", "alone")]
     first, second, alone = (load_tensors(model)[0] for model in models)
@@ -24,23 +24,25 @@ def test_several_seeds_are_runs_that_a_table_sums_up(call, corpus, tmp_path, mon
     assert not all(torch.equal(first[name], alone[name]) for name in alone)
     table = call("compare", tmp_path / "all", "--test", corpus / "test.tsv").out
     assert "mean of 2 seeds" in table and "source words" not in table
-    # Seed 3 is begun, the others are over.
-    done = call(*files, "--resume", "--seeds", 1, 2, 3, "--out", tmp_path / "all", *settings)
-    assert done.code == 0 and (tmp_path / "all" / "seed-3" / "model.safetensors").exists()
-    done = call(*files, "--seeds", 4, 3, "--out", tmp_path / "all", *settings)
-    assert done.code == 2 and "seed-3: holds a run already" in done.err and not (tmp_path / "all" / "seed-4").exists()
+    # Seed 3 is new, the others are complete.
+    result = call(*files, "--resume", "--seeds", 1, 2, 3, "--out", tmp_path / "all", *settings)
+    assert result.code == 0 and (tmp_path / "all" / "seed-3" / "model.safetensors").exists()
+    result = call(*files, "--seeds", 4, 3, "--out", tmp_path / "all", *settings)
+    assert (
+        result.code == 2 and "seed-3: holds a run already" in result.err and not (tmp_path / "all" / "seed-4").exists()
+    )
 
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("translucid.cli.train._train", interrupted)
-    done = call(*files, "--seeds", 4, 5, "--out", tmp_path / "all", *settings)
-    assert done.code == 130 and "run 1 of 2" in done.err and "run 2" not in done.err
-    assert "repeat the command with --resume" in done.err
+    result = call(*files, "--seeds", 4, 5, "--out", tmp_path / "all", *settings)
+    assert result.code == 130 and "run 1 of 2" in result.err and "run 2" not in result.err
+    assert "repeat the command with --resume" in result.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--seeds", "1", "1"], "--seeds names a seed twice"),
         (["--seeds", "1", "--set", "training.seed=2"], "--seeds and training.seed do not go together"),
@@ -48,7 +50,7 @@ def test_several_seeds_are_runs_that_a_table_sums_up(call, corpus, tmp_path, mon
         (["--seeds", "1", "--mix", "-=0.5"], "--seeds reads its files for each seed"),
     ],
 )
-def test_seeds_that_do_not_fit(call, tmp_path, arguments, said):
-    done = call("train", *arguments, "--out", tmp_path / "run")
-    assert done.code == 2 and said in done.err
+def test_seeds_that_do_not_fit(call, tmp_path, arguments, message):
+    result = call("train", *arguments, "--out", tmp_path / "run")
+    assert result.code == 2 and message in result.err
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""What may stand in the environment, what standard error says to machines, what a shell offers."""
+"""Options from the environment, log lines in JSON, shell completion and the list of settings."""
 
 import json
 import math
@@ -16,17 +16,17 @@ from translucid.runs.presets import PRESETS, recipes
 
 
 @pytest.fixture(autouse=True)
-def _texts_afterwards():
+def _reset_log_format():
     yield
     Console.log_format = "text"
 
 
 def leaves(command, path):
-    for name, below in command.commands.items():
-        if isinstance(below, TyperGroup):
-            yield from leaves(below, (*path, name))
+    for name, subcommand in command.commands.items():
+        if isinstance(subcommand, TyperGroup):
+            yield from leaves(subcommand, (*path, name))
         else:
-            yield (*path, name), below
+            yield (*path, name), subcommand
 
 
 def records(text):
@@ -34,20 +34,20 @@ def records(text):
 
 
 def test_every_option_of_every_command_has_a_variable_of_its_own_that_its_help_tells_how_to_name():
-    seen = []
+    variables = []
     for path, command in leaves(main.tree(), ("translucid",)):
         options = [p for p in command.params if isinstance(p, TyperOption)]
         for option in options:
             first = option.envvar if isinstance(option.envvar, str) else option.envvar[0]
-            seen.append((first, option.opts))
-        if path[-1] != "serve" and options:  # whose help lists each
-            named = command.epilog.split("`")[3]
-            assert named in {first for first, _ in seen}
-            assert command.epilog.split("`")[1].strip("-").replace("-", "_").upper() in named
-    assert ("TRANSLUCID_TRANSLATE_MEMORY_FROM", ["--memory-from"]) in seen
-    assert ("TRANSLUCID_DATA_STATS_SKIP_BAD", ["--skip-bad"]) in seen
-    assert ("TRANSLUCID_HOST", ["--host"]) in seen  # it names its own
-    assert len({first for first, _ in seen}) == len(seen)
+            variables.append((first, option.opts))
+        if path[-1] != "serve" and options:  # its help lists each variable
+            variable = command.epilog.split("`")[3]
+            assert variable in {first for first, _ in variables}
+            assert command.epilog.split("`")[1].strip("-").replace("-", "_").upper() in variable
+    assert ("TRANSLUCID_TRANSLATE_MEMORY_FROM", ["--memory-from"]) in variables
+    assert ("TRANSLUCID_DATA_STATS_SKIP_BAD", ["--skip-bad"]) in variables
+    assert ("TRANSLUCID_HOST", ["--host"]) in variables  # the option sets its own name
+    assert len({first for first, _ in variables}) == len(variables)
 
 
 def test_the_environment_gives_what_the_command_does_not(small_run, capfd, monkeypatch):
@@ -64,17 +64,17 @@ def test_the_environment_gives_what_the_command_does_not(small_run, capfd, monke
 
 def test_an_option_of_several_values_has_them_apart_by_spaces(monkeypatch):
     app = typer.Typer()
-    given = []
+    values = []
 
     @app.command()
     def one(train: list[str] = typer.Option([])):  # noqa: B008
-        given.extend(train)
+        values.extend(train)
 
     command = typer.main.get_command(app)
     environment.apply_environment(command)
     monkeypatch.setenv("TRANSLUCID_TRAIN", "a.tsv b.tsv")
     command([], standalone_mode=False)
-    assert given == ["a.tsv", "b.tsv"]
+    assert values == ["a.tsv", "b.tsv"]
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_an_option_of_several_values_has_them_apart_by_spaces(monkeypatch):
     ids=["apart", "joined", "behind"],
 )
 def test_messages_and_warnings_come_as_json_lines(small_run, capfd, before):
-    behind = [] if before else ["--log-format", "json"]
-    assert main.run([*before, "translate", str(small_run), "He has %s", "--engine", "torch", *behind]) == 0
-    said = capfd.readouterr()
-    assert len(said.out.splitlines()) == 1
-    lines = records(said.err)
+    after = [] if before else ["--log-format", "json"]
+    assert main.run([*before, "translate", str(small_run), "He has %s", "--engine", "torch", *after]) == 0
+    output = capfd.readouterr()
+    assert len(output.out.splitlines()) == 1
+    lines = records(output.err)
     assert {line["level"] for line in lines} == {"info", "warning"}
     assert [(line["done"], line["total"]) for line in lines if line["message"] == "translating"][-1][0] == 1
     assert all(line["time"].endswith("+00:00") for line in lines)
@@ -106,8 +106,8 @@ def test_errors_do_too_and_the_variable_counts(capfd, monkeypatch):
 
 def test_off_leaves_warnings_and_errors(small_run, capfd):
     assert main.run(["translate", str(small_run), "He has %s", "--log-format", "off"]) == 0
-    said = capfd.readouterr().err
-    assert said.startswith("warning: ") and said.count("\n") == 1
+    stderr = capfd.readouterr().err
+    assert stderr.startswith("warning: ") and stderr.count("\n") == 1
 
 
 def test_a_format_that_is_none_is_said(capfd):
@@ -124,15 +124,15 @@ def test_figures_stand_beside_the_message_and_standard_output_stays_as_it_is(cap
     Console.log_format = "json"
     Console(stderr=True).print("loss inf", figures={"loss": math.inf, "step": 3, "who": None})
     Console().print("loss inf", figures={"loss": math.inf})
-    said = capfd.readouterr()
-    (line,) = records(said.err)
+    output = capfd.readouterr()
+    (line,) = records(output.err)
     assert {name: line[name] for name in ("message", "loss", "step", "who")} == {
         "message": "loss inf",
         "loss": None,
         "step": 3,
         "who": None,
     }
-    assert said.out == "loss inf\n"
+    assert output.out == "loss inf\n"
 
 
 def test_what_is_counted_is_told_now_and_then_and_in_the_end(capfd, monkeypatch):
@@ -146,40 +146,40 @@ def test_what_is_counted_is_told_now_and_then_and_in_the_end(capfd, monkeypatch)
     monkeypatch.setattr(console.time, "monotonic", iter([0.0, 1.1, 1.1, 9.0]).__next__)
     with counting(Console(stderr=True), "reading", 9) as advance:
         advance(9)
-    assert [line["done"] for line in records(capfd.readouterr().err)] == [9]  # told once
+    assert [line["done"] for line in records(capfd.readouterr().err)] == [9]  # reported once
 
 
-def completed(shell, line, current):
-    """Return what is offered at the end of a line, asked as the script does that `--show-completion` prints."""
-    asked = {
+def completions(shell, line, current):
+    """Return the completions at the end of a line, requested as the script printed by `--show-completion` does."""
+    request = {
         "bash": {"COMP_WORDS": line, "COMP_CWORD": str(current)},
         "zsh": {"_TYPER_COMPLETE_ARGS": line},
         "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }[shell]
-    variables = {**asked, "_TRANSLUCID_COMPLETE": f"complete_{shell}"}
+    variables = {**request, "_TRANSLUCID_COMPLETE": f"complete_{shell}"}
     return forked(environment=variables).communicate()[0]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_are_offered_the_presets(shell):
-    offered = completed(shell, "translucid train --model rnn-luong-", 3)
-    assert all(name in offered for name in PRESETS if name.startswith("rnn-luong-"))
-    assert "rnn-bahdanau" not in offered
+    suggestions = completions(shell, "translucid train --model rnn-luong-", 3)
+    assert all(name in suggestions for name in PRESETS if name.startswith("rnn-luong-"))
+    assert "rnn-bahdanau" not in suggestions
 
 
 def test_recipes_settings_and_choices_are_offered_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").write_text("")
-    assert set(completed("bash", "translucid train ", 2).split()) == {*recipes(), "mine.yaml"}
-    assert completed("bash", "translucid train --set training.max_m", 3).split() == ["training.max_minutes="]
-    assert completed("bash", "translucid translate runs/demo --engine ct", 4).split() == ["ctranslate2"]
+    assert set(completions("bash", "translucid train ", 2).split()) == {*recipes(), "mine.yaml"}
+    assert completions("bash", "translucid train --set training.max_m", 3).split() == ["training.max_minutes="]
+    assert completions("bash", "translucid translate runs/demo --engine ct", 4).split() == ["ctranslate2"]
 
 
 def test_every_setting_is_listed_once_for_each_kind_that_has_it():
-    found = [(key.choice, key.name) for key in keys()]
-    assert len(set(found)) == len(found) > 100
-    assert ("model.kind=recurrent", "model.cell") in found and ("", "training.seed") in found
-    assert {("", "preset"), ("", "model.kind"), ("model.kind=classifier", "model.language.kind")} <= {*found}
+    settings = [(key.choice, key.name) for key in keys()]
+    assert len(set(settings)) == len(settings) > 100
+    assert ("model.kind=recurrent", "model.cell") in settings and ("", "training.seed") in settings
+    assert {("", "preset"), ("", "model.kind"), ("model.kind=classifier", "model.language.kind")} <= {*settings}
 
 
 def test_each_setting_says_which_values_it_takes():
@@ -197,9 +197,9 @@ def test_each_setting_says_which_values_it_takes():
 
 
 def test_settings_are_a_line_each_for_programs(call):
-    done = call("models", "--keys")
-    assert done.code == 0
-    lines = done.out.splitlines()
+    result = call("models", "--keys")
+    assert result.code == 0
+    lines = result.out.splitlines()
     assert len(lines) == len([*keys()]) and {line.count("\t") for line in lines} == {3}
-    (found,) = (line for line in lines if line.startswith("training.optimizer="))
-    assert found.startswith("training.optimizer=adam\tadam | nadam | muon\t\tAdam; Adam with Nesterov")
+    (optimizer_line,) = (line for line in lines if line.startswith("training.optimizer="))
+    assert optimizer_line.startswith("training.optimizer=adam\tadam | nadam | muon\t\tAdam; Adam with Nesterov")

@@ -1,4 +1,4 @@
-"""A new run takes its place when it is complete: what is refused, interrupted or killed before leaves all as it was."""
+"""A run replaces another only when complete: errors, interruptions and kills leave the old one unchanged."""
 
 import shutil
 
@@ -14,7 +14,7 @@ STEPS = ["training.max_steps=2", "training.validate_every=2", "training.validate
 
 
 def content(folder):
-    """Return all files of a run; those that are hidden are none of it."""
+    """Return the files of a run without the hidden ones."""
     names = [file.relative_to(folder) for file in folder.rglob("*") if file.is_file()]
     return {str(name): (folder / name).read_bytes() for name in names if not str(name).startswith(".")}
 
@@ -28,11 +28,11 @@ def base(small_run, tmp_path):
 def call_train(call, corpus):
     """Train with few steps: call_train(out, *options)."""
 
-    def calling(out, *options, settings=()):
+    def run_training(out, *options, settings=()):
         files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
         return call("train", *files, *options, "--out", out, "--no-tune", "--set", *STEPS, *settings)
 
-    return calling
+    return run_training
 
 
 @pytest.mark.parametrize("name", ["base", "./base", "sub/../base", "link", "linked files"])
@@ -45,20 +45,18 @@ def test_a_run_is_not_replaced_by_one_that_begins_with_it(call_train, base, tmp_
     for file in base.iterdir():
         (tmp_path / "linked files" / file.name).symlink_to(file)
     before = content(base)
-    done = call_train("base", option, name, "--overwrite")
-    assert done.code == 2
-    if (
-        option == "--init-from" and name != "linked files"
-    ):  # no encoder begins with a translator, nor anything with links
-        assert "base: is what the new run begins with. Choose another --out." in done.err
+    result = call_train("base", option, name, "--overwrite")
+    assert result.code == 2
+    if option == "--init-from" and name != "linked files":  # a translator is no encoder, and links are not followed
+        assert "base: is what the new run begins with. Choose another --out." in result.err
     assert content(base) == before
 
 
 def test_what_a_run_holds_out_is_not_replaced_by_a_run_that_reads_it(call, call_train, corpus, base):
     shutil.copy(corpus / "test.tsv", base / "state" / "held-out.tsv")
     before = content(base)
-    done = call("train", "--train", base / "state" / "held-out.tsv", "--out", base, "--overwrite")
-    assert done.code == 2 and f"is part of the run in {base}, which would be replaced" in done.err
+    result = call("train", "--train", base / "state" / "held-out.tsv", "--out", base, "--overwrite")
+    assert result.code == 2 and f"is part of the run in {base}, which would be replaced" in result.err
     assert content(base) == before
 
 
@@ -83,25 +81,25 @@ def test_what_can_not_begin_leaves_the_run_that_it_was_to_replace(call_train, ba
         case "long pairs":
             settings = ["data.max_tokens=2"]
     before = content(base)
-    done = call_train(base, *options, settings=settings)
-    assert done.code == 2 and "internal error" not in done.err, done.err
+    result = call_train(base, *options, settings=settings)
+    assert result.code == 2 and "internal error" not in result.err, result.err
     assert content(base) == before
-    # Nor is anything left where nothing was, so that the corrected command can begin.
-    refused = call_train(tmp_path / "new", *options, settings=settings)
-    assert refused.code == 2 and not (tmp_path / "new").exists()
+    # A new folder is removed, so that the corrected command can start.
+    failure = call_train(tmp_path / "new", *options, settings=settings)
+    assert failure.code == 2 and not (tmp_path / "new").exists()
 
 
 def test_after_a_refusal_the_corrected_command_begins(call_train, base, tmp_path):
     assert call_train(tmp_path / "new", "--init-from", base, settings=["model.width=32"]).code == 2
-    done = call_train(tmp_path / "new", "--init-from", base)
-    assert done.code == 0, done.err
+    result = call_train(tmp_path / "new", "--init-from", base)
+    assert result.code == 0, result.err
 
 
 def test_what_replaces_a_run_has_nothing_of_it(call_train, base):
     (base / "tuned.json").write_text("{}")
     (base / "notes.txt").write_text("mine")
-    done = call_train(base, "--overwrite", "--model", "tiny", settings=["data.tokenizer.vocabulary=150"])
-    assert done.code == 0, done.err
+    result = call_train(base, "--overwrite", "--model", "tiny", settings=["data.tokenizer.vocabulary=150"])
+    assert result.code == 0, result.err
     run = RunFolder(base)
     assert run.tokenizer().target_size == 150 and run.load_state()[1]["place"]["step"] == 2
     assert (base / "notes.txt").exists() and not (base / "tuned.json").exists()
@@ -118,30 +116,30 @@ def test_an_import_that_fails_leaves_the_run_that_it_was_to_replace(base, tmp_pa
 
 
 class KillError(BaseException):
-    """Ends what is going on where a kill would."""
+    """Stops the work where a kill would."""
 
 
 @pytest.mark.parametrize("steps", range(8))
 def test_a_crash_leaves_the_old_run_or_the_new_one(base, tmp_path, monkeypatch, steps):
-    """Of the renamings by which a run replaces another one, only the first so many are made."""
-    run, other = RunFolder(base), shutil.copytree(base, tmp_path / "other")
-    (other / "metrics.jsonl").write_text('{"kind": "training", "step": 7}\n')
-    old, new = content(base), content(other)
-    left = steps
+    """Kill the process after the first `steps` renames by which one run replaces another."""
+    run, replacement = RunFolder(base), shutil.copytree(base, tmp_path / "other")
+    (replacement / "metrics.jsonl").write_text('{"kind": "training", "step": 7}\n')
+    old, new = content(base), content(replacement)
+    remaining = steps
 
     def killed_after(step):
-        def counted(*given):
-            nonlocal left
-            if not left:
+        def counted_step(*args):
+            nonlocal remaining
+            if not remaining:
                 raise KillError
-            left -= 1
-            return step(*given)
+            remaining -= 1
+            return step(*args)
 
-        return counted
+        return counted_step
 
     def replace(patched):
         with run.locked(), staged(run, overwrite=True) as fresh:
-            shutil.copytree(other, fresh.path, dirs_exist_ok=True)
+            shutil.copytree(replacement, fresh.path, dirs_exist_ok=True)
             patched.setattr("pathlib.Path.rename", killed_after(type(base).rename))
             patched.setattr("pathlib.Path.replace", killed_after(type(base).replace))
 
@@ -157,13 +155,13 @@ def test_the_run_that_is_there_is_not_taken_for_the_one_that_was_to_replace_it(c
     (base.parent / "copy").rename(base / ".preparing")  # as a kill leaves it
     with pytest.raises(UserError, match="interrupted"):
         interrupted_configuration(RunFolder(base))
-    done = call("train", "--resume", "--out", base)
-    assert done.code == 2 and "Repeat that command, with --overwrite" in done.err
+    result = call("train", "--resume", "--out", base)
+    assert result.code == 2 and "Repeat that command, with --overwrite" in result.err
     assert RunFolder(base).configuration() == before
 
 
 def test_ctrl_c_while_a_run_is_prepared(call, call_train, base, tmp_path, monkeypatch):
-    def interrupted(*given):
+    def interrupted(*args):
         raise KeyboardInterrupt
 
     before = content(base)
@@ -173,8 +171,8 @@ def test_ctrl_c_while_a_run_is_prepared(call, call_train, base, tmp_path, monkey
         assert call_train(base, "--overwrite", "--model", "tiny", settings=settings).code == 130
         assert call_train(tmp_path / "new", "--init-from", base).code == 130
     assert content(base) == before
-    done = call("train", "--resume", "--out", tmp_path / "new", "--no-tune")
-    assert done.code == 0, done.err
+    result = call("train", "--resume", "--out", tmp_path / "new", "--no-tune")
+    assert result.code == 0, result.err
     assert RunFolder(tmp_path / "new").load_state()[1]["place"]["step"] == 2
 
 
@@ -182,6 +180,6 @@ def test_a_link_in_the_place_of_what_is_prepared_is_not_followed(call_train, bas
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("mine")
     (base / ".preparing").symlink_to(tmp_path / "mine")
-    done = call_train(base, "--overwrite", "--model", "tiny")
-    assert done.code == 2 and "is a link, and would be written through" in done.err
+    result = call_train(base, "--overwrite", "--model", "tiny")
+    assert result.code == 2 and "is a link, and would be written through" in result.err
     assert (tmp_path / "mine" / "letter.txt").exists()

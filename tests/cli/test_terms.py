@@ -16,13 +16,22 @@ def terms(tmp_path):
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_translate_uses_terms_and_tells_of_them_in_jsonl(engine, small_run, terms, capfd):
-    given = ["translate", str(small_run), "I like soccer.", "She is happy.", "--engine", engine, "--format", "jsonl"]
-    assert run([*given, "--terms", terms]) == 0
+    arguments = [
+        "translate",
+        str(small_run),
+        "I like soccer.",
+        "She is happy.",
+        "--engine",
+        engine,
+        "--format",
+        "jsonl",
+    ]
+    assert run([*arguments, "--terms", terms]) == 0
     first, second = map(json.loads, capfd.readouterr().out.splitlines())
     assert "doctora" in first["translation"].lower()
     assert first["terms"] == [{"source": "soccer", "target": "doctora", "outcome": "used"}]
     assert second["terms"] == []
-    assert run(given) == 0
+    assert run(arguments) == 0
     assert "terms" not in json.loads(capfd.readouterr().out.splitlines()[0])
 
 
@@ -45,7 +54,7 @@ def test_an_interrupted_job_is_another_one_with_other_terms(small_run, terms, tm
 
 
 @pytest.mark.parametrize(
-    ("more", "what"),
+    ("options", "message"),
     [
         (["--inflect-terms"], "--inflect-terms is for --terms"),
         (["--terms-mode", "constrain"], "--terms-mode is for --terms"),
@@ -55,27 +64,27 @@ def test_an_interrupted_job_is_another_one_with_other_terms(small_run, terms, tm
         (["--terms", "TERMS", "--sample"], "draws nothing at random"),
     ],
 )
-def test_what_can_not_be_is_said_in_one_line(more, what, small_run, terms, capfd):
-    more = [terms if each == "TERMS" else each for each in more]
-    assert run(["translate", str(small_run), "I like soccer.", *more]) == 2
-    said = capfd.readouterr().err.strip()
-    assert what in said and "\n" not in said
+def test_what_can_not_be_is_said_in_one_line(options, message, small_run, terms, capfd):
+    options = [terms if option == "TERMS" else option for option in options]
+    assert run(["translate", str(small_run), "I like soccer.", *options]) == 2
+    stderr = capfd.readouterr().err.strip()
+    assert message in stderr and "\n" not in stderr
 
 
 def test_evaluate_takes_the_same_options(small_run, corpus, capfd):
-    given = ["evaluate", str(small_run), "--test", str(corpus / "test.tsv"), "--inflect-terms"]
-    assert run(given) == 2 and "is for --terms" in capfd.readouterr().err
+    arguments = ["evaluate", str(small_run), "--test", str(corpus / "test.tsv"), "--inflect-terms"]
+    assert run(arguments) == 2 and "is for --terms" in capfd.readouterr().err
 
 
 def test_evaluate_counts_terms_with_and_without(small_run, corpus, terms, tmp_path, capfd):
     lines = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()
-    chosen = [line for line in lines if "book" in line.split("\t")[0] or "soccer" in line][:8] + lines[:2]
-    (tmp_path / "test.tsv").write_text("\n".join(chosen), encoding="utf-8")
-    given = ["evaluate", str(small_run), "--test", str(tmp_path / "test.tsv"), "--no-perplexity", "--terms", terms]
-    assert run([*given, "--json"]) == 0
-    found = json.loads(capfd.readouterr().out)["terms"]
-    assert found["constrained"]["asked"] == found["unconstrained"]["asked"] > 0
-    assert found["constrained"]["used"] > found["unconstrained"]["used"]
-    assert found["constrained"]["missing"] == found["constrained"]["asked"] - found["constrained"]["used"]
-    assert run(given) == 0
+    selected = [line for line in lines if "book" in line.split("\t")[0] or "soccer" in line][:8] + lines[:2]
+    (tmp_path / "test.tsv").write_text("\n".join(selected), encoding="utf-8")
+    arguments = ["evaluate", str(small_run), "--test", str(tmp_path / "test.tsv"), "--no-perplexity", "--terms", terms]
+    assert run([*arguments, "--json"]) == 0
+    report = json.loads(capfd.readouterr().out)["terms"]
+    assert report["constrained"]["asked"] == report["unconstrained"]["asked"] > 0
+    assert report["constrained"]["used"] > report["unconstrained"]["used"]
+    assert report["constrained"]["missing"] == report["constrained"]["asked"] - report["constrained"]["used"]
+    assert run(arguments) == 0
     assert "unconstrained" in capfd.readouterr().out

@@ -1,4 +1,4 @@
-"""Runs that translate together, by `--ensemble`."""
+"""Ensembles of runs, by `--ensemble`."""
 
 import json
 
@@ -10,44 +10,46 @@ from translucid import Translator, UserError
 
 @pytest.fixture(scope="module")
 def sister(small_run, corpus, tmp_path_factory):
-    """A function that trains a run of the same vocabulary as `small_run` a little, from another beginning."""
-    made = {}
+    """Train a run with the vocabulary of `small_run` from another initialisation: sister(*settings)."""
+    runs = {}
 
-    def trained(*settings):
-        if settings not in made:
+    def train_run(*settings):
+        if settings not in runs:
             from translucid.cli.main import run
 
             folder = tmp_path_factory.mktemp("runs") / "sister"
             files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", folder, "--no-tune"]
             limits = ["training.max_steps=20", "training.validate_every=10", "training.seed=1"]
             assert run([str(a) for a in ["train", *files, "--set", *SHAPE, *limits, *settings]]) == 0
-            made[settings] = folder
-        return made[settings]
+            runs[settings] = folder
+        return runs[settings]
 
-    return trained
+    return train_run
 
 
 def test_a_run_with_itself_writes_what_it_writes_alone(call, small_run):
     alone = call("translate", small_run, "I like soccer", "She works.", "--engine", "torch", "--nbest", 3)
-    together = call("translate", small_run, "I like soccer", "She works.", "--nbest", 3, "--ensemble", small_run)
-    assert together.code == 0
-    assert together.out == alone.out
+    ensemble = call("translate", small_run, "I like soccer", "She works.", "--nbest", 3, "--ensemble", small_run)
+    assert ensemble.code == 0
+    assert ensemble.out == alone.out
 
 
 def test_two_runs_write_what_neither_writes_alone(call, small_run, sister, corpus):
     other = sister("model.dropout=0.3")
     test = "--test", corpus / "test.tsv", "--json", "--engine", "torch"
-    both = json.loads(call("evaluate", small_run, *test, "--ensemble", other).out)
-    each = [json.loads(call("evaluate", run, *test).out) for run in (small_run, other)]
-    assert both["perplexity"] not in [one["perplexity"] for one in each]
-    # The mean of probabilities is never below their geometric mean, so neither is the ensemble worse than both.
-    assert both["perplexity"] < max(one["perplexity"] for one in each)
+    ensemble = json.loads(call("evaluate", small_run, *test, "--ensemble", other).out)
+    reports = [json.loads(call("evaluate", run, *test).out) for run in (small_run, other)]
+    assert ensemble["perplexity"] not in [report["perplexity"] for report in reports]
+    # The mean of probabilities is never below their geometric mean, so the ensemble is never worse than both.
+    assert ensemble["perplexity"] < max(report["perplexity"] for report in reports)
     texts = ["I like soccer", "She works at the hospital."]
     in_python = Translator.load(small_run, others=[other]).translate(texts)
-    told = call("translate", small_run, *texts, "--ensemble", other).out.splitlines()
-    assert [one.text for one in in_python] == told
+    printed = call("translate", small_run, *texts, "--ensemble", other).out.splitlines()
+    assert [translation.text for translation in in_python] == printed
     swapped = Translator.load(other, others=[small_run]).translate(texts)
-    assert [one.score for one in swapped] == pytest.approx([one.score for one in in_python], abs=1e-4)
+    assert [translation.score for translation in swapped] == pytest.approx(
+        [translation.score for translation in in_python], abs=1e-4
+    )
 
 
 def test_a_text_that_is_a_path_stays_a_text(call, small_run):
@@ -55,18 +57,18 @@ def test_a_text_that_is_a_path_stays_a_text(call, small_run):
 
 
 def test_what_does_not_go_together_is_refused(call, small_run, sister, tmp_path):
-    turned = sister("data.reverse=true")
-    for wrong, why in (
+    reverse_run = sister("data.reverse=true")
+    for other_run, message in (
         (sister("data.tokenizer.vocabulary=190"), "has another vocabulary"),
-        (turned, "another vocabulary" if not same_vocabulary(small_run, turned) else "the other way round"),
+        (reverse_run, "another vocabulary" if not same_vocabulary(small_run, reverse_run) else "the other way round"),
         (tmp_path, "neither a run folder"),
     ):
-        done = call("translate", small_run, "I like soccer", "--ensemble", wrong)
-        assert done.code == 2, wrong
-        assert why in done.err
-    done = call("translate", small_run, "I like soccer", "--ensemble", small_run, "--engine", "ctranslate2")
-    assert done.code == 2
-    assert "--engine ctranslate2 and --ensemble do not go together" in done.err
+        result = call("translate", small_run, "I like soccer", "--ensemble", other_run)
+        assert result.code == 2, other_run
+        assert message in result.err
+    result = call("translate", small_run, "I like soccer", "--ensemble", small_run, "--engine", "ctranslate2")
+    assert result.code == 2
+    assert "--engine ctranslate2 and --ensemble do not go together" in result.err
     with pytest.raises(UserError, match="neither a run folder"):
         Translator.load(small_run, others=[tmp_path])
 

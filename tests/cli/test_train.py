@@ -1,4 +1,4 @@
-"""`translucid train`: from files to a run folder, and every way to get it wrong."""
+"""`translucid train`: what it writes into a run folder, and the errors that it reports."""
 
 import gzip
 import hashlib
@@ -44,13 +44,13 @@ def test_a_moses_pair_that_the_shell_has_spread(call, tmp_path):
             file.write(text)
     files = [tmp_path / "c.en.gz", tmp_path / "c.es.gz"]
     shape = [setting for setting in SHAPE if "vocabulary" not in setting] + ["data.tokenizer.vocabulary=20"]
-    done = call("train", "--train", *files, "--valid", *files, "--out", tmp_path / "run", "--set", *shape, *LIMITS)
-    assert done.code == 0, done.err
-    assert "120 pairs" in done.err
+    result = call("train", "--train", *files, "--valid", *files, "--out", tmp_path / "run", "--set", *shape, *LIMITS)
+    assert result.code == 0, result.err
+    assert "120 pairs" in result.err
 
 
-def count_in(folder):
-    """Return the arguments of a training that soon learns a little: four numbers in a row, one line of a hundred."""
+def counting_options(folder):
+    """Return the options of a short training on number words: sequences of four, and one line repeated 100 times."""
     numbers = {"one": "uno", "two": "dos", "three": "tres", "four": "cuatro", "five": "cinco"}
     pairs = [
         (" ".join(w), " ".join(map(numbers.get, w))) for w in [*list(product(numbers, repeat=4))[::6], ["one"] * 100]
@@ -70,57 +70,57 @@ def count_in(folder):
 
 @pytest.fixture
 def counting(tmp_path):
-    return count_in(tmp_path)
+    return counting_options(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def counted(tmp_path_factory):
+def counting_run(tmp_path_factory):
     """A run that has learned to count a little and was not tuned."""
     folder = tmp_path_factory.mktemp("counted")
-    assert run_command([str(word) for word in ["train", "--no-tune", *count_in(folder)]]) == 0
+    assert run_command([str(word) for word in ["train", "--no-tune", *counting_options(folder)]]) == 0
     return folder / "run"
 
 
-def test_in_the_end_the_fastest_way_to_translate_is_found(call, counted, tmp_path):
-    shutil.copytree(counted, tmp_path / "run")
-    found = tmp_path / "run" / "tuned.json"
-    assert not found.exists()
-    done = call("train", "--resume", "--out", tmp_path / "run")
-    assert done.code == 0, done.err
-    assert "the run is translated by" in done.err
-    assert found.exists()
-    found.write_text('{"engine": "torch"}')  # as the user may have chosen since
-    done = call("train", "--resume", "--out", tmp_path / "run")
-    assert "the run is translated by" not in done.err
-    assert found.read_text() == '{"engine": "torch"}'
-    found.write_text('{"shortlist": true}')  # of no use, but no fault of the training
+def test_in_the_end_the_fastest_way_to_translate_is_found(call, counting_run, tmp_path):
+    shutil.copytree(counting_run, tmp_path / "run")
+    tuned_file = tmp_path / "run" / "tuned.json"
+    assert not tuned_file.exists()
+    result = call("train", "--resume", "--out", tmp_path / "run")
+    assert result.code == 0, result.err
+    assert "the run is translated by" in result.err
+    assert tuned_file.exists()
+    tuned_file.write_text('{"engine": "torch"}')  # the user may have chosen this since
+    result = call("train", "--resume", "--out", tmp_path / "run")
+    assert "the run is translated by" not in result.err
+    assert tuned_file.read_text() == '{"engine": "torch"}'
+    tuned_file.write_text('{"shortlist": true}')  # invalid, but the training must not fail because of it
     assert call("train", "--resume", "--out", tmp_path / "run").code == 0
 
 
 def test_two_vocabularies_have_only_pieces_of_their_language(call, counting, tmp_path):
     apart = ["data.tokenizer.joint=false", "data.tokenizer.vocabulary=22", "model.share_embeddings=false"]
-    done = call("train", "--no-tune", *counting, *apart)
-    assert done.code == 0, done.err
-    done = call("tune", tmp_path / "run")
-    assert done.code == 0, done.err
-    assert (done.out.count("all pieces"), done.out.count("seen pieces")) == (3, 0)
+    result = call("train", "--no-tune", *counting, *apart)
+    assert result.code == 0, result.err
+    result = call("tune", tmp_path / "run")
+    assert result.code == 0, result.err
+    assert (result.out.count("all pieces"), result.out.count("seen pieces")) == (3, 0)
 
 
 @pytest.mark.parametrize("error", [UserError("the files are gone"), OSError("the disk is full"), KeyboardInterrupt()])
-def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counted, tmp_path, monkeypatch, error):
+def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counting_run, tmp_path, monkeypatch, error):
     def find_fastest(run, console, source, target):
         raise error
 
     monkeypatch.setattr("translucid.training.post_training.find_fastest", find_fastest)
-    shutil.copytree(counted, tmp_path / "run")
-    done = call("train", "--resume", "--out", tmp_path / "run")
-    assert done.code == (130 if isinstance(error, KeyboardInterrupt) else 0)
-    assert "not tuned" in done.err and str(error) in done.err
+    shutil.copytree(counting_run, tmp_path / "run")
+    result = call("train", "--resume", "--out", tmp_path / "run")
+    assert result.code == (130 if isinstance(error, KeyboardInterrupt) else 0)
+    assert "not tuned" in result.err and str(error) in result.err
     assert not (tmp_path / "run" / "tuned.json").exists()
 
 
 @pytest.mark.parametrize(
-    ("over", "leads", "bleu", "device", "wanted"),
+    ("over", "leads", "bleu", "device", "expected"),
     [
         (True, True, 20.0, "cpu", True),
         (False, True, 20.0, "cpu", False),
@@ -129,8 +129,8 @@ def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counted, 
         (True, True, 20.0, "mps", False),
     ],
 )
-def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, over, leads, bleu, device, wanted):
-    asked = []
+def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, over, leads, bleu, device, expected):
+    calls = []
 
     @contextmanager
     def prepared(configuration, out, **_):
@@ -140,41 +140,41 @@ def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, ov
         yield SimpleNamespace(run=RunFolder(out), progress=progress, fit=lambda display: progress, **facts), None
 
     def find_fastest(run, console, source, target):
-        asked.append(run)
+        calls.append(run)
         raise UserError("enough")
 
     monkeypatch.setattr("translucid.training.experiment.prepared", prepared)
     monkeypatch.setattr("translucid.training.post_training.find_fastest", find_fastest)
     monkeypatch.setattr("translucid.training.post_training.trained_directions", lambda trainer: [(None, None)])
     assert call("train", *counting).code == 0
-    assert bool(asked) == wanted
+    assert bool(calls) == expected
 
 
 def test_without_validation_files_some_pairs_are_held_out(call, corpus, tmp_path):
-    done = call("train", "--train", corpus / "train.tsv", "--out", tmp_path / "run", "--set", *SHAPE, *LIMITS)
-    assert done.code == 0, done.err
-    assert "held out" in done.err
+    result = call("train", "--train", corpus / "train.tsv", "--out", tmp_path / "run", "--set", *SHAPE, *LIMITS)
+    assert result.code == 0, result.err
+    assert "held out" in result.err
     assert "← chosen" in call("tune", tmp_path / "run", "--sentences", 5).out
 
 
 def test_a_run_is_not_lost(call, corpus, small_run):
     before = (small_run / "model.safetensors").read_bytes()
-    done = call("train", "--train", corpus / "train.tsv", "--out", small_run)
-    assert done.code == 2
-    assert "--resume" in done.err
-    assert "--overwrite" in done.err
+    result = call("train", "--train", corpus / "train.tsv", "--out", small_run)
+    assert result.code == 2
+    assert "--resume" in result.err
+    assert "--overwrite" in result.err
     assert (small_run / "model.safetensors").read_bytes() == before
 
 
 def test_a_foreign_folder_is_left_alone(call, corpus, tmp_path):
     (tmp_path / "thesis.txt").write_text("chapter one")
-    done = call("train", "--train", corpus / "train.tsv", "--out", tmp_path, "--overwrite")
-    assert done.code == 2
+    result = call("train", "--train", corpus / "train.tsv", "--out", tmp_path, "--overwrite")
+    assert result.code == 2
     assert (tmp_path / "thesis.txt").read_text() == "chapter one"
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "No such file"),
         (b"", "empty"),
@@ -183,20 +183,20 @@ def test_a_foreign_folder_is_left_alone(call, corpus, tmp_path):
         (b"a\tb\njust one column\n", ":2:"),
     ],
 )
-def test_bad_files_are_one_clear_line(call, tmp_path, content, said):
+def test_bad_files_are_one_clear_line(call, tmp_path, content, message):
     file = tmp_path / "pairs.tsv"
     if content is not None:
         file.write_bytes(content)
-    done = call("train", "--train", file, "--out", tmp_path / "run")
-    assert done.code == 2
-    assert said in done.err
-    assert "pairs.tsv" in done.err
-    assert done.err.count("\n") == 1
+    result = call("train", "--train", file, "--out", tmp_path / "run")
+    assert result.code == 2
+    assert message in result.err
+    assert "pairs.tsv" in result.err
+    assert result.err.count("\n") == 1
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--set", "model.widht=3"], "model.width"),
         (["--set", "modle.width=3"], "model"),
@@ -209,14 +209,14 @@ def test_bad_files_are_one_clear_line(call, tmp_path, content, said):
         (["nowhere.yaml"], "nowhere.yaml"),
     ],
 )
-def test_wrong_settings_are_one_clear_line(call, corpus, tmp_path, arguments, said):
+def test_wrong_settings_are_one_clear_line(call, corpus, tmp_path, arguments, message):
     positional = [a for a in arguments if a.endswith(".yaml")]
     options = [a for a in arguments if a not in positional]
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
-    done = call("train", *positional, *files, "--out", tmp_path / "run", *options)
-    assert done.code == 2
-    assert said in done.err
-    assert done.err.count("\n") == 1
+    result = call("train", *positional, *files, "--out", tmp_path / "run", *options)
+    assert result.code == 2
+    assert message in result.err
+    assert result.err.count("\n") == 1
 
 
 def test_missing_arguments(call, corpus, tmp_path):
@@ -225,9 +225,9 @@ def test_missing_arguments(call, corpus, tmp_path):
 
 
 def test_a_resumed_run_keeps_its_shape(call, small_run):
-    done = call("train", "--resume", "--out", small_run, "--set", "model.width=32")
-    assert done.code == 2
-    assert "resumed" in done.err
+    result = call("train", "--resume", "--out", small_run, "--set", "model.width=32")
+    assert result.code == 2
+    assert "resumed" in result.err
 
 
 def test_bad_lines_stop_a_training_unless_they_are_to_be_skipped(call, corpus, tmp_path):
@@ -247,21 +247,21 @@ def test_bad_lines_stop_a_training_unless_they_are_to_be_skipped(call, corpus, t
         *SHAPE,
         "training.max_steps=2",
     ]
-    done = call(*command)
-    assert done.code == 2
-    assert f"{text}:1: there is one column only" in done.err
+    result = call(*command)
+    assert result.code == 2
+    assert f"{text}:1: there is one column only" in result.err
     assert not run.exists()
-    done = call(*command, "--skip-bad")
-    assert done.code == 0, done.err
-    assert "skipped 2: 2 no pairs" in " ".join(done.err.split())
+    result = call(*command, "--skip-bad")
+    assert result.code == 0, result.err
+    assert "skipped 2: 2 no pairs" in " ".join(result.err.split())
     bad = [json.loads(line) for line in (run / "bad-lines.jsonl").read_text().splitlines()]
     assert [(row["line"], row["text"]) for row in bad] == [(1, "one column"), (302, "ca\\xf1a\tx")]
     shutil.rmtree(run / "state" / "corpus")
-    done = call("train", "--resume", "--out", run, "--no-tune", "--set", "training.max_steps=3")
-    assert done.code == 0, done.err
+    result = call("train", "--resume", "--out", run, "--no-tune", "--set", "training.max_steps=3")
+    assert result.code == 0, result.err
     assert len((run / "bad-lines.jsonl").read_text().splitlines()) == 2
-    counted = call("data", "stats", "--train", text, "--skip-bad")
-    assert counted.code == 0 and "2 no pairs" in counted.out
+    stats = call("data", "stats", "--train", text, "--skip-bad")
+    assert stats.code == 0 and "2 no pairs" in stats.out
     assert call("data", "stats", "--train", text).code == 2
 
 
@@ -284,27 +284,27 @@ def test_a_run_says_where_its_weights_come_from(call, corpus, tmp_path):
 
 
 def test_a_recipe_is_found_by_its_name(call, tmp_path):
-    done = call("train", "tatoeba-eng-spa", "--train", "nowhere.tsv", "--out", tmp_path / "run")
-    assert done.code == 2 and "nowhere.tsv" in done.err
-    done = call("train", "tatoeba-eng-sap", "--train", "nowhere.tsv", "--out", tmp_path / "run")
-    assert done.code == 2 and "Did you mean 'tatoeba-eng-spa'?" in done.err
+    result = call("train", "tatoeba-eng-spa", "--train", "nowhere.tsv", "--out", tmp_path / "run")
+    assert result.code == 2 and "nowhere.tsv" in result.err
+    result = call("train", "tatoeba-eng-sap", "--train", "nowhere.tsv", "--out", tmp_path / "run")
+    assert result.code == 2 and "Did you mean 'tatoeba-eng-spa'?" in result.err
     listed = call("models").out
     assert {file.stem for file in RECIPES} == set(recipes())
     assert all(name in listed for name in recipes())
 
 
-def _short(corpus, out, *more):
+def _short_training(corpus, out, *options):
     limits = ["training.max_steps=2", "training.validate_every=2"]
-    return ["train", "--train", corpus / "train.tsv", "--out", out, "--no-tune", *more, "--set", *SHAPE, *limits]
+    return ["train", "--train", corpus / "train.tsv", "--out", out, "--no-tune", *options, "--set", *SHAPE, *limits]
 
 
 def test_bad_lines_of_validation_files_are_counted_and_kept_too(call, corpus, tmp_path):
     valid = tmp_path / "valid.tsv"
     valid.write_bytes((corpus / "test.tsv").read_bytes() + b"one column\n")
-    done = call(*_short(corpus, tmp_path / "run", "--valid", valid, "--skip-bad"))
-    assert done.code == 0, done.err
-    assert "of the validation files, 1 line is no pair and skipped" in " ".join(done.err.split())
-    assert "300 pairs; none skipped" in done.err
+    result = call(*_short_training(corpus, tmp_path / "run", "--valid", valid, "--skip-bad"))
+    assert result.code == 0, result.err
+    assert "of the validation files, 1 line is no pair and skipped" in " ".join(result.err.split())
+    assert "300 pairs; none skipped" in result.err
     (row,) = map(json.loads, (tmp_path / "run" / "bad-lines.jsonl").read_text().splitlines())
     assert (row["file"], row["line"], row["text"]) == (str(valid), 21, "one column")
 
@@ -312,8 +312,8 @@ def test_bad_lines_of_validation_files_are_counted_and_kept_too(call, corpus, tm
 def test_a_folder_does_not_hide_the_recipe_of_its_name(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tatoeba-eng-spa").mkdir()
-    done = call("train", "tatoeba-eng-spa", "--train", "none.tsv", "--out", "run")
-    assert done.code == 2 and "none.tsv: can't be read" in done.err
+    result = call("train", "tatoeba-eng-spa", "--train", "none.tsv", "--out", "run")
+    assert result.code == 2 and "none.tsv: can't be read" in result.err
 
 
 def test_provenance_has_a_command_only_if_there_was_one(call, corpus, tmp_path, monkeypatch):
@@ -326,7 +326,7 @@ def test_provenance_has_a_command_only_if_there_was_one(call, corpus, tmp_path, 
     (row,) = RunFolder(tmp_path / "python").provenance_file.read_text().splitlines()
     assert "alice" not in row and json.loads(row)["command"] is None
     assert [Path(file["file"]).name for file in json.loads(row)["data"]] == ["train.tsv", "test.tsv"]
-    arguments = [str(word) for word in _short(corpus, tmp_path / "run", "--valid", corpus / "test.tsv")]
+    arguments = [str(word) for word in _short_training(corpus, tmp_path / "run", "--valid", corpus / "test.tsv")]
     assert call(*arguments).code == 0
     (row,) = RunFolder(tmp_path / "run").provenance_file.read_text().splitlines()
     assert json.loads(row)["command"] == ["translucid", *arguments]
@@ -346,8 +346,8 @@ def test_a_refused_command_leaves_no_lock(call, corpus, small_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(small_run, run)
     (run / ".lock").unlink()
-    done = call("train", "--resume", "--out", run, "--train", corpus / "test.tsv", "--set", "training.max_steps=30")
-    assert done.code == 2 and "the training text has changed" in done.err
+    result = call("train", "--resume", "--out", run, "--train", corpus / "test.tsv", "--set", "training.max_steps=30")
+    assert result.code == 2 and "the training text has changed" in result.err
     assert not (run / ".lock").exists()
 
 
@@ -356,9 +356,9 @@ def test_a_model_that_was_given_away_is_not_trained_over(call, small_run, tmp_pa
     shutil.copytree(small_run, run)
     shutil.rmtree(run / "state")
     before = {file.name: file.read_bytes() for file in run.iterdir() if file.is_file()}
-    done = call("train", "--resume", "--out", run, "--no-tune")
-    assert done.code == 2
-    assert "no state/" in done.err
+    result = call("train", "--resume", "--out", run, "--no-tune")
+    assert result.code == 2
+    assert "no state/" in result.err
     assert {file.name: file.read_bytes() for file in run.iterdir() if file.name != ".lock"} == {
         name: content for name, content in before.items() if name != ".lock"
     }
@@ -366,16 +366,16 @@ def test_a_model_that_was_given_away_is_not_trained_over(call, small_run, tmp_pa
 
 def test_a_presets_vocabulary_gives_way_and_the_users_does_not(call, corpus, tmp_path):
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run", "--no-tune"]
-    small = [one for one in SHAPE if "vocabulary" not in one]
+    small = [setting for setting in SHAPE if "vocabulary" not in setting]
     command = ["train", "--model", "tiny", *files, "--set", *small, "training.max_steps=1"]
-    done = call(*command)
-    assert done.code == 0, done.err
+    result = call(*command)
+    assert result.code == 0, result.err
     size = RunFolder(tmp_path / "run").tokenizer().target_size
-    assert f"the training text gets a vocabulary of {size:,}: the preset's" in done.err
+    assert f"the training text gets a vocabulary of {size:,}: the preset's" in result.err
     assert RunFolder(tmp_path / "run").configuration().data.tokenizer.vocabulary == size
-    assert call(*command, "--resume").code == 0  # the same command again
-    done = call(*command, "data.tokenizer.vocabulary=5000", "--overwrite")
-    assert done.code == 2 and "larger than the training text supports" in done.err
+    assert call(*command, "--resume").code == 0  # the same command succeeds again
+    result = call(*command, "data.tokenizer.vocabulary=5000", "--overwrite")
+    assert result.code == 2 and "larger than the training text supports" in result.err
     assert RunFolder(tmp_path / "run").tokenizer().target_size == size
     settings = tmp_path / "mine.yaml"
     settings.write_text("data: {tokenizer: {vocabulary: 5000}}")

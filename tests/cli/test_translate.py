@@ -6,41 +6,41 @@ import pytest
 
 
 def test_a_text_gives_one_line(call, small_run):
-    done = call("translate", small_run, "I like soccer")
-    assert done.code == 0
-    assert done.out.count("\n") == 1
-    assert done.out.strip()
+    result = call("translate", small_run, "I like soccer")
+    assert result.code == 0
+    assert result.out.count("\n") == 1
+    assert result.out.strip()
 
 
 def test_behind_two_dashes_nothing_is_an_option(call, small_run):
     texts = ["--debug", "--set", "a", "b"]
-    done = call("translate", small_run, "--", *texts)
-    assert done.code == 0
-    assert done.out.split("\n")[:4] == [call("translate", small_run, stdin=text.encode()).out[:-1] for text in texts]
+    result = call("translate", small_run, "--", *texts)
+    assert result.code == 0
+    assert result.out.split("\n")[:4] == [call("translate", small_run, stdin=text.encode()).out[:-1] for text in texts]
 
 
 def test_every_line_gets_its_line_in_order_and_empty_lines_stay_empty(call, small_run):
     lines = ["I like soccer.", "", "She works.", "   ", "I like soccer."]
-    done = call("translate", small_run, stdin=("\n".join(lines) + "\n").encode())
-    out = done.out.split("\n")
+    result = call("translate", small_run, stdin=("\n".join(lines) + "\n").encode())
+    out = result.out.split("\n")
     assert len(out) == len(lines) + 1
     assert out[1] == out[3] == ""
     assert out[0] == out[4] != ""
 
 
 def test_lines_end_at_a_line_feed_and_nowhere_else(call, small_run):
-    done = call("translate", small_run, stdin="one\u2028two\x0bthree\x85four\rfive\r\nsix".encode())
-    assert done.out.count("\n") == 2
+    result = call("translate", small_run, stdin="one\u2028two\x0bthree\x85four\rfive\r\nsix".encode())
+    assert result.out.count("\n") == 2
 
 
 def test_a_line_that_is_not_utf8_still_gets_its_line_and_exit_code_2(call, small_run):
-    done = call("translate", small_run, stdin=b"She works.\nca\xf1a\nShe works.\n")
-    out = done.out.split("\n")
-    assert done.code == 2
+    result = call("translate", small_run, stdin=b"She works.\nca\xf1a\nShe works.\n")
+    out = result.out.split("\n")
+    assert result.code == 2
     assert len(out) == 4
     assert out[0] == out[2] != ""
-    assert "line 2" in done.err
-    assert "iconv" in done.err
+    assert "line 2" in result.err
+    assert "iconv" in result.err
 
 
 def test_files_in_and_out_and_nothing_is_overwritten(call, small_run, tmp_path):
@@ -49,17 +49,17 @@ def test_files_in_and_out_and_nothing_is_overwritten(call, small_run, tmp_path):
     assert call("translate", small_run, "--input", tmp_path / "in.txt", "--output", out).code == 0
     first = out.read_text()
     assert first.count("\n") == 2
-    refused = call("translate", small_run, "--input", tmp_path / "in.txt", "--output", out)
-    assert refused.code == 2
-    assert "--overwrite" in refused.err
+    failure = call("translate", small_run, "--input", tmp_path / "in.txt", "--output", out)
+    assert failure.code == 2
+    assert "--overwrite" in failure.err
     assert out.read_text() == first
     assert call("translate", small_run, "--input", tmp_path / "in.txt", "--output", out, "--overwrite").code == 0
     assert sorted(item.name for item in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
 
 def test_jsonl_carries_scores_alternatives_and_alignments(call, small_run):
-    done = call("translate", small_run, "--format", "jsonl", "--nbest", "3", "--alignments", "I like soccer")
-    record = json.loads(done.out)
+    result = call("translate", small_run, "--format", "jsonl", "--nbest", "3", "--alignments", "I like soccer")
+    record = json.loads(result.out)
     assert record["source"] == "I like soccer"
     assert record["score"] <= 0
     assert len(record["alternatives"]) == 3
@@ -69,35 +69,35 @@ def test_jsonl_carries_scores_alternatives_and_alignments(call, small_run):
 
 
 def test_nbest_and_alignments_stay_on_one_line(call, small_run):
-    done = call("translate", small_run, "--nbest", "2", "--alignments", "I like soccer")
-    assert done.out.count("\n") == 1
-    *texts, alignment = done.out.rstrip("\n").split("\t")
+    result = call("translate", small_run, "--nbest", "2", "--alignments", "I like soccer")
+    assert result.out.count("\n") == 1
+    *texts, alignment = result.out.rstrip("\n").split("\t")
     assert len(texts) == 2
     assert all("-" in link for link in alignment.split())
 
 
 def test_a_text_longer_than_training_is_translated_in_pieces_with_a_warning(call, small_run):
     long = "I like soccer and she works " * 120
-    done = call("translate", small_run, "--beam", "1", long)
-    assert done.code == 0
-    assert done.out.count("\n") == 1
-    assert "translated in pieces" in done.err
+    result = call("translate", small_run, "--beam", "1", long)
+    assert result.code == 0
+    assert result.out.count("\n") == 1
+    assert "translated in pieces" in result.err
 
 
 def test_sentences_of_a_line_give_what_they_give_alone(call, small_run):
     alone = [call("translate", small_run, text).out.strip() for text in ("I like soccer.", "She works.")]
-    together = call("translate", small_run, "I like soccer. She works.")
-    assert together.out.strip() == " ".join(alone)
-    whole = call("translate", small_run, "--no-split-sentences", "I like soccer. She works.")
-    assert whole.code == 0
-    assert whole.out != together.out
+    split = call("translate", small_run, "I like soccer. She works.")
+    assert split.out.strip() == " ".join(alone)
+    unsplit = call("translate", small_run, "--no-split-sentences", "I like soccer. She works.")
+    assert unsplit.code == 0
+    assert unsplit.out != split.out
 
 
 def test_sentences_go_on_over_wrapped_lines(call, small_run):
     text = "I like\n  soccer. She\n\nworks.\n"
-    done = call("translate", small_run, "--wrapped", stdin=text.encode())
-    assert done.code == 0
-    lines = done.out.split("\n")
+    result = call("translate", small_run, "--wrapped", stdin=text.encode())
+    assert result.code == 0
+    lines = result.out.split("\n")
     assert len(lines) == 5
     assert lines[1][:2] == "  "
     assert lines[2] == ""
@@ -108,20 +108,20 @@ def test_sentences_go_on_over_wrapped_lines(call, small_run):
 
 def test_what_looks_wrong_is_one_line_and_in_jsonl_one_of_each(call, small_run):
     lines = "I like soccer.\n足球\n%s\n足\n"
-    plain = call("translate", small_run, stdin=lines.encode())
-    assert plain.code == 0
-    assert plain.out.split("\n")[2] == "%s"
-    assert plain.err.count("\n") == 1
-    assert "of 4 lines" in plain.err
-    assert "2 texts have characters that the model does not know: lines 2, 4." in plain.err
+    result = call("translate", small_run, stdin=lines.encode())
+    assert result.code == 0
+    assert result.out.split("\n")[2] == "%s"
+    assert result.err.count("\n") == 1
+    assert "of 4 lines" in result.err
+    assert "2 texts have characters that the model does not know: lines 2, 4." in result.err
     records = [
         json.loads(line)
         for line in call("translate", small_run, "--format", "jsonl", stdin=lines.encode()).out.splitlines()
     ]
     assert "unknown characters: 足 球" in records[1]["warnings"]
     assert records[2]["warnings"] == []
-    one = call("translate", small_run, "足球")
-    assert "unknown characters: 足 球" in one.err
+    single = call("translate", small_run, "足球")
+    assert "unknown characters: 足 球" in single.err
 
 
 def test_every_alternative_has_its_score_and_on_request_its_tokens(call, small_run):
@@ -131,9 +131,11 @@ def test_every_alternative_has_its_score_and_on_request_its_tokens(call, small_r
     assert record["scores"] == sorted(record["scores"], reverse=True)
     assert record["score"] == record["scores"][0]
     assert "token_log_probabilities" not in record
-    more = json.loads(call("translate", small_run, *options, "--token-scores", "I like soccer").out)
-    assert len(more["token_log_probabilities"]) == 3
-    for tokens, text in zip(more["token_log_probabilities"], more["alternatives"], strict=True):
+    record_with_tokens = json.loads(call("translate", small_run, *options, "--token-scores", "I like soccer").out)
+    assert len(record_with_tokens["token_log_probabilities"]) == 3
+    for tokens, text in zip(
+        record_with_tokens["token_log_probabilities"], record_with_tokens["alternatives"], strict=True
+    ):
         assert "".join(piece for piece, _ in tokens).replace("▁", " ").removesuffix("</s>").strip() == text
         assert all(value <= 0 for _, value in tokens)
 
@@ -141,10 +143,10 @@ def test_every_alternative_has_its_score_and_on_request_its_tokens(call, small_r
 def test_sampling_draws_other_numbers_for_each_line_of_every_window(call, small_run, monkeypatch):
     monkeypatch.setattr("translucid.api.translator.WINDOW", 3)
     arguments = ("translate", small_run, "--sample", "--engine", "torch")
-    found = call(*arguments, stdin=b"I like soccer\n" * 9).out.split("\n")[:9]
-    assert len(set(found)) > 3
-    assert found[:3] != found[3:6] != found[6:]
-    assert call(*arguments, stdin=b"I like soccer\n" * 9).out.split("\n")[:9] == found
+    lines = call(*arguments, stdin=b"I like soccer\n" * 9).out.split("\n")[:9]
+    assert len(set(lines)) > 3
+    assert lines[:3] != lines[3:6] != lines[6:]
+    assert call(*arguments, stdin=b"I like soccer\n" * 9).out.split("\n")[:9] == lines
 
 
 @pytest.mark.parametrize(
@@ -154,18 +156,18 @@ def test_sampling_draws_other_numbers_for_each_line_of_every_window(call, small_
 def test_a_file_with_a_structure_is_refused_by_name(call, small_run, tmp_path, name):
     file = tmp_path / name
     file.write_text("I like soccer\n")
-    done = call("translate", small_run, "--input", file)
-    assert done.code == 2
-    assert done.out == ""
-    assert done.err.startswith(f"error: {file}: is ") and "standard input" in done.err
-    assert done.err.count("\n") == 1
+    result = call("translate", small_run, "--input", file)
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.startswith(f"error: {file}: is ") and "standard input" in result.err
+    assert result.err.count("\n") == 1
     assert call("translate", small_run, stdin=file.read_bytes()).code == 0
 
 
 def test_a_text_of_several_lines_is_one_line(call, small_run):
-    done = call("translate", small_run, "--format", "jsonl", "I like soccer.\nShe works.")
-    assert done.out.count("\n") == 1
-    assert json.loads(done.out)["source"] == "I like soccer. She works."
+    result = call("translate", small_run, "--format", "jsonl", "I like soccer.\nShe works.")
+    assert result.out.count("\n") == 1
+    assert json.loads(result.out)["source"] == "I like soccer. She works."
 
 
 def test_sampling_follows_its_seed(call, small_run):
@@ -177,7 +179,7 @@ def test_sampling_follows_its_seed(call, small_run):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--beam", "0", "x"], "beam"),
         (["--nbest", "9", "x"], "nbest=9"),
@@ -195,18 +197,18 @@ def test_sampling_follows_its_seed(call, small_run):
         (["--token-scores", "x"], "--format jsonl"),
     ],
 )
-def test_wrong_options_are_one_clear_line(call, small_run, arguments, said):
-    done = call("translate", small_run, *arguments)
-    assert done.code == 2
-    assert done.out == ""
-    assert said in done.err
-    assert done.err.count("\n") == 1
-    assert "Traceback" not in done.err
+def test_wrong_options_are_one_clear_line(call, small_run, arguments, message):
+    result = call("translate", small_run, *arguments)
+    assert result.code == 2
+    assert result.out == ""
+    assert message in result.err
+    assert result.err.count("\n") == 1
+    assert "Traceback" not in result.err
 
 
 def test_a_folder_that_is_no_run(call, tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
-        done = call("translate", folder, "x")
-        assert done.code == 2
-        assert str(folder) in done.err
-        assert done.err.count("\n") == 1
+        result = call("translate", folder, "x")
+        assert result.code == 2
+        assert str(folder) in result.err
+        assert result.err.count("\n") == 1

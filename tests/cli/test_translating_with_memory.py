@@ -1,4 +1,4 @@
-"""`translucid translate --memory`: what the memory has is used, the rest is translated, near matches are told of."""
+"""`translucid translate --memory`: exact matches are used, the rest is translated, near matches are reported."""
 
 import json
 
@@ -22,42 +22,44 @@ def memory(tmp_path):
 
 def test_what_is_in_it_is_used_and_the_rest_translated(call, small_run, memory):
     lines = b"She works.\n I like  soccer.\n\nI like soccer\n"
-    plain = call("translate", small_run, stdin=lines).out.split("\n")
-    done = call("translate", small_run, "--memory", memory, stdin=lines)
-    assert done.code == 0
-    assert done.out.split("\n") == [plain[0], "Me encanta.", "", plain[3], ""]
+    without_memory = call("translate", small_run, stdin=lines).out.split("\n")
+    result = call("translate", small_run, "--memory", memory, stdin=lines)
+    assert result.code == 0
+    assert result.out.split("\n") == [without_memory[0], "Me encanta.", "", without_memory[3], ""]
 
 
 def test_near_matches_are_used_if_asked_for(call, small_run, memory):
     texts = "I like soccer", "She works here on page 14."
-    done = call("translate", small_run, "--memory", memory, "--memory-from", 98, *texts)
-    assert done.out == "Me encanta.\nTrabaja en la página 14.\n"
-    assert call("translate", small_run, "--memory", memory, *texts).out != done.out
+    result = call("translate", small_run, "--memory", memory, "--memory-from", 98, *texts)
+    assert result.out == "Me encanta.\nTrabaja en la página 14.\n"
+    assert call("translate", small_run, "--memory", memory, *texts).out != result.out
 
 
 def test_jsonl_tells_of_matches(call, small_run, memory):
     texts = "I like soccer.", "She works there on page 3.", "Nothing like it"
     options = "--memory", memory, "--format", "jsonl", "--alignments"
-    exact, near, other = map(json.loads, call("translate", small_run, *options, *texts).out.splitlines())
+    exact, near, unmatched = map(json.loads, call("translate", small_run, *options, *texts).out.splitlines())
     assert (exact["translation"], exact["origin"], exact["matches"][0]["percent"]) == ("Me encanta.", "memory", 100)
     assert exact["alignment"] and "score" not in exact
     assert (near["origin"], near["matches"][0]["percent"]) == ("model", 83)
     assert near["matches"][0]["target"] == "Trabaja en la página 3."
     assert near["matches"][0]["differing"] == [["there", "here"]]
-    assert (other["origin"], other["matches"]) == ("model", [])
+    assert (unmatched["origin"], unmatched["matches"]) == ("model", [])
 
 
 def test_several_processes_and_wrapped_lines(call, small_run, memory, forked_workers, tmp_path):
     (tmp_path / "in.txt").write_text("I like\nsoccer.\n\nShe works.\n")
-    done = call("translate", small_run, "--memory", memory, "--wrapped", "--input", tmp_path / "in.txt", "--workers", 2)
-    assert done.code == 0 and "".join(done.out.split("\n\n")[0].split()) == "Meencanta."
+    result = call(
+        "translate", small_run, "--memory", memory, "--wrapped", "--input", tmp_path / "in.txt", "--workers", 2
+    )
+    assert result.code == 0 and "".join(result.out.split("\n\n")[0].split()) == "Meencanta."
 
 
 def test_documents(call, small_run, memory, tmp_path):
     (tmp_path / "a.txt").write_text("  I like soccer.\n\tShe works here on page 5.\n")
     options = "--memory", memory, "--memory-from", 99
-    done = call("translate", small_run, tmp_path / "a.txt", *options)
-    assert done.out == "  Me encanta.\n\tTrabaja en la página 5.\n"
+    result = call("translate", small_run, tmp_path / "a.txt", *options)
+    assert result.out == "  Me encanta.\n\tTrabaja en la página 5.\n"
 
 
 def test_near_matches_stand_in_documents_that_have_a_place_for_them(call, small_run, memory, tmp_path):
@@ -65,24 +67,24 @@ def test_near_matches_stand_in_documents_that_have_a_place_for_them(call, small_
     units = "".join(f"<trans-unit><source>{text}</source></trans-unit>" for text in sources)
     head = '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en"><body>'
     (tmp_path / "a.xlf").write_text(f"{head}{units}</body></file></xliff>")
-    done = call("translate", small_run, tmp_path / "a.xlf", "--memory", memory)
-    assert done.out.count("<alt-trans") == 1 and done.out.count('state-qualifier="exact-match"') == 1
+    result = call("translate", small_run, tmp_path / "a.xlf", "--memory", memory)
+    assert result.out.count("<alt-trans") == 1 and result.out.count('state-qualifier="exact-match"') == 1
     near = "<source>She works here on page 3.</source><target>Trabaja en la página 3.</target></alt-trans>"
-    assert f'match-quality="83%" origin="translucid">{near}' in done.out
+    assert f'match-quality="83%" origin="translucid">{near}' in result.out
 
 
 def test_other_documents_do_not_look_for_near_matches(call, small_run, memory, tmp_path, monkeypatch):
     monkeypatch.setattr(Recall, "shown", lambda self, text: pytest.fail("looked for"))
     (tmp_path / "a.txt").write_text("I like soccer.\nShe works there on page 3.\n")
-    done = call("translate", small_run, tmp_path / "a.txt", "--memory", memory)
-    assert done.out.startswith("Me encanta.\n")
+    result = call("translate", small_run, tmp_path / "a.txt", "--memory", memory)
+    assert result.out.startswith("Me encanta.\n")
 
 
 def test_marks_stay_in_what_is_remembered(small_run, memory):
     translator = Translator.load(small_run, "cpu", "torch")
     marks = Mark(0, "<b>", Side.opens, 0), Mark(14, "</b>", Side.closes, 0)
-    with open_memory(memory) as opened:
-        segments = SegmentTranslator(translator, recall=Recall(opened))
+    with open_memory(memory) as translation_memory:
+        segments = SegmentTranslator(translator, recall=Recall(translation_memory))
         broken = TaggedText("I likesoccer.", (Mark(6, "<br/>"),))
         bold, plain, parted = segments.stream([TaggedText("I like soccer.", marks), TaggedText("She works."), broken])
     assert bold.origin == "memory" and plain.origin == "model"
@@ -103,7 +105,7 @@ def test_an_interrupted_job_starts_over_with_another_memory(small_run, memory):
 
 
 def test_wrong_options_are_one_clear_line(call, small_run, tmp_path):
-    done = call("translate", small_run, "--memory-from", 80, "x")
-    assert done.code == 2 and "--memory-from is for --memory" in done.err
-    done = call("translate", small_run, "--memory", tmp_path / "missing.tmx", "x")
-    assert done.code == 2 and "missing.tmx: can't be read" in done.err and not done.out
+    result = call("translate", small_run, "--memory-from", 80, "x")
+    assert result.code == 2 and "--memory-from is for --memory" in result.err
+    result = call("translate", small_run, "--memory", tmp_path / "missing.tmx", "x")
+    assert result.code == 2 and "missing.tmx: can't be read" in result.err and not result.out

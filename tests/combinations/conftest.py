@@ -1,4 +1,4 @@
-"""One tiny run that knows placeholders, terms and fuzzy matches, and what can be combined with it."""
+"""A tiny run with placeholders, terms and fuzzy matches, and what can be combined with it."""
 
 import json
 import shutil
@@ -23,14 +23,14 @@ MEMORY = [("Open %s now.", "Abre %s ahora."), ("I like tennis.", "Me gusta el te
 
 @pytest.fixture(scope="session")
 def pairs():
-    """What the runs learn from: sentences of the phrasebook, some of them with placeholders."""
+    """Training pairs: sentences of the phrasebook, some of them with placeholders."""
     texts = [Pair(p.source, p.target) for p in generate(104, max_words=8)]
-    return [Pair(f"%s: {one.source}", f"%s: {one.target}") if i % 4 == 0 else one for i, one in enumerate(texts)]
+    return [Pair(f"%s: {pair.source}", f"%s: {pair.target}") if i % 4 == 0 else pair for i, pair in enumerate(texts)]
 
 
 @pytest.fixture(scope="session")
 def runs(train, pairs, tmp_path_factory) -> Path:
-    """A folder with the runs: main, reverse, first, which writes what main reads, and other, which began as main.
+    """A folder with the runs main, reverse, first (it writes what main reads) and other (fine-tuned from main).
 
     main has the adapter mine.
     """
@@ -38,21 +38,26 @@ def runs(train, pairs, tmp_path_factory) -> Path:
     corpora = Corpora.of(pairs[:100], pairs[100:])
     languages = ["data.source_language=en", "data.target_language=es"]
     train(folder / "main", *FEATURES, "training.max_steps=60", data=corpora)
-    turned = Corpora.of([pair.swapped for pair in pairs[:100]], [pair.swapped for pair in pairs[100:]])
+    swapped = Corpora.of([pair.swapped for pair in pairs[:100]], [pair.swapped for pair in pairs[100:]])
     reverse = ["data.placeholders=0.4", "data.source_language=es", "data.target_language=en", "training.max_steps=10"]
-    train(folder / "reverse", *reverse, data=turned)
+    train(folder / "reverse", *reverse, data=swapped)
     first = ["data.placeholders=0.4", "data.source_language=pt", "data.target_language=en", "training.max_steps=10"]
-    train(folder / "first", *first, data=turned)
-    begun = [f"training.begin_from={folder / 'main'}", "data.placeholders=0.4", *languages, "training.max_steps=5"]
-    train(folder / "other", *begun, "data.subword_dropout=0", data=corpora)
-    train(folder / "adapted", *begun, "data.subword_dropout=0", "training.adapter_rank=2", data=corpora)
+    train(folder / "first", *first, data=swapped)
+    fine_tuning = [
+        f"training.begin_from={folder / 'main'}",
+        "data.placeholders=0.4",
+        *languages,
+        "training.max_steps=5",
+    ]
+    train(folder / "other", *fine_tuning, "data.subword_dropout=0", data=corpora)
+    train(folder / "adapted", *fine_tuning, "data.subword_dropout=0", "training.adapter_rank=2", data=corpora)
     (folder / "main" / "adapters").mkdir(exist_ok=True)
     shutil.copy(folder / "adapted" / "adapter.safetensors", folder / "main" / "adapters" / "mine.safetensors")
     weights = {name: {"mean": 0.0, "deviation": 1.0, "weight": 0.1} for name in KINDS["search"]}
     figures = {"threshold": 40.0, "pairs": 100, "bad": 50, "kind": "search"}
-    sure = Estimator(**figures, weights=weights, offset=0.0, slope=1.0, shift=0.0)
+    estimator = Estimator(**figures, weights=weights, offset=0.0, slope=1.0, shift=0.0)
     main = RunFolder(folder / "main")
-    save_confidence(main, main.tokenizer(), None, sure)
+    save_confidence(main, main.tokenizer(), None, estimator)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Document context with several directions, with pairs that are mixed in, and with .tmx files."""
+"""Document context with several directions, with mixed-in pairs and with .tmx files."""
 
 from types import SimpleNamespace
 
@@ -30,8 +30,8 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(files, tmp_path_factory):
-    """A run of four directions, of which two are mixed in, and an epoch of its training."""
+def trained_run(files, tmp_path_factory):
+    """A run of four directions, two of them mixed in, and the batches of 12 epochs."""
     settings = ["data.context=2", "data.both_directions=true", "data.subword_dropout=0", "data.tokenizer.vocabulary=40"]
     settings += ["training.max_steps=1", "training.validate_every=1", "training.batch_tokens=4000"]
     settings += ["training.validate_sentences=6"]
@@ -48,9 +48,9 @@ def trained(files, tmp_path_factory):
     return SimpleNamespace(folder=folder, batches=batches, validator=trainer.validator)
 
 
-def read_rows(trained, ids):
+def read_rows(trained_run, ids):
     """Return the pieces of sources in words: ">>fr<< ba da. ‖ >>fr<< be de."."""
-    tokenizer = Translator.load(trained.folder, "cpu", "torch", source="en", target="fr").tokenizer
+    tokenizer = Translator.load(trained_run.folder, "cpu", "torch", source="en", target="fr").tokenizer
     rows = []
     for row in ids:
         pieces = [piece for piece in tokenizer.source_pieces(row) if not piece.startswith(("<pad", "</s"))]
@@ -59,35 +59,35 @@ def read_rows(trained, ids):
     return rows
 
 
-def test_training_joins_the_sentences_of_a_document_in_each_direction(trained):
+def test_training_joins_the_sentences_of_a_document_in_each_direction(trained_run):
     """Every number of previous sentences occurs; none is of another document, file or direction."""
-    seen = set()
-    for batch in trained.batches:
-        seen.update(read_rows(trained, batch.source.tolist()))
+    sources = set()
+    for batch in trained_run.batches:
+        sources.update(read_rows(trained_run, batch.source.tolist()))
     expected = set()
     for code, mark in (("fr", ""), ("en", "!"), ("de", ""), ("en", "?")):
         for change in (str.lower, str.upper):
             sentences = [f">>{code}<< {change(text)}{mark}" for text in SENTENCES]
             for last in range(3):
                 expected.update(" ‖ ".join(sentences[first : last + 1]) for first in range(last + 1))
-    assert seen == expected
+    assert sources == expected
 
 
-def test_half_of_an_epoch_is_mixed_in(trained):
+def test_half_of_an_epoch_is_mixed_in(trained_run):
     """An epoch reads the 12 pairs of the training file, 6 in each direction, and as many of the mixed-in file."""
-    rows = read_rows(trained, [row for batch in trained.batches for row in batch.source.tolist()])
+    rows = read_rows(trained_run, [row for batch in trained_run.batches for row in batch.source.tolist()])
     german = [row for row in rows if ">>de<<" in row or "?" in row]
     assert len(rows) == 12 * 24 and len(german) == 12 * 12
 
 
 @pytest.mark.parametrize(("source", "target", "mark"), [("en", "fr", ""), ("de", "en", "?")])
-def test_translation_and_validation_read_what_training_reads(trained, source, target, mark):
-    translator = Translator.load(trained.folder, "cpu", "torch", source=source, target=target)
+def test_translation_and_validation_read_what_training_reads(trained_run, source, target, mark):
+    translator = Translator.load(trained_run.folder, "cpu", "torch", source=source, target=target)
     texts = [f"{text}{mark}" for text in SENTENCES]
     pieces = translator.pipeline.pieces(texts[2:], split=False, before=[texts[:2]])
-    (row,) = read_rows(trained, translator.pipeline.read(pieces[0]))
+    (row,) = read_rows(trained_run, translator.pipeline.read(pieces[0]))
     assert row == " ‖ ".join(f">>{target}<< {text}" for text in texts)
-    assert row in read_rows(trained, trained.validator.validators[f"{source}-{target}"].ids)
+    assert row in read_rows(trained_run, trained_run.validator.validators[f"{source}-{target}"].ids)
 
 
 UNIT = (
@@ -96,9 +96,9 @@ UNIT = (
 )
 
 
-def memory(folder, more=""):
+def memory(folder, variant=""):
     units = "".join(
-        UNIT.format(*row, more) for row in (("a", "one", "uno"), ("a", "two", "dos"), ("b", "three", "tres"))
+        UNIT.format(*row, variant) for row in (("a", "one", "uno"), ("a", "two", "dos"), ("b", "three", "tres"))
     )
     file = folder / "memory.tmx"
     file.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>')

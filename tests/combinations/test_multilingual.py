@@ -40,13 +40,13 @@ def test_a_file_is_scored_in_the_direction_to_the_chosen_language(call, multilin
 
 @pytest.fixture
 def memory(tmp_path, corpus):
-    """A function that writes a memory from Spanish to English, with some languages."""
+    """Write a memory from Spanish to English, with languages if any are given: memory("es", "en")."""
 
     def write(*languages):
         file = tmp_path / "m.memory"
-        with TranslationMemory.open(file, write=True) as opened:
-            opened.add([pair.swapped for pair in read_pairs(corpus / "train.tsv")][:60], "Ana")
-            opened.note(dict(zip(("source language", "target language"), languages, strict=False)))
+        with TranslationMemory.open(file, write=True) as translation_memory:
+            translation_memory.add([pair.swapped for pair in read_pairs(corpus / "train.tsv")][:60], "Ana")
+            translation_memory.note(dict(zip(("source language", "target language"), languages, strict=False)))
         return file
 
     return write
@@ -54,8 +54,8 @@ def memory(tmp_path, corpus):
 
 def test_a_run_learns_a_memory_in_its_direction(call, multilingual_run, memory, corpus, tmp_path):  # noqa: F811
     settings = ["--set", "training.max_steps=1", "training.validate_sentences=3"]
-    done = call("memory", "learn", multilingual_run, memory("es", "en"), "--out", tmp_path / "out", *settings)
-    assert done.code == 0, done.err
+    result = call("memory", "learn", multilingual_run, memory("es", "en"), "--out", tmp_path / "out", *settings)
+    assert result.code == 0, result.err
     data = RunFolder(tmp_path / "out").configuration().data
     assert {*data.directions} == {*DIRECTIONS} and data.train[0].endswith(".tsv:es-en")
     (corpus_of_memory,) = [corpus for corpus in data.corpora(data.train) if corpus.direction == ("es", "en")]
@@ -64,5 +64,5 @@ def test_a_run_learns_a_memory_in_its_direction(call, multilingual_run, memory, 
 
 
 def test_a_memory_without_languages_is_not_learned(call, multilingual_run, memory, tmp_path):  # noqa: F811
-    done = call("memory", "learn", multilingual_run, memory(), "--out", tmp_path / "out")
-    assert done.code == 2 and "the memory has no languages, and the run translates several directions" in done.err
+    result = call("memory", "learn", multilingual_run, memory(), "--out", tmp_path / "out")
+    assert result.code == 2 and "the memory has no languages, and the run translates several directions" in result.err

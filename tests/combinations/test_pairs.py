@@ -1,4 +1,4 @@
-"""Every option of `translate` with every other: the two mean what each says, or both are named in one line."""
+"""Every option of `translate` with every other: both take effect, or one line names both."""
 
 import json
 import re
@@ -37,28 +37,28 @@ FLAGS = {
     "alignments": "--alignments",
     "documents": "a document",
 }
-"""How a message names what it rejects."""
+"""Names of the options in error messages."""
 REJECTED = {
     *(frozenset(pair) for pair in (("mbr", "rerank"), ("rerank", "sampling"), ("rerank", "beam 1"))),
     *(frozenset(pair) for pair in (("ensemble", "adapter"), ("nbest", "beam 1"), ("ensemble", "ablate"))),
     *(frozenset(("documents", other)) for other in ("nbest", "confidence", "alignments")),
 }
 NEUTRAL = {"languages", "confidence", "alignments", "placeholders", "memory", "nbest"}
-"""What says more about a translation, or is about other lines, and changes none of the others."""
+"""Options that add to a row or concern some lines only, and change no other translation."""
 MARKS = re.compile("[⟦⟧\ue0f0-\ue0f3]")
-"""What only the model reads."""
+"""Characters that only the model reads."""
 
 
 @pytest.fixture(scope="module")
-def outcomes():
-    """What came of options before."""
+def results():
+    """Results of earlier calls, by their options."""
     return {}
 
 
 @pytest.fixture
-def translate(call, runs, files, tmp_path, outcomes):  # noqa: F811 - a fixture
+def translate(call, runs, files, tmp_path, results):  # noqa: F811 - a fixture
     """Translate with options by name: translate("terms", "mbr")."""
-    arguments = {
+    arguments_of = {
         "terms": ["--terms", files / "terms.tsv"],
         "mbr": ["--mbr", 4],
         "rerank": ["--rerank-with", runs / "reverse"],
@@ -74,52 +74,52 @@ def translate(call, runs, files, tmp_path, outcomes):  # noqa: F811 - a fixture
         "ablate": ["--ablate", "encoder.0.self.head.1", "--ablate", "decoder.0.cross.head.0"],
     }
 
-    def translating(*options):
+    def run_command(*options):
         (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
         if {"languages", "pivot"} <= {*options}:
-            arguments["languages"] = ["--source-language", "pt", "--target-language", "es"]
-        given = [word for option in options for word in arguments.get(option, [])]
-        given += ["--input", files / "strings.json" if "documents" in options else tmp_path / "in.txt"]
+            arguments_of["languages"] = ["--source-language", "pt", "--target-language", "es"]
+        arguments = [word for option in options for word in arguments_of.get(option, [])]
+        arguments += ["--input", files / "strings.json" if "documents" in options else tmp_path / "in.txt"]
         if "documents" not in options or "confidence" in options:
-            given += ["--format", "jsonl"]
-        if options not in outcomes:
-            outcomes[options] = call("translate", runs / "main", *given)
-        return outcomes[options]
+            arguments += ["--format", "jsonl"]
+        if options not in results:
+            results[options] = call("translate", runs / "main", *arguments)
+        return results[options]
 
-    return translating
+    return run_command
 
 
-def rows_of(outcome):
-    assert outcome.code == 0, outcome.err
-    return [json.loads(line) for line in outcome.out.splitlines()]
+def rows_of(result):
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.out.splitlines()]
 
 
 @pytest.mark.parametrize(("first", "second"), [*combinations(OPTIONS, 2)])
 def test_two_options_mean_what_each_says(translate, first, second):
-    both = {first, second}
-    outcome = translate(first, second)
-    if both in REJECTED:
-        message = outcome.err.splitlines()[-1]
-        assert outcome.code == 2 and not outcome.out
+    options = {first, second}
+    result = translate(first, second)
+    if options in REJECTED:
+        message = result.err.splitlines()[-1]
+        assert result.code == 2 and not result.out
         assert FLAGS[first] in message and FLAGS[second] in message
         return
-    if "documents" in both:
-        check_document(outcome)
+    if "documents" in options:
+        check_document(result)
         return
-    rows = rows_of(outcome)
+    rows = rows_of(result)
     assert [row["source"] for row in rows] == LINES
     for row in rows:
-        check(row, both)
-    if "sampling" not in both:
+        check(row, options)
+    if "sampling" not in options:
         assert all(use["outcome"] != "missing" for i in SOCCER for use in rows[i].get("terms", []))
-    if "terms" in both and "pivot" not in both:  # else they are terms of the pivot language
+    if "terms" in options and "pivot" not in options:  # otherwise they are terms of the pivot language
         assert [len(row.get("terms", ())) for row in rows] == [1, 0, 0, 1, 0]
-    if "memory" in both:
+    if "memory" in options:
         assert (rows[KNOWN]["origin"], rows[KNOWN]["translation"]) == ("memory", "Abre %s ahora.")
         assert [row["origin"] for row in rows[:KNOWN]] == ["model"] * KNOWN
     for option, other in ((first, second), (second, first)):
-        if option in NEUTRAL and both != {"sampling", "nbest"}:
-            assert without(rows, option) == without(rows_of(translate(other)), option)
+        if option in NEUTRAL and options != {"sampling", "nbest"}:
+            assert translations_without(rows, option) == translations_without(rows_of(translate(other)), option)
 
 
 def check(row, options):
@@ -137,8 +137,8 @@ def check(row, options):
         assert all(0 <= score <= 200 for score in scores)
     elif "rerank" not in options:
         assert all(score <= 0 for score in scores)
-    sure = row.get("confidence")
-    assert sure is None or 0 <= sure <= 1
+    confidence = row.get("confidence")
+    assert confidence is None or 0 <= confidence <= 1
     assert ("pivot" in row) == ("pivot" in options)
     if options & {"ensemble", "adapter", "ablate", "pivot"}:
         assert "confidence" not in row
@@ -147,16 +147,16 @@ def check(row, options):
     assert all(s < words[0] and t < words[1] for s, t in row.get("alignment", ()))
 
 
-def without(rows, option):
-    """Return the translations, but for the lines that an option is about: those that the memory has, or the like of."""
-    left = {*SOCCER, KNOWN} if option == "memory" else set()
-    return [row["translation"] for i, row in enumerate(rows) if i not in left]
+def translations_without(rows, option):
+    """Return the translations, except of lines that an option concerns, such as lines in the memory."""
+    excluded = {*SOCCER, KNOWN} if option == "memory" else set()
+    return [row["translation"] for i, row in enumerate(rows) if i not in excluded]
 
 
-def check_document(outcome):
+def check_document(result):
     """Check that each placeholder is in its string once, in order."""
-    assert outcome.code == 0, outcome.err
-    strings = json.loads(outcome.out)
+    assert result.code == 0, result.err
+    strings = json.loads(result.out)
     assert list(strings) == ["first", "second", "third"]
     assert strings["second"].count("%s") == strings["second"].count("{n}") == 1
     assert strings["third"].count("%s") == 1 and not any(map(MARKS.search, strings.values()))

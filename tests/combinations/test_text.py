@@ -1,4 +1,4 @@
-"""All that feeds text to a model feeds it as `translate` does: with placeholders masked, and back again."""
+"""All that feeds text to a model masks placeholders and restores them, as `translate` does."""
 
 import json
 
@@ -35,9 +35,9 @@ def test_a_score_and_a_perplexity_have_no_unknown_tokens(translator):
 
 
 def test_forced_decoding_reads_masks_and_links_the_words_of_the_texts(translator):
-    (seen,) = translator.inspect([(SOURCE, TARGET)])
-    assert "<unk>" not in seen.source and "<unk>" not in seen.target
-    assert [" ".join(words) for words in seen.text_words] == [SOURCE, TARGET]
+    (inspected,) = translator.inspect([(SOURCE, TARGET)])
+    assert "<unk>" not in inspected.source and "<unk>" not in inspected.target
+    assert [" ".join(words) for words in inspected.text_words] == [SOURCE, TARGET]
 
 
 @pytest.mark.parametrize("command", ["align", "score", "look", "explain"])
@@ -45,18 +45,18 @@ def test_commands_read_placeholders(call, runs, tmp_path, command):  # noqa: F81
     file = tmp_path / "pairs.tsv"
     file.write_text(f"{SOURCE}\t{TARGET}\n", encoding="utf-8")
     main = runs / "main"
-    given = {
+    arguments = {
         "align": ["--pairs", file, "--one-side"],
         "score": [file, "--tokens", "--format", "jsonl"],
         "look": [SOURCE, "--target", TARGET],
         "explain": [SOURCE, "--target", TARGET, "--json"],
     }
-    outcome = call(command, main, *given[command])
-    assert outcome.code == 0, outcome.err
-    assert "<unk>" not in outcome.out and "⁇" not in outcome.out
+    result = call(command, main, *arguments[command])
+    assert result.code == 0, result.err
+    assert "<unk>" not in result.out and "⁇" not in result.out
     if command == "align":
-        places = [tuple(map(int, link.split("-"))) for link in outcome.out.split()]
-        assert max(t for _, t in places) == len(TARGET.split()) - 1
+        links = [tuple(map(int, link.split("-"))) for link in result.out.split()]
+        assert max(t for _, t in links) == len(TARGET.split()) - 1
 
 
 def test_an_explanation_has_the_words_of_the_texts(translator):
@@ -75,20 +75,20 @@ def test_continuations_of_a_text_have_its_placeholders(runs):
 
     options = ServerOptions(hosts=("testserver",))
     with TestClient(create_app(load([str(runs / "main")], "cpu", options), options)) as client:
-        asked = {"q": SOURCE, "source": "en", "target": "es"}
+        request = {"q": SOURCE, "source": "en", "target": "es"}
         tokens = Translator.load(runs / "main", "cpu", "torch").tokenizer.encode_target(["A Ana ⟦1⟧"])[0]
-        answers = client.post("/continue", json={**asked, "prefix": tokens}).json()
+        answers = client.post("/continue", json={**request, "prefix": tokens}).json()
         assert len(answers) > 1 and all(answer["text"].startswith("A Ana %s") for answer in answers)
 
 
 def test_tags_of_a_memorys_translation_are_placed_by_what_the_model_reads(translator, tmp_path, monkeypatch):
-    """As it reads the placeholder as a mask, and not as characters that it does not know."""
+    """The model reads the placeholder as a mask, not as unknown characters."""
     file = tmp_path / "one.tm"
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair(SOURCE, TARGET)], "")
     decoded = []
     module = "translucid.inspection.forced_decoding.forced_decoding"
-    monkeypatch.setattr(module, lambda *given, **more: decoded.extend(given[2]) or forced_decoding(*given, **more))
+    monkeypatch.setattr(module, lambda *args, **kwargs: decoded.extend(args[2]) or forced_decoding(*args, **kwargs))
     marks = Mark(0, "<b>", Side.opens, 0), Mark(3, "</b>", Side.closes, 0)
     with TranslationMemory.open(file) as memory:
         (target,) = SegmentTranslator(translator, recall=Recall(memory)).stream([TaggedText(SOURCE, marks)])
@@ -101,63 +101,75 @@ def channel(runs, translator):
 
 
 def test_another_direction_reads_placeholders_as_its_own_run_does(runs, translator):
-    """p(x | y) is what scoring the texts with that run says."""
+    """p(x | y) is that run's score of the texts."""
     reverse = Translator.load(runs / "reverse", "cpu", "torch")
     ((piece,),) = translator.pipeline.pieces([SOURCE], split=False)
     (tokens,) = translator.tokenizer.encode_target(["A Ana ⟦1⟧ y ⟦2⟧"])
     hypothesis = Hypothesis(tokens, -1.0, -1.0)
-    ((found,),) = channel(runs, translator).reverse_log_probs([piece], [[hypothesis]])
-    assert found == pytest.approx(reverse.score("A Ana %s y {{ a b }}", SOURCE).log_probability, abs=1e-3)
+    ((log_probability,),) = channel(runs, translator).reverse_log_probs([piece], [[hypothesis]])
+    assert log_probability == pytest.approx(reverse.score("A Ana %s y {{ a b }}", SOURCE).log_probability, abs=1e-3)
 
 
 def test_texts_that_differ_in_placeholders_alone_are_ranked_each_for_itself(runs, translator):
     texts = ["Ana likes %s.", "Ana likes {{ a b }}."]
     ranked = translator.ranked(channel(runs, translator))
-    together = ranked.translate(texts, beam=4)
-    assert len({one.score for one in together}) == 2
-    assert [one.score for one in together] == pytest.approx([ranked.translate(text, beam=4).score for text in texts])
-    assert {one.nbest[0].unit for one in together} == {"noisy channel"}
+    batched = ranked.translate(texts, beam=4)
+    assert len({translation.score for translation in batched}) == 2
+    assert [translation.score for translation in batched] == pytest.approx(
+        [ranked.translate(text, beam=4).score for text in texts]
+    )
+    assert {translation.nbest[0].unit for translation in batched} == {"noisy channel"}
 
 
 def test_scores_of_different_units_are_not_added():
-    found = Hypothesis([4], -1.0, -0.5)
-    assert total_score([found, found]) == (-1.0, "log-probability") and total_score([])[0] == 0
+    hypothesis = Hypothesis([4], -1.0, -0.5)
+    assert total_score([hypothesis, hypothesis]) == (-1.0, "log-probability") and total_score([])[0] == 0
     with pytest.raises(ValueError, match="expected chrF, log-probability"):
-        total_score([found, found.scored(88.0, "expected chrF")])
+        total_score([hypothesis, hypothesis.scored(88.0, "expected chrF")])
 
 
 def test_another_direction_reads_the_source_without_the_marks_of_terms(call, runs, tmp_path):  # noqa: F811
     (tmp_path / "terms.tsv").write_text("soccer\tfútbol\n", encoding="utf-8")
     text, weights = "I like soccer.", ("--reverse-weight", 1, "--length-weight", 0)
-    given = ["--rerank-with", runs / "reverse", *weights, "--terms", tmp_path / "terms.tsv", "--terms-mode", "annotate"]
-    outcome = call("translate", runs / "main", "--engine", "torch", *given, "--format", "jsonl", "--token-scores", text)
-    row = json.loads(outcome.out)
+    options = [
+        "--rerank-with",
+        runs / "reverse",
+        *weights,
+        "--terms",
+        tmp_path / "terms.tsv",
+        "--terms-mode",
+        "annotate",
+    ]
+    result = call(
+        "translate", runs / "main", "--engine", "torch", *options, "--format", "jsonl", "--token-scores", text
+    )
+    row = json.loads(result.out)
     reverse = Translator.load(runs / "reverse", "cpu", "torch")
     from_source = row["score"] - reverse.score(row["translation"], text).log_probability
     constrained = Translator.load(runs / "main", "cpu", "torch").with_terms([("soccer", "fútbol")], mode="annotate")
     alone = constrained.translate(text, beam=5, nbest=5)
-    known = {one.text: one.hypotheses[0].log_probability for one in alone.nbest}
+    known = {candidate.text: candidate.hypotheses[0].log_probability for candidate in alone.nbest}
     assert from_source == pytest.approx(known[row["translation"]], abs=1e-3)
 
 
 def test_expected_chrf_is_of_what_a_reader_sees(runs, call):  # noqa: F811 - a fixture
-    """Two candidates that differ by a mask that stands for nothing are one text."""
-    outcome = call("translate", runs / "main", "--mbr", 4, "--nbest", 4, "--format", "jsonl", SOURCE)
-    row = json.loads(outcome.out)
+    """Two candidates that differ only in an unused mask are one text."""
+    result = call("translate", runs / "main", "--mbr", 4, "--nbest", 4, "--format", "jsonl", SOURCE)
+    row = json.loads(result.out)
     assert "⟦" not in "".join(row["alternatives"]) and len({*row["alternatives"]}) == len(row["alternatives"])
 
 
 def test_a_memory_is_asked_for_the_text_and_not_for_the_marks_of_its_terms(runs, files, tmp_path, monkeypatch, call):  # noqa: F811
-    asked = []
+    queries = []
     matches = TranslationMemory.matches
     monkeypatch.setattr(
         TranslationMemory,
         "matches",
-        lambda memory, text, *more, **named: asked.append(text) or matches(memory, text, *more, **named),
+        lambda memory, text, *args, **kwargs: queries.append(text) or matches(memory, text, *args, **kwargs),
     )
-    given = ["--memory", files / "memory.tsv", "--terms", files / "terms.tsv", "I like soccer."]
-    assert call("translate", runs / "main", *given).code == 0
-    assert asked and {*asked} == {"I like soccer."}
+    options = ["--memory", files / "memory.tsv", "--terms", files / "terms.tsv", "I like soccer."]
+    assert call("translate", runs / "main", *options).code == 0
+    assert queries and {*queries} == {"I like soccer."}
 
 
 @pytest.mark.parametrize("mode", ["annotate", "constrain"])
@@ -167,26 +179,26 @@ def test_the_first_of_several_is_the_one_that_comes_alone(runs, engine, mode):
     for text in ("I like soccer.", "soccer", "We like the beach and soccer."):
         alone, several = constrained.translate(text, beam=4), constrained.translate(text, beam=4, nbest=4)
         assert several.alternatives[0] == alone.text
-        scores = [one.score for one in several.nbest]
+        scores = [candidate.score for candidate in several.nbest]
         assert scores == sorted(scores, reverse=True) and len({*several.alternatives}) == len(scores)
 
 
 def test_heads_stay_off_with_another_adapter(runs, translator):
-    both = translator.ablated(HEAD).with_adapter("mine")
+    combined = translator.ablated(HEAD).with_adapter("mine")
     other_order = translator.with_adapter("mine").ablated(HEAD)
-    score = both.translate("I like soccer.").score
+    score = combined.translate("I like soccer.").score
     assert score == other_order.translate("I like soccer.").score
     assert score != pytest.approx(translator.with_adapter("mine").translate("I like soccer.").score, abs=1e-5)
-    # This adapter has learned too little to change a score.
-    assert both.loaded.adapter and both.loaded.ablation
-    heads_only = both.with_adapter(None).translate("I like soccer.")
+    # This adapter is too weak to change a score.
+    assert combined.loaded.adapter and combined.loaded.ablation
+    heads_only = combined.with_adapter(None).translate("I like soccer.")
     assert heads_only.score == translator.ablated(HEAD).translate("I like soccer.").score
 
 
 def test_what_can_not_be_combined_is_named(call, runs, files):  # noqa: F811 - a fixture
     main = runs / "main"
     terms = ["--terms", files / "terms.tsv", "--terms-mode", "constrain"]
-    for given, names in (
+    for options, names in (
         (["--sample", *terms], ("--sample", "--terms")),
         (["--engine", "ctranslate2", "--ensemble", runs / "other"], ("--engine", "--ensemble")),
         (["--beam", 1, "--rerank-with", runs / "reverse"], ("--beam", "--rerank-with")),
@@ -202,6 +214,6 @@ def test_what_can_not_be_combined_is_named(call, runs, files):  # noqa: F811 - a
         (["--memory-from", 80], ("--memory-from", "--memory")),
         (["--reverse-weight", 1], ("--reverse-weight", "--rerank-with")),
     ):
-        outcome = call("translate", main, *given, "I like soccer.")
-        assert outcome.code == 2 and not outcome.out, given
-        assert all(name in outcome.err.splitlines()[-1] for name in names), outcome.err
+        result = call("translate", main, *options, "I like soccer.")
+        assert result.code == 2 and not result.out, options
+        assert all(name in result.err.splitlines()[-1] for name in names), result.err

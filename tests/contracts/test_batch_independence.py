@@ -1,4 +1,4 @@
-"""A translation does not depend on what is translated together with it, whatever searches."""
+"""A translation does not depend on its batch, whatever the engine and the search are."""
 
 import random
 import shutil
@@ -16,7 +16,7 @@ LIMITS = {"max_length_ratio": 0.5, "max_length_extra": 3}
 
 @pytest.fixture(scope="module")
 def tuned(small_run, corpus, tmp_path_factory):
-    """A run that was tuned with shortlists, and the file of the smallest."""
+    """A run that was tuned with shortlists, and the text of a smaller shortlist."""
     run = shutil.copytree(small_run, tmp_path_factory.mktemp("tuned") / "run")
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
     assert command(["tune", str(run), *files, "--shortlists", "--sentences", "2", "--allow", "100"]) == 0
@@ -46,11 +46,11 @@ def test_alone_in_batches_and_in_another_order(tuned, sources, engine, considere
     assert str(translator.engine) == f"{engine}, float32, {considered}"
     options = DecodingOptions(beam=beam, **LIMITS)
     alone = [translator.translate(source, options).text for source in sources]
-    together = [found.text for found in translator.translate(sources, options)]
+    batched = [translation.text for translation in translator.translate(sources, options)]
     order = random.Random(1).sample(range(len(sources)), len(sources))
-    mixed = dict(zip(order, translator.translate([sources[i] for i in order], options), strict=True))
-    assert together == alone
-    assert [mixed[i].text for i in range(len(sources))] == alone
+    shuffled = dict(zip(order, translator.translate([sources[i] for i in order], options), strict=True))
+    assert batched == alone
+    assert [shuffled[i].text for i in range(len(sources))] == alone
     assert len({*alone}) > 5
 
 
@@ -60,8 +60,8 @@ def test_whatever_tuning_has_chosen(tuned, sources):
     for engine in ("auto", "torch", "ctranslate2"):
         translator = Translator.load(run, engine=engine)
         options = DecodingOptions(beam=3, **LIMITS)
-        assert [translator.translate(one, options).text for one in sources] == [
-            found.text for found in translator.translate(sources, options)
+        assert [translator.translate(source, options).text for source in sources] == [
+            translation.text for translation in translator.translate(sources, options)
         ]
 
 
@@ -76,12 +76,12 @@ def test_words_that_the_shortlist_lacks_are_named(tuned):
         known = {source for source, targets in lines if targets != source}
         words = ["soccer", "beach", "hospital", "music", "zebra", "Zqvx"]
         pieces = [tokenizer.source_pieces(ids) for ids in tokenizer.encode_source(words)]
-        lacking = [word for word, each in zip(words, pieces, strict=True) if not known >= {*each}]
-        assert "Zqvx" in lacking
+        missing = [word for word, word_pieces in zip(words, pieces, strict=True) if not known >= {*word_pieces}]
+        assert "Zqvx" in missing
         source = f"I like {', '.join(words)}."
-        warned = translator.translate(source).warnings
-        (said,) = [one for one in warned if one.startswith("shortlist: ")]
-        assert all(word in said for word in lacking[:5])
-        assert not any(word in said for word in {*words} - {*lacking})
+        warnings = translator.translate(source).warnings
+        (message,) = [warning for warning in warnings if warning.startswith("shortlist: ")]
+        assert all(word in message for word in missing[:5])
+        assert not any(word in message for word in {*words} - {*missing})
         unlisted = Translator.load(run, engine="torch").translate(source).warnings
-        assert not any(one.startswith("shortlist: ") for one in unlisted) or engine == "torch"
+        assert not any(warning.startswith("shortlist: ") for warning in unlisted) or engine == "torch"

@@ -1,4 +1,4 @@
-"""A source need not be ids: a toy captioner reads a grid of features, and everything goes through the same doors."""
+"""A source need not be token ids: a toy captioner reads a grid of features through the same interfaces."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ V, CELLS, FEATURES, WIDTH = 11, 6, 5, 8
 
 @dataclass(frozen=True)
 class GridState:
-    """The sum of the words so far, and the cells."""
+    """The sum of the word embeddings so far, and the cells."""
 
-    said: Tensor
+    total: Tensor
     """[N, D]."""
     cells: Memory
 
     def select(self, rows: Tensor) -> GridState:
-        return GridState(self.said.index_select(0, rows), self.cells.select(rows))
+        return GridState(self.total.index_select(0, rows), self.cells.select(rows))
 
 
 class GridModel(SequenceModel[GridState]):
-    """Looks at the cells with the sum of the words so far. A source is B grids [B, S, F] of image features."""
+    """Attends to the cells with the sum of the words so far. A source is B grids [B, S, F] of image features."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,19 +54,19 @@ class GridModel(SequenceModel[GridState]):
         return Memory(torch.tanh(embedded), mask)
 
     def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
-        said = self.words(targets_in).cumsum(1)
+        total = self.words(targets_in).cumsum(1)
         replacement = self.weights.replacement(0, single_head=True)
         mask = memory.mask[:, None]
-        seen, _ = attend(said, memory.states, mask=mask, score=self.score, replacement=replacement)
-        return torch.cat([said, seen], -1)
+        context, _ = attend(total, memory.states, mask=mask, score=self.score, replacement=replacement)
+        return torch.cat([total, context], -1)
 
     def start(self, memory: Memory) -> GridState:
         return GridState(memory.states.new_zeros(len(memory.states), WIDTH), memory)
 
     def advance(self, tokens: Tensor, state: GridState) -> tuple[Tensor, GridState]:
-        said = state.said + self.words(tokens)
-        seen, _ = attend(said[:, None], state.cells.states, mask=state.cells.mask[:, None], score=self.score)
-        return torch.cat([said, seen[:, 0]], -1), replace(state, said=said)
+        total = state.total + self.words(tokens)
+        context, _ = attend(total[:, None], state.cells.states, mask=state.cells.mask[:, None], score=self.score)
+        return torch.cat([total, context[:, 0]], -1), replace(state, total=total)
 
 
 @pytest.fixture
@@ -85,8 +85,8 @@ LIMITS = {"max_length_ratio": 0, "max_length_extra": 5}
 
 @pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 4, "nbest": 4}, {"sample": True, "nbest": 3}])
 def test_a_grid_is_searched_as_a_sentence_is(options, model, grids):
-    found = search(model, grids, DecodingOptions(**options, **LIMITS))
-    for grid, hypotheses in zip(grids, found, strict=True):
+    results = search(model, grids, DecodingOptions(**options, **LIMITS))
+    for grid, hypotheses in zip(grids, results, strict=True):
         for hypothesis in hypotheses:
             assert set(hypothesis.tokens) <= set(range(4, V))
             assert 1 <= len(hypothesis.tokens) <= 5
@@ -97,26 +97,28 @@ def test_a_grid_is_searched_as_a_sentence_is(options, model, grids):
 
 @torch.no_grad()
 def test_a_wide_beam_finds_the_best_caption(model, grids):
-    """With room for every output of up to two words, nothing is missed."""
+    """The beam has room for every output of up to two words."""
     options = DecodingOptions(beam=80, max_length_ratio=0, max_length_extra=2, length_penalty=0)
-    (found,), *_ = search(model, grids, options)
+    (best,), *_ = search(model, grids, options)
     words = range(4, V)
-    outputs = [[word] for word in words] + [[one, other] for one in words for other in words]
+    outputs = [[word] for word in words] + [[first, second] for first in words for second in words]
     scores = {
         tuple(output): float(forced_log_probs(model, model.encode(grids[:1]), torch.tensor([[*output, 3]])).sum())
         for output in outputs
     }
-    assert tuple(found.tokens) == max(scores, key=scores.get)
-    assert found.score == pytest.approx(max(scores.values()), abs=1e-4)
+    assert tuple(best.tokens) == max(scores, key=scores.get)
+    assert best.score == pytest.approx(max(scores.values()), abs=1e-4)
 
 
 def test_it_can_be_traced_continued_and_narrowed(model, grids):
     options, trace = DecodingOptions(beam=3, **LIMITS), BeamTrace()
     assert search(model, grids[:1], options, trace=trace)
     assert len(trace.nodes) > 3
-    assert {tuple(found.tokens[:1]) for found in continuations(model, grids[:1], [5], 3, options)} == {(5,)}
-    every = torch.arange(V)
-    assert search(Narrowed(model, every), grids, options) == search(model, grids, options)
+    assert {tuple(continuation.tokens[:1]) for continuation in continuations(model, grids[:1], [5], 3, options)} == {
+        (5,)
+    }
+    all_pieces = torch.arange(V)
+    assert search(Narrowed(model, all_pieces), grids, options) == search(model, grids, options)
 
 
 def test_its_maps_have_cells_for_a_source(model, grids):

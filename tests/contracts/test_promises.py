@@ -1,4 +1,4 @@
-"""What every model promises, whatever it is made of."""
+"""Invariants of every model of every kind."""
 
 import itertools
 
@@ -25,8 +25,8 @@ OPTIONS = {
 }
 OPTIONS["transformer ssru"] = TransformerOptions(**TRANSFORMER, decoder="ssru")
 OPTIONS |= {
-    f"recurrent {attention} {more}": RecurrentOptions(width=16, attention=attention, **more)
-    for attention, more in [
+    f"recurrent {attention} {overrides}": RecurrentOptions(width=16, attention=attention, **overrides)
+    for attention, overrides in [
         ("none", {}),
         ("none", {"layers": 3, "cell": "gru", "bidirectional": False}),
         ("bahdanau", {"cell": "gru"}),
@@ -46,10 +46,10 @@ OPTIONS["recurrent told by elmo"] = RecurrentOptions(width=16, elmo=ELMO, elmo_t
 OPTIONS["attention-only"] = AttentionOnlyOptions(width=16, encoder_layers=2, decoder_layers=3)
 IMAGE_ENCODER = ImageEncoderOptions(size=32, stride=16, channels=4)
 OPTIONS |= {
-    f"captioner {attention} {more}": CaptionerOptions(
-        width=16, image_encoder=IMAGE_ENCODER, attention=attention, **more
+    f"captioner {attention} {overrides}": CaptionerOptions(
+        width=16, image_encoder=IMAGE_ENCODER, attention=attention, **overrides
     )
-    for attention, more in [
+    for attention, overrides in [
         ("soft", {}),
         ("soft", {"gate": False, "positions": "learned", "tie_output": True}),
         ("soft", {"doubly_stochastic": 0.0, "positions": "none"}),
@@ -73,8 +73,8 @@ OPTIONS |= {
 }
 OPTIONS["captioning-transformer ssru"] = OPTIONS["captioning-transformer pre"].model_copy(update={"decoder": "ssru"})
 OPTIONS |= {
-    f"language-lstm {more}": LSTMLanguageOptions(width=16, hidden=12, **more)
-    for more in ({}, {"layers": 3, "tie_output": False}, {"layers": 1})
+    f"language-lstm {overrides}": LSTMLanguageOptions(width=16, hidden=12, **overrides)
+    for overrides in ({}, {"layers": 3, "tie_output": False}, {"layers": 1})
 }
 OPTIONS |= {
     f"language-transformer {norm}": TransformerLanguageOptions(width=16, heads=2, feed_forward=24, layers=3, norm=norm)
@@ -121,56 +121,56 @@ def test_step_by_step_gives_the_logits_of_all_at_once(model, source, targets):
 
 def test_some_pieces_have_the_logits_that_they_have_among_all(model, source, targets):
     pieces = torch.tensor([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 20])
-    whole, narrowed = model.decode(model.encode(source), targets), Narrowed(model, pieces)
-    places = torch.searchsorted(pieces, targets)
+    full, narrowed = model.decode(model.encode(source), targets), Narrowed(model, pieces)
+    narrowed_targets = torch.searchsorted(pieces, targets)
     memory = narrowed.encode(source)
-    assert torch.equal(narrowed.decode(memory, places), whole[..., pieces])
+    assert torch.equal(narrowed.decode(memory, narrowed_targets), full[..., pieces])
     state = narrowed.start(memory)
     for t in range(4):
-        logits, state = narrowed.step(places[:, t], state)
-        torch.testing.assert_close(logits, whole[:, t, pieces], rtol=0, atol=1e-5)
+        logits, state = narrowed.step(narrowed_targets[:, t], state)
+        torch.testing.assert_close(logits, full[:, t, pieces], rtol=0, atol=1e-5)
 
 
 def test_a_state_is_a_value(model, source, targets):
     _, state = model.step(targets[:, 0], model.start(model.encode(source)))
-    once, _ = model.step(targets[:, 1], state)
+    first, _ = model.step(targets[:, 1], state)
     model.step(targets[:, 2], state)
-    again, _ = model.step(targets[:, 1], state)
-    assert torch.equal(once, again)
+    second, _ = model.step(targets[:, 1], state)
+    assert torch.equal(first, second)
 
 
 def test_rows_can_be_repeated_reordered_and_dropped(model, source, targets):
     rows = torch.tensor([2, 0, 0])
     _, state = model.step(targets[:, 0], model.start(model.encode(source)))
-    whole, _ = model.step(targets[:, 1], state)
-    some, _ = model.step(targets[rows, 1], state.select(rows))
-    torch.testing.assert_close(some, whole[rows], rtol=0, atol=1e-5)
+    full, _ = model.step(targets[:, 1], state)
+    selected, _ = model.step(targets[rows, 1], state.select(rows))
+    torch.testing.assert_close(selected, full[rows], rtol=0, atol=1e-5)
     memory = model.encode(source)
     torch.testing.assert_close(
         model.decode(memory.select(rows), targets[rows]), model.decode(memory, targets)[rows], rtol=0, atol=1e-5
     )
 
 
-def alone_in_batch(model, source, row):
-    """One source by itself, without padding if it has any."""
-    one = source[row : row + 1]
-    return one if model.options.reads == "images" else one[:, one[0] != 0]
+def single_source(model, source, row):
+    """Return one source of a batch without its padding."""
+    single = source[row : row + 1]
+    return single if model.options.reads == "images" else single[:, single[0] != 0]
 
 
 def test_a_source_is_read_the_same_alone_and_in_a_batch(model, source):
-    together = model.encode(source)
+    batched = model.encode(source)
     for row in range(3):
-        alone = model.encode(alone_in_batch(model, source, row))
+        alone = model.encode(single_source(model, source, row))
         length = alone.states.size(1)
-        atol = 1e-5 if model.options.reads == "images" else 1e-6  # convolutions add up otherwise in a batch
-        torch.testing.assert_close(together.states[row, :length], alone.states[0], rtol=0, atol=atol)
+        atol = 1e-5 if model.options.reads == "images" else 1e-6  # convolutions sum in another order in a batch
+        torch.testing.assert_close(batched.states[row, :length], alone.states[0], rtol=0, atol=atol)
 
 
 def test_padding_changes_nothing(model, source, targets):
-    together = model(source, targets)
+    batched = model(source, targets)
     for row in range(3):
-        alone = alone_in_batch(model, source, row)
-        torch.testing.assert_close(model(alone, targets[row : row + 1])[0], together[row], rtol=0, atol=1e-5)
+        alone = single_source(model, source, row)
+        torch.testing.assert_close(model(alone, targets[row : row + 1])[0], batched[row], rtol=0, atol=1e-5)
 
 
 def test_the_past_does_not_see_the_future(model, source, targets):
@@ -186,13 +186,13 @@ def test_maps_are_weights_and_asking_for_them_changes_nothing(model, source, tar
         logits = model.decode(model.encode(source), targets)
     torch.testing.assert_close(logits, model(source, targets), rtol=0, atol=1e-5)
     windowed = bool(getattr(model.options, "window", None))
-    places = model.source_mask(source).size(1)
-    assert places == (4 if model.options.reads == "images" else 5)
+    source_length = model.source_mask(source).size(1)
+    assert source_length == (4 if model.options.reads == "images" else 5)
     for name, weights in maps.items():
         side, _, kind = name.split(".")
-        rows = places if side == "encoder" else 4
+        rows = source_length if side == "encoder" else 4
         assert weights.shape[0] == 3
-        assert weights.shape[2:] == (rows, places if kind == "cross" or side == "encoder" else 4), name
+        assert weights.shape[2:] == (rows, source_length if kind == "cross" or side == "encoder" else 4), name
         if windowed:
             assert ((weights.sum(-1) > 0) & (weights.sum(-1) < 1 + 1e-6)).all()
         else:
@@ -203,8 +203,8 @@ def test_maps_are_weights_and_asking_for_them_changes_nothing(model, source, tar
         else:
             assert torch.equal(weights.triu(1), torch.zeros_like(weights)), "the future is looked at"
     layers = 1 if model.options.kind in ("recurrent", "captioner") else 3
-    alone = getattr(model.options, "attention", "") == "none" or model.options.reads == "running text"
-    expected = 0 if alone else layers
+    no_source_attention = getattr(model.options, "attention", "") == "none" or model.options.reads == "running text"
+    expected = 0 if no_source_attention else layers
     assert sum(name.endswith(".cross") for name in maps) == expected
 
 
@@ -219,55 +219,55 @@ def test_gradients_are_finite_and_reach_every_weight(model, source, targets):
 
 
 def dropouts(model):
-    """Where something is dropped, and with which probability."""
-    found = {name: part.p for name, part in model.named_modules() if isinstance(part, Dropout)}
-    between = {name: part for name, part in model.named_modules() if isinstance(part, Recurrence)}
-    assert all(part.rnn.dropout == part.dropout for part in between.values())
-    return found | {name: part.dropout for name, part in between.items() if part.dropout}
+    """Return the probability of each dropout, by the names of the modules."""
+    rates = {name: part.p for name, part in model.named_modules() if isinstance(part, Dropout)}
+    recurrences = {name: part for name, part in model.named_modules() if isinstance(part, Recurrence)}
+    assert all(part.rnn.dropout == part.dropout for part in recurrences.values())
+    return rates | {name: part.dropout for name, part in recurrences.items() if part.dropout}
 
 
 def promised_dropouts(options):
-    """What the docstrings of `dropout` in `models/model_options.py` say, in the names of the parts."""
+    """Return what the docstrings of `dropout` in `models/model_options.py` say, by the names of the modules."""
     if options.kind == "language-transformer":
-        found = [f"decoder.{i}.residuals.{part}.dropout" for i in range(3) for part in range(2)]
-        return dict.fromkeys(["embedding.dropout", *found], options.dropout)
+        names = [f"decoder.{i}.residuals.{part}.dropout" for i in range(3) for part in range(2)]
+        return dict.fromkeys(["embedding.dropout", *names], options.dropout)
     source = "source_embedding.embedding" if getattr(options, "elmo", None) else "source_embedding"
-    found = [f"{source}.dropout", "target_embedding.dropout"]
+    names = [f"{source}.dropout", "target_embedding.dropout"]
     if options.kind.endswith("transformer"):
-        found += [f"encoder.{i}.residuals.{part}.dropout" for i in range(2) for part in range(2)]
-        found += [f"decoder.{i}.residuals.{part}.dropout" for i in range(3) for part in range(3)]
+        names += [f"encoder.{i}.residuals.{part}.dropout" for i in range(2) for part in range(2)]
+        names += [f"decoder.{i}.residuals.{part}.dropout" for i in range(3) for part in range(3)]
     if options.kind == "captioner":
-        found.append("dropout")
+        names.append("dropout")
     if options.kind == "recurrent":
-        found += ["dropout", *(["encoder.recurrence", "decoder.recurrence"] if options.layers > 1 else [])]
-    return dict.fromkeys(found, options.dropout)
+        names += ["dropout", *(["encoder.recurrence", "decoder.recurrence"] if options.layers > 1 else [])]
+    return dict.fromkeys(names, options.dropout)
 
 
-def refuse_functions(options):
-    """Skip models whose dropouts are functions: tests/models/test_language.py draws their masks itself."""
+def skip_functional_dropout(options):
+    """Skip models whose dropouts are functions: tests/models/test_language.py samples their masks itself."""
     if options.kind == "language-lstm":
         pytest.skip("its dropouts are functions")
 
 
 def test_dropout_is_where_the_options_say(options):
-    refuse_functions(options)
-    other = options.model_copy(update={"dropout": 0.3})
-    assert dropouts(build_model(other, V, V)) == promised_dropouts(other)
+    skip_functional_dropout(options)
+    changed = options.model_copy(update={"dropout": 0.3})
+    assert dropouts(build_model(changed, V, V)) == promised_dropouts(changed)
     assert not any(dropouts(build_model(options.model_copy(update={"dropout": 0.0}), V, V)).values())
 
 
-def drop_in(model, places):
-    """Let the parts with these names drop half, and all others nothing."""
+def drop_in(model, names):
+    """Let the modules with these names drop half, and all others nothing."""
     for name, part in model.named_modules():
-        share = 0.5 if name in places else 0.0
+        rate = 0.5 if name in names else 0.0
         if isinstance(part, Dropout):
-            part.p = share
+            part.p = rate
         if isinstance(part, Recurrence):
-            part.dropout = part.rnn.dropout = share
+            part.dropout = part.rnn.dropout = rate
 
 
 def test_every_dropout_drops_while_training_and_only_then(model, source, targets):
-    """Each alone makes the logits another draw each time, all at once and step by step."""
+    """Each one alone changes the logits with each call, all at once and step by step."""
 
     def all_at_once():
         return model(source, targets)
@@ -278,12 +278,12 @@ def test_every_dropout_drops_while_training_and_only_then(model, source, targets
             logits, state = model.step(targets[:, t], state)
         return logits
 
-    refuse_functions(model.options)
+    skip_functional_dropout(model.options)
     model.train()
-    for place in promised_dropouts(model.options):
-        drop_in(model, {place})
+    for dropout_name in promised_dropouts(model.options):
+        drop_in(model, {dropout_name})
         for logits in (all_at_once, step_by_step):
-            assert not torch.equal(logits(), logits()), f"{place} drops nothing"
+            assert not torch.equal(logits(), logits()), f"{dropout_name} drops nothing"
     drop_in(model, {name for name, _ in model.named_modules()})
     model.eval()
     for logits in (all_at_once, step_by_step):

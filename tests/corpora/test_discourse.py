@@ -38,12 +38,12 @@ def words_of(passage: Passage) -> list[str]:
 
 def nouns() -> dict[str, tuple[str, str]]:
     """Return the Spanish form and the gender and number of every English form."""
-    known = {}
+    forms = {}
     for noun in NOUNS.values():
         gender = "f" if noun.feminine else "m"
-        known[noun.singular.lower()] = noun.spanish, gender
-        known[noun.plural.lower()] = noun.spanish_plural, gender + "s"
-    return known
+        forms[noun.singular.lower()] = noun.spanish, gender
+        forms[noun.plural.lower()] = noun.spanish_plural, gender + "s"
+    return forms
 
 
 def test_the_same_arguments_give_the_same_passages():
@@ -52,22 +52,23 @@ def test_the_same_arguments_give_the_same_passages():
 
 
 def test_passages_are_distinct_and_as_many_as_asked(passages):
-    assert [len(of_split) for of_split in passages.values()] == [6_000, 600, 600]
-    for of_split in passages.values():
+    assert [len(split_passages) for split_passages in passages.values()] == [6_000, 600, 600]
+    for split_passages in passages.values():
         pairs = {
-            tuple(passage.sentences for passage in twins) for twins in zip(of_split[::2], of_split[1::2], strict=True)
+            tuple(passage.sentences for passage in twins)
+            for twins in zip(split_passages[::2], split_passages[1::2], strict=True)
         }
-        assert len(pairs) == len(of_split) // 2
+        assert len(pairs) == len(split_passages) // 2
 
 
 def test_twins_end_alike_in_english_and_the_right_translation_of_each_is_the_wrong_one_of_the_other(passages):
-    """So any function of the last sentence alone is right in exactly half of the passages."""
-    for of_split in passages.values():
-        for one, other in zip(of_split[::2], of_split[1::2], strict=True):
-            assert one.sentences[-1][0] == other.sentences[-1][0]
-            assert (one.sentences[-1][1], one.contrast) == (other.contrast, other.sentences[-1][1])
-            assert one.contrast != other.contrast and one.phenomenon == other.phenomenon
-            assert one.sentences[:-1] != other.sentences[:-1]
+    """Any function of the last sentence alone is therefore right in exactly half of the passages."""
+    for split_passages in passages.values():
+        for first, second in zip(split_passages[::2], split_passages[1::2], strict=True):
+            assert first.sentences[-1][0] == second.sentences[-1][0]
+            assert (first.sentences[-1][1], first.contrast) == (second.contrast, second.sentences[-1][1])
+            assert first.contrast != second.contrast and first.phenomenon == second.phenomenon
+            assert first.sentences[:-1] != second.sentences[:-1]
 
 
 def test_a_passage_has_two_to_four_sentences_and_its_antecedent_is_before_the_last(passages):
@@ -82,55 +83,57 @@ def test_a_passage_has_two_to_four_sentences_and_its_antecedent_is_before_the_la
 
 def test_the_antecedent_decides_on_the_form(passages):
     """The gold word is in the context in both languages, with the gender and number of the pronoun or adjective."""
-    known, seen = nouns(), Counter()
+    forms, counts = nouns(), Counter()
     for passage in passages["train"] + passages["test"]:
         if passage.phenomenon not in ("pronoun", "adjective"):
             continue
         (word,) = words_of(passage)
-        spanish, form = known[word]
+        spanish, form = forms[word]
         ((sentence, _),) = passage.antecedent
         assert spanish in bare(passage.sentences[sentence][1]), passage
         target = passage.sentences[-1][1]
         (difference,) = (a for a, b in zip(target.split(), passage.contrast.split(), strict=True) if a != b)
         if passage.phenomenon == "adjective":
-            wanted = GENDER[ADJECTIVE.fullmatch(difference)[1]]
+            expected = GENDER[ADJECTIVE.fullmatch(difference)[1]]
         else:
             plain = difference.lower().strip(".")
             clitic = re.fullmatch(r".*r(los?|las?)", plain)  # encontrarlo
-            wanted = ENDINGS[clitic[1] if clitic and plain not in ENDINGS else plain]
+            expected = ENDINGS[clitic[1] if clitic and plain not in ENDINGS else plain]
         # paraguas has one form for both numbers
-        assert wanted == form or (word == "umbrella" and wanted == "m") or word == "umbrellas", passage
-        seen[wanted] += 1
-    assert min(seen[form] for form in ("m", "f", "ms", "fs")) > 300
+        assert expected == form or (word == "umbrella" and expected == "m") or word == "umbrellas", passage
+        counts[expected] += 1
+    assert min(counts[form] for form in ("m", "f", "ms", "fs")) > 300
 
 
 def test_the_last_noun_is_not_enough(passages):
     """A rule that takes the gender of the last noun before the pronoun fails often, in both genders."""
-    known, right = nouns(), Counter()
+    forms, correct = nouns(), Counter()
     for passage in passages["test"]:
         if passage.phenomenon in ("pronoun", "adjective"):
             (antecedent,) = words_of(passage)
             context = " ".join(source for source, _ in passage.sentences[:-1])
-            *_, last = (word for word in bare(context) if word in known and known[word][0].islower())
-            right[known[last][1][0] == known[antecedent][1][0]] += 1
-    assert 0.2 < right[False] / right.total() < 0.5
+            *_, last = (word for word in bare(context) if word in forms and forms[word][0].islower())
+            correct[forms[last][1][0] == forms[antecedent][1][0]] += 1
+    assert 0.2 < correct[False] / correct.total() < 0.5
 
 
 def test_no_combination_is_in_two_splits_but_every_antecedent_and_every_ending_is_in_train(passages):
-    combinations = {split: {combination(passage) for passage in of_split} for split, of_split in passages.items()}
-    for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
-        assert not combinations[one] & combinations[other]
+    combinations = {
+        split: {combination(passage) for passage in split_passages} for split, split_passages in passages.items()
+    }
+    for first, second in (("train", "valid"), ("train", "test"), ("valid", "test")):
+        assert not combinations[first] & combinations[second]
     antecedents, endings = ({part[i] for part in combinations["train"]} for i in (0, 1))
     for antecedent, ending in combinations["valid"] | combinations["test"]:
         assert ending in endings
         assert antecedent in antecedents or antecedent not in NOUNS
-    for row in CONTEXTS:  # more than the sample has
-        of_word = [
+    for row in CONTEXTS:  # also those that the sample lacks
+        splits_of_word = [
             splits.split_of(f"{choice['english']} {row['english']}")
             for choice in CHOICES
             if choice["word"] == row["word"]
         ]
-        assert "train" in of_word, row
+        assert "train" in splits_of_word, row
     assert len(combinations["test"]) > 60
 
 

@@ -1,4 +1,4 @@
-"""The corpus as its users see it: distinct pairs of a split and a length, the same every time."""
+"""The phrasebook: distinct pairs of a split and a length, the same for the same arguments."""
 
 from itertools import islice
 from random import Random
@@ -51,8 +51,8 @@ def test_an_english_sentence_has_one_translation(splits):
 
 def test_the_sentences_of_the_book_belong_to_test(splits):
     for target in BOOK.values():
-        for written in (target, target.capitalize() + ".", f"¿{target.capitalize()}?", target.upper()):
-            assert split_of(written) == "test"
+        for variant in (target, target.capitalize() + ".", f"¿{target.capitalize()}?", target.upper()):
+            assert split_of(variant) == "test"
     assert not BOOK.keys() & {normalise(phrase.source) for phrase in splits["train"] + splits["valid"]}
     assert not set(BOOK.values()) & {normalise(phrase.target) for phrase in splits["train"] + splits["valid"]}
 
@@ -106,8 +106,8 @@ def test_a_range_with_too_few_sentences_says_how_many_there_are(monkeypatch):
 
 
 def test_far_more_than_a_hundred_thousand_sentences_can_be_drawn():
-    """By capture and recapture: n draws of N equally likely sentences repeat n^2 / 2N times; more, if some are likelier."""
+    """Capture and recapture: n draws from N sentences repeat n^2 / 2N times, or more often if some are likelier."""
     rng = Random("reach")
-    drawn = [phrase.source for phrase in (draw(rng, 5, 60) for _ in range(12_000)) if phrase]
-    repeats = len(drawn) - len(set(drawn))
-    assert len(drawn) ** 2 / (2 * max(repeats, 1)) > 300_000
+    sources = [phrase.source for phrase in (draw(rng, 5, 60) for _ in range(12_000)) if phrase]
+    repeats = len(sources) - len(set(sources))
+    assert len(sources) ** 2 / (2 * max(repeats, 1)) > 300_000

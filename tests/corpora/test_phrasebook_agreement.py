@@ -1,4 +1,4 @@
-"""Thousands of generated sentences against rules that know nothing of the grammar: a Spanish teacher's red pencil."""
+"""Thousands of generated sentences against rules of spelling and agreement that do not depend on the grammar."""
 
 import re
 from collections import Counter
@@ -26,22 +26,22 @@ DETERMINERS = {
     "ms": "los unos estos esos nuestros muchos algunos cuántos",
     "fs": "las unas estas esas nuestras muchas algunas cuántas",
 }  # fmt: skip
-KIND = {word: kind for kind, listed in DETERMINERS.items() for word in listed.split()}
+KIND = {word: kind for kind, words in DETERMINERS.items() for word in words.split()}
 COLOURS = {"roj", "blanc", "negr", "amarill", "pequeñ", "nuev", "viej", "car", "barat", "bonit"}
 MARKS = ".,?!¿¡"
 
 
 def nouns() -> dict[str, str]:
     """Return the gender and number of every noun form: m, f, ms, fs."""
-    known = {}
-    for gender, listed in (("m", MASCULINE), ("f", FEMININE)):
-        for noun in listed.split():
-            known[noun] = gender
-            plain = re.sub("[óíé](?=n$)", lambda m: {"ó": "o", "í": "i", "é": "e"}[m[0]], noun)
-            plural = noun + "s" if noun[-1] in "aeoé" else "lápices" if noun == "lápiz" else plain + "es"
-            known[plural] = gender + "s"
-    known["paraguas"] = "m?"
-    return known
+    forms = {}
+    for gender, words in (("m", MASCULINE), ("f", FEMININE)):
+        for noun in words.split():
+            forms[noun] = gender
+            stem = re.sub("[óíé](?=n$)", lambda m: {"ó": "o", "í": "i", "é": "e"}[m[0]], noun)
+            plural = noun + "s" if noun[-1] in "aeoé" else "lápices" if noun == "lápiz" else stem + "es"
+            forms[plural] = gender + "s"
+    forms["paraguas"] = "m?"
+    return forms
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def bare(text: str) -> list[str]:
 
 
 def test_determiners_and_nouns_agree(phrases):
-    known, seen = nouns(), Counter()
+    forms, counts = nouns(), Counter()
     for phrase in phrases:
         spanish = bare(phrase.target)
         for determiner, noun, after in zip(spanish, spanish[1:], spanish[2:] + ["", ""], strict=False):
@@ -62,31 +62,31 @@ def test_determiners_and_nouns_agree(phrases):
                 continue
             if noun in ("buen", "buena", "buenos", "buenas", "gran", "grandes"):
                 noun = after
-            if noun in known:
-                seen[noun] += 1
-                assert KIND[determiner] == known[noun], phrase.target
-    assert sum(seen.values()) > 8000 and len(seen) > 150
+            if noun in forms:
+                counts[noun] += 1
+                assert KIND[determiner] == forms[noun], phrase.target
+    assert sum(counts.values()) > 8000 and len(counts) > 150
 
 
 def test_adjectives_agree_with_the_noun_before_them(phrases):
-    known, seen = nouns(), 0
+    forms, count = nouns(), 0
     endings = {"o": "m", "a": "f", "os": "ms", "as": "fs"}
     for phrase in phrases:
         spanish = phrase.target.split()
         for noun, adjective in pairwise(spanish):
             match = re.fullmatch(r"(\w+?)(os|as|o|a)", adjective.strip(MARKS))
-            if noun.lower() in known and noun.lower() != "paraguas" and match and match[1] in COLOURS:
-                seen += 1
-                assert endings[match[2]] == known[noun.lower()], phrase.target
-    assert seen > 150
+            if noun.lower() in forms and noun.lower() != "paraguas" and match and match[1] in COLOURS:
+                count += 1
+                assert endings[match[2]] == forms[noun.lower()], phrase.target
+    assert count > 150
 
 
 def test_gustar_agrees_with_what_is_liked(phrases):
-    seen = Counter()
+    counts = Counter()
     for phrase in phrases:
-        for found in re.finditer(r"\b(gusta|encanta|interesa)(n?) (\S+) ([^,.?!]*)", phrase.target):
-            verb_plural, first, rest = bool(found[2]), found[3].strip(MARKS), found[4]
-            seen[verb_plural] += 1
+        for match in re.finditer(r"\b(gusta|encanta|interesa)(n?) (\S+) ([^,.?!]*)", phrase.target):
+            verb_plural, first, rest = bool(match[2]), match[3].strip(MARKS), match[4]
+            counts[verb_plural] += 1
             if first in ("los", "las", "estos", "estas", "esos", "esas", "sus", "tus"):
                 assert verb_plural, phrase.target
             elif re.search(r"[aei]r(me|te|se|nos)?$", first):
@@ -95,23 +95,23 @@ def test_gustar_agrees_with_what_is_liked(phrases):
                 assert verb_plural, phrase.target
             elif verb_plural:  # several things
                 assert re.search(r"\b[ye]\b", rest) or "," in phrase.target, phrase.target
-    assert min(seen.values()) > 400
+    assert min(counts.values()) > 400
 
 
 ENDINGS = {"we": ".*(mos|nos)", "they": ".*n|les|se", "you": ".*(s|ste)|te|ve|da|contigo"}
 
 
 def test_pronouns_fix_the_person_of_the_verb_they_link_to(phrases):
-    seen = Counter()
+    counts = Counter()
     for phrase in phrases:
         english, spanish = bare(phrase.source), bare(phrase.target)
-        for place, word in enumerate(english):
-            object_perhaps = word == "you" and (place == 0 or english[place - 1] not in ("do", "when", "if"))
+        for position, word in enumerate(english):
+            object_perhaps = word == "you" and (position == 0 or english[position - 1] not in ("do", "when", "if"))
             if word in ENDINGS and not object_perhaps:
-                linked = [spanish[t] for s, t in phrase.alignment if s == place]
-                seen[word] += 1
+                linked = [spanish[t] for s, t in phrase.alignment if s == position]
+                counts[word] += 1
                 assert linked and all(re.fullmatch(ENDINGS[word], verb) for verb in linked), (phrase, linked)
-    assert min(seen.values()) > 100
+    assert min(counts.values()) > 100
 
 
 def test_what_spelling_forbids_does_not_occur(phrases):
@@ -164,14 +164,14 @@ def test_nouns_link_to_their_own_translation(phrases):
         "soccer": "fútbol", "beach": "playa", "dog": "perro", "dogs": "perros", "letters": "cartas",
         "movie": "película", "umbrella": "paraguas", "kitchen": "cocina", "parents": "padres", "yesterday": "ayer", "because": "porque",
     }  # fmt: skip
-    seen = Counter()
+    counts = Counter()
     for phrase in phrases:
         english, spanish = bare(phrase.source), bare(phrase.target)
-        for place, word in enumerate(english):
+        for position, word in enumerate(english):
             if word in pairs:
-                seen[word] += 1
-                assert pairs[word] in [spanish[t] for s, t in phrase.alignment if s == place], phrase
-    assert seen.keys() == pairs.keys()
+                counts[word] += 1
+                assert pairs[word] in [spanish[t] for s, t in phrase.alignment if s == position], phrase
+    assert counts.keys() == pairs.keys()
 
 
 def test_the_vocabulary_is_small(phrases):

@@ -1,4 +1,4 @@
-"""Scenes: what is said of them is true of the picture, and the gold boxes are where things are painted."""
+"""Scenes: captions are true of their pictures, and gold boxes enclose what is painted."""
 
 import io
 import json
@@ -23,27 +23,27 @@ NUMBERS = {"a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 
 
 @pytest.fixture(scope="module")
-def drawn():
+def sample():
     return list(generate(600))
 
 
 def groups_of(caption):
-    """The noun phrases of a caption: (number, words, what they are about), by their articles and numbers."""
-    found = []
+    """Return the noun phrases of a caption, found by articles and numbers: (number, words, indices of the things)."""
+    groups = []
     for i, word in enumerate(caption.words):
         if word in NUMBERS and caption.text[:12] != "a picture of":
             j = i + 1
             while caption.words[j] not in SINGULARS:
                 j += 1
-            found.append((NUMBERS[word], caption.words[i + 1 : j + 1], caption.about[j]))
-    return found
+            groups.append((NUMBERS[word], caption.words[i + 1 : j + 1], caption.about[j]))
+    return groups
 
 
-def test_the_same_seed_gives_the_same_scenes_and_pictures_and_another_does_not(drawn):
-    again = list(generate(20))
-    assert again == drawn[:20]
-    assert all(paint(a).tobytes() == paint(b).tobytes() for a, b in zip(again, drawn, strict=False))
-    assert list(generate(20, seed=2)) != again
+def test_the_same_seed_gives_the_same_scenes_and_pictures_and_another_does_not(sample):
+    repeated = list(generate(20))
+    assert repeated == sample[:20]
+    assert all(paint(a).tobytes() == paint(b).tobytes() for a, b in zip(repeated, sample, strict=False))
+    assert list(generate(20, seed=2)) != repeated
 
 
 def test_splits_share_no_scene_and_the_last_has_what_the_others_lack():
@@ -59,8 +59,8 @@ def test_splits_share_no_scene_and_the_last_has_what_the_others_lack():
     assert 0.05 < len(HELD_OUT_PAIRS) / (len(COLOURS) * (len(PLURALS) - 2)) < 0.15
 
 
-def test_every_caption_says_what_is_there(drawn):
-    for scene in drawn:
+def test_every_caption_says_what_is_there(sample):
+    for scene in sample:
         assert len({caption.text for caption in scene.captions}) == 5
         for caption in scene.captions:
             assert len(caption.words) == len(caption.about)
@@ -69,16 +69,16 @@ def test_every_caption_says_what_is_there(drawn):
                 thing = scene.things[about[0]]
                 assert SINGULARS[words[-1]] == thing.shape
                 assert words[-1] == (thing.shape if number == 1 else PLURALS[thing.shape])
-                said = set(words[:-1])
-                assert thing.colour in said and said <= set(thing.look)
-                assert (thing.material in said) == (thing.material != "plain")
+                adjectives = set(words[:-1])
+                assert thing.colour in adjectives and adjectives <= set(thing.look)
+                assert (thing.material in adjectives) == (thing.material != "plain")
             assert len(groups_of(caption)) == len(scene.groups)
 
 
-def test_every_word_of_content_is_about_something_and_no_word_of_grammar_is(drawn):
+def test_every_word_of_content_is_about_something_and_no_word_of_grammar_is(sample):
     content = {*COLOURS, *SIZES, *MATERIALS, *SINGULARS, "left", "right", "above", "below", "inside", "between"}
     grammar = {"a", "an", "is", "are", "there", "we", "see", "and", "picture", "shows"}
-    for scene in drawn:
+    for scene in sample:
         for caption in scene.captions:
             for word, about in zip(caption.words, caption.about, strict=True):
                 if word in grammar:
@@ -89,8 +89,8 @@ def test_every_word_of_content_is_about_something_and_no_word_of_grammar_is(draw
                     assert about == (GROUND,)
 
 
-def test_verbs_and_articles_agree(drawn):
-    for scene in drawn:
+def test_verbs_and_articles_agree(sample):
+    for scene in sample:
         for caption in scene.captions:
             words = caption.words
             for i, word in enumerate(words[:-1]):
@@ -102,15 +102,15 @@ def test_verbs_and_articles_agree(drawn):
                 assert ("is" in words) == (NUMBERS[words[0]] == 1)
 
 
-def test_relations_hold_in_the_picture(drawn):
-    seen = Counter()
-    for scene in drawn:
-        seen[scene.relation] += 1
+def test_relations_hold_in_the_picture(sample):
+    counts = Counter()
+    for scene in sample:
+        counts[scene.relation] += 1
         if scene.relation is None:
             continue
-        where = boxes(scene)
-        first, second = ([where[i] for i in group] for group in scene.groups[:2])
-        area = [(right - left) * (bottom - top) for left, top, right, bottom in where]
+        scene_boxes = boxes(scene)
+        first, second = ([scene_boxes[i] for i in group] for group in scene.groups[:2])
+        area = [(right - left) * (bottom - top) for left, top, right, bottom in scene_boxes]
         if scene.relation == "left":
             assert all(a[2] <= b[0] for a in first for b in second)
         elif scene.relation == "right":
@@ -127,69 +127,71 @@ def test_relations_hold_in_the_picture(drawn):
         elif scene.relation == "smaller":
             assert area[0] < area[1]
         else:
-            middle, one, other = ((a + c) / 2 for a, _, c, _ in where), where[1], where[2]
-            x, y = next(middle), (where[0][1] + where[0][3]) / 2
-            across = sorted([(one[0] + one[2]) / 2, (other[0] + other[2]) / 2])
-            down = sorted([(one[1] + one[3]) / 2, (other[1] + other[3]) / 2])
+            middle, former, latter = ((a + c) / 2 for a, _, c, _ in scene_boxes), scene_boxes[1], scene_boxes[2]
+            x, y = next(middle), (scene_boxes[0][1] + scene_boxes[0][3]) / 2
+            across = sorted([(former[0] + former[2]) / 2, (latter[0] + latter[2]) / 2])
+            down = sorted([(former[1] + former[3]) / 2, (latter[1] + latter[3]) / 2])
             assert across[0] < x < across[1] or down[0] < y < down[1]
-            assert one[2] <= other[0] or one[3] <= other[1]  # the left or the upper one is named first
-    assert set(seen) == {None, "left", "right", "above", "below", "inside", "larger", "smaller", "between"}
+            assert former[2] <= latter[0] or former[3] <= latter[1]  # the left or the upper one is named first
+    assert set(counts) == {None, "left", "right", "above", "below", "inside", "larger", "smaller", "between"}
 
 
-def test_of_a_small_thing_and_a_huge_one_the_size_is_told(drawn):
-    for scene in drawn:
+def test_of_a_small_thing_and_a_huge_one_the_size_is_told(sample):
+    for scene in sample:
         if len(scene.things) == 2 and {thing.size for thing in scene.things} == {"small", "huge"}:
             assert scene.relation in ("larger", "smaller", "inside")
 
 
-def test_things_are_painted_where_their_masks_are_in_their_colours(drawn):
-    for scene in islice((one for one in drawn if all(thing.material == "plain" for thing in one.things)), 60):
+def test_things_are_painted_where_their_masks_are_in_their_colours(sample):
+    for scene in islice((scene for scene in sample if all(thing.material == "plain" for thing in scene.things)), 60):
         picture = np.asarray(paint(scene), float)
         for thing, mask in zip(scene.things, masks(scene), strict=True):
             assert mask.sum() >= 20
-            off = np.linalg.norm(np.median(picture[mask], 0) - COLOURS[thing.colour])
-            assert off < 30, thing
-        free = ~masks(scene).any(0)
-        off = np.linalg.norm(np.median(picture[free], 0) - GROUNDS[scene.ground][1])
-        assert off < 60
+            distance = np.linalg.norm(np.median(picture[mask], 0) - COLOURS[thing.colour])
+            assert distance < 30, thing
+        background = ~masks(scene).any(0)
+        distance = np.linalg.norm(np.median(picture[background], 0) - GROUNDS[scene.ground][1])
+        assert distance < 60
 
 
-def test_masks_do_not_overlap_and_fill_their_boxes(drawn):
-    for scene in drawn[:80]:
-        found = masks(scene, 128)
-        assert found.shape == (len(scene.things), 128, 128) and found.sum(0).max() == 1
-        for mask, (left, top, right, bottom) in zip(found, boxes(scene, 128), strict=True):
+def test_masks_do_not_overlap_and_fill_their_boxes(sample):
+    for scene in sample[:80]:
+        scene_masks = masks(scene, 128)
+        assert scene_masks.shape == (len(scene.things), 128, 128) and scene_masks.sum(0).max() == 1
+        for mask, (left, top, right, bottom) in zip(scene_masks, boxes(scene, 128), strict=True):
             assert not mask[:top].any() and not mask[bottom:].any()
             assert not mask[:, :left].any() and not mask[:, right:].any()
             inside = mask[top:bottom, left:right]
             assert inside.any(0)[[0, -1]].all() and inside.any(1)[[0, -1]].all()
 
 
-def test_colours_can_be_told_from_the_ground(drawn):
-    for scene in drawn:
+def test_colours_can_be_told_from_the_ground(sample):
+    for scene in sample:
         assert all(far_apart(COLOURS[thing.colour], GROUNDS[scene.ground][1]) for thing in scene.things)
 
 
 def test_every_word_of_the_lexicon_is_used_and_there_are_a_few_hundred():
-    said = {word for scene in generate(3000) for caption in scene.captions for word in caption.words}
-    assert {*SINGULARS, *COLOURS, *SIZES, *MATERIALS[1:]} <= said
-    assert {word for ground in GROUNDS for word in ground.split()} <= said
-    assert len(said) == 239
+    words = {word for scene in generate(3000) for caption in scene.captions for word in caption.words}
+    assert {*SINGULARS, *COLOURS, *SIZES, *MATERIALS[1:]} <= words
+    assert {word for ground in GROUNDS for word in ground.split()} <= words
+    assert len(words) == 239
 
 
 def test_no_shape_looks_like_another_even_when_small():
-    def seen(shape):
+    def mask_of(shape):
         thing = Thing(shape, "red", "small", "plain", 0.5, 0.5, SIZES["small"])
         return masks(Scene("snow", (thing,), ((0,),), None, ()))[0]
 
-    looks = {shape: seen(shape) for shape in PLURALS}
-    for one, other in combinations(looks, 2):
-        assert (looks[one] & looks[other]).sum() < 0.9 * (looks[one] | looks[other]).sum(), (one, other)
+    shape_masks = {shape: mask_of(shape) for shape in PLURALS}
+    for first, second in combinations(shape_masks, 2):
+        assert (shape_masks[first] & shape_masks[second]).sum() < 0.9 * (
+            shape_masks[first] | shape_masks[second]
+        ).sum(), (first, second)
 
 
 def test_the_first_shapes_of_few_are_common_ones_and_stay_the_same():
     twelve = "anchor bell bow circle cup flag heart knife moon oval square tree"
-    assert some(12) == twelve.split()  # what the demo of captions learns
+    assert some(12) == twelve.split()  # the shapes of the captioning demo
     assert some(len(COMMON)) == list(COMMON) and some(len(SHAPES)) == list(SHAPES)
     for count in range(1, len(SHAPES) + 1):
         assert len(set(some(count))) == count
@@ -215,23 +217,23 @@ def test_the_command_writes_a_corpus(tmp_path, capfd):
         for entry in archive:
             images[entry.name] = Image.open(io.BytesIO(archive.extractfile(entry).read()))
     gold = [json.loads(line) for line in (out / "gold.jsonl").read_text().splitlines()]
-    assert [one["image"] for one in gold] == list(images) and len(gold) == 12 + 3
+    assert [record["image"] for record in gold] == list(images) and len(gold) == 12 + 3
     assert all(image.size == (48, 48) and image.mode == "RGB" for image in images.values())
     for split, count in {"train": 12, "valid": 1, "test": 1, "composition": 1}.items():
         lines = [line.split("\t") for line in (out / f"{split}.tsv").read_text().splitlines()]
         assert len(lines) == 5 * count
-        told = [
-            [one["image"], " ".join(caption["words"])]
-            for one in gold
-            if one["image"].startswith(f"{split}/")
-            for caption in one["captions"]
+        expected = [
+            [record["image"], " ".join(caption["words"])]
+            for record in gold
+            if record["image"].startswith(f"{split}/")
+            for caption in record["captions"]
         ]
-        assert lines == told
+        assert lines == expected
     scene = next(generate(1))
     assert gold[0]["boxes"] == [list(box) for box in boxes(scene, 48)]
     assert (gold[0]["side"], gold[0]["ground"]) == (48, scene.ground)
-    looks = [(one["shape"], one["colour"], one["size"], one["material"]) for one in gold[0]["things"]]
-    assert looks == [(thing.shape, thing.colour, thing.size, thing.material) for thing in scene.things]
+    attributes = [(row["shape"], row["colour"], row["size"], row["material"]) for row in gold[0]["things"]]
+    assert attributes == [(thing.shape, thing.colour, thing.size, thing.material) for thing in scene.things]
     assert np.array_equal(np.asarray(images["train/000000.png"]), np.asarray(paint(scene, 48)))
     capfd.readouterr()
     before = (out / "images.tar").read_bytes()
@@ -242,8 +244,8 @@ def test_the_command_writes_a_corpus(tmp_path, capfd):
     assert run(["data", "scenes", str(tmp_path / "file"), "--count", "12"]) == 2
 
 
-def test_the_usual_size(drawn):
-    assert paint(drawn[0]).size == (SIZE, SIZE)
+def test_the_usual_size(sample):
+    assert paint(sample[0]).size == (SIZE, SIZE)
 
 
 @pytest.mark.parametrize("colour", ["red", "black"])
@@ -254,10 +256,10 @@ def test_each_material_has_its_own_pattern_on_the_colour(colour):
         middle = slice(40, 60)
         return np.asarray(paint(scene, 100), int)[middle, middle]
 
-    seen = {material: inside(material) for material in MATERIALS}
-    assert (seen["plain"] == COLOURS[colour]).all()
-    for one, other in combinations(MATERIALS, 2):
-        assert (abs(seen[one] - seen[other]).max(-1) > 20).mean() > 0.1, (one, other)
+    patterns = {material: inside(material) for material in MATERIALS}
+    assert (patterns["plain"] == COLOURS[colour]).all()
+    for first, second in combinations(MATERIALS, 2):
+        assert (abs(patterns[first] - patterns[second]).max(-1) > 20).mean() > 0.1, (first, second)
     for material in ("striped", "dotted", "checked"):  # two colours, and edges smoothed between them
-        assert (seen[material] == COLOURS[colour]).all(-1).mean() > 0.1
-        assert len(np.unique(seen[material].reshape(-1, 3), axis=0)) > 2
+        assert (patterns[material] == COLOURS[colour]).all(-1).mean() > 0.1
+        assert len(np.unique(patterns[material].reshape(-1, 3), axis=0)) > 2

@@ -1,4 +1,4 @@
-"""Pieces of a further language: text of the others is cut as before, and its own text has no unknown pieces."""
+"""Pieces of an added language: other text is segmented as before, and its own has no unknown pieces."""
 
 from collections import Counter
 from itertools import pairwise
@@ -27,35 +27,35 @@ def tokenizer(request):
 
 
 @pytest.fixture(scope="module")
-def more(tokenizer):
+def extended(tokenizer):
     return with_language(tokenizer, SPANISH, ENGLISH, 60, ["<2es>"])
 
 
-def new_pieces(tokenizer, more):
-    return more.source_pieces(range(tokenizer.source_size, more.source_size))
+def new_pieces(tokenizer, extended):
+    return extended.source_pieces(range(tokenizer.source_size, extended.source_size))
 
 
-def test_other_text_is_cut_as_before(tokenizer, more):
-    assert more.encode_source(ENGLISH) == tokenizer.encode_source(ENGLISH)
-    every = range(tokenizer.source_size)
-    assert more.source_pieces(every) == tokenizer.source_pieces(every)
-    if tokenizer.models[0] != more.models[0]:
+def test_other_text_is_cut_as_before(tokenizer, extended):
+    assert extended.encode_source(ENGLISH) == tokenizer.encode_source(ENGLISH)
+    known_ids = range(tokenizer.source_size)
+    assert extended.source_pieces(known_ids) == tokenizer.source_pieces(known_ids)
+    if tokenizer.models[0] != extended.models[0]:
         unprotected = with_language(tokenizer, SPANISH, [], 60, ["<2es>"])
         assert unprotected.encode_source(ENGLISH) != tokenizer.encode_source(ENGLISH)
 
 
-def test_text_of_the_language_has_no_unknown_pieces_and_fewer_of_them(tokenizer, more):
-    before, now = tokenizer.encode_source(SPANISH), more.encode_source(SPANISH)
+def test_text_of_the_language_has_no_unknown_pieces_and_fewer_of_them(tokenizer, extended):
+    before, after = tokenizer.encode_source(SPANISH), extended.encode_source(SPANISH)
     assert any(SPECIAL.unknown in ids for ids in before)
-    assert not any(SPECIAL.unknown in ids for ids in now)
-    assert [more.decode(ids) for ids in now] == SPANISH
+    assert not any(SPECIAL.unknown in ids for ids in after)
+    assert [extended.decode(ids) for ids in after] == SPANISH
     characters_alone = with_language(tokenizer, SPANISH, ENGLISH, 0, ["<2es>"])
     total = sum(map(len, characters_alone.encode_source(SPANISH)))
-    assert sum(map(len, now)) < 0.9 * total
+    assert sum(map(len, after)) < 0.9 * total
 
 
-def test_each_piece_is_new_and_part_of_a_word(tokenizer, more):
-    new = new_pieces(tokenizer, more)
+def test_each_piece_is_new_and_part_of_a_word(tokenizer, extended):
+    new = new_pieces(tokenizer, extended)
     assert new[0] == "<2es>" and len(set(new)) == len(new)
     assert not set(new) & set(tokenizer.target_vocabulary)
     subwords = [piece for piece in new[1:] if len(piece) > 1]
@@ -63,11 +63,11 @@ def test_each_piece_is_new_and_part_of_a_word(tokenizer, more):
     assert all(piece.removeprefix("▁").isalpha() and len(piece) <= LONGEST for piece in subwords)
 
 
-def test_the_language_piece_comes_out_of_no_text(tokenizer, more):
+def test_the_language_piece_comes_out_of_no_text(tokenizer, extended):
     number = tokenizer.source_size
-    assert number not in more.encode_source(["<2es>"])[0]
+    assert number not in extended.encode_source(["<2es>"])[0]
     options = TokenizerOptions(languages={"es": "<2es>"})
-    assert more.between(None, "es", options).encode_source(["a"])[0][0] == number
+    assert extended.between(None, "es", options).encode_source(["a"])[0][0] == number
 
 
 def test_the_most_frequent_pair_is_merged_first(tokenizer):
@@ -87,9 +87,9 @@ def test_a_rare_pair_makes_no_piece(tokenizer):
     assert new_pieces(tokenizer, with_language(tokenizer, [*texts, "kvv"], [], 9, []))[-1] == "▁kvv"
 
 
-def test_the_parts_of_the_new_pieces(tokenizer, more):
-    parts, _ = parts_of_new(tokenizer, more, ["<2xx>", "<2yy>"])
-    by_piece = dict(zip(new_pieces(tokenizer, more), parts, strict=True))
+def test_the_parts_of_the_new_pieces(tokenizer, extended):
+    parts, _ = parts_of_new(tokenizer, extended, ["<2xx>", "<2yy>"])
+    by_piece = dict(zip(new_pieces(tokenizer, extended), parts, strict=True))
     assert tokenizer.source_pieces(by_piece["<2es>"]) == ["<2xx>", "<2yy>"]
     assert by_piece["¿"] == []
     assert tokenizer.source_pieces(by_piece["ñ"]) == ["n"]

@@ -16,7 +16,7 @@ def plan(pairs, batch_tokens=40, seed=1, epoch=0):
 
 
 def corpus(*pairs):
-    """Sentences as written, end token 3 included."""
+    """Return a corpus of these sentences, which include end token 3."""
 
     def side(sentences):
         offsets = np.cumsum([0, *map(len, sentences)])
@@ -49,8 +49,8 @@ def test_a_corpus_of_nothing_has_no_batches():
 def test_the_same_seed_and_epoch_give_the_same_plan_and_others_do_not():
     pairs = [(1 + i % 7, 1 + i % 5) for i in range(300)]
     as_lists = [[list(b) for b in plan(pairs, seed=s, epoch=e)] for s, e in [(1, 0), (1, 0), (1, 1), (2, 0), (0, 1)]]
-    first, again, *others = as_lists
-    assert first == again
+    first, repeated, *others = as_lists
+    assert first == repeated
     assert all(first != other for other in others)
 
 
@@ -121,13 +121,13 @@ def planned_in_plain_python(pairs, batch_tokens, entropy):
     generator = np.random.default_rng(np.random.SeedSequence(entropy))
     noise = generator.uniform(0, 2, len(pairs))
 
-    def place(i):
+    def sort_key(i):
         longest, difference = max(pairs[i]), pairs[i][1] - pairs[i][0] + noise[i]
         return longest, difference if longest % 2 else -difference
 
     filled = []
-    for i in sorted(range(len(pairs)), key=place):
-        # In the order of their lengths, the next pair is the longest one of its batch.
+    for i in sorted(range(len(pairs)), key=sort_key):
+        # Pairs are sorted by length, so the next pair is the longest one of its batch.
         if filled and (len(filled[-1]) + 1) * max(pairs[i]) <= batch_tokens:
             filled[-1].append(i)
         else:
@@ -143,8 +143,8 @@ def test_a_plan_is_that_of_a_loop_over_pairs(batch_tokens, seed, epoch, block, e
     rng = np.random.default_rng(5)
     pairs = rng.integers(1, 20, (300, 2)).tolist()
     source, target = np.array(pairs).T
-    found = plan_epoch(source, target, batch_tokens=batch_tokens, seed=seed, epoch=epoch, block=block)
-    assert [batch.tolist() for batch in found] == planned_in_plain_python(pairs, batch_tokens, entropy)
+    planned = plan_epoch(source, target, batch_tokens=batch_tokens, seed=seed, epoch=epoch, block=block)
+    assert [batch.tolist() for batch in planned] == planned_in_plain_python(pairs, batch_tokens, entropy)
 
 
 def test_what_is_computed_before_a_batch_moves():

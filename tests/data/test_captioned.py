@@ -30,7 +30,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def ids(tokenizer):
-    """The ids of each caption, end token included."""
+    """The ids of each caption, including the end token."""
     return {pair.target: [*tokenizer.encode_target([pair.target])[0], 3] for pair in CAPTIONS}
 
 
@@ -82,8 +82,8 @@ def test_images_are_shifted_and_mirrored_pixel_by_pixel():
     images = generator.integers(0, 255, (3, 4, 5, 3), np.uint8)
     changes = Changes(np.array([[0, 0], [9, 9], [1, -2], [-1, 1]]), np.array([False, False, True, False]))
     rows = np.array([2, 0, 3])
-    found = changes.applied(images, rows)
-    for image, changed, row in zip(images, found, rows, strict=True):
+    shifted = changes.applied(images, rows)
+    for image, changed, row in zip(images, shifted, rows, strict=True):
         down, right = changes.shift[row]
         for y in range(4):
             for x in range(5):
@@ -98,12 +98,12 @@ def test_the_seed_determines_the_augmentation(corpus, shift, mirror):
     generator = np.random.default_rng(np.random.SeedSequence([1, 4]))
     shifts = generator.integers(-shift, shift + 1, (3, 2))
     mirrored = generator.random(3) < 0.5 if mirror else np.zeros(3, bool)
-    drawn = images.draw([1, 4])
-    assert drawn.changes.shift.tolist() == shifts.tolist()
-    assert drawn.changes.mirror.tolist() == mirrored.tolist()
+    varied = images.draw([1, 4])
+    assert varied.changes.shift.tolist() == shifts.tolist()
+    assert varied.changes.mirror.tolist() == mirrored.tolist()
     rows = np.array([1, 2])
-    batch = drawn.batch(rows)
-    assert np.array_equal(batch.source.numpy(), drawn.changes.applied(PIXELS[[3, 0]], rows))
+    batch = varied.batch(rows)
+    assert np.array_equal(batch.source.numpy(), varied.changes.applied(PIXELS[[3, 0]], rows))
     assert batch.labels.tolist() == corpus.batch(rows).labels.tolist()
     assert corpus.changes is None
 

@@ -1,4 +1,4 @@
-"""Cleaning: each rule sees what it is for and leaves the rest alone; what is usual is learned from the corpus."""
+"""Cleaning: each rule rejects what it is for and keeps the rest; usual values are learned from the corpus."""
 
 import math
 import random
@@ -82,19 +82,21 @@ def judged(*pairs, without=(), profile=PROFILE):
     return list(Cleaner(profile, without).judge(placed))
 
 
-@pytest.mark.parametrize(("rule", "pair", "what"), [(rule, *one) for rule, found in EXAMPLES.items() for one in found])
-def test_each_rule_sees_what_it_is_for_and_can_be_left_out(rule, pair, what):
-    (found,) = judged(pair)
-    assert found.rule == rule, found
-    assert re.search(what, found.what), found
-    (without,) = judged(pair, without=[rule])
-    assert without.rule != rule
+@pytest.mark.parametrize(
+    ("rule", "pair", "message"), [(rule, *example) for rule, examples in EXAMPLES.items() for example in examples]
+)
+def test_each_rule_sees_what_it_is_for_and_can_be_left_out(rule, pair, message):
+    (judgement,) = judged(pair)
+    assert judgement.rule == rule, judgement
+    assert re.search(message, judgement.what), judgement
+    (unchecked,) = judged(pair, without=[rule])
+    assert unchecked.rule != rule
 
 
 @pytest.mark.parametrize("pair", FINE)
 def test_what_is_fine_is_kept(pair):
-    (found,) = judged(pair)
-    assert not found.rule, found
+    (judgement,) = judged(pair)
+    assert not judgement.rule, judgement
 
 
 def test_duplicates_are_rejected_from_the_second_on_and_the_near_ones_by_another_rule():
@@ -108,9 +110,9 @@ def test_duplicates_are_rejected_from_the_second_on_and_the_near_ones_by_another
         ("She has 22 books.", "Ella tiene 22 libros."),
     ]
     rules = ["", "duplicate", "near-duplicate", "", "", "", ""]
-    assert [one.rule for one in judged(*pairs)] == rules
-    assert [one.rule for one in judged(*pairs, without=["near-duplicate"])] == ["", "duplicate", *[""] * 5]
-    assert [one.rule for one in judged(*pairs, without=["duplicate", "near-duplicate"])] == [""] * 7
+    assert [judgement.rule for judgement in judged(*pairs)] == rules
+    assert [judgement.rule for judgement in judged(*pairs, without=["near-duplicate"])] == ["", "duplicate", *[""] * 5]
+    assert [judgement.rule for judgement in judged(*pairs, without=["duplicate", "near-duplicate"])] == [""] * 7
     assert alike_text(Pair("Ｆｕｌｌ!", "¿Qué?")) == "full\tqué"
 
 
@@ -144,11 +146,11 @@ def test_what_is_usual_is_learned_from_most_of_the_corpus():
 def test_digests_are_a_set_in_little_memory():
     chance = random.Random(1)
     digests = [chance.randrange(1 << 64) for _ in range(20_000)] + [0, 1, (1 << 64) - 1]
-    found, known = DigestSet(), set()
-    for one in digests + digests[::-1]:
-        assert found.add(one) == ((one or 1) not in known)
-        known.add(one or 1)
-    assert len(found) == len(known)
+    digest_set, known = DigestSet(), set()
+    for value in digests + digests[::-1]:
+        assert digest_set.add(value) == ((value or 1) not in known)
+        known.add(value or 1)
+    assert len(digest_set) == len(known)
     tracemalloc.start()
     large = DigestSet()
     for number in range(25_000):
@@ -161,18 +163,18 @@ def test_digests_are_a_set_in_little_memory():
 def test_nothing_is_lost_and_what_is_no_pair_stands_in_its_place(tmp_path):
     lines = [b"She is well.\tElla est\xc3\xa1 bien.", b"one column", b"\xff\tx", b"\tnada", b"Go.\tVe."]
     (tmp_path / "a.tsv").write_bytes(b"\n".join(lines) + b"\n")
-    reading = CorpusReader([str(tmp_path / "a.tsv")], (None, None))
-    found = list(reading.judged(Cleaner(reading.profile(lambda count: None))))
-    assert reading.count == 3
+    reader = CorpusReader([str(tmp_path / "a.tsv")], (None, None))
+    judgements = list(reader.judged(Cleaner(reader.profile(lambda count: None))))
+    assert reader.count == 3
     rules = [(1, ""), (2, "unreadable"), (3, "unreadable"), (4, "empty"), (5, "")]
-    assert [(one.line, one.rule) for one in found] == rules
+    assert [(judgement.line, judgement.rule) for judgement in judgements] == rules
     report = Report()
-    for one in found:
-        report.add(one)
+    for judgement in judgements:
+        report.add(judgement)
     assert (report.pairs, report.kept, report.rejected) == (5, 2, {"unreadable": 2, "empty": 1})
     assert list(report.to_json()["rules"]) == ["unreadable", "empty"]
-    place = f"{tmp_path / 'a.tsv'}:2"
-    assert row(found[1]) == f"one column\t\tunreadable\tthere is one column only\t{place}\n"
+    location = f"{tmp_path / 'a.tsv'}:2"
+    assert row(judgements[1]) == f"one column\t\tunreadable\tthere is one column only\t{location}\n"
 
 
 def test_every_rule_has_a_name():
@@ -182,7 +184,7 @@ def test_every_rule_has_a_name():
 
 
 def surprise_of(table):
-    """Return what is surprised as a table of (source, target) says, else by 10 nats."""
+    """Return a function that looks up surprises in a table by (source, target), with 10 nats as default."""
     return lambda pairs: [table.get(tuple(pair), 10.0) for pair in pairs]
 
 
@@ -190,15 +192,22 @@ def test_the_gain_compares_a_pair_with_another_ones_sides():
     pairs = [Pair("one", "uno"), Pair("two", "x"), Pair("three", "tres"), Pair("four", "cuatro")]
     forward = surprise_of({("one", "uno"): 2.0, ("four", "cuatro"): None, ("one", "tres"): 16.0})
     backward = surprise_of({("uno", "one"): 3.0, ("tres", "three"): 4.0, ("uno", "three"): 12.0})
-    # Beside its other, two places away: f(uno|three) = 10 and b(one|tres) = 10; f(tres|one) = 16 and b(three|uno) = 12.
+    # The other pair is two places away: f(uno|three) = 10 and b(one|tres) = 10; f(tres|one) = 16 and b(three|uno) = 12.
     assert gains(pairs, forward, backward) == [1 - 5 / 20, 0.0, 1 - 14 / 28, None]
     judged = [Judged("a.tsv", 1, pairs[0]), Judged("a.tsv", 2, Pair("", "b"), "empty", "no source")]
     judged += [Judged("a.tsv", line, pair) for line, pair in enumerate(pairs[1:], 3)]
-    found = list(judge_by_gain(judged, forward, backward, 0.5))
-    assert [(one.line, one.rule) for one in found] == [(1, ""), (2, "empty"), (3, "model"), (4, ""), (5, "")]
-    assert found[2].what == "the sides explain 0 % of each other"
+    judgements = list(judge_by_gain(judged, forward, backward, 0.5))
+    assert [(judgement.line, judgement.rule) for judgement in judgements] == [
+        (1, ""),
+        (2, "empty"),
+        (3, "model"),
+        (4, ""),
+        (5, ""),
+    ]
+    assert judgements[2].what == "the sides explain 0 % of each other"
     assert [row.rule for row in judge_by_gain(judged, forward, backward, 0.51)] == ["", "empty", "model", "model", ""]
-    assert [row.rule for row in judge_by_gain(judged, forward, backward)] == ["", "empty", "model", "", ""]  # as usual
+    # The default minimum lies below both.
+    assert [row.rule for row in judge_by_gain(judged, forward, backward)] == ["", "empty", "model", "", ""]
     assert list(judge_by_gain(judged[:1], forward, backward)) == judged[:1]
 
 
@@ -213,8 +222,8 @@ def test_the_gain_compares_a_pair_with_another_ones_sides():
     ],
 )
 def test_a_button_has_too_few_letters_to_be_of_another_language(source, target):
-    (found,) = judged(Pair(source, target), profile=Profile(("en", "es"), PROFILE.scripts))
-    assert found.rule == "", found.what
+    (judgement,) = judged(Pair(source, target), profile=Profile(("en", "es"), PROFILE.scripts))
+    assert judgement.rule == "", judgement.what
 
 
 def test_a_file_whose_name_is_no_utf8_is_cleaned(tmp_path):

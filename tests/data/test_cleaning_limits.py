@@ -1,4 +1,4 @@
-"""The limits of each cleaning rule, on both sides, and what the rules and the profile are computed from."""
+"""The limits of each cleaning rule, and what rules and profiles are computed from."""
 
 import math
 
@@ -38,16 +38,16 @@ def rule(name, *, languages=("en", "es"), scripts=(LATIN, LATIN), ratio=0.0, spr
     ],
 )
 def test_how_much_more_probable_another_language_must_be(monkeypatch, letters, right, best, other, expected):
-    found = {"en": right, "fr": 0.5, "es": other, "de": best}
-    monkeypatch.setattr(rules, "language_probabilities", lambda text: found)
-    said = f"source looks like {expected}, not like en" if expected else ""
-    assert rule("language")(Pair(f"1 {'x' * letters}.", "")) == said
+    probabilities = {"en": right, "fr": 0.5, "es": other, "de": best}
+    monkeypatch.setattr(rules, "language_probabilities", lambda text: probabilities)
+    message = f"source looks like {expected}, not like en" if expected else ""
+    assert rule("language")(Pair(f"1 {'x' * letters}.", "")) == message
     swapped = Pair("", "x " * letters)
-    assert rule("language", languages=("es", "en"))(swapped) == said.replace("source", "target")
+    assert rule("language", languages=("es", "en"))(swapped) == message.replace("source", "target")
     unknown = [(None, "en"), ("en", "en"), ("tlh", None)]
     assert not any(rule("language", languages=codes)(Pair("x" * letters, "")) for codes in unknown)
     without_other = rule("language", languages=("en_US", None))(Pair("x" * letters, ""))
-    assert without_other == (said if expected == "de" else "")
+    assert without_other == (message if expected == "de" else "")
 
 
 def test_a_language_is_recognised_in_the_words_of_one_side_alone(monkeypatch):
@@ -149,22 +149,22 @@ def test_each_side_has_its_usual_scripts():
     ],
 )
 def test_which_question_marks_replace_letters(text, other, expected):
-    said = f"source has a question mark for a letter: {expected}" if expected else ""
-    assert rule("encoding")(Pair(text, other)) == said
+    message = f"source has a question mark for a letter: {expected}" if expected else ""
+    assert rule("encoding")(Pair(text, other)) == message
 
 
 def test_a_repaired_text_is_shown_in_part():
     broken = "El niÃ±o estÃ¡ aquÃ­. " * 20
-    found = rule("encoding")(Pair("x", broken))
-    assert found == f"target was read in a wrong encoding: {('El niño está aquí. ' * 20)[:200]}"
+    reason = rule("encoding")(Pair("x", broken))
+    assert reason == f"target was read in a wrong encoding: {('El niño está aquí. ' * 20)[:200]}"
     for character in "\ufffd\x00\x08\x0b\x0c\x0e\x1f\x7f\x9f\ue000\uf8ff":
         assert rule("encoding")(Pair(f"a{character}", "b")) == f"source has U+{ord(character):04X}"
     assert not any(rule("encoding")(Pair(f"a{character}b", "c")) for character in "\t\n\r \xa0")
 
 
 def test_lost_parts_and_numbers_are_listed():
-    found = rule("placeholders")(Pair("%s {a} %s &amp; {b}", "{b} %s {c} &lt;"))
-    assert found == "lost %s {a}; invented {c}"
+    reason = rule("placeholders")(Pair("%s {a} %s &amp; {b}", "{b} %s {c} &lt;"))
+    assert reason == "lost %s {a}; invented {c}"
     assert rule("placeholders")(Pair("{a}", "{a} {a}")) == "invented {a}"
     assert rule("numbers")(Pair("7 and 12 of 3", "8 de 3 y 90")) == "7 12 became 8 90"
     assert rule("numbers")(Pair("7 and 12", "12")) == rule("numbers")(Pair("12", "7 y 12")) == ""
@@ -187,22 +187,22 @@ def test_the_profile_of_a_sample(monkeypatch):
 
 def test_usual_scripts_have_a_twentieth_of_the_letters():
     sample = [Pair("a" * 190, "ж" * 19 + "b"), Pair("д" * 10, "α"), Pair(" ", "ω" * 19), Pair("1!", " ")]
-    found = Profile.of(sample, ("en_US", "ru"))
-    assert found == Profile(("en_US", "ru"), (frozenset({"LATIN", "CYRILLIC"}), frozenset({"CYRILLIC", "GREEK"})))
-    assert found.ratio == 0 and found.spread == math.inf
+    computed = Profile.of(sample, ("en_US", "ru"))
+    assert computed == Profile(("en_US", "ru"), (frozenset({"LATIN", "CYRILLIC"}), frozenset({"CYRILLIC", "GREEK"})))
+    assert computed.ratio == 0 and computed.spread == math.inf
 
 
 @pytest.mark.parametrize(("count", "known"), [(99, False), (100, True)])
 def test_a_distribution_needs_a_hundred_pairs(count, known):
     pairs = [Pair("x" * 95, "y" * (95 + number)) for number in range(count)] + [Pair("", "y")] * 50
-    found = Profile.of(pairs, ("en", "es"))
+    computed = Profile.of(pairs, ("en", "es"))
     if known:
         ratios = sorted(log_ratio(pair) for pair in pairs[:count])
         quartiles = [ratios[24] + 0.75 * (ratios[25] - ratios[24]), ratios[74] + 0.25 * (ratios[75] - ratios[74])]
-        assert found.ratio == pytest.approx((ratios[49] + ratios[50]) / 2)
-        assert found.spread == pytest.approx((quartiles[1] - quartiles[0]) / 1.349)
+        assert computed.ratio == pytest.approx((ratios[49] + ratios[50]) / 2)
+        assert computed.spread == pytest.approx((quartiles[1] - quartiles[0]) / 1.349)
     else:
-        assert (found.ratio, found.spread) == (0, math.inf)
+        assert (computed.ratio, computed.spread) == (0, math.inf)
 
 
 def test_a_corpus_is_sampled_and_progress_is_reported(tmp_path, monkeypatch):
@@ -223,8 +223,8 @@ def test_a_corpus_is_sampled_and_progress_is_reported(tmp_path, monkeypatch):
 def test_bad_lines_stand_among_the_pairs_also_at_the_end(tmp_path):
     (tmp_path / "a.tsv").write_text("bad\na\tb\nworse\nworst\n")
     cleaner = Cleaner(Profile(("en", "es"), (LATIN, LATIN)))
-    found = list(CorpusReader([tmp_path / "a.tsv"], (None, None)).judged(cleaner))
-    assert [(one.line, one.pair, one.rule) for one in found] == [
+    judgements = list(CorpusReader([tmp_path / "a.tsv"], (None, None)).judged(cleaner))
+    assert [(judgement.line, judgement.pair, judgement.rule) for judgement in judgements] == [
         (1, ("bad", ""), "unreadable"),
         (2, ("a", "b"), ""),
         (3, ("worse", ""), "unreadable"),
@@ -236,12 +236,12 @@ def test_what_a_cleaner_remembers_and_a_report_says():
     pairs = [Pair(" A, b! {x}", "c"), Pair("a B {x}", " c?"), Pair("a b y", "c"), Pair("a b y", "c")]
     cleaner = Cleaner(Profile((None, None), (LATIN, LATIN)), ["placeholders", "unknown"], Filter(max_characters=10))
     placed = [PlacedPair("f", line, pair) for line, pair in enumerate([*pairs, Pair("x" * 11, "y")], 1)]
-    found = list(cleaner.judge(placed))
-    assert [one.rule for one in found] == ["", "near-duplicate", "", "duplicate", "too-long"]
+    judgements = list(cleaner.judge(placed))
+    assert [judgement.rule for judgement in judgements] == ["", "near-duplicate", "", "duplicate", "too-long"]
     assert alike_text(pairs[0]) == "a b {x}\tc"
     report = Report()
-    for one in [*found, *[Judged("f", line, Pair("p", "q"), "empty", "why") for line in range(6, 11)]]:
-        report.add(one)
+    for judgement in [*judgements, *[Judged("f", line, Pair("p", "q"), "empty", "why") for line in range(6, 11)]]:
+        report.add(judgement)
     figures = report.to_json()
     assert {name: figures[name] for name in ("pairs", "kept", "rejected")} == {"pairs": 10, "kept": 2, "rejected": 8}
     assert list(figures["rules"]) == ["empty", "too-long", "duplicate", "near-duplicate"]
@@ -250,7 +250,7 @@ def test_what_a_cleaner_remembers_and_a_report_says():
         "examples": [{"source": "p", "target": "q", "what": "why", "file": "f", "line": line} for line in (6, 7, 8)],
     }
     assert column("a\tb\r\nc") == "a b  c"
-    assert row(found[4]) == f"{'x' * 11}\ty\ttoo-long\t11 characters\tf:5\n"
+    assert row(judgements[4]) == f"{'x' * 11}\ty\ttoo-long\t11 characters\tf:5\n"
 
 
 def test_pairs_are_scored_in_windows():
@@ -260,27 +260,27 @@ def test_pairs_are_scored_in_windows():
         sizes.append(len(pairs))
         return [1.0] * len(pairs)
 
-    judged = [Judged("f", line, Pair(str(line), "y"), "empty" if line == 1 else "") for line in range(2052)]
-    found = list(judge_by_gain(judged, surprise, surprise))
+    candidates = [Judged("f", line, Pair(str(line), "y"), "empty" if line == 1 else "") for line in range(2052)]
+    judgements = list(judge_by_gain(candidates, surprise, surprise))
     assert sizes == [2047] * 4 + [4] * 4
-    assert [one.line for one in found] == list(range(2052))
-    assert {one.rule for one in found[2:]} == {"model"} and found[1].rule == "empty"
+    assert [judgement.line for judgement in judgements] == list(range(2052))
+    assert {judgement.rule for judgement in judgements[2:]} == {"model"} and judgements[1].rule == "empty"
 
 
 def test_gains_compare_sums_of_both_directions(monkeypatch):
     pairs = [Pair("a", "b"), Pair("c", "d"), Pair("e", "f")]
-    # Each pair beside the sides of the next one; the third beside those of the first.
-    known = {("a", "b"): 0.1, ("b", "a"): 0.2, ("c", "b"): 0.25, ("d", "a"): 0.35}
-    known |= {("c", "d"): 1.0, ("d", "c"): 0.5, ("e", "d"): 1.0, ("f", "c"): 1.0}
-    known |= dict.fromkeys([("e", "f"), ("f", "e"), ("a", "f"), ("b", "e")], 0.0)
+    # Each pair is compared with the sides of the next one, the third with those of the first.
+    scores = {("a", "b"): 0.1, ("b", "a"): 0.2, ("c", "b"): 0.25, ("d", "a"): 0.35}
+    scores |= {("c", "d"): 1.0, ("d", "c"): 0.5, ("e", "d"): 1.0, ("f", "c"): 1.0}
+    scores |= dict.fromkeys([("e", "f"), ("f", "e"), ("a", "f"), ("b", "e")], 0.0)
 
     def score(pairs):
-        return [known[pair] for pair in pairs]
+        return [scores[pair] for pair in pairs]
 
     assert gains(pairs, score, score) == pytest.approx([0.5, 0.25, 1.0])
-    found = list(judge_by_gain([Judged("f", 1, pair) for pair in pairs], score, score, 0.3))
-    assert [one.what for one in found] == ["", "the sides explain 25 % of each other", ""]
-    for too_long in list(known)[:4]:
-        monkeypatch.setitem(known, too_long, None)
+    judgements = list(judge_by_gain([Judged("f", 1, pair) for pair in pairs], score, score, 0.3))
+    assert [judgement.what for judgement in judgements] == ["", "the sides explain 25 % of each other", ""]
+    for too_long in list(scores)[:4]:
+        monkeypatch.setitem(scores, too_long, None)
         assert gains(pairs, score, score)[:2] == [None, pytest.approx(0.25)]
         monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""Batches with document context, against ids that are joined by hand."""
+"""Batches with document context, compared with ids that are joined by hand."""
 
 import numpy as np
 import pytest
@@ -33,12 +33,12 @@ def options(tokenizer, most=2, longest=100):
     return ContextOptions.of(most, tokenizer, longest)
 
 
-def corpus(tokenizer, pairs=PAIRS, **more):
-    return EncodedCorpus.encode(pairs, tokenizer, max_tokens=100, documents=True, **more)
+def corpus(tokenizer, pairs=PAIRS, **settings):
+    return EncodedCorpus.encode(pairs, tokenizer, max_tokens=100, documents=True, **settings)
 
 
 def by_hand(tokenizer, row, count, longest=100):
-    """The ids of a row after those of `count` sentences before it."""
+    """Return the ids of a row, after those of the `count` sentences before it."""
     separator = tokenizer.encode_source([f"a{SEPARATOR}"])[0][-1]
     ids = []
     for text in TEXTS[row - count : row]:
@@ -74,7 +74,7 @@ def test_what_is_too_long_is_cut_off_at_the_front(tokenizer, longest):
     of_sentence = by_hand(tokenizer, 3, 0)
     (row,) = rows_of(joined.batch([3]))
     assert row == by_hand(tokenizer, 3, 3, longest)
-    # The same in translation, where a sentence is never cut.
+    # Translation does the same, except that it never cuts a sentence.
     before = tokenizer.encode_source(TEXTS[:3])
     context = options(tokenizer, 3, longest).context(before, len(of_sentence))
     assert len(context) == max(longest - len(of_sentence), 0)
@@ -100,8 +100,8 @@ def test_the_number_of_sentences_is_uniform_and_depends_on_the_pair_and_the_epoc
     lengths = varied.draw([1, 0]).lengths_of(np.arange(2, 3000))[0]
     _, counts = np.unique(lengths, return_counts=True)
     assert len(counts) == 3 and counts.min() > 900
-    some = np.array([2000, 5, 77])
-    assert varied.draw([1, 0]).lengths_of(some)[0].tolist() == lengths[some - 2].tolist()
+    rows = np.array([2000, 5, 77])
+    assert varied.draw([1, 0]).lengths_of(rows)[0].tolist() == lengths[rows - 2].tolist()
     assert varied.draw([1, 1]).lengths_of(np.arange(2, 3000))[0].tolist() != lengths.tolist()
 
 
@@ -109,17 +109,17 @@ def test_subword_dropout_and_context_go_together(tokenizer):
     pieces = VariedCorpus(PAIRS, tokenizer, 0.5, 1, documents=True)
     varied = VariedContext(pieces, [8], options(tokenizer, 3))
     separator = options(tokenizer).separator
-    seen = set()
+    counts = set()
     for epoch in range(8):
         plain = pieces.draw([1, epoch])
         for row, ids in enumerate(rows_of(varied.draw([1, epoch]).batch(range(8)))):
             count = ids.count(separator)
-            seen.add(count)
+            counts.add(count)
             expected = []
             for i in range(row - count, row):
                 expected += [*plain.source(i).tolist()[:-1], separator]
             assert ids == [*expected, *plain.source(row).tolist()]
-    assert len(seen) == 4
+    assert len(counts) == 4
 
 
 def test_word_links_are_those_of_the_sentence_itself(tokenizer):
@@ -128,32 +128,32 @@ def test_word_links_are_those_of_the_sentence_itself(tokenizer):
     plain = corpus(tokenizer, linked, starts=starts)
     joined = ContextCorpus(plain, options(tokenizer), np.zeros(1, np.int64))
     for row in (0, 1, 3):
-        alone, after = plain.batch([row]), joined.batch([row])
-        shift = after.source.shape[1] - alone.source.shape[1]
-        targets, sources = np.divmod(alone.links.places.numpy(), alone.source.shape[1])
-        assert after.links.places.tolist() == (targets * after.source.shape[1] + sources + shift).tolist()
-        assert after.links.weights.equal(alone.links.weights)
+        without_context, with_context = plain.batch([row]), joined.batch([row])
+        shift = with_context.source.shape[1] - without_context.source.shape[1]
+        targets, sources = np.divmod(without_context.links.places.numpy(), without_context.source.shape[1])
+        assert with_context.links.places.tolist() == (targets * with_context.source.shape[1] + sources + shift).tolist()
+        assert with_context.links.weights.equal(without_context.links.weights)
 
 
 def test_a_store_has_the_documents_in_chunks_and_after_a_crash(tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr(encoded, "CHUNK", 3)
-    whole = CorpusStore(tmp_path / "whole", documents=True)
+    complete = CorpusStore(tmp_path / "whole", documents=True)
     limits = {"identity": "a", "max_tokens": 100, "processes": 1}
-    whole.build([PAIRS, PAIRS[:2]], [tokenizer] * 2, Filter(), **limits)
-    stored = whole.open("a")
+    complete.build([PAIRS, PAIRS[:2]], [tokenizer] * 2, Filter(), **limits)
+    stored = complete.open("a")
     assert stored.sizes == [8, 2]
     assert stored.pairs.documents.tolist() == [0, 0, 0, 0, 1, -1, -1, 1, 0, 0]
 
-    def broken():
+    def interrupted_pairs():
         yield from PAIRS[:5]
         raise KeyboardInterrupt
 
-    parts = CorpusStore(tmp_path / "parts", documents=True)
+    partial = CorpusStore(tmp_path / "parts", documents=True)
     with pytest.raises(KeyboardInterrupt):
-        parts.build([broken()], [tokenizer], Filter(), **limits)
-    parts.build([PAIRS, PAIRS[:2]], [tokenizer] * 2, Filter(), **limits)
-    again = parts.open("a")
-    assert again.fingerprint == stored.fingerprint
-    assert again.pairs.documents.tolist() == stored.pairs.documents.tolist()
-    joined = ContextCorpus(again.pairs, options(tokenizer), np.cumsum([0, 8]))
+        partial.build([interrupted_pairs()], [tokenizer], Filter(), **limits)
+    partial.build([PAIRS, PAIRS[:2]], [tokenizer] * 2, Filter(), **limits)
+    resumed = partial.open("a")
+    assert resumed.fingerprint == stored.fingerprint
+    assert resumed.pairs.documents.tolist() == stored.pairs.documents.tolist()
+    joined = ContextCorpus(resumed.pairs, options(tokenizer), np.cumsum([0, 8]))
     assert rows_of(joined.batch([3]))[0] == by_hand(tokenizer, 3, 2)

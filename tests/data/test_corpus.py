@@ -1,4 +1,4 @@
-"""Readers: every format, every way a file can be wrong."""
+"""Readers: every format, and every error that a file can have."""
 
 import gzip
 import json
@@ -61,7 +61,7 @@ def test_files_follow_each_other_and_stream(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("c.tsv", b"", "is empty"),
         ("c.tsv", b"a\tb\nc\0\td\n", ":2: holds NUL bytes"),
@@ -86,9 +86,9 @@ def test_files_follow_each_other_and_stream(tmp_path):
         ),
     ],
 )
-def test_a_bad_file_is_one_clear_line(tmp_path, name, content, said):
+def test_a_bad_file_is_one_clear_line(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         list(read_pairs(tmp_path / name))
     assert str(caught.value).startswith(str(tmp_path / name))
     assert "\n" not in str(caught.value)
@@ -161,8 +161,10 @@ def test_bad_lines_are_skipped_and_told_if_that_is_wanted(tmp_path, name):
     bad = []
     pairs = list(read_pairs(tmp_path / name, on_bad=bad.append))
     assert pairs == [Pair("a", "b"), Pair("", ""), Pair("e", "f")]
-    assert [one.line for one in bad] == numbers
-    assert all(one.file == str(tmp_path / name) and one.what and len(one.text) <= 500 for one in bad)
+    assert [bad_line.line for bad_line in bad] == numbers
+    assert all(
+        bad_line.file == str(tmp_path / name) and bad_line.what and len(bad_line.text) <= 500 for bad_line in bad
+    )
     with pytest.raises(UserError, match=f":{numbers[0]}: "):
         list(read_pairs(tmp_path / name))
 
@@ -172,7 +174,10 @@ def test_a_bad_line_on_one_side_takes_the_other_with_it(tmp_path):
     (tmp_path / "c.es").write_bytes(b"1\n2\n3\0\n4\n")
     bad = []
     assert list(read_pairs(tmp_path / "c.{en,es}", on_bad=bad.append)) == [Pair("a", "1"), Pair("d", "4")]
-    assert [(one.file[-2:], one.line, one.text) for one in bad] == [("en", 2, "b\\xff"), ("es", 3, "3\0")]
+    assert [(bad_line.file[-2:], bad_line.line, bad_line.text) for bad_line in bad] == [
+        ("en", 2, "b\\xff"),
+        ("es", 3, "3\0"),
+    ]
     (tmp_path / "c.es").write_bytes(b"1\n2\n")
     with pytest.raises(UserError, match="has 4 lines but"):
         list(read_pairs(tmp_path / "c.{en,es}", on_bad=bad.append))

@@ -1,4 +1,4 @@
-"""The languages of a corpus after its name, and what only looks like them."""
+"""The languages after the name of a corpus, and names that only seem to have them."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Where documents begin, in each format of a corpus."""
+"""The boundaries of documents in each format of a corpus."""
 
 import json
 
@@ -19,7 +19,7 @@ def unit(number, attributes="", prop=""):
 
 
 def documents(*files):
-    """Return the sentences of each document, and those that have none."""
+    """Return the sentences of each document; None has those without a document."""
     by_document = {}
     for pair in read_pairs(*files, documents=True):
         if pair.source.strip():
@@ -94,7 +94,7 @@ def test_a_pair_stays_in_its_document_whatever_changes():
     pair = Pair("a b", "c").of_document(3)
     linked = LinkedPair.of(SyntheticPair.of(pair), [(0, 0)])
     changed = [pair.swapped, linked, linked.swapped, edited(pair, [Edit(0, 1, "x")]), edited(linked, [Edit(0, 1, "x")])]
-    assert [one.document for one in changed] == [3] * 5
+    assert [changed_pair.document for changed_pair in changed] == [3] * 5
 
 
 def test_statistics_count_the_documents(tmp_path):

@@ -36,14 +36,14 @@ def test_both_sides_hold_the_ids_and_the_end_token(tokenizer):
 
 
 def test_pairs_too_long_on_either_side_are_skipped_and_counted(tokenizer):
-    whole = EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=100)
-    longest = np.maximum(*whole.lengths_of(np.arange(3)))
+    full = EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=100)
+    longest = np.maximum(*full.lengths_of(np.arange(3)))
     limit = int(longest[0])
     assert longest[2] > limit > longest[1], "the end token counts: the first pair just fits"
     skipped = Skipped()
     corpus = EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=limit, skipped=skipped)
     assert len(corpus) == 2
-    assert corpus.source(1).tolist() == whole.source(1).tolist()
+    assert corpus.source(1).tolist() == full.source(1).tolist()
     assert dict(skipped.reasons) == {"too long": 1}
     only_target = [Pair("yes", PAIRS[2].target)]
     assert len(EncodedCorpus.encode(only_target, tokenizer, max_tokens=5)) == 0
@@ -56,11 +56,11 @@ def test_no_pairs_make_an_empty_corpus(tokenizer):
 
 
 def test_a_corpus_in_many_chunks_is_the_same(tokenizer, monkeypatch):
-    whole = EncodedCorpus.encode(PAIRS * 4, tokenizer, max_tokens=15)
+    full = EncodedCorpus.encode(PAIRS * 4, tokenizer, max_tokens=15)
     monkeypatch.setattr(encoded, "CHUNK", 5)
     chunked = EncodedCorpus.encode(PAIRS * 4, tokenizer, max_tokens=15)
-    assert np.array_equal(whole.source_ids, chunked.source_ids)
-    assert np.array_equal(whole.target_offsets, chunked.target_offsets)
+    assert np.array_equal(full.source_ids, chunked.source_ids)
+    assert np.array_equal(full.target_offsets, chunked.target_offsets)
 
 
 def test_lengths_and_batches_of_some_pairs(tokenizer):
@@ -81,7 +81,7 @@ def test_chunks_have_a_size():
 
 
 class Pool:
-    """A pool whose results are computed when they are asked for."""
+    """A pool that computes results when they are requested."""
 
     def __init__(self, processes, context, begin, arguments):
         self.submitted, self.most, self.closed = 0, 0, []
@@ -91,13 +91,13 @@ class Pool:
     def submit(self, work, chunk):
         self.submitted += 1
         self.most = max(self.most, self.submitted)
-        return Later(self, work, chunk)
+        return LazyResult(self, work, chunk)
 
-    def shutdown(self, **how):
-        self.closed.append(how)
+    def shutdown(self, **options):
+        self.closed.append(options)
 
 
-class Later:
+class LazyResult:
     def __init__(self, pool, work, chunk):
         self.pool, self.work, self.chunk = pool, work, chunk
 
@@ -114,24 +114,26 @@ def pool(monkeypatch):
     Pool.last = None
 
 
-@pytest.mark.parametrize(("count", "processes", "alone"), [(6, 3, True), (7, 3, False), (30, 1, True), (30, 2, False)])
-def test_few_chunks_are_encoded_by_this_process(tokenizer, pool, count, processes, alone):
+@pytest.mark.parametrize(
+    ("count", "processes", "in_process"), [(6, 3, True), (7, 3, False), (30, 1, True), (30, 2, False)]
+)
+def test_few_chunks_are_encoded_by_this_process(tokenizer, pool, count, processes, in_process):
     pairs = (PAIRS * 10)[:count]
-    found = list(encoded.encode_chunks(pairs, copy(tokenizer), 15, processes))
-    assert [size for size, _ in found] == [2] * (count // 2) + [1] * (count % 2)
-    whole = EncodedCorpus.encode(pairs, tokenizer, max_tokens=15)
-    assert np.concatenate([chunk.source_ids for _, chunk in found]).tolist() == whole.source_ids.tolist()
-    assert (Pool.last is None) is alone
-    if not alone:
+    chunks = list(encoded.encode_chunks(pairs, copy(tokenizer), 15, processes))
+    assert [size for size, _ in chunks] == [2] * (count // 2) + [1] * (count % 2)
+    full = EncodedCorpus.encode(pairs, tokenizer, max_tokens=15)
+    assert np.concatenate([chunk.source_ids for _, chunk in chunks]).tolist() == full.source_ids.tolist()
+    assert (Pool.last is None) is in_process
+    if not in_process:
         assert Pool.last.most == min(2 * processes + 1, (count + 1) // 2)
         assert Pool.last.closed == [{"wait": False, "cancel_futures": True}]
 
 
 def test_a_process_that_was_killed_is_reported(tokenizer, pool, monkeypatch):
-    def broken(later):
+    def fail(result):
         raise encoded.BrokenProcessPool
 
-    monkeypatch.setattr(Later, "result", broken)
+    monkeypatch.setattr(LazyResult, "result", fail)
     with pytest.raises(UserError, match="a process that encodes the corpus was killed"):
         list(encoded.encode_chunks(PAIRS * 10, copy(tokenizer), 15, 2))
     assert Pool.last.closed

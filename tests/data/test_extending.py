@@ -1,4 +1,4 @@
-"""A vocabulary with more pieces: what stays, what is new, and which words are worth it."""
+"""Extended vocabularies: what stays, what is new, and which words are added."""
 
 import pytest
 import sentencepiece
@@ -24,53 +24,53 @@ def tokenizer(options):
 
 
 def test_words_of_the_domain_are_pieces_and_nothing_else_changes(tokenizer):
-    more = extended(tokenizer, DOMAIN, 3, shared_ids=False)
-    new = more.source_pieces(range(tokenizer.source_size, more.source_size))
+    larger = extended(tokenizer, DOMAIN, 3, shared_ids=False)
+    new = larger.source_pieces(range(tokenizer.source_size, larger.source_size))
     assert "▁Wagtail" in new and len(new) == 3
-    every = range(tokenizer.source_size)
-    assert more.source_pieces(every) == tokenizer.source_pieces(every)
+    known_ids = range(tokenizer.source_size)
+    assert larger.source_pieces(known_ids) == tokenizer.source_pieces(known_ids)
     sources = [pair.source for pair in EVERYDAY]
-    assert more.encode_source(sources) == tokenizer.encode_source(sources)
-    (ids,), (before,) = more.encode_source(["the Wagtail's"]), tokenizer.encode_source(["the Wagtail's"])
-    assert more.source_pieces(ids)[1] == "▁Wagtail" and len(ids) < len(before)
-    assert more.decode_source(ids) == "the Wagtail's"
+    assert larger.encode_source(sources) == tokenizer.encode_source(sources)
+    (ids,), (before,) = larger.encode_source(["the Wagtail's"]), tokenizer.encode_source(["the Wagtail's"])
+    assert larger.source_pieces(ids)[1] == "▁Wagtail" and len(ids) < len(before)
+    assert larger.decode_source(ids) == "the Wagtail's"
 
 
 def test_only_reserved_pieces_that_are_lacking_are_added(options):
-    some = Tokenizer.learn(EVERYDAY, options, seed=1, reserved=PLACEHOLDERS)
-    more = reserving(some, (*PLACEHOLDERS, *TERM))
-    every = more.source_pieces(range(more.source_size))
-    assert more.source_size == some.source_size + len(TERM) and len(set(every)) == len(every)
-    assert every[: some.source_size] == some.source_pieces(range(some.source_size))
-    assert more.reserves((*PLACEHOLDERS, *TERM)) and not some.reserves(TERM)
+    base = Tokenizer.learn(EVERYDAY, options, seed=1, reserved=PLACEHOLDERS)
+    larger = reserving(base, (*PLACEHOLDERS, *TERM))
+    pieces = larger.source_pieces(range(larger.source_size))
+    assert larger.source_size == base.source_size + len(TERM) and len(set(pieces)) == len(pieces)
+    assert pieces[: base.source_size] == base.source_pieces(range(base.source_size))
+    assert larger.reserves((*PLACEHOLDERS, *TERM)) and not base.reserves(TERM)
 
 
 def test_the_tag_of_synthetic_pairs_follows_all_other_pieces_of_the_source(options):
-    one = Tokenizer.learn(EVERYDAY, options, seed=1)
-    two = Tokenizer.learn(EVERYDAY, options.model_copy(update={"joint": False, "vocabulary": 120}), seed=1)
-    for tokenizer, shared, new in ((one, False, (1, 1)), (two, False, (1, 0)), (two, True, (1, 1))):
-        more = tagging(tokenizer, shared_ids=shared)
-        assert tokenizer.tag is None and more.tag == tokenizer.source_size
-        assert (more.source_size - tokenizer.source_size, more.target_size - tokenizer.target_size) == new
-        assert more.encode_source(["<bt> a cat<bt>"]) == tokenizer.encode_source(["<bt> a cat<bt>"])
-        sources, targets = parts_of_new(tokenizer, more, ["<unk>"])
+    joint = Tokenizer.learn(EVERYDAY, options, seed=1)
+    separate = Tokenizer.learn(EVERYDAY, options.model_copy(update={"joint": False, "vocabulary": 120}), seed=1)
+    for tokenizer, shared, new in ((joint, False, (1, 1)), (separate, False, (1, 0)), (separate, True, (1, 1))):
+        larger = tagging(tokenizer, shared_ids=shared)
+        assert tokenizer.tag is None and larger.tag == tokenizer.source_size
+        assert (larger.source_size - tokenizer.source_size, larger.target_size - tokenizer.target_size) == new
+        assert larger.encode_source(["<bt> a cat<bt>"]) == tokenizer.encode_source(["<bt> a cat<bt>"])
+        sources, targets = parts_of_new(tokenizer, larger, ["<unk>"])
         assert (sources, targets) == ([[]], [[]] * new[1])
 
 
 def test_their_parts_are_what_they_were_cut_into(tokenizer):
-    more = extended(tokenizer, DOMAIN, 3, shared_ids=False)
-    sources, targets = parts_of_new(tokenizer, more)
-    assert sources == targets  # it is joint
-    place = more.source_pieces(range(tokenizer.source_size, more.source_size)).index("▁Wagtail")
-    assert "".join(tokenizer.source_pieces(sources[place])) == "▁Wagtail"
+    larger = extended(tokenizer, DOMAIN, 3, shared_ids=False)
+    sources, targets = parts_of_new(tokenizer, larger)
+    assert sources == targets  # the vocabulary is joint
+    index = larger.source_pieces(range(tokenizer.source_size, larger.source_size)).index("▁Wagtail")
+    assert "".join(tokenizer.source_pieces(sources[index])) == "▁Wagtail"
 
 
 def test_a_word_that_mostly_goes_on_is_left_alone(tokenizer):
     pairs = [Pair(f"Wagtail {ending}", "a") for ending in ["Wagtailed"] * 4 + ["x"] * 60]
     assert extended(tokenizer, pairs, 9, shared_ids=False).source_pieces([tokenizer.source_size]) == ["▁Wagtail"]
     pairs = [Pair("Wagtail Wagtailed", "a")] * 9
-    more = extended(tokenizer, pairs, 9, shared_ids=False)
-    assert more.source_pieces(range(tokenizer.source_size, more.source_size)) == ["▁Wagtailed"]
+    larger = extended(tokenizer, pairs, 9, shared_ids=False)
+    assert larger.source_pieces(range(tokenizer.source_size, larger.source_size)) == ["▁Wagtailed"]
 
 
 def test_a_rare_word_and_one_of_two_pieces_are_left_alone(tokenizer):
@@ -81,17 +81,17 @@ def test_a_rare_word_and_one_of_two_pieces_are_left_alone(tokenizer):
 
 
 def test_two_vocabularies_get_their_own_words(options):
-    apart = options.model_copy(update={"joint": False, "vocabulary": 120})
-    tokenizer = Tokenizer.learn(EVERYDAY, apart, seed=1)
-    more = extended(tokenizer, DOMAIN, 1, shared_ids=False)
-    assert (more.source_size, more.target_size) == (tokenizer.source_size + 1, tokenizer.target_size + 1)
-    both = extended(tokenizer, DOMAIN, 9, shared_ids=True)
-    new = both.source_pieces(range(tokenizer.source_size, both.source_size))
-    assert new == both.target_pieces(range(tokenizer.target_size, both.target_size))
-    ours, theirs = new.index("▁viewset"), new.index("▁Vista")
-    assert tokenizer.source_size + ours in both.encode_source(["viewset"])[0]
-    assert tokenizer.target_size + ours not in both.encode_target(["viewset"])[0]
-    assert tokenizer.target_size + theirs in both.encode_target(["Vista"])[0]
+    separate = options.model_copy(update={"joint": False, "vocabulary": 120})
+    tokenizer = Tokenizer.learn(EVERYDAY, separate, seed=1)
+    larger = extended(tokenizer, DOMAIN, 1, shared_ids=False)
+    assert (larger.source_size, larger.target_size) == (tokenizer.source_size + 1, tokenizer.target_size + 1)
+    shared = extended(tokenizer, DOMAIN, 9, shared_ids=True)
+    new = shared.source_pieces(range(tokenizer.source_size, shared.source_size))
+    assert new == shared.target_pieces(range(tokenizer.target_size, shared.target_size))
+    viewset, vista = new.index("▁viewset"), new.index("▁Vista")
+    assert tokenizer.source_size + viewset in shared.encode_source(["viewset"])[0]
+    assert tokenizer.target_size + viewset not in shared.encode_target(["viewset"])[0]
+    assert tokenizer.target_size + vista in shared.encode_target(["Vista"])[0]
 
 
 def test_words_are_chosen_by_the_pieces_that_they_save(tokenizer):
@@ -100,13 +100,13 @@ def test_words_are_chosen_by_the_pieces_that_they_save(tokenizer):
     pieces = [len(ids) for ids in tokenizer.encode_source([short, long])]
     assert 2 < pieces[0] <= pieces[1] / 2
     pairs = [Pair(short, "a")] * 9 + [Pair(long, "a")] * 7
-    more = extended(tokenizer, pairs, 1, shared_ids=False)
-    assert more.source_pieces([tokenizer.source_size]) == [f"▁{long}"]
+    larger = extended(tokenizer, pairs, 1, shared_ids=False)
+    assert larger.source_pieces([tokenizer.source_size]) == [f"▁{long}"]
 
 
 def new_words(tokenizer, texts, count=9):
-    more = extended(tokenizer, [Pair(text, "") for text in texts], count, shared_ids=False)
-    return more.source_pieces(range(tokenizer.source_size, more.source_size))
+    larger = extended(tokenizer, [Pair(text, "") for text in texts], count, shared_ids=False)
+    return larger.source_pieces(range(tokenizer.source_size, larger.source_size))
 
 
 def test_how_often_a_word_must_occur_and_may_go_on(tokenizer):
@@ -140,9 +140,9 @@ def test_the_fewest_pieces_of_a_new_word(tokenizer):
 
 
 def test_new_pieces_are_matched_before_all_others(tokenizer):
-    more = extended(tokenizer, DOMAIN, 2, shared_ids=False)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=more.models[0])
-    scores = processor.get_score(list(range(more.source_size)))
+    larger = extended(tokenizer, DOMAIN, 2, shared_ids=False)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=larger.models[0])
+    scores = processor.get_score(list(range(larger.source_size)))
     lowest = min(scores[: tokenizer.source_size])
     assert scores[tokenizer.source_size :] == pytest.approx([lowest - 1, lowest - 2])
-    assert not any(processor.is_unused(i) for i in range(more.source_size))
+    assert not any(processor.is_unused(i) for i in range(larger.source_size))

@@ -1,4 +1,4 @@
-"""What is skipped, and that it is counted."""
+"""What is skipped, and how it is counted."""
 
 import random
 from collections import Counter
@@ -56,8 +56,8 @@ def test_the_skipped_are_counted():
 def test_a_sample_is_that_of_algorithm_r(count):
     generator, expected = random.Random(3), list(range(min(count, 5)))
     for index in range(5, count):
-        place = generator.randrange(index + 1)
-        expected[place : place + 1] = [index] if place < 5 else expected[place : place + 1]
+        slot = generator.randrange(index + 1)
+        expected[slot : slot + 1] = [index] if slot < 5 else expected[slot : slot + 1]
     assert reservoir_sample(iter(range(count)), 5, seed=3) == expected
 
 

@@ -18,11 +18,11 @@ from translucid.ground.errors import UserError
 CONTENT = {f"train/{number:06}.png": bytes([number]) * (600 + number) for number in (3, 1, 2)}
 
 
-def entry(name, content=b"", **facts):
+def entry(name, content=b"", **fields):
     member = tarfile.TarInfo(name)
     member.size = len(content)
-    for fact, value in facts.items():
-        setattr(member, fact, value)
+    for field, value in fields.items():
+        setattr(member, field, value)
     return member, content
 
 
@@ -142,8 +142,8 @@ def test_links_out_of_a_folder_are_left_out_and_those_within_are_read(tmp_path, 
     files = ImageFiles.open([folder])
     assert files.names() == ["in.png", *sorted(CONTENT)]
     assert files.read("in.png") == CONTENT["train/000001.png"]
-    for name, said in {"out.png": "leads out", "gone.png": "not a file", "pipe.png": "not a file"}.items():
-        with pytest.raises(UserError, match=said):
+    for name, message in {"out.png": "leads out", "gone.png": "not a file", "pipe.png": "not a file"}.items():
+        with pytest.raises(UserError, match=message):
             files.read(name)
     (folder / "train" / "000002.png").unlink()
     (folder / "train" / "000002.png").symlink_to(tmp_path / "secret.png")
@@ -163,14 +163,14 @@ def test_the_same_name_twice_is_refused_naming_both(tmp_path, tar, folder):
 
 
 def test_a_tar_without_its_end_is_refused_wherever_it_is_cut(tar):
-    whole = tar.read_bytes()
+    content = tar.read_bytes()
     members = 3 * (512 + 1024)
-    assert whole[members:] == bytes(len(whole) - members)
+    assert content[members:] == bytes(len(content) - members)
     for end in (*range(1, 512, 97), *range(512, members + 1, 256), 513, 1537, members - 1):
-        tar.write_bytes(whole[:end])
+        tar.write_bytes(content[:end])
         with pytest.raises(UserError, match=f"{tar}: is (not a tar file, or truncated|a tar file without its end)"):
             ImageFiles.open([tar])
-    for damaged in (whole[:1536] + b"x" * 512 + whole[2048:], whole[:1700] + b"x" + whole[1701:]):
+    for damaged in (content[:1536] + b"x" * 512 + content[2048:], content[:1700] + b"x" + content[1701:]):
         tar.write_bytes(damaged)
         with pytest.raises(UserError, match=f"{tar}: is a tar file without its end"):
             ImageFiles.open([tar])
@@ -178,14 +178,14 @@ def test_a_tar_without_its_end_is_refused_wherever_it_is_cut(tar):
 
 @pytest.mark.parametrize("at", [0, 1536])
 def test_a_tar_that_leads_back_to_its_beginning_is_refused(tar, at):
-    """A size below zero, in base 256: some versions of tarfile go round for ever."""
-    whole = bytearray(tar.read_bytes())
-    header = whole[at : at + 512]
+    """The size is negative, in base 256: some versions of tarfile never end then."""
+    content = bytearray(tar.read_bytes())
+    header = content[at : at + 512]
     header[124:136] = (-1536 & (1 << 96) - 1).to_bytes(12, "big")
     header[148:156] = b" " * 8
     header[148:156] = b"%06o\0 " % sum(header)
-    whole[at : at + 512] = header
-    tar.write_bytes(whole)
+    content[at : at + 512] = header
+    tar.write_bytes(content)
     with pytest.raises(UserError, match=f"{tar}: is "):
         ImageFiles.open([tar])
 
@@ -200,7 +200,7 @@ def test_a_name_that_is_said_to_be_larger_than_the_memory_is_refused(tar, kind):
 
 
 def test_a_sparse_tar_is_refused(tmp_path):
-    """As GNU tar writes it with --sparse: what is stored is not what is in the file."""
+    """GNU tar writes such files with --sparse: the stored bytes are not the content of the file."""
     header = entry("a.png", b"x" * 512)[0]
     header.type = tarfile.GNUTYPE_SPARSE
     block = bytearray(header.tobuf(tarfile.GNU_FORMAT))
@@ -224,12 +224,12 @@ def test_what_is_no_plain_tar_is_refused(tmp_path, tar):
     for name in ("text.tar", "empty.tar"):
         with pytest.raises(UserError, match=f"{name}: is not a tar file"):
             ImageFiles.open([tmp_path / name])
-    for path, said in (
+    for path, message in (
         (tmp_path / "nowhere", "is not there"),
         (Path("/dev/null"), "neither a folder nor a file"),
         (write_tar(tmp_path / "texts.tar", entry("a.txt", b"x")), "has no pictures"),
     ):
-        with pytest.raises(UserError, match=f"{path}: .*{said}"):
+        with pytest.raises(UserError, match=f"{path}: .*{message}"):
             ImageFiles.open([path])
     with pytest.raises(UserError, match="no pictures were given"):
         ImageFiles.open([])
@@ -261,8 +261,8 @@ def test_the_fingerprint_is_of_content_and_names_not_of_places(tmp_path, tar, fo
     moved = tar.rename(tmp_path / "moved.tar")
     assert ImageFiles.open([moved]).digest() == digest and len(digest) == 64
     other = write_tar(tmp_path / "other.tar", entry("other.png", b"x"))
-    both = ImageFiles.open([moved, other]).digest()
-    assert both == ImageFiles.open([other, moved]).digest() != digest
+    combined = ImageFiles.open([moved, other]).digest()
+    assert combined == ImageFiles.open([other, moved]).digest() != digest
     first = ImageFiles.open([folder]).digest()
     folder = folder.rename(tmp_path / "renamed")
     assert ImageFiles.open([folder]).digest() == first
@@ -340,6 +340,9 @@ def test_pictures_of_other_kinds_outside_of_the_folders_are_not_looked_for(tmp_p
     tar = write_tar(
         tmp_path / "x.tar", entry("a.png", b"x"), entry("l.tif", type=tarfile.SYMTYPE), entry("s.tif", b"x")
     )
-    for name, said in (("l.tif", "there is no picture l.tif in"), ("s.tif", "is there, but .tif files are not read")):
-        with pytest.raises(UserError, match=said):
+    for name, message in (
+        ("l.tif", "there is no picture l.tif in"),
+        ("s.tif", "is there, but .tif files are not read"),
+    ):
+        with pytest.raises(UserError, match=message):
             ImageFiles.open([tar]).read(name)

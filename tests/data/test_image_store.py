@@ -1,4 +1,4 @@
-"""Images on disk are what they would be in memory, whatever happened while they were written."""
+"""Images on disk equal those in memory, even if writing was interrupted."""
 
 import io
 
@@ -40,7 +40,7 @@ def expected():
 
 
 def build(folder, files, *, encoder=None, identity="this"):
-    """Build a store; return the images, the numbers of images done, and the errors."""
+    """Build a store; return the images, the numbers of images that were reported, and the errors."""
     store, counts, errors = ImageStore(folder, 4, encoder), [], []
     assert store.open(identity) is None
     store.build(NAMES, files, identity=identity, on_images=counts.append, on_bad=errors.append)
@@ -84,16 +84,16 @@ def test_images_are_read_in_chunks(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("cut", range(4))
 def test_cut_off_after_any_chunk_it_goes_on(files, tmp_path, cut):
-    whole, _, _ = build(tmp_path / "whole", files)
+    complete, _, _ = build(tmp_path / "whole", files)
     build(tmp_path / "a", files)
     lines = (tmp_path / "a" / INDEX).read_text().splitlines(keepends=True)
     assert len(lines) == 1 + 3 + 1
     (tmp_path / "a" / INDEX).write_text("".join(lines[: 1 + cut]))
-    again, counts, errors = build(tmp_path / "a", files)
+    resumed, counts, errors = build(tmp_path / "a", files)
     assert counts[0] == [0, 5, 10, 11][cut] and sum(counts) == 11
     assert errors == ["4.png", "8.png"][[0, 1, 2, 2][cut] :]
-    assert np.array_equal(again.array, whole.array)
-    assert (again.bad, again.fingerprint) == (whole.bad, whole.fingerprint)
+    assert np.array_equal(resumed.array, complete.array)
+    assert (resumed.bad, resumed.fingerprint) == (complete.bad, complete.fingerprint)
 
 
 def test_a_broken_image_is_an_error_unless_it_is_to_be_skipped(files, tmp_path):

@@ -1,4 +1,4 @@
-"""Pictures of strangers: what is one comes out upright and in RGB, what is none is refused in a line, for nothing."""
+"""Untrusted pictures: valid ones are read upright and in RGB, others are refused with one line, at no cost."""
 
 import io
 import struct
@@ -27,7 +27,7 @@ def saved(image, kind="PNG", **options):
 
 
 def half_red(mode="RGB", size=(40, 20)):
-    """Red on the left, white on the right."""
+    """Return a picture that is red on the left and white on the right."""
     image = Image.new("RGB", size, WHITE)
     image.paste(RED, (0, 0, size[0] // 2, size[1]))
     return image.convert(mode)
@@ -37,9 +37,9 @@ def chunk(kind, content):
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
-def png(width, height, depth=8, colour=2, *more):
+def png(width, height, depth=8, colour=2, *chunks):
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + header + b"".join(more) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + header + b"".join(chunks) + chunk(b"IEND", b"")
 
 
 def bmp(width, height):
@@ -52,7 +52,7 @@ def gif(width, height):
 
 
 def webp(width, height):
-    """A small animation whose header says that it is large."""
+    """Return a small animation whose header says that it is large."""
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
     data = saved(frames[0], "WEBP", save_all=True, append_images=frames[1:])
     assert data[12:16] == b"VP8X"
@@ -60,7 +60,7 @@ def webp(width, height):
 
 
 def jpeg_of(width, height):
-    """A small JPEG whose header says that it is large."""
+    """Return a small JPEG whose header says that it is large."""
     data = saved(Image.new("RGB", (8, 8)), "JPEG")
     at = data.index(b"\xff\xc0") + 5
     return data[:at] + struct.pack(">HH", height, width) + data[at + 4 :]
@@ -120,28 +120,28 @@ def test_a_jpeg_in_the_colours_of_print():
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 def test_pictures_are_put_upright(orientation, kind):
-    """By the table of EXIF 2.32, section 4.6.4: which corner of the picture the first row and column are."""
+    """The expected pictures follow the table of EXIF 2.32, section 4.6.4."""
     corners = {"top left": RED, "top right": (0, 160, 0), "bottom left": (0, 0, 255), "bottom right": (255, 255, 0)}
     upright = Image.new("RGB", (32, 64))
     for name, colour in corners.items():
         upright.paste(colour, (16 * ("right" in name), 32 * ("bottom" in name), 32, 64))
     upright.paste(corners["top right"], (16, 0, 32, 32))
     upright.paste(corners["bottom left"], (0, 32, 16, 64))
-    seen = np.asarray(upright)
-    held = {
-        1: seen,
-        2: seen[:, ::-1],
-        3: seen[::-1, ::-1],
-        4: seen[::-1],
-        5: seen.transpose(1, 0, 2),
-        6: np.rot90(seen),
-        7: seen[::-1, ::-1].transpose(1, 0, 2),
-        8: np.rot90(seen, -1),
+    expected = np.asarray(upright)
+    stored = {
+        1: expected,
+        2: expected[:, ::-1],
+        3: expected[::-1, ::-1],
+        4: expected[::-1],
+        5: expected.transpose(1, 0, 2),
+        6: np.rot90(expected),
+        7: expected[::-1, ::-1].transpose(1, 0, 2),
+        8: np.rot90(expected, -1),
     }[orientation]
     exif = Image.Exif()
     exif[0x0112] = orientation
-    data = saved(Image.fromarray(np.ascontiguousarray(held)), kind, exif=exif, quality=100)
-    assert np.abs(np.asarray(read_image(data, "x"), int)[8::16, 8::16] - seen[8::16, 8::16]).max() < 20
+    data = saved(Image.fromarray(np.ascontiguousarray(stored)), kind, exif=exif, quality=100)
+    assert np.abs(np.asarray(read_image(data, "x"), int)[8::16, 8::16] - expected[8::16, 8::16]).max() < 20
 
 
 def test_broken_metadata_spoils_no_picture_and_nothing_is_said():
@@ -150,16 +150,16 @@ def test_broken_metadata_spoils_no_picture_and_nothing_is_said():
     exif[0x010E] = "a long description of nothing at all"
     data = saved(half_red(), "JPEG", exif=exif)
     broken = [data[:at] + b"\xff\x7f" + data[at + 2 :] for at in range(data.index(b"Exif"), data.index(b"nothing"))]
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        sizes = {read_image(one, "x").size for one in broken}
+        sizes = {read_image(content, "x").size for content in broken}
     assert {(40, 20)} <= sizes <= {(40, 20), (20, 40)}
-    assert not heard
-    with warnings.catch_warnings(record=True) as heard:  # there would be something to be heard
+    assert not caught
+    with warnings.catch_warnings(record=True) as caught:  # without our reader, there are warnings
         warnings.simplefilter("always")
-        for one in broken:
-            Image.open(io.BytesIO(one)).getexif()
-    assert heard
+        for content in broken:
+            Image.open(io.BytesIO(content)).getexif()
+    assert caught
 
 
 REFUSED = [
@@ -194,16 +194,16 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("data", "said"), REFUSED, ids=lambda value: value if isinstance(value, str) else f"{value[:8]!r}"
+    ("data", "message"), REFUSED, ids=lambda value: value if isinstance(value, str) else f"{value[:8]!r}"
 )
-def test_what_is_refused_is_refused_in_a_line_at_no_cost(data, said):
-    begun = time.thread_time()
+def test_what_is_refused_is_refused_in_a_line_at_no_cost(data, message):
+    started = time.thread_time()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserError, match=f"train/1.png: .*{said}.*\\. [A-Z]") as caught:
+        with pytest.raises(UserError, match=f"train/1.png: .*{message}.*\\. [A-Z]") as caught:
             read_image(data, "train/1.png")
     assert "\n" not in str(caught.value) and "0x" not in str(caught.value)
-    assert time.thread_time() - begun < 1
+    assert time.thread_time() - started < 1
 
 
 MEMORY = """
@@ -226,14 +226,16 @@ for file in sys.argv[2:]:
 
 
 def test_what_is_refused_takes_no_memory(tmp_path):
-    """In a process of its own, since the peak of this one is moved by whatever else its threads do."""
+    """Use a separate process, as other threads of this one change its peak."""
     files = [tmp_path / f"{number}.png" for number in range(len(REFUSED) + 1)]
     for file, data in zip(files, [saved(half_red()), *(data for data, _ in REFUSED)], strict=True):
         file.write_bytes(data)
-    done = subprocess.run([sys.executable, "-c", MEMORY, *map(str, files)], capture_output=True, text=True, check=True)
-    grown = [int(line) for line in done.stdout.split()]
-    assert len(grown) == len(REFUSED)
-    assert max(grown) < 40_000_000 / 1024
+    completed = subprocess.run(
+        [sys.executable, "-c", MEMORY, *map(str, files)], capture_output=True, text=True, check=True
+    )
+    growth = [int(line) for line in completed.stdout.split()]
+    assert len(growth) == len(REFUSED)
+    assert max(growth) < 40_000_000 / 1024
 
 
 def test_the_largest_picture_is_read_and_a_larger_one_is_not():
@@ -245,7 +247,7 @@ def test_the_largest_picture_is_read_and_a_larger_one_is_not():
 
 
 def test_a_jpeg_of_thousands_of_scans_is_refused():
-    """Each costs as much time as the picture is large; they are in the file a few bytes each."""
+    """Each scan takes as much time as a whole picture, but only a few bytes of the file."""
     data = saved(Image.new("RGB", (64, 64)), "JPEG", progressive=True)
     scans = data[data.index(b"\xff\xda") : -2]
     assert data.count(b"\xff\xda") > 3
@@ -278,8 +280,8 @@ def test_a_large_jpeg_is_decoded_smaller_if_little_is_wanted():
     assert read_image(data, "x").size == (1200, 800)
     assert read_image(data, "x", size=90).size == (300, 200)
     assert read_image(data, "x", size=500).size == (1200, 800)
-    small, whole = (pixels(read_image(data, "x", size=size), 90).astype(int) for size in (90, None))
-    assert np.abs(small - whole).mean() < 2
+    small, full = (pixels(read_image(data, "x", size=size), 90).astype(int) for size in (90, None))
+    assert np.abs(small - full).mean() < 2
     assert read_image(saved(soft), "x", size=90).size == (1200, 800)
 
 
@@ -292,13 +294,13 @@ def test_several_threads_read_at_once_and_leave_the_filters_of_warnings_as_they_
 
     def read(thread):
         start.wait()
-        found = []
+        sizes = []
         for i in range(100):
             try:
-                found.append(read_image(kinds[(i + thread) % 5], "x").size)
+                sizes.append(read_image(kinds[(i + thread) % 5], "x").size)
             except UserError:
-                found.append(None)
-        return found
+                sizes.append(None)
+        return sizes
 
     before, interval = list(warnings.filters), sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -307,16 +309,16 @@ def test_several_threads_read_at_once_and_leave_the_filters_of_warnings_as_they_
             results = list(pool.map(read, range(8)))
     finally:
         sys.setswitchinterval(interval)
-    alone = [(20, 40), None, None, None, (40, 20)]
-    assert results == [[alone[(i + thread) % 5] for i in range(100)] for thread in range(8)]
+    expected = [(20, 40), None, None, None, (40, 20)]
+    assert results == [[expected[(i + thread) % 5] for i in range(100)] for thread in range(8)]
     assert list(warnings.filters) == before
 
 
 def test_without_pillow_one_line_says_what_to_install():
     code = "import sys; sys.modules['PIL'] = None\nimport translucid.data.images.pixels"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "UserError: reading pictures needs the package PIL. Install it with pip install '" in done.stderr
-    assert "'pillow" in done.stderr
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "UserError: reading pictures needs the package PIL. Install it with pip install '" in completed.stderr
+    assert "'pillow" in completed.stderr
 
 
 @pytest.mark.parametrize(("scans", "is_refused"), [(300, False), (301, True)])

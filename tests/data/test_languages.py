@@ -1,4 +1,4 @@
-"""Codes of languages."""
+"""Language codes."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_the_usual_code(code, usual):
 
 
 @pytest.mark.parametrize(
-    ("code", "found"),
+    ("code", "expected"),
     [
         ("spa_Latn", "spa_Latn"),
         ("es", "spa_Latn"),
@@ -61,8 +61,8 @@ def test_the_usual_code(code, usual):
         ("nonsense", None),
     ],
 )
-def test_which_of_a_models_codes_is_meant(code, found):
-    assert find_code(code, NLLB) == found
+def test_which_of_a_models_codes_is_meant(code, expected):
+    assert find_code(code, NLLB) == expected
 
 
 def test_a_region_is_the_one_asked_for():
@@ -116,12 +116,12 @@ def test_what_is_no_code(code):
 
 
 def test_long_strings_are_not_remembered():
-    def remembered(code):
+    def cache_size(code):
         languages._cached_tag.cache_clear()
         usual_code(code)
         return languages._cached_tag.cache_info().currsize
 
-    assert (remembered("x" * 20), remembered("x" * 21)) == (1, 0)
+    assert (cache_size("x" * 20), cache_size("x" * 21)) == (1, 0)
 
 
 def test_the_same_language_and_script_serve_without_a_region():
@@ -134,7 +134,7 @@ def test_the_same_language_and_script_serve_without_a_region():
 
 def test_codes_that_may_mean_the_same_language():
     assert parts("zho_HANS-cn") == ["zho", "hans", "cn"]
-    for one, other, expected in [
+    for first, second, expected in [
         ("en", "EN", True),
         ("en", "en_US", True),
         ("en-us", "en_US", True),
@@ -144,7 +144,7 @@ def test_codes_that_may_mean_the_same_language():
         ("en", "es", False),
         ("en-US", "es-US", False),
     ]:
-        assert same_language(one, other) is same_language(other, one) is expected, (one, other)
+        assert same_language(first, second) is same_language(second, first) is expected, (first, second)
 
 
 def test_the_language_of_long_codes_is_looked_up():

@@ -18,15 +18,15 @@ from translucid.ground.errors import UserError
 
 
 @pytest.fixture
-def give(monkeypatch):
+def set_stdin(monkeypatch):
     """Set the content of standard input; None closes it."""
 
-    def set_input(content):
+    def replace(content):
         stream = None if content is None else io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
         monkeypatch.setattr(sys, "stdin", stream)
         standard_input.standard_input.cache_clear()
 
-    yield set_input
+    yield replace
     standard_input.standard_input.cache_clear()
 
 
@@ -39,8 +39,8 @@ def give(monkeypatch):
         (b"one\ntwo\n", ".txt", None),
     ],
 )
-def test_standard_input_is_read_again_and_again(give, content, kind, pairs, pack):
-    give(pack(content))
+def test_standard_input_is_read_again_and_again(set_stdin, content, kind, pairs, pack):
+    set_stdin(pack(content))
     for _ in range(2):
         assert kind_of(Path("-")) == kind
         if pairs:
@@ -51,11 +51,11 @@ def test_standard_input_is_read_again_and_again(give, content, kind, pairs, pack
             list(read_pairs("-"))
 
 
-def test_standard_input_may_be_empty_closed_or_given_twice(give):
-    give(b"")
+def test_standard_input_may_be_empty_closed_or_given_twice(set_stdin):
+    set_stdin(b"")
     with pytest.raises(UserError, match="standard input: is empty"):
         list(read_texts("-"))
-    give(None)
+    set_stdin(None)
     with pytest.raises(UserError, match="standard input: is closed"):
         list(read_texts("-"))
     standard_input.refuse_twice(["-", "a"], None, ["b"])
@@ -68,7 +68,10 @@ def test_a_line_is_too_long_from_the_first_byte_above_the_limit(tmp_path, monkey
     (tmp_path / "a.txt").write_bytes(b"123456789\n1234567890\n123456789012345678901234567890\n\n1234567890")
     bad = []
     assert list(lines(tmp_path / "a.txt", bad.append)) == ["123456789", None, None, "", "1234567890"]
-    assert [(one.line, one.what) for one in bad] == [(2, "is longer than 10 bytes"), (3, "is longer than 10 bytes")]
+    assert [(bad_line.line, bad_line.what) for bad_line in bad] == [
+        (2, "is longer than 10 bytes"),
+        (3, "is longer than 10 bytes"),
+    ]
 
 
 def test_a_byte_order_mark_belongs_to_the_first_line_only(tmp_path):
@@ -80,9 +83,9 @@ def test_the_beginning_of_a_bad_line_is_reported(tmp_path):
     (tmp_path / "a.tsv").write_bytes(b"\xff" + b"x" * 600 + b"\n" + b"y" * 600 + b"\r\n" + "é\r\n".encode())
     bad = []
     assert list(read_pairs(tmp_path / "a.tsv", on_bad=bad.append)) == []
-    assert [one.text for one in bad] == ["\\xff" + "x" * 496, "y" * 500, "é"]
-    assert [one.line for one in bad] == [1, 2, 3]
-    assert {one.file for one in bad} == {str(tmp_path / "a.tsv")}
+    assert [bad_line.text for bad_line in bad] == ["\\xff" + "x" * 496, "y" * 500, "é"]
+    assert [bad_line.line for bad_line in bad] == [1, 2, 3]
+    assert {bad_line.file for bad_line in bad} == {str(tmp_path / "a.tsv")}
     assert bad[0].what == "not UTF-8 (invalid start byte)"
 
 
@@ -91,7 +94,7 @@ def test_one_line_of_text():
     assert one_space(" \n a\t \r\nb\u00a0 c ") == "a b\u00a0 c"
 
 
-ONE, OTHER = BadLine("a.tsv", 1, "what", "é\udcff"), BadLine("b.tsv", 2, "why", "x")
+FIRST_BAD, SECOND_BAD = BadLine("a.tsv", 1, "what", "é\udcff"), BadLine("b.tsv", 2, "why", "x")
 
 
 def names(folder):
@@ -104,18 +107,18 @@ def rows(file):
 
 def test_bad_lines_are_counted_and_written(tmp_path):
     file, bad = tmp_path / "bad.jsonl", BadLines()
-    bad(OTHER)
+    bad(SECOND_BAD)
     assert bad.count == 1
     with bad.written_to(file):
         assert bad.count == 0
-        bad(ONE)
-        bad(OTHER)
+        bad(FIRST_BAD)
+        bad(SECOND_BAD)
         assert not file.exists() and len(names(tmp_path)) == 1
     assert bad.count == 2 and names(tmp_path) == ["bad.jsonl"]
-    assert rows(file) == [tuple(ONE), tuple(OTHER)]
-    bad(ONE)
+    assert rows(file) == [tuple(FIRST_BAD), tuple(SECOND_BAD)]
+    bad(FIRST_BAD)
     assert bad.count == 3 and len(rows(file)) == 2
-    bad.first = [ONE]
+    bad.first = [FIRST_BAD]
     with bad.written_to(file):
         pass
     assert bad.count == 0 and len(rows(file)) == 1
@@ -134,7 +137,7 @@ def test_what_fails_leaves_the_file_of_bad_lines_as_it_was(tmp_path):
     with pytest.raises(ValueError, match="non-negative"), bad.written_to(file):
         bad(BadLine("a", 1, "", (10).to_bytes(-1, "big").hex()))
     assert file.read_text() == "before" and names(tmp_path) == ["bad.jsonl"]
-    bad(ONE)  # there is no stream any more
+    bad(FIRST_BAD)  # the stream is closed by now
     with pytest.raises(UserError, match="can't be written"), bad.written_to(tmp_path / "none" / "bad.jsonl"):
         pass
 
@@ -147,7 +150,7 @@ def test_columns_and_objects_without_a_value(tmp_path):
     )
     bad = []
     assert list(read_pairs(tmp_path / "a.jsonl", on_bad=bad.append)) == []
-    assert [one.what for one in bad] == [
+    assert [bad_line.what for bad_line in bad] == [
         *["source and target must be strings"] * 2,
         *["has no source or no target"] * 2,
     ]

@@ -48,7 +48,7 @@ def test_words_move_with_edits():
 
 
 def test_links_follow_placeholders():
-    """A link between words that both still stand in the text links the same words."""
+    """A link between words that are both still in the text links the same words."""
     changed = 0
     for before, after in zip(PAIRS, masked_pairs(PAIRS, 0.9, seed=1), strict=True):
         changed += before != after
@@ -72,7 +72,7 @@ def test_links_follow_the_words_between_the_marks_of_terms():
 
 
 def dense(batch):
-    """The weights of a batch [B, T, S]."""
+    """Return the weights of a batch [B, T, S]."""
     shape = *batch.labels.shape, batch.source.size(1)
     weights = torch.zeros(shape).flatten()
     weights[batch.links.places] = batch.links.weights
@@ -80,7 +80,7 @@ def dense(batch):
 
 
 def expected(corpus, i, pair, tokenizer, opening=0):
-    """The weights of a pair, as alignment layers learn them, from the pieces as they are written."""
+    """Return the weights of a pair as alignment layers learn them, computed from its pieces."""
     source, target = corpus.source(i).tolist(), corpus.target(i).tolist()
     gold = Gold(frozenset(pair.links), frozenset(pair.links))
     words = tuple(len(text.split()) for text in pair)
@@ -102,14 +102,14 @@ def test_links_between_words_become_weights_of_pieces(tokenizer, dropout):
         rows = [3, 65, 0, 20]
         weights = dense(corpus.batch(rows))
         for row, i in zip(weights, rows, strict=True):
-            wanted = expected(corpus, i, pairs[i], tokenizer, opening=int(i >= len(PAIRS)))
-            torch.testing.assert_close(row[: len(wanted), : wanted.size(1)], wanted)
-            assert row.sum() == pytest.approx(wanted.sum().item())
+            expected_weights = expected(corpus, i, pairs[i], tokenizer, opening=int(i >= len(PAIRS)))
+            torch.testing.assert_close(row[: len(expected_weights), : expected_weights.size(1)], expected_weights)
+            assert row.sum() == pytest.approx(expected_weights.sum().item())
 
 
 def test_a_text_that_the_tokenizer_cuts_otherwise_has_no_links(tokenizer):
-    otherwise = LinkedPair.of(Pair("\u200b I like", "Me gusta"), [(2, 1)])
-    pairs = [PAIRS[0], otherwise, Pair("I", "Yo"), PAIRS[1]]
+    segmented_otherwise = LinkedPair.of(Pair("\u200b I like", "Me gusta"), [(2, 1)])
+    pairs = [PAIRS[0], segmented_otherwise, Pair("I", "Yo"), PAIRS[1]]
     corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=100, starts=WordStarts.of(tokenizer))
     weights = dense(corpus.batch([0, 1, 2, 3]))
     assert [bool(row.any()) for row in weights] == [True, False, False, True]

@@ -1,4 +1,4 @@
-"""Sentence pairs of .po and .tmx: what is translated, with its line; what is not, or hostile."""
+"""Sentence pairs of .po and .tmx files: translated entries with their lines; invalid and hostile content."""
 
 import gzip
 import tracemalloc
@@ -52,8 +52,8 @@ PO_PAIRS = [
 ]
 
 
-def placed(file, **more):
-    return [(line, pair) for _, line, pair in placed_pairs(file, **more)]
+def placed(file, **options):
+    return [(line, pair) for _, line, pair in placed_pairs(file, **options)]
 
 
 @pytest.mark.parametrize("gz", ["", ".gz"])
@@ -66,14 +66,14 @@ def test_what_is_translated_in_a_po_file_is_read(tmp_path, gz):
 
 def test_babel_reads_the_same(tmp_path):
     (tmp_path / "es.po").write_text(PO)
-    found = set()
+    expected = set()
     with (tmp_path / "es.po").open("rb") as file:
         for message in read_with_babel(file, abort_invalid=False):
             if message.id and message.string and not message.fuzzy:
-                several = isinstance(message.id, tuple)
-                both = zip(message.id, (message.string[0], message.string[-1]), strict=True) if several else ()
-                found |= {Pair(*map(one_space, texts)) for texts in both or [(message.id, message.string)]}
-    assert set(read_pairs(tmp_path / "es.po")) == found
+                is_plural = isinstance(message.id, tuple)
+                forms = zip(message.id, (message.string[0], message.string[-1]), strict=True) if is_plural else ()
+                expected |= {Pair(*map(one_space, texts)) for texts in forms or [(message.id, message.string)]}
+    assert set(read_pairs(tmp_path / "es.po")) == expected
 
 
 def test_one_form_is_that_of_the_plural(tmp_path):
@@ -88,20 +88,20 @@ def test_escapes_are_those_of_c(tmp_path):
 
 def test_a_bad_entry_is_told_and_the_others_are_read(tmp_path):
     file = tmp_path / "es.po"
-    one, two = b'msgid "a"\nmsgstr "b"\n', b'msgid "c"\nmsgstr "d"\n'
-    bad_ones = (
+    first, last = b'msgid "a"\nmsgstr "b"\n', b'msgid "c"\nmsgstr "d"\n'
+    bad_entries = (
         b'msgid "x"\nmsgstr "\xff"\n"more"\n',
         b"msgid what\nmsgnot 3\n",
         b'msgid "x"\nmsgstr[x] "y"\n',
         b'msgid "x"\nmsgid "y"\nmsgstr "z"\n',
         b'msgid "x"\nmsgstr "' + b"y" * 1_000_001 + b'"\n',
     )
-    for bad in bad_ones:
-        told = []
-        file.write_bytes(one + b"\n" + bad + b"\n" + two)
-        assert placed(file, on_bad=told.append) == [(1, Pair("a", "b")), (5 + bad.count(b"\n"), Pair("c", "d"))]
-        assert len(told) == 1 and told[0].line in (4, 5), told
-        with pytest.raises(UserError, match=rf"es\.po:{told[0].line}: "):
+    for bad in bad_entries:
+        reports = []
+        file.write_bytes(first + b"\n" + bad + b"\n" + last)
+        assert placed(file, on_bad=reports.append) == [(1, Pair("a", "b")), (5 + bad.count(b"\n"), Pair("c", "d"))]
+        assert len(reports) == 1 and reports[0].line in (4, 5), reports
+        with pytest.raises(UserError, match=rf"es\.po:{reports[0].line}: "):
             list(read_pairs(file))
 
 
@@ -178,13 +178,13 @@ BAD_UNITS = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "what"), BAD_UNITS)
-def test_a_bad_unit_is_told_and_the_others_are_read(tmp_path, bad, what):
-    file, told = tmp_path / "m.tmx", []
+@pytest.mark.parametrize(("bad", "message"), BAD_UNITS)
+def test_a_bad_unit_is_told_and_the_others_are_read(tmp_path, bad, message):
+    file, reports = tmp_path / "m.tmx", []
     good = tu(en="a", es="b")
     file.write_bytes(tmx(good + "\n" + bad + good, before='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'))
-    assert list(read_pairs(file, on_bad=told.append)) == [Pair("a", "b")] * 2
-    assert [one.line for one in told] == [6] and what in told[0].what
+    assert list(read_pairs(file, on_bad=reports.append)) == [Pair("a", "b")] * 2
+    assert [report.line for report in reports] == [6] and message in reports[0].what
     with pytest.raises(UserError, match=r"m\.tmx:6: "):
         list(read_pairs(file))
 
@@ -215,15 +215,15 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_and_broken_memories_are_one_clear_line(tmp_path, name):
-    content, said = HOSTILE[name]
+    content, message = HOSTILE[name]
     (tmp_path / "m.tmx").write_bytes(content)
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         list(read_pairs(tmp_path / "m.tmx", on_bad=lambda bad: None))
     assert str(caught.value).startswith(str(tmp_path / "m.tmx")) and "\n" not in str(caught.value)
 
 
 def test_a_large_memory_is_read_in_little_memory(tmp_path):
-    """Of each unit more, no more than 40 bytes are held."""
+    """Each additional unit takes at most 40 bytes."""
 
     def content(count):
         yield b'<tmx version="1.4"><header srclang="en"/><body>'
@@ -236,9 +236,9 @@ def test_a_large_memory_is_read_in_little_memory(tmp_path):
             file.writelines(content(count))
         tracemalloc.start()
         assert sum(1 for _ in read_pairs(tmp_path / "m.tmx.gz")) == count
-        most = tracemalloc.get_traced_memory()[1]
+        peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return most
+        return peak_bytes
 
     few, many = peak(500), peak(1_500)
     assert many < 2_000_000
@@ -252,7 +252,7 @@ def tuv(code, text="", attribute="xml:lang"):
 @pytest.mark.parametrize(
     ("languages", "units", "pairs"),
     [
-        # The unit's own source language comes before that of the header.
+        # The unit's own source language takes precedence over that of the header.
         ((None, None), f"<tu srclang='es'>{tuv('en', 'a')}{tuv('es', 'b')}</tu>", [("b", "a")]),
         ((None, None), f"<tu>{tuv('EN', 'a', 'lang')}{tuv('es', 'b', 'lang')}</tu>", [("a", "b")]),
         ((None, None), f"<tu>{tuv('en-GB', 'a')}{tuv('es-ES', 'b')}{tuv('es-MX', 'c')}</tu>", None),

@@ -1,4 +1,4 @@
-"""What no translation may change is found, and missed where it is missing."""
+"""Parts that no translation may change are found, and reported where they are missing."""
 
 from collections import Counter
 

@@ -14,8 +14,8 @@ parquet = pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.fixture
-def written(tmp_path):
-    """Return a function that writes columns to a file and returns its name."""
+def write_table(tmp_path):
+    """Write columns to a file and return its name."""
 
     def write(**columns):
         parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet", row_group_size=2)
@@ -24,9 +24,9 @@ def written(tmp_path):
     return write
 
 
-def test_columns_of_texts(written):
+def test_columns_of_texts(write_table):
     texts = pyarrow.array(["uno", "dos\nlínea", "tres"]).dictionary_encode()
-    file = written(id=[1, 2, 3], target=texts, source=["one", "two", "three"], document=["a", "a", "b"])
+    file = write_table(id=[1, 2, 3], target=texts, source=["one", "two", "three"], document=["a", "a", "b"])
     pairs = list(read_pairs(file, documents=True))
     assert pairs == [Pair("one", "uno"), Pair("two", "dos línea"), Pair("three", "tres")]
     assert [pair.document - pairs[0].document for pair in pairs] == [0, 0, 1]
@@ -41,15 +41,15 @@ def test_columns_of_texts(written):
         ("", (None, "en"), "fr en"),
     ],
 )
-def test_a_column_of_translations(written, name, languages, sides):
+def test_a_column_of_translations(write_table, name, languages, sides):
     rows = [{"en": f"en {i}", "fr": f"fr {i}"} for i in range(3)]
     source, target = sides.split()
     expected = [Pair(f"{source} {i}", f"{target} {i}") for i in range(3)]
-    assert list(read_pairs(written(translation=rows) + name, languages=languages)) == expected
+    assert list(read_pairs(write_table(translation=rows) + name, languages=languages)) == expected
 
 
-def test_rows_without_two_texts_are_named_or_skipped(written):
-    file = written(translation=[{"en": "a", "fr": "b"}, None, {"en": "c", "fr": None}, {"en": "d", "fr": "e"}])
+def test_rows_without_two_texts_are_named_or_skipped(write_table):
+    file = write_table(translation=[{"en": "a", "fr": "b"}, None, {"en": "c", "fr": None}, {"en": "d", "fr": "e"}])
     with pytest.raises(UserError, match=r"a\.parquet:2: translation\.en or translation\.fr is no text"):
         list(read_pairs(file))
     bad = []
@@ -57,19 +57,19 @@ def test_rows_without_two_texts_are_named_or_skipped(written):
     assert [(row.line, *row.pair) for row in rows] == [(1, "a", "b"), (4, "d", "e")]
     assert [line.line for line in bad] == [2, 3]
     with pytest.raises(UserError, match=r"a\.parquet:1: .* is no text"):
-        list(read_pairs(written(source=[1], target=["uno"])))
+        list(read_pairs(write_table(source=[1], target=["uno"])))
 
 
-def test_what_cannot_be_read_is_one_line(written, tmp_path, monkeypatch):
+def test_what_cannot_be_read_is_one_line(write_table, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"has the columns text\. It needs columns source and target"):
-        list(read_pairs(written(text=["a"])))
-    three = written(translation=[{"en": "a", "fr": "b", "de": "c"}])
+        list(read_pairs(write_table(text=["a"])))
+    three = write_table(translation=[{"en": "a", "fr": "b", "de": "c"}])
     for languages in ((None, None), ("de", None)):
         with pytest.raises(UserError, match=r"has translations in en, fr, de\. Name two of them, as in --train"):
             list(read_pairs(three, languages=languages))
     assert list(read_pairs(f"{three}:de-en")) == [Pair("c", "a")]
     with pytest.raises(UserError, match="is empty"):
-        list(read_pairs(written(source=pyarrow.array([], "string"), target=pyarrow.array([], "string"))))
+        list(read_pairs(write_table(source=pyarrow.array([], "string"), target=pyarrow.array([], "string"))))
     (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
     for name in ("b.parquet", "missing.parquet"):
         with pytest.raises(UserError, match=rf"{name}: can't be read as Parquet"):
@@ -86,11 +86,11 @@ def test_a_file_is_not_read_whole(tmp_path, monkeypatch):
     decoded = []
     iter_batches = parquet.ParquetFile.iter_batches
 
-    def counted(*arguments, **more):
-        for batch in iter_batches(*arguments, **more):
+    def counting_iter_batches(*arguments, **options):
+        for batch in iter_batches(*arguments, **options):
             decoded.append(batch.num_rows)
             yield batch
 
-    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", counted)
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", counting_iter_batches)
     assert list(islice(read_pairs(tmp_path / "a.parquet"), 2)) == [Pair("0", "0"), Pair("1", "1")]
     assert decoded == [BATCH]

@@ -29,14 +29,14 @@ PROSE, MESSAGE = PlaceholderSyntax.prose, PlaceholderSyntax.message
 )
 def test_what_can_hardly_be_anything_else_is_a_placeholder_everywhere(text, parts):
     for syntax in (PROSE, MESSAGE):
-        found = fixed_parts(text, syntax)
-        if parts is None:  # every letter is in one of them, but for units
+        placeholders = fixed_parts(text, syntax)
+        if parts is None:  # every letter is in a placeholder, except for units
             rest = text
-            for part in found:
+            for part in placeholders:
                 rest = rest.replace(part, "", 1)
             assert set(rest.split()) <= {"px", "km", "kg", "ms", "."}
         else:
-            assert found == parts
+            assert placeholders == parts
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Pieces that stand for placeholders: in texts, in training pairs, in vocabularies."""
+"""Pieces that replace placeholders in texts, training pairs and vocabularies."""
 
 import random
 import re
@@ -35,20 +35,20 @@ TEXTS = st.text(st.sampled_from("ab %s{}<>&;@.🇪🇸👍⟦1⟧"), max_size=30
     ],
 )
 def test_what_is_copied_is_found(text, parts):
-    found = list(kept_parts(text))
-    assert [part for part, _, _ in found] == parts
-    assert all(text[first:after] == part for part, first, after in found)
+    spans = list(kept_parts(text))
+    assert [part for part, _, _ in spans] == parts
+    assert all(text[first:after] == part for part, first, after in spans)
 
 
 def test_numbers_outside_of_other_parts():
-    assert [one for one, _, _ in numbers("{0} 3 of 1,250.5 at http://a.b/7")] == ["3", "1,250.5"]
+    assert [number for number, _, _ in numbers("{0} 3 of 1,250.5 at http://a.b/7")] == ["3", "1,250.5"]
 
 
 @given(TEXTS)
 def test_what_is_hidden_comes_back(text):
-    found = mask(text)
-    assert found.unmask(found.text) == text
-    assert len(found.parts) == len({*found.parts.values()})
+    masked = mask(text)
+    assert masked.unmask(masked.text) == text
+    assert len(masked.parts) == len({*masked.parts.values()})
 
 
 def test_the_same_part_has_the_same_piece_and_too_many_stay():
@@ -62,14 +62,14 @@ def test_a_piece_that_stands_for_nothing_is_left_out():
 
 
 def test_parts_of_several_words_are_counted():
-    found = mask("(%s) {{ a b }}.")
-    assert found.sizes(found.text.split()) == [1, 4]
+    masked = mask("(%s) {{ a b }}.")
+    assert masked.sizes(masked.text.split()) == [1, 4]
 
 
 def test_pairs_get_the_same_piece_for_the_same_part():
     (pair,) = masked_pairs([Pair("%s of {n}", "{n} de %s")], 0, 1)
-    one, other = re.findall(r"⟦\d+⟧", pair.source)
-    assert pair == Pair(f"{one} of {other}", f"{other} de {one}")
+    first, second = re.findall(r"⟦\d+⟧", pair.source)
+    assert pair == Pair(f"{first} of {second}", f"{second} de {first}")
 
 
 def test_what_only_one_side_has_stays():
@@ -78,19 +78,19 @@ def test_what_only_one_side_has_stays():
 
 def test_names_and_numbers_of_some_pairs_are_hidden_whatever_the_order():
     pairs = [Pair(f"Ana has {i} cats", f"Ana tiene {i} gatos") for i in range(600)]
-    found = list(masked_pairs(pairs, 0.3, 1))
-    changed = [pair for pair in found if "⟦" in pair.source]
+    masked = list(masked_pairs(pairs, 0.3, 1))
+    changed = [pair for pair in masked if "⟦" in pair.source]
     assert 100 < len(changed) < 250
     assert all(sorted(re.findall("⟦.*?⟧", p.source)) == sorted(re.findall("⟦.*?⟧", p.target)) for p in changed)
     assert {*re.findall("⟦.*?⟧", " ".join(p.source for p in changed))} == {*PLACEHOLDERS}
-    assert list(masked_pairs(pairs[::-1], 0.3, 1)) == found[::-1]
-    assert list(masked_pairs(pairs, 0.3, 2)) != found
+    assert list(masked_pairs(pairs[::-1], 0.3, 1)) == masked[::-1]
+    assert list(masked_pairs(pairs, 0.3, 2)) != masked
     assert list(masked_pairs(pairs, 0, 1)) == pairs
 
 
 def test_a_pair_without_such_words_gets_pieces_at_its_ends():
-    found = list(masked_pairs([Pair(f"see {'x' * i}", f"ver {'x' * i}") for i in range(100)], 0.99, 1))
-    changed = [pair for pair in found if "⟦" in pair.source]
+    masked = list(masked_pairs([Pair(f"see {'x' * i}", f"ver {'x' * i}") for i in range(100)], 0.99, 1))
+    changed = [pair for pair in masked if "⟦" in pair.source]
     assert 10 < len(changed) < 50
     assert all(re.fullmatch(r"⟦\d+⟧ see x*|see x* ⟦\d+⟧", pair.source) for pair in changed)
 
@@ -124,10 +124,10 @@ def test_pieces_do_not_hide_the_kind_of_a_vocabulary(tokenizer):
 def test_subword_dropout_cuts_no_piece(tokenizer):
     assert bpe_dropout("▁a⟦12⟧b", {}, 0, random.Random(1), ["⟦12⟧"]) == ["▁", "a", "⟦12⟧", "b"]
     pairs = [Pair("⟦2⟧ see ⟦16⟧.", "Veo ⟦16⟧ ⟦2⟧")] * 4
-    drawn = VariedCorpus(pairs, tokenizer, 0.5, 1).draw([1])
+    sampled = VariedCorpus(pairs, tokenizer, 0.5, 1).draw([1])
     for i in range(4):
-        assert tokenizer.decode_source(drawn.source(i)) == pairs[0].source
-        assert tokenizer.decode(drawn.target(i)) == pairs[0].target
+        assert tokenizer.decode_source(sampled.source(i)) == pairs[0].source
+        assert tokenizer.decode(sampled.target(i)) == pairs[0].target
 
 
 def test_encoded_pairs_have_pieces(tokenizer):
@@ -147,7 +147,7 @@ def test_what_is_too_long_is_cut_and_shown(tokenizer):
 
 
 def replaced(pairs, share=1.0, seed=1):
-    """The pieces in the source of each pair, if both sides have the same ones."""
+    """Return the pieces in the source of each pair, and check that its target has the same ones."""
     pieces = []
     for pair in masked_pairs(pairs, share, seed):
         source, target = (re.findall("⟦.*?⟧", text) for text in pair)
@@ -179,8 +179,8 @@ def test_how_many_words_of_a_pair_are_replaced():
     assert set(counts) == {1, 2, 3}
     assert counts.count(1) / 1200 == pytest.approx(0.7, abs=0.04)
     assert counts.count(2) / 1200 == pytest.approx(0.3 * 0.7, abs=0.04)
-    some = [pieces for pieces in replaced(pairs, 0.3) if pieces]
-    assert len(some) / 1200 == pytest.approx(0.3, abs=0.04)
+    changed = [pieces for pieces in replaced(pairs, 0.3) if pieces]
+    assert len(changed) / 1200 == pytest.approx(0.3, abs=0.04)
 
 
 def test_how_often_a_piece_is_put_at_an_end():

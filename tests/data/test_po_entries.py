@@ -38,16 +38,16 @@ msgstr "último"
 
 
 def read(text):
-    """Return the entries of a text, and the lines that are reported."""
+    """Return the entries of a text, and the reports on invalid lines."""
     reports = []
-    found = list(entries(text.splitlines(keepends=True), lambda *report: reports.append(report)))
-    return found, reports
+    parsed = list(entries(text.splitlines(keepends=True), lambda *report: reports.append(report)))
+    return parsed, reports
 
 
 def test_entries_have_their_strings_notes_and_flags():
-    found, reports = read(FILE)
+    parsed, reports = read(FILE)
     assert reports == []
-    facts = [(e.number, e.source, e.plural, {form: v.text for form, v in e.forms.items()}) for e in found]
+    facts = [(e.number, e.source, e.plural, {form: v.text for form, v in e.forms.items()}) for e in parsed]
     assert facts == [
         (3, "", None, {0: "Language: es\n"}),
         (11, 'Saveas\t"x"', None, {0: "Guardar"}),
@@ -55,20 +55,20 @@ def test_entries_have_their_strings_notes_and_flags():
         (21, "%d file", "%d files", {0: "%d archivo", 1: "%d archivos"}),
         (27, "last", None, {0: "último"}),
     ]
-    assert [e.flags for e in found] == [[], ["fuzzy", "c-format"], [], ["no-wrap", "c-format"], []]
-    assert [e.fuzzy for e in found] == [False, True, False, False, False]
-    assert [e.note for e in found] == [None, "menu; for the menu; of the editor", None, None, None]
+    assert [e.flags for e in parsed] == [[], ["fuzzy", "c-format"], [], ["no-wrap", "c-format"], []]
+    assert [e.fuzzy for e in parsed] == [False, True, False, False, False]
+    assert [e.note for e in parsed] == [None, "menu; for the menu; of the editor", None, None, None]
 
 
 def test_offsets_are_those_of_the_text():
-    found, _ = read(FILE)
+    parsed, _ = read(FILE)
     lines = FILE.splitlines(keepends=True)
-    header, save, following, files, _ = found
+    header, save, following, files, _ = parsed
     assert FILE[save.start :].startswith("# by a translator")
     assert [FILE[first:end] for first, end in save.comments] == lines[4:10]
     assert FILE[slice(*save.flag_line)] == lines[8] and FILE[slice(*files.flag_line)] == lines[18]
     assert header.flag_line is None and following.start == FILE.index('msgid "next"')
-    values = [value for entry in found for value in (*entry.values.values(), *entry.forms.values())]
+    values = [value for entry in parsed for value in (*entry.values.values(), *entry.forms.values())]
     assert [FILE[value.start : value.end].strip() for value in values] == [
         '""',
         r'"Language: es\n"',
@@ -84,18 +84,18 @@ def test_offsets_are_those_of_the_text():
 
 
 def test_polib_reads_the_same():
-    ours = {entry.source: entry for entry in read(FILE)[0] if entry.source}
-    theirs = [entry for entry in polib.pofile(FILE.replace("#,c", "#, c")) if not entry.obsolete]
-    assert len(ours) == len(theirs) == 4
-    for entry in theirs:
-        own = ours[entry.msgid]
+    entries_by_source = {entry.source: entry for entry in read(FILE)[0] if entry.source}
+    expected_entries = [entry for entry in polib.pofile(FILE.replace("#,c", "#, c")) if not entry.obsolete]
+    assert len(entries_by_source) == len(expected_entries) == 4
+    for entry in expected_entries:
+        parsed = entries_by_source[entry.msgid]
         forms = entry.msgstr_plural or {0: entry.msgstr}
-        assert {form: value.text for form, value in own.forms.items()} == forms
-        assert (own.plural or "", own.flags) == (entry.msgid_plural, [flag for flag in entry.flags if flag])
+        assert {form: value.text for form, value in parsed.forms.items()} == forms
+        assert (parsed.plural or "", parsed.flags) == (entry.msgid_plural, [flag for flag in entry.flags if flag])
 
 
 @pytest.mark.parametrize(
-    ("invalid", "line", "what"),
+    ("invalid", "line", "message"),
     [
         ("msgid what", 1, "is not a line of a .po file"),
         ('"alone"', 1, "is not a line of a .po file"),
@@ -110,13 +110,13 @@ def test_polib_reads_the_same():
         ('msgid "a"\nmsgstr[0] "b"\nmsgstr[2] "c"', 3, "has forms of a plural, but no msgid_plural"),
     ],
 )
-def test_the_first_invalid_line_of_an_entry_is_reported_and_the_next_entry_read(invalid, line, what):
-    found, reports = read(f'{invalid}\n\nmsgid "good"\nmsgstr "bueno"\n')
-    assert [entry.source for entry in found] == ["good"]
-    assert found[0].start == len(invalid) + 2
-    assert [(number, problem) for number, problem, _, _ in reports] == [(line, what)]
-    found, reports = read(f'msgid "good"\nmsgstr "bueno"\n\n{invalid}')
-    assert [entry.source for entry in found] == ["good"] and len(reports) == 1
+def test_the_first_invalid_line_of_an_entry_is_reported_and_the_next_entry_read(invalid, line, message):
+    parsed, reports = read(f'{invalid}\n\nmsgid "good"\nmsgstr "bueno"\n')
+    assert [entry.source for entry in parsed] == ["good"]
+    assert parsed[0].start == len(invalid) + 2
+    assert [(number, problem) for number, problem, _, _ in reports] == [(line, message)]
+    parsed, reports = read(f'msgid "good"\nmsgstr "bueno"\n\n{invalid}')
+    assert [entry.source for entry in parsed] == ["good"] and len(reports) == 1
 
 
 def test_forms_without_a_plural():
@@ -139,8 +139,8 @@ def test_an_entry_may_have_so_many_characters(monkeypatch):
     good = '# 345678\nmsgid "a"\nmsgstr "b"\n'
     assert len(good) == 30 and len(read(good)[0]) == 1
     for long in (f"#{good}", good + '"c"\n', good.replace("b", "bb")):
-        found, reports = read(f'{long}\nmsgid "c"\nmsgstr "d"\n')
-        assert [entry.source for entry in found] == ["c"]
+        parsed, reports = read(f'{long}\nmsgid "c"\nmsgstr "d"\n')
+        assert [entry.source for entry in parsed] == ["c"]
         assert [report[1:3] for report in reports] == [("is in an entry of more than 30 characters", "Split it.")]
     assert LONGEST_ENTRY == 1_000_000
 

@@ -35,10 +35,10 @@ def test_weights_decide_how_much_is_read_of_each_corpus(block):
 
 @pytest.mark.parametrize("block", [10**6, 70])
 def test_no_pair_comes_twice_before_all_of_its_corpus_came_once(block):
-    sizes, seen = [300, 100], Counter()
-    for epoch in range(6):  # 100 a time of the first corpus, and 300 a time of the second, epoch after epoch
-        seen.update(read(sizes, [1, 3], epoch=epoch, block=block).tolist())
-        first, second = ([seen[i] for i in numbers] for numbers in (range(300), range(300, 400)))
+    sizes, counts = [300, 100], Counter()
+    for epoch in range(6):  # each epoch reads 100 pairs of the first corpus and 300 of the second
+        counts.update(read(sizes, [1, 3], epoch=epoch, block=block).tolist())
+        first, second = ([counts[i] for i in numbers] for numbers in (range(300), range(300, 400)))
         assert max(first) - min(first) <= 1
         assert set(second) == {3 * (epoch + 1)}
     assert set(first) == {2}
@@ -74,23 +74,23 @@ def test_every_thing_stands_at_one_place(count):
 
 
 def test_places_can_be_asked_for_in_any_portion():
-    whole = shuffled(np.arange(5000), 5000, [7])
-    assert shuffled(np.arange(1200, 1300), 5000, [7]).tolist() == whole[1200:1300].tolist()
+    everything = shuffled(np.arange(5000), 5000, [7])
+    assert shuffled(np.arange(1200, 1300), 5000, [7]).tolist() == everything[1200:1300].tolist()
 
 
 def test_another_seed_gives_another_order():
-    one, other = (shuffled(np.arange(1000), 1000, [seed, 0]) for seed in (1, 2))
-    assert (one == other).sum() < 20
+    first, second = (shuffled(np.arange(1000), 1000, [seed, 0]) for seed in (1, 2))
+    assert (first == second).sum() < 20
 
 
 def test_an_order_is_about_as_irregular_as_a_drawn_one():
-    """Neighbours are as far apart, and front and back as mixed, as in a permutation drawn by NumPy."""
+    """Neighbours are as far apart, and both halves as mixed, as in a random permutation by NumPy."""
     count = 200_000
     order = shuffled(np.arange(count), count, [3])
-    drawn = np.random.default_rng(3).permutation(count)
+    permutation = np.random.default_rng(3).permutation(count)
     assert abs(np.corrcoef(order[:-1], order[1:])[0, 1]) < 0.01
     assert abs(np.corrcoef(np.arange(count), order)[0, 1]) < 0.01
-    steps, expected = np.abs(np.diff(order)).mean(), np.abs(np.diff(drawn)).mean()
+    steps, expected = np.abs(np.diff(order)).mean(), np.abs(np.diff(permutation)).mean()
     assert steps == pytest.approx(expected, rel=0.01)
     halves = (order[: count // 2] < count // 2).mean()
     assert halves == pytest.approx(0.5, abs=0.01)
@@ -110,21 +110,21 @@ def test_memory_does_not_grow_with_the_number_of_things():
     ],
 )
 def test_what_is_mixed_in_has_its_share_and_the_rest_comes_once(sizes, shares, further, expected, count):
-    found, size = mixed_in(sizes, shares, further)
-    assert (found, size) == (pytest.approx(expected), count)
-    assert quotas(sizes, found, size) == [round(100 * share) for share in expected]
-    order = Order(sizes, found, size, seed=1, epoch=0)
+    mixed_shares, size = mixed_in(sizes, shares, further)
+    assert (mixed_shares, size) == (pytest.approx(expected), count)
+    assert quotas(sizes, mixed_shares, size) == [round(100 * share) for share in expected]
+    order = Order(sizes, mixed_shares, size, seed=1, epoch=0)
     indices = order.block(0)
-    own = sum(sizes[: len(sizes) - len(further)])
+    main_size = sum(sizes[: len(sizes) - len(further)])
     assert len(indices) == count
-    assert (indices < own).sum() == own
+    assert (indices < main_size).sum() == main_size
 
 
-def shuffled_in_plain_python(place, count, seed):
+def shuffled_in_plain_python(position, count, seed):
     """A Feistel network of four rounds over Python's integers, with the finaliser of SplitMix64."""
     half = max(1, -(-(count - 1).bit_length() // 2))
     keys = np.random.SeedSequence([*seed, count]).generate_state(4, np.uint64).tolist()
-    number = place
+    number = position
     while True:
         left, right = number >> half, number % 2**half
         for key in keys:
@@ -139,9 +139,9 @@ def shuffled_in_plain_python(place, count, seed):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 1000, 10**15])
 def test_the_random_order_is_that_of_a_network_over_single_numbers(count):
-    places = [place for place in (0, 1, 2, 15, 16, 500, 999, 10**15 - 1) if place < count]
-    expected = [shuffled_in_plain_python(place, count, [3, 4]) for place in places]
-    assert shuffled(np.array(places), count, [3, 4]).tolist() == expected
+    positions = [position for position in (0, 1, 2, 15, 16, 500, 999, 10**15 - 1) if position < count]
+    expected = [shuffled_in_plain_python(position, count, [3, 4]) for position in positions]
+    assert shuffled(np.array(positions), count, [3, 4]).tolist() == expected
 
 
 @pytest.mark.parametrize("block", [10**6, 7])
@@ -152,11 +152,11 @@ def test_the_pairs_of_an_epoch_are_those_of_a_loop(epoch, block):
     expected, offset = [], 0
     for corpus, (size, count) in enumerate(zip(sizes, counts, strict=True)):
         for position in range(epoch * count, (epoch + 1) * count):
-            number, place = divmod(position, max(size, 1))
-            expected.append(offset + shuffled_in_plain_python(place, size, [1, corpus, number]))
+            number, item = divmod(position, max(size, 1))
+            expected.append(offset + shuffled_in_plain_python(item, size, [1, corpus, number]))
         offset += size
     if block < 16:
-        expected = [expected[shuffled_in_plain_python(place, 16, [1, epoch])] for place in range(16)]
+        expected = [expected[shuffled_in_plain_python(item, 16, [1, epoch])] for item in range(16)]
     order = Order(sizes, [1, 7, 3], 16, seed=1, epoch=epoch, block=block)
     assert (order.quotas, order.count, order.blocks) == (counts, 16, 3 if block < 16 else 1)
     assert [index for number in range(order.blocks) for index in order.block(number).tolist()] == expected

@@ -106,14 +106,14 @@ def test_a_language_that_is_no_language_does_no_harm():
     "part", [".", ". ", "a.", "a@", "1", "%0", "<!--", "{{", "。", " ", "\xa0", "http://", "%a@b", "&a", "(", "-"]
 )
 def test_long_lines_of_anything_take_time_that_grows_with_their_length(part):
-    """These took minutes, as the square of it."""
+    """Such lines took minutes while time grew with the square of the length."""
 
-    def reading(text):
-        assert "".join(sentence + after for sentence, after in split_sentences(text, "en")) == text
+    def read(text):
+        assert "".join(sentence + space for sentence, space in split_sentences(text, "en")) == text
         stands_alone(text + "%")
         lost_and_invented(text, text)
 
-    assert_linear(lambda length: lambda: reading((part * length)[:length]), 5_000, 40_000)
+    assert_linear(lambda length: lambda: read((part * length)[:length]), 5_000, 40_000)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Counting what is in a corpus."""
+"""Statistics of a corpus."""
 
 from collections import Counter
 from hashlib import blake2b
@@ -20,11 +20,11 @@ def test_sizes_and_duplicates():
     split = read(TRAIN)
     assert (split.pairs, split.duplicate_pairs, split.duplicate_sources) == (5, 1, 2)
     assert split.faults == Counter(empty=1)
-    found = split.summary()
-    assert found["source"]["words"] == 10
-    assert found["source"]["distinct_words"] == 4
-    assert found["source"]["mean_words"] == 2
-    assert found["target"]["p100_words"] == 9
+    summary = split.summary()
+    assert summary["source"]["words"] == 10
+    assert summary["source"]["distinct_words"] == 4
+    assert summary["source"]["mean_words"] == 2
+    assert summary["target"]["p100_words"] == 9
 
 
 def test_white_space_around_either_side_makes_no_other_pair():
@@ -64,8 +64,8 @@ def test_characters_of_other_scripts_are_told_with_their_first_line():
 def test_all_figures_of_a_split():
     lines = ["Ein Würfel", "пять слов на русском языке", "fünf m² und …", *["² …  ²"] * 5, "a\x07 \ue000 b\x07", ""]
     pairs = [Pair(line, "x " * number) for number, line in enumerate(lines)]
-    found = read(pairs).summary()
-    assert found == {
+    summary = read(pairs).summary()
+    assert summary == {
         "pairs": 10,
         "documents": 0,
         "duplicate_pairs": 0,
@@ -88,9 +88,9 @@ def test_all_figures_of_a_split():
             "normalisation_changes": {"…": 6},
             "normalisation_leaves_alone": {"²": 11},
         },
-        "target": found["target"],
+        "target": summary["target"],
     }
-    assert found["target"]["mean_words"] == 4.5 and found["target"]["median_words"] == 4
+    assert summary["target"]["mean_words"] == 4.5 and summary["target"]["median_words"] == 4
     assert read([Pair("a b c", "x")]).summary()["source"]["mean_words"] == 3
     assert SplitStatistics("none").summary()["source"]["mean_words"] == 0
 

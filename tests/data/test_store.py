@@ -1,4 +1,4 @@
-"""A corpus on disk is what it would be in memory, whatever happened while it was written."""
+"""A corpus on disk equals the one in memory, even if writing was interrupted."""
 
 import json
 
@@ -57,39 +57,38 @@ def test_on_disk_as_in_memory(tokenizer, tmp_path):
 
 
 def test_any_number_of_processes_writes_the_same_bytes(tokenizer, forked_workers, tmp_path):
-    one, two = (build(tmp_path / str(n), tokenizer, processes=n) for n in (1, 2))
+    single, double = (build(tmp_path / str(n), tokenizer, processes=n) for n in (1, 2))
     for name in (*FILES, INDEX):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
-    assert one.fingerprint == two.fingerprint
+    assert single.fingerprint == double.fingerprint
 
 
 @pytest.mark.parametrize("cut", range(8))
 def test_cut_off_after_any_chunk_it_goes_on(tokenizer, tmp_path, cut):
     folder = tmp_path / "corpus"
-    whole = build(tmp_path / "whole", tokenizer)
+    complete = build(tmp_path / "whole", tokenizer)
     build(folder, tokenizer)
     lines = (folder / INDEX).read_text().split("\n")[:-1]
     assert len(lines) == 1 + 5 + 3 + 1  # the head, the chunks of two corpora, the totals
-    (folder / INDEX).write_text(
-        "\n".join(lines[: 1 + cut]) + "\n" + lines[1 + cut][:9]
-    )  # the next line was being written
+    # Cut off while the next line was written.
+    (folder / INDEX).write_text("\n".join(lines[: 1 + cut]) + "\n" + lines[1 + cut][:9])
     for name in FILES:
         with (folder / name).open("ab") as file:
             file.write(b"half a chunk")
     chunks = []
     encode = encoded.EncodedCorpus.encode
 
-    def watched(pairs, *rest, **more):
+    def counting_encode(pairs, *args, **kwargs):
         chunks.append(len(pairs))
-        return encode(pairs, *rest, **more)
+        return encode(pairs, *args, **kwargs)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoded.EncodedCorpus, "encode", watched)
-        again = build(folder, tokenizer)
+        patch.setattr(encoded.EncodedCorpus, "encode", counting_encode)
+        resumed = build(folder, tokenizer)
     assert len(chunks) == 8 - cut, "what is there is not encoded again"
-    assert same(again, whole.pairs)
-    assert (again.fingerprint, again.sizes) == (whole.fingerprint, whole.sizes)
-    assert (again.skipped.kept, again.skipped.reasons) == (whole.skipped.kept, whole.skipped.reasons)
+    assert same(resumed, complete.pairs)
+    assert (resumed.fingerprint, resumed.sizes) == (complete.fingerprint, complete.sizes)
+    assert (resumed.skipped.kept, resumed.skipped.reasons) == (complete.skipped.kept, complete.skipped.reasons)
 
 
 def test_a_finished_corpus_is_not_built_for_another_identity(tokenizer, tmp_path):
@@ -108,16 +107,16 @@ def test_nothing_and_half_a_corpus_are_no_corpus(tokenizer, tmp_path):
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("how", ["a flipped bit", "cut short", "missing", "empty"])
-def test_damage_is_found(tokenizer, tmp_path, name, how):
+@pytest.mark.parametrize("damage", ["a flipped bit", "cut short", "missing", "empty"])
+def test_damage_is_found(tokenizer, tmp_path, name, damage):
     build(tmp_path / "corpus", tokenizer)
     file = tmp_path / "corpus" / name
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 8
-    if how == "missing":
+    if damage == "missing":
         file.unlink()
     else:
-        file.write_bytes({"a flipped bit": content, "cut short": content[:-8], "empty": b""}[how])
+        file.write_bytes({"a flipped bit": content, "cut short": content[:-8], "empty": b""}[damage])
     with pytest.raises(UserError, match=rf"{name}: is (damaged|missing) or cut short"):
         CorpusStore(tmp_path / "corpus").open("this")
     assert len(build(tmp_path / "corpus", tokenizer).pairs) > 300, "it can be made again"
@@ -146,34 +145,34 @@ def test_the_index_is_read_by_eye(tokenizer, tmp_path):
 
 
 def test_a_flipped_bit_anywhere_in_the_index_is_found(tokenizer, tmp_path):
-    folder, whole = tmp_path / "corpus", build(tmp_path / "corpus", tokenizer)
+    folder, complete = tmp_path / "corpus", build(tmp_path / "corpus", tokenizer)
     content = (folder / INDEX).read_bytes()
-    for place in range(0, len(content), 41):
+    for position in range(0, len(content), 41):
         damaged = bytearray(content)
-        damaged[place] ^= 1
+        damaged[position] ^= 1
         (folder / INDEX).write_bytes(damaged)
         assert CorpusStore(folder).open("this") is None
-    assert same(build(folder, tokenizer), whole.pairs)
+    assert same(build(folder, tokenizer), complete.pairs)
 
 
 def test_progress_and_bad_lines_are_counted(tokenizer, tmp_path):
     counts, bad = [], BadLines()
     store = CorpusStore(tmp_path / "corpus")
-    given = {"identity": "this", "max_tokens": 30, "processes": 1}
+    options = {"identity": "this", "max_tokens": 30, "processes": 1}
 
     def corpus():
         yield from PAIRS[:70]
         bad(BadLine("a.tsv", 71, "what", "text"))
 
-    store.build([corpus(), PAIRS[390:]], [tokenizer] * 2, Filter(), on_pairs=counts.append, bad=bad, **given)
+    store.build([corpus(), PAIRS[390:]], [tokenizer] * 2, Filter(), on_pairs=counts.append, bad=bad, **options)
     assert counts == [0, 60, 10, 0, 10]
     reasons = store.open("this").skipped.reasons
     assert (reasons["no pairs"], reasons["empty"]) == (1, 1)
     rows = (tmp_path / "corpus" / INDEX).read_text().splitlines(keepends=True)
     (tmp_path / "corpus" / INDEX).write_text("".join(rows[:-2]))
-    again = []
-    store.build([PAIRS[:70], PAIRS[390:]], [tokenizer] * 2, Filter(), on_pairs=again.append, **given)
-    assert again == [70, 0, 10]
+    resumed_counts = []
+    store.build([PAIRS[:70], PAIRS[390:]], [tokenizer] * 2, Filter(), on_pairs=resumed_counts.append, **options)
+    assert resumed_counts == [70, 0, 10]
     assert store.open("this").skipped.reasons["no pairs"] == 0
 
 
@@ -200,12 +199,12 @@ def test_where_nothing_can_be_written_one_line_says_so(tokenizer, tmp_path, monk
     for rows in (0, 1):
         calls = []
 
-        def full(descriptor, rows=rows, calls=calls):
+        def fail(descriptor, rows=rows, calls=calls):
             calls.append(descriptor)
             if len(calls) > 1 + rows * len(FILES):  # the first call belongs to the head of the index
                 raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("os.fsync", full)
+        monkeypatch.setattr("os.fsync", fail)
         with pytest.raises(UserError, match=r"can't be written .No space left.*give the same command again"):
             build(tmp_path / f"corpus{rows}", tokenizer)
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""Running text in rows and windows: nothing is lost, nothing is asked twice, and the seed decides all of it."""
+"""Running text in rows and windows: every token is predicted once, and the seed decides everything."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from translucid.ground.special import SPECIAL
 
 
 def encoded(*lengths):
-    """Texts of so many tokens, no token twice."""
+    """Return texts of so many tokens, no token twice."""
     ids, token = [], 10
     for length in lengths:
         ids += [SPECIAL.start, *range(token, token + length), SPECIAL.end]
@@ -29,43 +29,43 @@ TEXTS = {
 CUTS = [(1, 5), (2, 70), (3, 7), (7, 10), (8, 1), (64, 13), (1000, 70)]
 
 
-def windows_of(stream, how):
-    return stream.straight() if how == "straight" else stream.varied(*how)
+def windows_of(stream, mode):
+    return stream.straight() if mode == "straight" else stream.varied(*mode)
 
 
-@pytest.mark.parametrize("how", ["straight", (1, 0), (1, 1), (9, 4)])
+@pytest.mark.parametrize("mode", ["straight", (1, 0), (1, 1), (9, 4)])
 @pytest.mark.parametrize(("rows", "window"), CUTS)
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_token_is_asked_for_once_an_epoch(name, rows, window, how):
+def test_every_token_is_asked_for_once_an_epoch(name, rows, window, mode):
     texts = TEXTS[name]
     stream = Stream(texts, rows, window)
-    windows = windows_of(stream, how)
-    asked = Counter()
+    windows = windows_of(stream, mode)
+    counts = Counter()
     for number in range(len(windows.ends)):
         labels = stream.batch(windows, number).labels
         assert labels.shape == (stream.rows, windows.lengths[number])
-        asked.update(labels[labels != SPECIAL.pad].tolist())
-    assert asked == Counter(id for id in texts.ids.tolist() if id != SPECIAL.start)
+        counts.update(labels[labels != SPECIAL.pad].tolist())
+    assert counts == Counter(id for id in texts.ids.tolist() if id != SPECIAL.start)
 
 
-@pytest.mark.parametrize("how", ["straight", (3, 2)])
+@pytest.mark.parametrize("mode", ["straight", (3, 2)])
 @pytest.mark.parametrize(("rows", "window"), CUTS)
-def test_what_is_asked_for_is_what_comes_next_and_rows_go_on(rows, window, how):
-    """Row by row, windows put together are the text: what is fed is one place before what is asked for."""
+def test_what_is_asked_for_is_what_comes_next_and_rows_go_on(rows, window, mode):
+    """Row by row, windows put together are the text: each input is one position before its label."""
     texts = TEXTS["of awkward lengths"]
     stream = Stream(texts, rows, window)
-    windows = windows_of(stream, how)
+    windows = windows_of(stream, mode)
     batches = [stream.batch(windows, number) for number in range(len(windows.ends))]
-    fed = np.concatenate([batch.targets_in.numpy() for batch in batches], 1)
-    asked = np.concatenate([batch.labels.numpy() for batch in batches], 1)
+    inputs = np.concatenate([batch.targets_in.numpy() for batch in batches], 1)
+    labels = np.concatenate([batch.labels.numpy() for batch in batches], 1)
     text = np.roll(texts.ids, -windows.first)
     row_of = np.arange(stream.rows)[:, None] * windows.columns + np.arange(windows.columns)
     inside = row_of < len(text)
-    assert np.array_equal(fed[inside], text[row_of[inside]])
-    follows = np.roll(text, -1)
-    expected = np.where(follows == SPECIAL.start, SPECIAL.pad, follows)
-    assert np.array_equal(asked[inside], expected[row_of[inside]])
-    assert not asked[~inside].any()
+    assert np.array_equal(inputs[inside], text[row_of[inside]])
+    next_tokens = np.roll(text, -1)
+    expected = np.where(next_tokens == SPECIAL.start, SPECIAL.pad, next_tokens)
+    assert np.array_equal(labels[inside], expected[row_of[inside]])
+    assert not labels[~inside].any()
 
 
 def test_the_last_row_is_padded_and_the_last_window_shorter():
@@ -73,7 +73,7 @@ def test_the_last_row_is_padded_and_the_last_window_shorter():
     windows = stream.straight()
     assert (windows.columns, windows.ends.tolist(), windows.lengths.tolist()) == (6, [4, 6], [4, 2])
     first, last = stream.batch(windows, 0), stream.batch(windows, 1)
-    assert first.targets_in[3].tolist() == [27, 28, SPECIAL.end, SPECIAL.start]  # where the text would begin anew
+    assert first.targets_in[3].tolist() == [27, 28, SPECIAL.end, SPECIAL.start]  # the text starts again here
     assert first.labels[3].tolist() == [28, SPECIAL.end, SPECIAL.pad, SPECIAL.pad]
     assert not last.targets_in[3].any() and not last.labels[3].any()
 
@@ -86,21 +86,21 @@ def test_a_short_text_has_fewer_rows():
 def test_windows_are_a_pure_function_of_seed_and_epoch():
     stream = Stream(encoded(5000), 4, 20)
 
-    def drawn(seed, epoch):
-        found = stream.varied(seed, epoch)
-        return found.first, found.ends.tolist(), found.lengths.tolist()
+    def windows_of_epoch(seed, epoch):
+        windows = stream.varied(seed, epoch)
+        return windows.first, windows.ends.tolist(), windows.lengths.tolist()
 
-    assert drawn(1, 0) == drawn(1, 0)
-    assert len({str(drawn(*which)) for which in [(1, 0), (1, 1), (2, 0), (0, 1)]}) == 4
+    assert windows_of_epoch(1, 0) == windows_of_epoch(1, 0)
+    assert len({str(windows_of_epoch(*which)) for which in [(1, 0), (1, 1), (2, 0), (0, 1)]}) == 4
 
 
 def test_lengths_are_drawn_as_in_the_paper():
     lengths = Stream(encoded(2_000_000), 1, 70).varied(5, 0).lengths[:-1]
-    whole, half = lengths[lengths > 52], lengths[lengths <= 52]
+    full, half = lengths[lengths > 52], lengths[lengths <= 52]
     assert len(half) / len(lengths) == pytest.approx(0.05, abs=0.01)
-    assert whole.mean() == pytest.approx(70, abs=0.7)
+    assert full.mean() == pytest.approx(70, abs=0.7)
     assert half.mean() == pytest.approx(35, abs=0.7)
-    assert whole.std() == pytest.approx(SPREAD, abs=0.2)
+    assert full.std() == pytest.approx(SPREAD, abs=0.2)
     assert lengths.min() >= 5
 
 
@@ -123,9 +123,9 @@ def test_windows_are_those_of_a_loop(window, seed, epoch):
         if end < columns:
             ends.append(end)
     ends.append(columns)
-    found = stream.varied(seed, epoch)
-    assert (found.first, found.columns, found.ends.tolist()) == (first, columns, ends)
-    assert found.lengths.tolist() == [after - before for before, after in zip([0, *ends], ends, strict=False)]
+    windows = stream.varied(seed, epoch)
+    assert (windows.first, windows.columns, windows.ends.tolist()) == (first, columns, ends)
+    assert windows.lengths.tolist() == [after - before for before, after in zip([0, *ends], ends, strict=False)]
 
 
 def test_both_directions_of_a_text_side_by_side():

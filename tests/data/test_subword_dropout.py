@@ -1,4 +1,4 @@
-"""Segmentations that vary, and by nothing but the seed."""
+"""Segmentations that vary with the seed, and with nothing else."""
 
 import hashlib
 import math
@@ -34,8 +34,8 @@ def test_merges_go_by_rank():
 
 def test_each_merge_is_left_out_with_its_probability():
     generator = random.Random(1)
-    drawn = [bpe_dropout("lo", RANK, 0.3, generator) for _ in range(4000)]
-    assert sum(len(pieces) == 2 for pieces in drawn) / 4000 == pytest.approx(0.3, abs=0.03)
+    segmentations = [bpe_dropout("lo", RANK, 0.3, generator) for _ in range(4000)]
+    assert sum(len(pieces) == 2 for pieces in segmentations) / 4000 == pytest.approx(0.3, abs=0.03)
 
 
 def test_without_dropout_it_is_the_segmentation_of_sentencepiece(real_data):
@@ -59,35 +59,35 @@ def test_the_text_stays_and_the_pieces_become_more_and_smaller(kind):
     plain = EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=999)
     sizes = [len(plain.target_ids)]
     for dropout in (0.1, 0.5):
-        drawn = VariedCorpus(PAIRS, tokenizer, dropout, 1).draw([1, 0])
-        assert len(drawn) == len(PAIRS)
+        sampled = VariedCorpus(PAIRS, tokenizer, dropout, 1).draw([1, 0])
+        assert len(sampled) == len(PAIRS)
         for i in range(len(PAIRS)):
-            assert drawn.target(i)[-1] == drawn.source(i)[-1] == 3
-            assert tokenizer.decode(drawn.target(i)) == tokenizer.decode(plain.target(i))
-        sizes.append(len(drawn.target_ids))
+            assert sampled.target(i)[-1] == sampled.source(i)[-1] == 3
+            assert tokenizer.decode(sampled.target(i)) == tokenizer.decode(plain.target(i))
+        sizes.append(len(sampled.target_ids))
     assert sizes[0] < sizes[1] < sizes[2]
 
 
 def test_epochs_differ_and_the_seed_decides():
     def ids(seed, epoch):
-        drawn = VariedCorpus(PAIRS, learn(), 0.3, seed).draw([seed, epoch])
-        return np.concatenate([drawn.source_ids, drawn.target_ids]).tolist()
+        sampled = VariedCorpus(PAIRS, learn(), 0.3, seed).draw([seed, epoch])
+        return np.concatenate([sampled.source_ids, sampled.target_ids]).tolist()
 
     assert ids(1, 0) == ids(1, 0)
     assert len({tuple(ids(seed, epoch)) for seed, epoch in ((1, 0), (1, 1), (2, 0))}) == 3
 
 
 def _draw(folder):
-    """Print a digest of what is drawn with the tokenizer of a folder."""
-    drawn = VariedCorpus(PAIRS, Tokenizer.load(folder), 0.3, 1).draw([1, 5])
-    print(hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest())
+    """Print a digest of what is sampled with the tokenizer of a folder."""
+    sampled = VariedCorpus(PAIRS, Tokenizer.load(folder), 0.3, 1).draw([1, 5])
+    print(hashlib.sha256(sampled.source_ids.tobytes() + sampled.target_ids.tobytes()).hexdigest())
 
 
 def test_another_process_draws_the_same(tmp_path):
     learn().save(tmp_path)
-    said, _ = Forked(_draw, tmp_path).communicate()
-    drawn = VariedCorpus(PAIRS, learn(), 0.3, 1).draw([1, 5])
-    assert said.strip() == hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest()
+    output, _ = Forked(_draw, tmp_path).communicate()
+    sampled = VariedCorpus(PAIRS, learn(), 0.3, 1).draw([1, 5])
+    assert output.strip() == hashlib.sha256(sampled.source_ids.tobytes() + sampled.target_ids.tobytes()).hexdigest()
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -102,7 +102,7 @@ def test_synthetic_sources_get_their_tag_and_no_others_in_any_pieces(kind):
     options = TokenizerOptions(kind=kind, vocabulary=36 if kind == "unigram" else 60)
     tokenizer = Tokenizer.learn(PAIRS * 2, options, seed=1, tagged=True)
     plain = [Pair(*pair) for pair in pairs]
-    for without, varied in (
+    for untagged, tagged in (
         (EncodedCorpus.encode(plain, tokenizer, max_tokens=99), EncodedCorpus.encode(pairs, tokenizer, max_tokens=99)),
         *(
             (VariedCorpus(plain, tokenizer, 0.3, 1).draw([seed]), VariedCorpus(pairs, tokenizer, 0.3, 1).draw([seed]))
@@ -110,15 +110,15 @@ def test_synthetic_sources_get_their_tag_and_no_others_in_any_pieces(kind):
         ),
     ):
         for i, pair in enumerate(pairs):
-            before = [tokenizer.tag] if isinstance(pair, SyntheticPair) else []
-            assert varied.source(i).tolist() == [*before, *without.source(i).tolist()]
-            assert varied.target(i).tolist() == without.target(i).tolist()
-            assert tokenizer.tag not in without.source(i)
+            prefix = [tokenizer.tag] if isinstance(pair, SyntheticPair) else []
+            assert tagged.source(i).tolist() == [*prefix, *untagged.source(i).tolist()]
+            assert tagged.target(i).tolist() == untagged.target(i).tolist()
+            assert tokenizer.tag not in untagged.source(i)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_what_is_drawn_is_that_of_a_loop_over_words(kind):
-    """The pools are drawn word by word in the order of the text; an epoch picks one segmentation for each word."""
+    """The pools are sampled word by word in the order of the text; an epoch picks one segmentation for each word."""
     pairs = [*PAIRS, SyntheticPair("the town", "lowerlowerlowerlowerlower"), Pair("lower", "más " * 40 + "tal")]
     options = TokenizerOptions(kind=kind, vocabulary=38)
     tokenizer = Tokenizer.learn(PAIRS * 2, options, seed=1, tagged=True)
@@ -132,12 +132,14 @@ def test_what_is_drawn_is_that_of_a_loop_over_words(kind):
         for word, count in counts.items():
             size = min(max(count, 4), 32)
             if kind == "bpe":
-                drawn = [bpe_dropout(word, segmenter.ranks(), 0.3, generator, segmenter.whole) for _ in range(size)]
-                pools[word] = [list(map(segmenter.number, pieces)) for pieces in drawn]
+                segmentations = [
+                    bpe_dropout(word, segmenter.ranks(), 0.3, generator, segmenter.whole) for _ in range(size)
+                ]
+                pools[word] = [list(map(segmenter.number, pieces)) for pieces in segmentations]
             else:
-                found = segmenter.likeliest(word, 64)
-                weights = [math.exp(-0.2 * math.log10(0.3) * (score - found[0][1])) for _, score in found]
-                pools[word] = [ids for ids, _ in generator.choices(found, weights, k=size)]
+                candidates = segmenter.likeliest(word, 64)
+                weights = [math.exp(-0.2 * math.log10(0.3) * (score - candidates[0][1])) for _, score in candidates]
+                pools[word] = [ids for ids, _ in generator.choices(candidates, weights, k=size)]
         sides.append((texts, pools))
     for side, (texts, pools) in enumerate(sides):
         sizes = np.array([len(pools[word]) for words in texts for word in words])
@@ -148,7 +150,7 @@ def test_what_is_drawn_is_that_of_a_loop_over_words(kind):
             is_tagged = side == 0 and isinstance(pair, SyntheticPair)
             rows.append([*([tokenizer.tag] if is_tagged else []), *ids, 3])
         expected.append(rows)
-    found = VariedCorpus(pairs, tokenizer, 0.3, 7).draw([1, 2])
-    assert [found.source(i).tolist() for i in range(len(pairs))] == expected[0]
-    assert [found.target(i).tolist() for i in range(len(pairs))] == expected[1]
+    sampled = VariedCorpus(pairs, tokenizer, 0.3, 7).draw([1, 2])
+    assert [sampled.source(i).tolist() for i in range(len(pairs))] == expected[0]
+    assert [sampled.target(i).tolist() for i in range(len(pairs))] == expected[1]
     assert max(map(len, sides[1][1].values())) == 32 and min(map(len, sides[1][1].values())) == 4

@@ -46,24 +46,24 @@ def words():
     return Words()
 
 
-def shown(pieces):
-    """The text of each piece, its number of ids, the text after it, and the tokens of what was cut."""
+def described(pieces):
+    """Return the text of each piece, its number of ids, the text after it, and the tokens of what was split."""
     return [(piece.text, len(piece.ids), piece.after, piece.cut) for piece in pieces]
 
 
 def test_a_text_that_fits_is_one_piece(words):
     pipeline = TextPipeline(words, 4)
     whole, blank, too_long = pipeline.pieces(["One two. Three", " \n", "one two. three four"], split=False)
-    assert shown(whole) == [("One two. Three", 4, "", 0)]
+    assert described(whole) == [("One two. Three", 4, "", 0)]
     assert whole[0].ids[-1] == 3 and words.decode(whole[0].ids) == "One two. Three"
     assert blank == []
-    assert shown(too_long) == [("one two.", 3, " ", 5), ("three four", 3, "", 5)]
+    assert described(too_long) == [("one two.", 3, " ", 5), ("three four", 3, "", 5)]
 
 
 def test_long_texts_are_cut_into_sentences_and_these_between_words(words):
     pipeline = TextPipeline(words, 4, "en")
     (pieces,) = pipeline.pieces(["One two. Three four five six seven eight.\nNine %s."], split=False)
-    assert shown(pieces) == [
+    assert described(pieces) == [
         ("One two.", 3, " ", 11),
         ("Three four five", 4, " ", 11),
         ("six seven eight.", 4, "\n", 11),
@@ -81,7 +81,7 @@ def test_sentences_are_translated_one_by_one_and_what_has_no_words_is_copied(wor
     texts = ["One %s. {n}: 42.\n\nTwo three four five. Six seven eight nine ten.", "", "7"]
     first, blank, number = pipeline.pieces(texts, split=True)
     assert words.calls == 1
-    assert shown(first) == [
+    assert described(first) == [
         ("One %s.", 3, " ", 0),
         ("{n}: 42.", 0, "\n\n", 0),
         ("Two three four five.", 5, " ", 0),
@@ -89,10 +89,10 @@ def test_sentences_are_translated_one_by_one_and_what_has_no_words_is_copied(wor
         ("nine ten.", 3, "", 6),
     ]
     assert first[1].masked == Masked("{n}: 42.", {})
-    assert (blank, shown(number)) == ([], [("7", 0, "", 0)])
-    assert shown(pipeline.pieces(["7"], split=False)[0]) == [("7", 2, "", 0)]
+    assert (blank, described(number)) == ([], [("7", 0, "", 0)])
+    assert described(pipeline.pieces(["7"], split=False)[0]) == [("7", 2, "", 0)]
     assert [piece.text for piece in translatable(first)] == [
-        piece.text for place, piece in enumerate(first) if place != 1
+        piece.text for position, piece in enumerate(first) if position != 1
     ]
     translations = [words.encode_target([text])[0] for text in ("Uno ⟦1⟧.", "Dos", "Seis", "diez.")]
     assert pipeline.join(first, translations) == "Uno %s. {n}: 42.\n\nDos Seis diez."
@@ -126,10 +126,10 @@ def test_each_part_begins_with_the_language(words):
     tokenizer = Words(4)
     pipeline = TextPipeline(tokenizer, 5)
     (pieces,) = pipeline.pieces(["a b c d e"], split=False)
-    assert shown(pieces) == [("a b c", 5, " ", 7), ("d e", 4, "", 7)]
+    assert described(pieces) == [("a b c", 5, " ", 7), ("d e", 4, "", 7)]
     assert all(piece.ids[0] == 4 and piece.ids[-1] == 3 for piece in pieces)
     (pieces,) = pipeline.pieces(["a b c d e"], split=True)
-    assert shown(pieces) == [("a b c", 5, " ", 7), ("d e", 4, "", 7)]
+    assert described(pieces) == [("a b c", 5, " ", 7), ("d e", 4, "", 7)]
 
 
 def test_a_source_and_its_translation_for_forced_decoding(words):
@@ -146,8 +146,8 @@ def test_a_source_and_its_translation_for_forced_decoding(words):
     assert EncodedPair([1], [1, 2], mask("")).longest == 2
 
 
-class Adding:
-    """A step that adds words to what the step before has made, and records its arguments."""
+class AddingStep:
+    """A step that adds words to the result of the previous step, and records its arguments."""
 
     def __init__(self, *words):
         self.words = words
@@ -161,14 +161,14 @@ class Adding:
 def test_steps_add_to_the_input_of_the_model_what_fits(words):
     pipeline = TextPipeline(words, 6)
     pieces = pipeline.pieces(["a %s", "a b c d", "? b"], split=False)
-    pieces = [piece for of_text in pieces for piece in of_text]
+    pieces = [piece for text_pieces in pieces for piece in text_pieces]
     assert pipeline.read(pieces) == [piece.ids for piece in pieces]
-    first, none, second = Adding("x"), Adding(), Adding("y")
-    adding = pipeline.showing(first).showing(none, second)
-    assert adding.steps == (first, none, second) and pipeline.steps == ()
-    ids = adding.read(pieces)
+    first, empty, second = AddingStep("x"), AddingStep(), AddingStep("y")
+    with_steps = pipeline.showing(first).showing(empty, second)
+    assert with_steps.steps == (first, empty, second) and pipeline.steps == ()
+    ids = with_steps.read(pieces)
     assert [words.decode(row) for row in ids[:2]] == ["a ⟦1⟧ x y", "a b c d x"]
     assert [row[-1] for row in ids] == [3, 3, 3]
     assert ids[2] == pieces[2].ids
     assert first.calls == [("a ⟦1⟧", "a ⟦1⟧"), ("a b c d", "a b c d")]
-    assert none.calls == second.calls == [("a ⟦1⟧", "a ⟦1⟧ x"), ("a b c d", "a b c d x")]
+    assert empty.calls == second.calls == [("a ⟦1⟧", "a ⟦1⟧ x"), ("a b c d", "a b c d x")]

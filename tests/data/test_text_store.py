@@ -1,4 +1,4 @@
-"""Running text on disk is what it would be in memory, whatever happened while it was written."""
+"""Running text on disk equals the one in memory, even if writing was interrupted."""
 
 import tracemalloc
 
@@ -37,8 +37,8 @@ def build(folder, tokenizer, *, corpora=CORPORA, identity="this", backwards=Fals
     return store.open(identity)
 
 
-def in_memory(tokenizer, **more):
-    return EncodedTexts.encode([text.source for text in TEXTS[:-1]], tokenizer, **more)
+def in_memory(tokenizer, **options):
+    return EncodedTexts.encode([text.source for text in TEXTS[:-1]], tokenizer, **options)
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -54,13 +54,20 @@ def test_on_disk_as_in_memory(tokenizer, tmp_path, backwards):
 
 
 def test_a_text_stands_between_start_and_end_and_is_counted_in_words_and_characters(tokenizer):
-    found = EncodedTexts.encode(["uno dos", "tres"], tokenizer)
-    one, two = tokenizer.encode_target(["uno dos", "tres"])
-    assert found.ids.tolist() == [SPECIAL.start, *one, SPECIAL.end, SPECIAL.start, *two, SPECIAL.end]
-    assert found.size == Size(texts=2, words=2 + 1 + 2, characters=7 + 4 + 2)
-    turned = EncodedTexts.encode(["uno dos", "tres"], tokenizer, backwards=True)
-    assert turned.ids.tolist() == [SPECIAL.start, *one[::-1], SPECIAL.end, SPECIAL.start, *two[::-1], SPECIAL.end]
-    assert turned.size == found.size
+    encoded = EncodedTexts.encode(["uno dos", "tres"], tokenizer)
+    first, second = tokenizer.encode_target(["uno dos", "tres"])
+    assert encoded.ids.tolist() == [SPECIAL.start, *first, SPECIAL.end, SPECIAL.start, *second, SPECIAL.end]
+    assert encoded.size == Size(texts=2, words=2 + 1 + 2, characters=7 + 4 + 2)
+    backwards = EncodedTexts.encode(["uno dos", "tres"], tokenizer, backwards=True)
+    assert backwards.ids.tolist() == [
+        SPECIAL.start,
+        *first[::-1],
+        SPECIAL.end,
+        SPECIAL.start,
+        *second[::-1],
+        SPECIAL.end,
+    ]
+    assert backwards.size == encoded.size
 
 
 def test_it_is_mapped_and_not_read(tokenizer, tmp_path):
@@ -72,7 +79,7 @@ def test_it_is_mapped_and_not_read(tokenizer, tmp_path):
 
 @pytest.mark.parametrize("cut", range(5))
 def test_cut_off_after_any_chunk_it_goes_on(tokenizer, tmp_path, cut, monkeypatch):
-    folder, whole = tmp_path / "texts", build(tmp_path / "whole", tokenizer)
+    folder, complete = tmp_path / "texts", build(tmp_path / "whole", tokenizer)
     build(folder, tokenizer)
     lines = (folder / INDEX).read_text().split("\n")[:-1]
     assert len(lines) == 1 + 5 + 1  # the head, the chunks, the totals
@@ -82,12 +89,18 @@ def test_cut_off_after_any_chunk_it_goes_on(tokenizer, tmp_path, cut, monkeypatc
     assert TextStore(folder).open("this") is None
     chunks, encode = [], EncodedTexts.encode
     monkeypatch.setattr(
-        EncodedTexts, "encode", lambda texts, *rest, **more: chunks.append(len(texts)) or encode(texts, *rest, **more)
+        EncodedTexts,
+        "encode",
+        lambda texts, *args, **kwargs: chunks.append(len(texts)) or encode(texts, *args, **kwargs),
     )
-    again = build(folder, tokenizer)
+    resumed = build(folder, tokenizer)
     assert len(chunks) == 5 - cut, "what is there is not encoded again"
-    assert np.array_equal(again.texts.ids, whole.texts.ids)
-    assert (again.fingerprint, again.texts.size, again.skipped.kept) == (whole.fingerprint, whole.texts.size, 230)
+    assert np.array_equal(resumed.texts.ids, complete.texts.ids)
+    assert (resumed.fingerprint, resumed.texts.size, resumed.skipped.kept) == (
+        complete.fingerprint,
+        complete.texts.size,
+        230,
+    )
 
 
 def test_another_identity_is_encoded_anew(tokenizer, tmp_path):
@@ -100,9 +113,9 @@ def test_what_another_identity_began_is_thrown_away(tokenizer, tmp_path):
     build(tmp_path / "texts", tokenizer)
     lines = (tmp_path / "texts" / INDEX).read_text().splitlines(keepends=True)
     (tmp_path / "texts" / INDEX).write_text("".join(lines[:3]))  # two chunks of five
-    found = build(tmp_path / "texts", tokenizer, corpora=[TEXTS[200:]], identity="another")
-    wanted = EncodedTexts.encode([text.source for text in TEXTS[200:-1]], tokenizer)
-    assert np.array_equal(found.texts.ids, wanted.ids) and found.texts.size == wanted.size
+    rebuilt = build(tmp_path / "texts", tokenizer, corpora=[TEXTS[200:]], identity="another")
+    expected = EncodedTexts.encode([text.source for text in TEXTS[200:-1]], tokenizer)
+    assert np.array_equal(rebuilt.texts.ids, expected.ids) and rebuilt.texts.size == expected.size
 
 
 @pytest.mark.parametrize(("size", "kind"), [(1 << 16, np.uint16), ((1 << 16) + 1, np.int32)])
@@ -113,23 +126,23 @@ def test_a_vocabulary_too_large_for_two_bytes_takes_four(tokenizer, tmp_path, mo
     assert np.array_equal(stored.texts.ids, in_memory(tokenizer).ids)
 
 
-@pytest.mark.parametrize("how", ["a flipped bit", "cut short", "missing", "empty"])
-def test_damage_is_found(tokenizer, tmp_path, how):
+@pytest.mark.parametrize("damage", ["a flipped bit", "cut short", "missing", "empty"])
+def test_damage_is_found(tokenizer, tmp_path, damage):
     build(tmp_path / "texts", tokenizer)
     file = tmp_path / "texts" / "texts.ids"
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 8
-    if how == "missing":
+    if damage == "missing":
         file.unlink()
     else:
-        file.write_bytes({"a flipped bit": content, "cut short": content[:-8], "empty": b""}[how])
+        file.write_bytes({"a flipped bit": content, "cut short": content[:-8], "empty": b""}[damage])
     with pytest.raises(UserError, match=r"texts\.ids: is (damaged|missing) or cut short"):
         TextStore(tmp_path / "texts").open("this")
     assert build(tmp_path / "texts", tokenizer).texts.size.texts == 230, "it can be made again"
 
 
 def test_writing_and_reading_hold_little_of_the_text(tokenizer, tmp_path):
-    """Of six characters more that are encoded, and read in windows, no more than a byte is held."""
+    """Six more characters of text, encoded and read in windows, take at most one more byte of memory."""
 
     class Many:
         def __init__(self, count):
@@ -138,7 +151,7 @@ def test_writing_and_reading_hold_little_of_the_text(tokenizer, tmp_path):
         def __iter__(self):
             return (Pair(TEXTS[i % 200].source * 10, "") for i in range(self.count))
 
-    def measured(count):
+    def measure(count):
         tracemalloc.start()
         stored = build(tmp_path / str(count), tokenizer, corpora=[Many(count)])
         stream = Stream(stored.texts, 64, 70)
@@ -149,10 +162,10 @@ def test_writing_and_reading_hold_little_of_the_text(tokenizer, tmp_path):
         tracemalloc.stop()
         return stored.texts.size.characters, peak
 
-    (few, little), (many, more) = measured(2_000), measured(5_000)
+    (few, low), (many, high) = measure(2_000), measure(5_000)
     assert many - few > 700_000
-    assert more < 3_000_000
-    assert more - little < (many - few) / 6
+    assert high < 3_000_000
+    assert high - low < (many - few) / 6
 
 
 def test_nothing_but_blank_lines_is_refused(tokenizer, tmp_path):
@@ -180,8 +193,8 @@ def test_progress_and_bad_lines_are_counted(tokenizer, tmp_path):
     assert store.open("this").skipped.reasons == {"empty": 1, "no texts": 1}
     rows = (tmp_path / "texts" / INDEX).read_text().splitlines(keepends=True)
     (tmp_path / "texts" / INDEX).write_text("".join(rows[:2]))
-    again = []
-    store.build([TEXTS[:70], TEXTS[225:]], tokenizer, identity="this", on_texts=again.append)
-    assert again == [50, 25] and store.open("this").skipped.reasons == {"empty": 1}
+    resumed_counts = []
+    store.build([TEXTS[:70], TEXTS[225:]], tokenizer, identity="this", on_texts=resumed_counts.append)
+    assert resumed_counts == [50, 25] and store.open("this").skipped.reasons == {"empty": 1}
     store.files.remove()
     assert store.open("this") is None and not (tmp_path / "texts").exists()

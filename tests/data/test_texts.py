@@ -1,4 +1,4 @@
-"""Running text from files of every kind, also from those of strangers."""
+"""Running text from files of every kind, including hostile ones."""
 
 import gzip
 import json
@@ -43,9 +43,9 @@ def test_a_line_is_a_text(tmp_path, name, packed):
 
 
 def test_files_one_after_the_other_and_blank_texts_are_counted(tmp_path):
-    one, other = write(tmp_path, "a.txt", b"One\n \n\n"), write(tmp_path, "b.tsv", b"\tpos\nTwo\tneg\n")
+    first, second = write(tmp_path, "a.txt", b"One\n \n\n"), write(tmp_path, "b.tsv", b"\tpos\nTwo\tneg\n")
     skipped = Skipped("text")
-    assert [text.source for text in keep_texts(read_texts(one, other), skipped)] == ["One", "Two"]
+    assert [text.source for text in keep_texts(read_texts(first, second), skipped)] == ["One", "Two"]
     assert (skipped.kept, skipped.reasons) == (2, {"empty": 3})
     assert skipped.summary() == "2 texts; skipped 3: 3 empty"
 
@@ -65,17 +65,17 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_bad_line_is_refused_in_one_line_or_skipped(tmp_path, name):
-    content, where, what = HOSTILE[name]
+    content, position, message = HOSTILE[name]
     last = b'{"text": "also good"}\n' if name.endswith("jsonl") else b"also good\n"
     file = write(tmp_path, name, content + last)
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as caught:
         texts(file)
-    assert what in str(refused.value) and where in str(refused.value) and "\n" not in str(refused.value)
-    assert len(str(refused.value)) < 400
-    seen = []
-    assert texts(file, on_bad=seen.append) == [("good", ""), ("also good", "")]
-    (bad,) = seen
-    assert isinstance(bad, BadLine) and bad.line == 2 and what in bad.what and len(bad.text) <= 500
+    assert message in str(caught.value) and position in str(caught.value) and "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+    bad_lines = []
+    assert texts(file, on_bad=bad_lines.append) == [("good", ""), ("also good", "")]
+    (bad,) = bad_lines
+    assert isinstance(bad, BadLine) and bad.line == 2 and message in bad.what and len(bad.text) <= 500
 
 
 @pytest.mark.parametrize("skip", [None, lambda bad: None])
@@ -87,21 +87,21 @@ def test_documents_are_refused_by_their_ending_whether_bad_lines_are_skipped_or_
         texts(write(tmp_path, name, b"content\n"), on_bad=skip)
 
 
-@pytest.mark.parametrize(("name", "content", "what"), [
+@pytest.mark.parametrize(("name", "content", "message"), [
     ("none.txt", None, "can't be read"),
     ("empty.txt", b"", "is empty"),
     ("not.txt.gz", b"plain", "is damaged or not gzip"),
 ])  # fmt: skip
-def test_what_is_no_file_of_text_is_refused(tmp_path, name, content, what):
+def test_what_is_no_file_of_text_is_refused(tmp_path, name, content, message):
     file = tmp_path / name
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(UserError, match=what):
+    with pytest.raises(UserError, match=message):
         texts(file)
 
 
 def test_reading_holds_little_of_a_file(tmp_path):
-    """Forty million bytes go by in two."""
+    """Reading forty million bytes takes less than two million bytes of memory."""
     with gzip.open(tmp_path / "large.jsonl.gz", "wt", compresslevel=1) as file:
         line = json.dumps({"text": "word " * 2000}) + "\n"
         for _ in range(4000):

@@ -171,9 +171,9 @@ def test_options_change_the_tokenizer():
 
 @KINDS
 @pytest.mark.parametrize("joint", [True, False])
-@pytest.mark.parametrize(("vocabulary", "says"), [(8000, "larger"), (10, "smaller")])
-def test_an_impossible_vocabulary_is_refused_with_one_that_works(kind, joint, vocabulary, says, capfd):
-    with pytest.raises(UserError, match=says) as caught:
+@pytest.mark.parametrize(("vocabulary", "message"), [(8000, "larger"), (10, "smaller")])
+def test_an_impossible_vocabulary_is_refused_with_one_that_works(kind, joint, vocabulary, message, capfd):
+    with pytest.raises(UserError, match=message) as caught:
         learn(kind=kind, joint=joint, vocabulary=vocabulary)
     possible = int(re.search(r"data\.tokenizer\.vocabulary=(\d+)", str(caught.value))[1])
     if joint:  # With one each, the other language may still object.
@@ -215,10 +215,10 @@ def test_saving_leaves_no_other_tokenizer_behind(joint, separate, tmp_path):
 def test_a_failed_save_keeps_what_was_there(joint, tmp_path, monkeypatch):
     joint.save(tmp_path)
 
-    def full(*_):
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(UserError, match="No space left"):
         learn(vocabulary=80).save(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["tokenizer.model"]
@@ -244,9 +244,9 @@ def test_a_sentencepiece_model_with_other_special_ids_is_refused(tmp_path):
 def test_a_tokenizer_cut_short_is_refused(joint, tmp_path):
     joint.save(tmp_path)
     file = tmp_path / "tokenizer.model"
-    whole = file.read_bytes()
+    content = file.read_bytes()
     for part in range(1, 10):
-        file.write_bytes(whole[: len(whole) * part // 10])
+        file.write_bytes(content[: len(content) * part // 10])
         with pytest.raises(UserError, match="damaged"):
             Tokenizer.load(tmp_path)
 
@@ -276,7 +276,7 @@ def test_a_score_that_is_no_number_is_refused(joint, tmp_path, score):
     file = tmp_path / "tokenizer.model"
     content = file.read_bytes()
     minus_one = struct.pack("<f", -1)
-    assert content.count(b"\x15" + minus_one) == 1  # the second piece that was merged
+    assert content.count(b"\x15" + minus_one) == 1  # the piece that was merged second
     file.write_bytes(content.replace(b"\x15" + minus_one, b"\x15" + struct.pack("<f", score)))
     with pytest.raises(UserError, match="score is not a number"):
         Tokenizer.load(tmp_path)
@@ -287,16 +287,16 @@ def length(content):
 
 
 @pytest.mark.parametrize(
-    ("surface", "said"), [(b"\xff\xff\xff", "not UTF-8"), (b"x" * 1000, "writes 1,000 characters for an unknown")]
+    ("surface", "message"), [(b"\xff\xff\xff", "not UTF-8"), (b"x" * 1000, "writes 1,000 characters for an unknown")]
 )
-def test_what_is_written_for_an_unknown_piece_is_short_text(joint, tmp_path, surface, said):
+def test_what_is_written_for_an_unknown_piece_is_short_text(joint, tmp_path, surface, message):
     joint.save(tmp_path)
     file = tmp_path / "tokenizer.model"
     content = file.read_bytes()
-    # In a protocol buffer the last value of a field holds, and messages of one kind are merged.
+    # In a protocol buffer the last value of a field counts, and messages of one kind are merged.
     field = b"\xe2\x02" + length(surface) + surface
     file.write_bytes(content + b"\x12" + length(field) + field)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         Tokenizer.load(tmp_path)
 
 
@@ -310,7 +310,7 @@ def test_what_a_strange_tokenizer_writes_is_one_line_without_control_characters(
 
 
 @pytest.mark.parametrize(
-    ("options", "text", "said", "size"),
+    ("options", "text", "message", "size"),
     [
         (
             {"vocabulary": 8000},
@@ -322,11 +322,11 @@ def test_what_a_strange_tokenizer_writes_is_one_line_without_control_characters(
         ({"vocabulary": 6}, "a b c", "the preset's, 6, is too small for its single characters", 8),
     ],
 )
-def test_a_presets_vocabulary_gives_way_to_the_text(options, text, said, size):
-    told = []
+def test_a_presets_vocabulary_gives_way_to_the_text(options, text, message, size):
+    messages = []
     pairs = [Pair(text, text)] * 20
-    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(**options), seed=1, flexible=True, tell=told.append)
-    assert len(told) == 1 and said in told[0]
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(**options), seed=1, flexible=True, tell=messages.append)
+    assert len(messages) == 1 and message in messages[0]
     assert size is None or tokenizer.target_size == size
     assert tokenizer.decode(tokenizer.encode_target([text])[0]) == text
     with pytest.raises(UserError, match=r"Set data\.tokenizer\.vocabulary="):
@@ -334,21 +334,21 @@ def test_a_presets_vocabulary_gives_way_to_the_text(options, text, said, size):
 
 
 def test_what_normalisation_changes_and_which_size_is_possible_are_reported_for_each_side():
-    told = []
+    messages = []
     pairs = [Pair("a b c", "x² y² ﬁ…")] * 12
     options = TokenizerOptions(vocabulary=8000, joint=False)
-    tokenizer = Tokenizer.learn(pairs, options, seed=1, flexible=True, tell=told.append)
+    tokenizer = Tokenizer.learn(pairs, options, seed=1, flexible=True, tell=messages.append)
     larger = "the preset's, 8,000, is larger than it supports"
-    assert told == [
+    assert messages == [
         f"the source text gets a vocabulary of {tokenizer.source_size}: {larger}",
         "normalisation (adaptive) changes characters of the target text: ﬁ 12 times",
         "normalisation (adaptive) leaves alone in the target text: ² 24 times, … 12 times",
         f"the target text gets a vocabulary of {tokenizer.target_size}: {larger}",
     ]
-    told.clear()
+    messages.clear()
     options = TokenizerOptions(vocabulary=20, normalisation="nfkc")
-    Tokenizer.learn(pairs, options, seed=1, flexible=True, tell=told.append)
-    assert told[0] == (
+    Tokenizer.learn(pairs, options, seed=1, flexible=True, tell=messages.append)
+    assert messages[0] == (
         "normalisation (nfkc) changes characters of the training text: ² 24 times, ﬁ 12 times, … 12 times; "
         "data.tokenizer.normalisation=adaptive keeps what is often there"
     )
@@ -373,5 +373,5 @@ def test_the_size_in_a_message_of_sentencepiece(message, size):
 
 def test_only_the_source_is_tagged():
     pairs = PAIRS * 3
-    apart = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=45, joint=False), seed=1, tagged=True)
-    assert apart.source_pieces([4]) == ["<bt>"] and apart.target_pieces([4]) != ["<bt>"]
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=45, joint=False), seed=1, tagged=True)
+    assert tokenizer.source_pieces([4]) == ["<bt>"] and tokenizer.target_pieces([4]) != ["<bt>"]

@@ -16,7 +16,7 @@ TEXTS = ["the cat sees the dog", "a dog sees a cat", "cats and dogs", "the sea"]
 EACH_SIDE = "both-sides"
 
 
-def trained(**options):
+def train(**options):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(TEXTS),
@@ -35,7 +35,7 @@ def trained(**options):
 
 @pytest.fixture(scope="module")
 def model():
-    return trained(control_symbols=["<en>", "<es>", "<fr>"])
+    return train(control_symbols=["<en>", "<es>", "<fr>"])
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,8 @@ def plain(model):
 LANGUAGES = {"eng_Latn": "<en>", "spa_Latn": "<es>", "fra_Latn": "<fr>", "odd": "▁the"}
 
 
-def options(**more):
-    return TokenizerOptions(languages=LANGUAGES, **more)
+def options(**settings):
+    return TokenizerOptions(languages=LANGUAGES, **settings)
 
 
 def test_the_target_language_stands_in_the_source(plain):
@@ -57,8 +57,8 @@ def test_the_target_language_stands_in_the_source(plain):
     assert tokenizer.encode_target(["the cat"]) == [ids]
     assert (plain.source_opening, plain.encode_source(["the cat"])) == ((), [ids])
     assert tokenizer.decode_source([5, *ids]) == "the cat"
-    again = pickle.loads(pickle.dumps(tokenizer))
-    assert again.encode_source(["the cat"]) == [[5, *ids]] and again.encode_target(["the cat"]) == [ids]
+    unpickled = pickle.loads(pickle.dumps(tokenizer))
+    assert unpickled.encode_source(["the cat"]) == [[5, *ids]] and unpickled.encode_target(["the cat"]) == [ids]
     assert plain.between("x", None, TokenizerOptions()) is plain
 
 
@@ -66,10 +66,10 @@ def test_each_language_stands_on_its_own_side(plain):
     (ids,) = plain.encode_source(["the cat"])
     tokenizer = plain.between("eng_Latn", "spa_Latn", options(language_pieces=EACH_SIDE))
     assert (tokenizer.encode_source(["the cat"]), tokenizer.encode_target(["the cat"])) == ([[4, *ids]], [[5, *ids]])
-    again = pickle.loads(pickle.dumps(tokenizer))
-    assert (again.encode_source([""]), again.encode_target([""])) == ([[4]], [[5]])
-    back = tokenizer.between(None, "fra_Latn", options())
-    assert (back.encode_source([""]), back.encode_target([""])) == ([[6]], [[]])
+    unpickled = pickle.loads(pickle.dumps(tokenizer))
+    assert (unpickled.encode_source([""]), unpickled.encode_target([""])) == ([[4]], [[5]])
+    other_direction = tokenizer.between(None, "fra_Latn", options())
+    assert (other_direction.encode_source([""]), other_direction.encode_target([""])) == ([[6]], [[]])
 
 
 @pytest.mark.parametrize(
@@ -87,41 +87,43 @@ def test_a_language_must_be_known(plain, source, target, language_pieces, messag
         plain.between(source, target, options(language_pieces=language_pieces) if language_pieces else options())
 
 
-@pytest.mark.parametrize(("count", "more"), [(20, False), (21, True)])
-def test_twenty_languages_are_listed(plain, count, more):
+@pytest.mark.parametrize(("count", "is_truncated"), [(20, False), (21, True)])
+def test_twenty_languages_are_listed(plain, count, is_truncated):
     languages = {f"l{number:02}": "<en>" for number in range(count)}
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as caught:
         plain.between(None, None, TokenizerOptions(languages=languages))
-    listed = ", ".join(sorted(languages)[:20]) + (", …" if more else "")
-    assert str(refused.value).endswith(f"one of {listed}.")
+    names = ", ".join(sorted(languages)[:20]) + (", …" if is_truncated else "")
+    assert str(caught.value).endswith(f"one of {names}.")
 
 
 def test_unknown_pieces_are_shown_as_they_are_in_the_text(plain):
     text = "the жцж cat z"
     (ids,) = plain.encode_source([text])
     assert 1 in ids
-    spelled = plain.source_pieces(ids)
-    assert "<unk>" in spelled and "".join(plain.source_pieces(ids, text)) == "▁the▁жцж▁cat▁z"
-    shown = plain.target_pieces(ids, text)
+    vocabulary_pieces = plain.source_pieces(ids)
+    assert "<unk>" in vocabulary_pieces and "".join(plain.source_pieces(ids, text)) == "▁the▁жцж▁cat▁z"
+    text_pieces = plain.target_pieces(ids, text)
     for opening in ([], [4], [4, 5], [2, 4, 5]):
         names = plain.source_pieces(opening)
-        assert plain.source_pieces([*opening, *ids], text) == [*names, *shown]
-        assert plain.source_pieces([*opening, *ids, 3], text) == [*names, *shown, "</s>"]
-        assert plain.source_pieces([*opening, *ids[:3], 3], text) == [*names, *shown[:3], "</s>"]
-    assert plain.source_pieces([2, 4, 5, 6, *ids], text) == [*plain.source_pieces([2, 4, 5, 6]), *spelled]
-    assert plain.source_pieces(ids, "another text") == spelled
+        assert plain.source_pieces([*opening, *ids], text) == [*names, *text_pieces]
+        assert plain.source_pieces([*opening, *ids, 3], text) == [*names, *text_pieces, "</s>"]
+        assert plain.source_pieces([*opening, *ids[:3], 3], text) == [*names, *text_pieces[:3], "</s>"]
+    assert plain.source_pieces([2, 4, 5, 6, *ids], text) == [*plain.source_pieces([2, 4, 5, 6]), *vocabulary_pieces]
+    assert plain.source_pieces(ids, "another text") == vocabulary_pieces
     assert plain.source_pieces([], text) == []
     assert as_read("a▁b\ud800") == "a_b?"
 
 
 def test_pieces_of_both_sides_are_compared(plain, model):
-    other = Tokenizer(trained())
-    joint, apart = Tokenizer.paired(plain, plain), Tokenizer.paired(plain, other)
-    assert (joint.joint, apart.joint) == (True, False)
-    assert apart.models == [model, *other.models] and joint.models == [model]
-    assert Tokenizer.paired(apart, apart).models == apart.models
-    assert Tokenizer.paired(Tokenizer(*other.models), apart).joint
-    assert plain.reserves(["▁the", "cat"[:1]]) and not apart.reserves(["<fr>"]) and not plain.reserves(["▁the", "⟦1⟧"])
+    other = Tokenizer(train())
+    joint, separate = Tokenizer.paired(plain, plain), Tokenizer.paired(plain, other)
+    assert (joint.joint, separate.joint) == (True, False)
+    assert separate.models == [model, *other.models] and joint.models == [model]
+    assert Tokenizer.paired(separate, separate).models == separate.models
+    assert Tokenizer.paired(Tokenizer(*other.models), separate).joint
+    assert (
+        plain.reserves(["▁the", "cat"[:1]]) and not separate.reserves(["<fr>"]) and not plain.reserves(["▁the", "⟦1⟧"])
+    )
     assert plain.tag is None and not plain.marks_terms and not plain.has_placeholders
     assert plain.mask("%s").text == "%s"
     assert plain.target_vocabulary[:7] == ["<pad>", "<unk>", "<s>", "</s>", "<en>", "<es>", "<fr>"]
@@ -145,7 +147,7 @@ def test_a_file_of_a_tokenizer_may_have_so_many_bytes(plain, tmp_path):
 
 @pytest.mark.parametrize(("size", "is_read"), [(100, True), (101, False)])
 def test_an_unknown_piece_is_written_in_so_many_characters(size, is_read):
-    model = trained(unk_surface="x" * size)
+    model = train(unk_surface="x" * size)
     if is_read:
         assert Tokenizer(model).decode([1]) == "x" * 100
     else:
@@ -158,8 +160,8 @@ def test_lines_of_a_length_are_learned_from(size, is_learned):
     line = "ab " * 21_845 + "z" * (size - 65_535)
     assert len(line) == size
     pairs = [Pair(line, "a b ab ba")] + [Pair("a b", "b a")] * 3
-    learned = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=9 if is_learned else 8), seed=1)
-    assert (1 not in learned.encode_source(["z"])[0]) is is_learned
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=9 if is_learned else 8), seed=1)
+    assert (1 not in tokenizer.encode_source(["z"])[0]) is is_learned
 
 
 def test_a_segmenter_has_the_pieces_of_one_language(plain):
@@ -174,15 +176,17 @@ def test_a_segmenter_has_the_pieces_of_one_language(plain):
 
 def test_the_likeliest_segmentations_come_first():
     pairs = [Pair(text, "⟦1⟧ x") for text in TEXTS] * 3
-    some = TokenizerOptions(kind="unigram", vocabulary=22)
-    tokenizer = Tokenizer.learn(pairs, some, seed=1, reserved=["⟦1⟧", "⟦2⟧"])
+    unigram_options = TokenizerOptions(kind="unigram", vocabulary=22)
+    tokenizer = Tokenizer.learn(pairs, unigram_options, seed=1, reserved=["⟦1⟧", "⟦2⟧"])
     segmenter = tokenizer.source_segmenter
     assert not segmenter.is_bpe and segmenter.whole == ["⟦1⟧", "⟦2⟧"]
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.models[0])
-    found = segmenter.likeliest("▁cats", 5)
-    assert [ids for ids, _ in found] == processor.nbest_encode("cats", nbest_size=5)
-    assert len(segmenter.likeliest("▁cats", 1)) == 1 < len(found)
-    assert [score for _, score in found] == pytest.approx([sum(map(processor.get_score, ids)) for ids, _ in found])
+    segmentations = segmenter.likeliest("▁cats", 5)
+    assert [ids for ids, _ in segmentations] == processor.nbest_encode("cats", nbest_size=5)
+    assert len(segmenter.likeliest("▁cats", 1)) == 1 < len(segmentations)
+    assert [score for _, score in segmentations] == pytest.approx(
+        [sum(map(processor.get_score, ids)) for ids, _ in segmentations]
+    )
     reserved = processor.piece_to_id("⟦1⟧")
     assert all(reserved in ids for ids, _ in segmenter.likeliest("▁a⟦1⟧", 50))
     assert segmenter.likeliest("▁", 5) == [([processor.piece_to_id("▁")], 0.0)]

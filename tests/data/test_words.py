@@ -36,7 +36,7 @@ def test_only_the_first_letter_becomes_a_capital():
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "found"),
+    ("part", "whole", "expected"),
     [
         ("ab", "ababb", [0, 2]),
         ("aa", "aaaaa", [0, 2]),
@@ -48,5 +48,5 @@ def test_only_the_first_letter_becomes_a_capital():
         ("a", "", []),
     ],
 )
-def test_a_sequence_of_words_is_found_without_overlaps(part, whole, found):
-    assert places(part, list(whole)) == found
+def test_a_sequence_of_words_is_found_without_overlaps(part, whole, expected):
+    assert places(part, list(whole)) == expected

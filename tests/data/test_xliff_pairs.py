@@ -1,4 +1,4 @@
-"""Sentence pairs of .xliff: what is translated, with its line, and what is not."""
+"""Sentence pairs of .xliff: translated segments with their lines, and segments that are left out."""
 
 import gzip
 
@@ -41,10 +41,10 @@ XLIFF_2 = """<x:xliff version="2.0" srcLang="en" trgLang="es" xmlns:x="urn:oasis
 def test_what_is_translated_in_an_xliff_is_read(tmp_path, content, pairs, ending):
     file = tmp_path / f"a.{ending}"
     file.write_bytes(gzip.compress(content.encode()) if ending.endswith("gz") else content.encode())
-    wanted = [(line, Pair(source, target)) for line, source, target in pairs]
-    assert placed(file) == wanted
-    assert placed(file, languages=("en", "es")) == wanted
-    assert placed(file, languages=("es", "en")) == [(line, pair.swapped) for line, pair in wanted]
+    expected = [(line, Pair(source, target)) for line, source, target in pairs]
+    assert placed(file) == expected
+    assert placed(file, languages=("en", "es")) == expected
+    assert placed(file, languages=("es", "en")) == [(line, pair.swapped) for line, pair in expected]
 
 
 XLIFF_EDGES = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
@@ -97,5 +97,5 @@ def test_a_unit_with_an_entity_is_told_and_the_others_are_read(tmp_path):
     )
     (tmp_path / "a.xlf").write_text(content)
     assert len(list(read_pairs(tmp_path / "a.xlf", on_bad=bad.append))) == 2
-    assert [(one.line, one.what) for one in bad] == [(4, "refers to &what;, which is not defined")]
+    assert [(bad_line.line, bad_line.what) for bad_line in bad] == [(4, "refers to &what;, which is not defined")]
     assert bad[0].text == "Hello youHola\n  HiEy"

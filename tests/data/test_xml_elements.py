@@ -21,16 +21,16 @@ FILE = """<?xml version="1.0"?>
 """
 
 
-def reader(**more):
-    return ElementReader("f.xml", ["file"], {"unit"}, SPACES, **more)
+def reader(**options):
+    return ElementReader("f.xml", ["file"], {"unit"}, SPACES, **options)
 
 
-def units(content, *, more=None, **options):
-    return list((more or reader(**options)).units(io.BytesIO(content)))
+def units(content, *, custom_reader=None, **options):
+    return list((custom_reader or reader(**options)).units(io.BytesIO(content)))
 
 
 def shape(element):
-    """Names and texts of an element and all in it."""
+    """Return the name of an element, and the names and texts of all in it."""
     inner = []
     for part in element.parts:
         inner.append((part.kind, part.text) if isinstance(part, Piece) else shape(part))
@@ -57,7 +57,7 @@ def check_offsets(content, element):
 def test_units_have_their_content_and_offsets(monkeypatch, chunk, encoding):
     monkeypatch.setattr(xml_elements, "CHUNK", chunk)
     content = FILE.encode(encoding)
-    first, second, third, last = found = units(content)
+    first, second, third, last = all_units = units(content)
     assert shape(first) == (
         "unit",
         [
@@ -77,9 +77,9 @@ def test_units_have_their_content_and_offsets(monkeypatch, chunk, encoding):
     assert shape(third) == ("unit", [("text", "Ab")])
     assert shape(second) == shape(last) == ("unit", [])
     assert [unit.comment + unit.entity for unit in (second, third, last)] == ["", "", ""]
-    assert [unit.line for unit in found] == [6, 8, 8, 8]
+    assert [unit.line for unit in all_units] == [6, 8, 8, 8]
     if encoding == "utf-8":
-        for unit in found:
+        for unit in all_units:
             check_offsets(content, unit)
 
 
@@ -102,12 +102,12 @@ def test_what_can_be_asked_of_an_element():
 
 
 def test_any_root_will_do_if_none_is_named():
-    assert len(units(b"<a><unit/></a>", more=ElementReader("f", (), {"unit"}, {}))) == 1
+    assert len(units(b"<a><unit/></a>", custom_reader=ElementReader("f", (), {"unit"}, {}))) == 1
     with pytest.raises(UserError, match=r"f\.xml:1: begins with <other>, not with <file>\."):
         units(b"<other><file/></other>")
-    both = ElementReader("f", ["b", "a"], {"unit"}, {})
+    two_roots = ElementReader("f", ["b", "a"], {"unit"}, {})
     with pytest.raises(UserError, match="not with <a> or <b>"):
-        units(b"<c/>", more=both)
+        units(b"<c/>", custom_reader=two_roots)
 
 
 def test_elements_may_be_so_deep():
@@ -169,7 +169,7 @@ def test_a_long_token_is_read_in_growing_chunks():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", r"f\.xml: is empty"),
         (b"<file><unit>", r"f\.xml:1: is no XML \(no element found\)"),
@@ -178,14 +178,14 @@ def test_a_long_token_is_read_in_growing_chunks():
         (b"<!DOCTYPE file [<!ENTITY a 'b'>]><file/>", "declares entities or elements of its own"),
     ],
 )
-def test_what_is_refused(content, said):
-    with pytest.raises(UserError, match=said):
+def test_what_is_refused(content, message):
+    with pytest.raises(UserError, match=message):
         units(content)
 
 
 def test_whoever_handles_declarations_may_read_them():
     declaring = reader()
     declaring.may_declare = True
-    (unit,) = units(b"<!DOCTYPE file [<!ENTITY a 'b'>]><file><unit>x&a;y</unit></file>", more=declaring)
+    (unit,) = units(b"<!DOCTYPE file [<!ENTITY a 'b'>]><file><unit>x&a;y</unit></file>", custom_reader=declaring)
     assert unit.words() == "xy"
     assert units("<file><unit>é</unit></file>".encode("latin-1"), encoding="latin-1")[0].words() == "é"

@@ -1,4 +1,4 @@
-"""A model small enough to try every output: a table of logits by source and last two tokens, three words in all."""
+"""A model small enough to enumerate every output: a table of logits by source and last two tokens, with three words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ V = 7
 
 @dataclass(frozen=True)
 class TableState:
-    """The last token but one, and which table a row reads."""
+    """The last token but one, and the table that each row uses."""
 
     before: Tensor
     table: Tensor
@@ -56,8 +56,8 @@ class TableModel(SequenceModel[TableState]):
         return self.logits[state.table, state.before, tokens], replace(state, before=tokens)
 
     def log_probs(self, source: list[int], history: list[int]) -> list[float]:
-        """The same for one output, step by step with a pencil: log p of each token after `history`."""
-        table = sum(place * token for place, token in enumerate(source, start=1)) % 5
+        """Compute the log-probability of each token after `history`, step by step in plain Python."""
+        table = sum(position * token for position, token in enumerate(source, start=1)) % 5
         before, last = [PAD, BOS, *history][-2:]
         logits = [float(x) for x in self.logits[table, before, last]]
         total = math.log(sum(math.exp(x) for x in logits))
@@ -66,7 +66,7 @@ class TableModel(SequenceModel[TableState]):
 
 @dataclass(frozen=True)
 class Output:
-    """What brute force finds."""
+    """An output found by brute force."""
 
     tokens: list[int]
     log_probability: float
@@ -74,12 +74,12 @@ class Output:
 
 
 def score(log_probability: float, length: int, alpha: float) -> float:
-    """Wu et al. 2016, equation 14; `length` with end token."""
+    """Return the score of equation 14 of Wu et al. 2016; `length` includes the end token."""
     return log_probability / ((5 + length) / 6) ** alpha
 
 
 def every_output(model: TableModel, source: list[int], options: DecodingOptions) -> list[Output]:
-    """All outputs within the limits, best first."""
+    """Return all outputs within the length limits, best first."""
     limit = math.floor(options.max_length_ratio * (len(source) - 1)) + options.max_length_extra
     outputs = []
     for length in range(options.min_length, limit + 1):

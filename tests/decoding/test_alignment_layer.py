@@ -1,4 +1,4 @@
-"""An alignment layer: its equation against NumPy, and that it learns from links, on top of every kind of translator."""
+"""Alignment layers: the equation against NumPy, and learning from links on top of each kind of translator."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ IDS = ["transformer", "bahdanau", "luong-general"]
 
 
 class Tokens:
-    """A tokenizer whose pieces are named in the test."""
+    """A tokenizer with the pieces that a test passes."""
 
     source_opening = (4,)
     target_opening = ()
@@ -46,7 +46,7 @@ def test_the_equation_in_float64():
         torch.nn.init.normal_(parameter)
     features, pieces, states = (torch.randn(2, n, d, dtype=torch.float64) for n, d in ((3, 6), (3, 6), (4, 5)))
     mask = torch.tensor([[True] * 4, [True, True, False, False]])
-    seen = layer(features, pieces, states, mask).detach().numpy()
+    weights = layer(features, pieces, states, mask).detach().numpy()
     q, k = (
         x @ projection.weight.detach().numpy().T + projection.bias.detach().numpy()
         for x, projection in (
@@ -55,27 +55,27 @@ def test_the_equation_in_float64():
         )
     )
     scores = np.where(mask.numpy()[:, None], q @ k.transpose(0, 2, 1) / np.sqrt(WIDTH), -np.inf)
-    wanted = np.exp(scores - scores.max(-1, keepdims=True))
-    np.testing.assert_allclose(seen, wanted / wanted.sum(-1, keepdims=True), atol=1e-12)
+    expected = np.exp(scores - scores.max(-1, keepdims=True))
+    np.testing.assert_allclose(weights, expected / expected.sum(-1, keepdims=True), atol=1e-12)
 
 
 def test_links_between_words_become_shares_of_pieces():
     # <es> bebe r agua . -> "drink ing" "water" "now": the second word has a possible link only, the third none.
     tokens = Tokens(["<es>", "▁bebe", "r", "▁agua", "</s>"], ["▁drink", "ing", "▁water", "▁now", "</s>"])
     gold = Gold(frozenset([(0, 0)]), frozenset([(0, 0), (1, 0), (1, 1)]))
-    found = linked(tokens, [4, 5, 6, 7, 3], [5, 6, 7, 8, 3], gold, (2, 3))
+    linked_pair = linked(tokens, [4, 5, 6, 7, 3], [5, 6, 7, 8, 3], gold, (2, 3))
     torch.testing.assert_close(
-        found.shares,
+        linked_pair.shares,
         torch.tensor([[0, 0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0, 0], [0, 0, 0, 1, 0], [0] * 5, [0] * 5]),
     )
     assert linked(tokens, [4, 5, 6, 7, 3], [5, 6, 7, 8, 3], gold, (3, 3)) is None
 
 
 def sentences(count):
-    """Sentences whose words come out in the other order: a target piece belongs to the same piece of the source."""
-    draw = np.random.default_rng(1)
+    """Generate pairs whose target is the reversed source; each piece is linked to its copy."""
+    rng = np.random.default_rng(1)
     for _ in range(count):
-        words = draw.permutation(np.arange(5, V))[: draw.integers(2, 6)].tolist()
+        words = rng.permutation(np.arange(5, V))[: rng.integers(2, 6)].tolist()
         shares = torch.zeros(len(words) + 1, len(words) + 1)
         shares[: len(words), : len(words)] = torch.eye(len(words)).flip(0)
         yield Linked([*words, 3], [*reversed(words), 3], shares)
@@ -86,16 +86,16 @@ def test_it_learns_and_the_model_stays_as_it_is(options, updates, monkeypatch):
     monkeypatch.setattr("translucid.inspection.alignment.UPDATES", updates)
     model = build_model(options, V, V).eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    told = []
-    *learned, other = sentences(100)
-    layer = learn_alignment(model, learned, on_update=told.append)
-    assert sum(told) == updates
+    reported = []
+    *training_pairs, test_pair = sentences(100)
+    layer = learn_alignment(model, training_pairs, on_update=reported.append)
+    assert sum(reported) == updates
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
-    seen = forced_pass(model, torch.tensor([other.source]), torch.tensor([other.target]), layer=layer)
-    assert seen.links[0, :-1].argmax(-1).tolist() == other.shares[:-1].argmax(-1).tolist()
-    torch.testing.assert_close(seen.links.sum(-1), torch.ones(1, len(other.target)))
-    assert forced_pass(model, torch.tensor([other.source]), torch.tensor([other.target])).links is None
+    result = forced_pass(model, torch.tensor([test_pair.source]), torch.tensor([test_pair.target]), layer=layer)
+    assert result.links[0, :-1].argmax(-1).tolist() == test_pair.shares[:-1].argmax(-1).tolist()
+    torch.testing.assert_close(result.links.sum(-1), torch.ones(1, len(test_pair.target)))
+    assert forced_pass(model, torch.tensor([test_pair.source]), torch.tensor([test_pair.target])).links is None
 
 
 def test_it_learns_the_same_again_whatever_was_drawn_before(monkeypatch):
@@ -105,5 +105,5 @@ def test_it_learns_the_same_again_whatever_was_drawn_before(monkeypatch):
     for seed in (1, 2):
         torch.manual_seed(seed)
         layers.append(learn_alignment(model, list(sentences(30))))
-    for one, other in zip(layers[0].parameters(), layers[1].parameters(), strict=True):
-        torch.testing.assert_close(one, other)
+    for parameter, repeated in zip(layers[0].parameters(), layers[1].parameters(), strict=True):
+        torch.testing.assert_close(parameter, repeated)

@@ -1,4 +1,4 @@
-"""Beam search against brute force, against greedy search, and against the same rule in plain Python."""
+"""Beam search against brute force, against greedy search, and against the same algorithm in plain Python."""
 
 import math
 
@@ -21,8 +21,8 @@ def test_a_beam_wide_enough_finds_the_best_of_all_outputs(
 ):
     model = table_model(seed)
     options = DecodingOptions(beam=130, nbest=12, length_penalty=alpha, max_length_ratio=0.5, max_length_extra=2)
-    found = search(model, source_batch(sentences), options)
-    for sentence, hypotheses in zip(sentences, found, strict=True):
+    results = search(model, source_batch(sentences), options)
+    for sentence, hypotheses in zip(sentences, results, strict=True):
         expected = brute_force(model, sentence, options)[:12]
         assert [h.tokens for h in hypotheses] == [output.tokens for output in expected]
         for hypothesis, output in zip(hypotheses, expected, strict=True):
@@ -33,9 +33,9 @@ def test_a_beam_wide_enough_finds_the_best_of_all_outputs(
 def test_every_output_is_found_once_when_there_is_room_for_all(table_model, brute_force, source_batch):
     model, source = table_model(2), [4, EOS]
     options = DecodingOptions(beam=130, nbest=130, max_length_ratio=0, max_length_extra=4)
-    (found,) = search(model, source_batch([source]), options)
-    assert len(found) == 3 + 9 + 27 + 81
-    assert [h.tokens for h in found] == [output.tokens for output in brute_force(model, source, options)]
+    (hypotheses,) = search(model, source_batch([source]), options)
+    assert len(hypotheses) == 3 + 9 + 27 + 81
+    assert [h.tokens for h in hypotheses] == [output.tokens for output in brute_force(model, source, options)]
 
 
 def test_the_parts_of_a_hypothesis_agree(table_model, source_batch, sentences):
@@ -46,10 +46,10 @@ def test_the_parts_of_a_hypothesis_agree(table_model, source_batch, sentences):
         assert len({tuple(h.tokens) for h in hypotheses}) == len(hypotheses)
         for h in hypotheses:
             tokens = [*h.tokens, EOS]
-            by_hand = [model.log_probs(sentence, tokens[:t])[token] for t, token in enumerate(tokens)]
-            assert h.token_log_probabilities == pytest.approx(by_hand, abs=1e-4)
-            assert h.log_probability == pytest.approx(sum(by_hand), abs=1e-4)
-            assert h.score == pytest.approx(sum(by_hand) / ((5 + len(tokens)) / 6) ** 0.7, abs=1e-4)
+            expected = [model.log_probs(sentence, tokens[:t])[token] for t, token in enumerate(tokens)]
+            assert h.token_log_probabilities == pytest.approx(expected, abs=1e-4)
+            assert h.log_probability == pytest.approx(sum(expected), abs=1e-4)
+            assert h.score == pytest.approx(sum(expected) / ((5 + len(tokens)) / 6) ** 0.7, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -66,17 +66,17 @@ def test_a_beam_of_one_is_greedy_search_among_equals(table_model, source_batch, 
 
 
 def plain_beam_search(model, source, options, *, prune):
-    """The rule of `beam_search`, one sentence and one hypothesis at a time, with and without dropping the hopeless."""
+    """Search like `beam_search`, but one sentence and one hypothesis at a time, with or without pruning."""
     limit = math.floor(options.max_length_ratio * (len(source) - 1)) + options.max_length_extra
 
     def lp(length):
         return ((5 + length) / 6) ** options.length_penalty
 
-    live, done, width = [([], 0.0)], [], options.beam
+    live, finished, width = [([], 0.0)], [], options.beam
 
     def bound():
-        """The log-probability below which nothing can be among the n best any more."""
-        best = sorted((s for _, s in done), reverse=True)
+        """Return the log-probability below which no hypothesis can be among the n best."""
+        best = sorted((s for _, s in finished), reverse=True)
         return best[options.nbest - 1] * lp(limit + 1) if len(best) >= options.nbest else -math.inf
 
     while live and width:
@@ -88,13 +88,13 @@ def plain_beam_search(model, source, options, *, prune):
                     candidates.append(([*tokens, token], log_p + step[token]))
         candidates = sorted(candidates, key=lambda c: -c[1])[:width]
         ended = [(tokens[:-1], log_p / lp(len(tokens))) for tokens, log_p in candidates if tokens[-1] == EOS]
-        useful = sum(log_p >= bound() for tokens, log_p in candidates if tokens[-1] == EOS)
+        used = sum(log_p >= bound() for tokens, log_p in candidates if tokens[-1] == EOS)
         live = [c for c in candidates if c[0][-1] != EOS]
-        done += ended
-        width -= useful
+        finished += ended
+        width -= used
         if prune:
             live = [c for c in live if c[1] >= bound()]
-    return sorted(done, key=lambda d: -d[1])[: options.nbest]
+    return sorted(finished, key=lambda d: -d[1])[: options.nbest]
 
 
 @pytest.mark.parametrize("prune", [True, False])
@@ -105,8 +105,8 @@ def test_what_is_dropped_early_never_changes_the_result(
     options = DecodingOptions(beam=beam, nbest=nbest, length_penalty=alpha, max_length_ratio=1, max_length_extra=6)
     for seed in range(6):
         model = table_model(seed)
-        found = search(model, source_batch(sentences), options)
-        for sentence, hypotheses in zip(sentences, found, strict=True):
+        results = search(model, source_batch(sentences), options)
+        for sentence, hypotheses in zip(sentences, results, strict=True):
             expected = plain_beam_search(model, sentence, options, prune=prune)
             assert [h.tokens for h in hypotheses] == [tokens for tokens, _ in expected]
             assert [h.score for h in hypotheses] == pytest.approx([s for _, s in expected], abs=1e-4)
@@ -121,14 +121,14 @@ def test_no_beam_beats_the_exhaustive_one(alpha, table_model, source_batch, sent
         best[beam] = [h[0].score for h in search(model, source_batch(sentences), options)]
     for beam in (1, 2, 3, 5):
         assert all(narrow <= wide + 1e-6 for narrow, wide in zip(best[beam], best[200], strict=True))
-    assert sum(best[200]) > sum(best[1])  # and here a wide beam is worth its while
+    assert sum(best[200]) > sum(best[1])  # here, a wide beam finds better outputs
 
 
 def test_hypotheses_and_sentences_leave_the_batch(table_model, source_batch, sentences):
     model = table_model(1)
     search(model, source_batch(sentences), DecodingOptions(beam=4))
     rows = model.rows_seen
-    assert rows[0] == len(sentences)  # nothing is repeated before there are different hypotheses
+    assert rows[0] == len(sentences)  # rows are repeated only when hypotheses differ
     assert max(rows) <= 4 * len(sentences)
     assert 0 < rows[-1] < len(sentences)
     assert sum(rows) < 0.5 * 4 * len(sentences) * len(rows)
@@ -137,7 +137,7 @@ def test_hypotheses_and_sentences_leave_the_batch(table_model, source_batch, sen
 def test_hopeless_hypotheses_leave_the_batch(table_model, source_batch):
     model = table_model(0)
     model.logits[:] = 0.0
-    model.logits[..., 4] = 5.0  # one word, then the end: all else is far behind
+    model.logits[..., 4] = 5.0  # one word, then the end; everything else is improbable
     model.logits[:, :, 4, EOS] = 10.0
     search(model, source_batch([[4, EOS]]), DecodingOptions(beam=3, max_length_ratio=0, max_length_extra=10))
     assert model.rows_seen == [1, 3]
@@ -147,9 +147,9 @@ def test_an_end_that_comes_too_late_to_matter_takes_no_slot(table_model, source_
     model = table_model()
     p = torch.full((V, V, V), 1e-9)  # after two tokens, the next: end, 4, 5, 6
     p[0, 2, 3:] = torch.tensor([0.0, 0.8, 0.1, 0.1])
-    p[2, 4, 3:] = torch.tensor([0.08, 0.01, 0.9, 0.01])  # "4" ends with 0.064, and what has less is dropped
+    p[2, 4, 3:] = torch.tensor([0.08, 0.01, 0.9, 0.01])  # "4" ends with 0.064; less probable hypotheses are dropped
     p[2, 5, 3:] = p[2, 6, 3:] = torch.tensor([0.0, 0.4, 0.3, 0.3])
-    p[4, 5, 3:] = torch.tensor([0.02, 0.005, 0.005, 0.97])  # "4 5" ends with 0.0144: if that took a slot of two ..
+    p[4, 5, 3:] = torch.tensor([0.02, 0.005, 0.005, 0.97])  # "4 5" ends with 0.0144; if that took one of two slots ..
     p[5, 6, 3:] = torch.tensor([0.0, 0.4, 0.6, 0.0])  # .. there would be none for "4 5 6 4" beside "4 5 6 5"
     p[6, 4, 3:] = torch.tensor([1.0, 0.0, 0.0, 0.0])
     p[6, 5, 3:] = torch.tensor([0.25, 0.25, 0.25, 0.25])
@@ -162,10 +162,10 @@ def test_of_equal_candidates_the_lower_token_and_the_earlier_hypothesis_come_fir
     model = table_model()
     model.logits[:] = 0.0
     options = DecodingOptions(beam=6, nbest=6, length_penalty=0, max_length_ratio=0, max_length_extra=2)
-    (found,) = search(model, source_batch([[4, EOS]]), options)
-    # Beam: 4, 5, 6. Then ends of 4, before 4 4, 4 5, 4 6; end of 5, before 5 4; and six are full.
-    assert [h.tokens for h in found[:2]] == [[4], [5]]
-    assert [h.tokens for h in found[2:]] == [[4, 4], [4, 5], [4, 6], [5, 4]]
+    (hypotheses,) = search(model, source_batch([[4, EOS]]), options)
+    # The beam holds 4, 5, 6; then the end of 4, 4 4, 4 5, 4 6, the end of 5 and 5 4, which makes six.
+    assert [h.tokens for h in hypotheses[:2]] == [[4], [5]]
+    assert [h.tokens for h in hypotheses[2:]] == [[4, 4], [4, 5], [4, 6], [5, 4]]
 
 
 def test_likeliest_takes_the_lower_id_of_equal_ones_even_where_the_cut_is():

@@ -1,4 +1,4 @@
-"""What may come next, and nothing else."""
+"""Continuations of a prefix: every possible next token, and no other."""
 
 import pytest
 import torch
@@ -19,16 +19,16 @@ def model(vocabulary, longest=None):
     return Transformer(vocabulary, vocabulary, TransformerOptions(**shape)).eval()
 
 
-@pytest.mark.parametrize(("vocabulary", "offered"), [(7, 4), (9, 6), (11, 8), (30, 8)])
-def test_a_small_vocabulary_offers_what_it_has_and_no_padding_or_start(vocabulary, offered):
-    found = continuations(model(vocabulary), SOURCE, [5], 8, OPTIONS)
-    assert len(found) == offered
-    nexts = [one.tokens[1] if len(one.tokens) > 1 else 3 for one in found]
-    assert len(set(nexts)) == offered
-    assert not {0, 1, 2} & set(nexts)
-    firsts = [one.token_log_probabilities[1] for one in found]
-    assert firsts == sorted(firsts, reverse=True)
-    assert all(value > -100 for value in firsts)
+@pytest.mark.parametrize(("vocabulary", "expected"), [(7, 4), (9, 6), (11, 8), (30, 8)])
+def test_a_small_vocabulary_offers_what_it_has_and_no_padding_or_start(vocabulary, expected):
+    hypotheses = continuations(model(vocabulary), SOURCE, [5], 8, OPTIONS)
+    assert len(hypotheses) == expected
+    next_tokens = [hypothesis.tokens[1] if len(hypothesis.tokens) > 1 else 3 for hypothesis in hypotheses]
+    assert len(set(next_tokens)) == expected
+    assert not {0, 1, 2} & set(next_tokens)
+    log_probs = [hypothesis.token_log_probabilities[1] for hypothesis in hypotheses]
+    assert log_probs == sorted(log_probs, reverse=True)
+    assert all(value > -100 for value in log_probs)
 
 
 @pytest.mark.parametrize("prefix", [[3], [5, 0], [1, 5], [2]])

@@ -1,4 +1,4 @@
-"""Small parts of a search, compared whole: the tree it considers, ties, loops, limits and forced scores."""
+"""Small parts of a search in full: the search tree, ties, loops, limits and forced scores."""
 
 import math
 import random
@@ -57,18 +57,18 @@ def test_the_tree_of_a_search_and_its_page():
 
 @pytest.mark.parametrize("choose", [likeliest, _likeliest_without_waiting])
 def test_the_highest_of_each_row_come_first_and_of_equal_ones_the_lowest_id(choose):
-    chance = random.Random(1)
+    rng = random.Random(1)
     for _ in range(100):
-        rows = [[chance.choice([-1.0, -2.0, -3.0, -math.inf]) for _ in range(7)] for _ in range(3)]
+        rows = [[rng.choice([-1.0, -2.0, -3.0, -math.inf]) for _ in range(7)] for _ in range(3)]
         for row in rows:
             row[0] = -1.5
-        k = chance.randint(1, 4)
+        k = rng.randint(1, 4)
         values, ids = choose(torch.tensor(rows), k)
-        for row, some_values, some_ids in zip(rows, values.tolist(), ids.tolist(), strict=True):
+        for row, row_values, row_ids in zip(rows, values.tolist(), ids.tolist(), strict=True):
             order = sorted(range(7), key=lambda i, row=row: (-row[i], i))[:k]
-            assert some_values == [row[i] for i in order]
-            known = [i for i in order if row[i] > -math.inf]  # it does not matter which impossible token it is
-            assert some_ids[: len(known)] == known
+            assert row_values == [row[i] for i in order]
+            possible = [i for i in order if row[i] > -math.inf]  # the ids of impossible tokens do not matter
+            assert row_ids[: len(possible)] == possible
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ def test_probabilities_in_percent(probability, text):
 
 
 def test_scores_of_parts_are_added_if_they_have_one_unit():
-    one, two = Hypothesis([4], -1.0, -0.5), Hypothesis([5], -2.0, -0.25)
-    assert total_score([one, two]) == (-0.75, "log-probability")
+    first, second = Hypothesis([4], -1.0, -0.5), Hypothesis([5], -2.0, -0.25)
+    assert total_score([first, second]) == (-0.75, "log-probability")
     assert total_score([]) == (0, "log-probability")
-    assert total_score([one.scored(3.0, "expected chrF")]) == (3.0, "expected chrF")
+    assert total_score([first.scored(3.0, "expected chrF")]) == (3.0, "expected chrF")
     with pytest.raises(ValueError, match="different units are not added: expected chrF, log-probability"):
-        total_score([one, two.scored(3.0, "expected chrF")])
+        total_score([first, second.scored(3.0, "expected chrF")])
 
 
 @pytest.fixture(scope="module")
@@ -129,9 +129,9 @@ def model():
 
 def test_a_prefix_that_ends_costs_what_the_model_chose(model):
     source, prefix = torch.tensor([[5, 6, 3]]), [7, 8]
-    (whole,) = pair_scores(model, [([5, 6, 3], [7, 8, 3])])
-    _, second, third = whole.log_probabilities
-    assert _ended(model, source, prefix, 0).token_log_probabilities == pytest.approx(whole.log_probabilities, abs=1e-6)
+    (scored,) = pair_scores(model, [([5, 6, 3], [7, 8, 3])])
+    _, second, third = scored.log_probabilities
+    assert _ended(model, source, prefix, 0).token_log_probabilities == pytest.approx(scored.log_probabilities, abs=1e-6)
     total = pytest.approx(second + third, abs=1e-6)
     assert _ended(model, source, prefix, 1) == Hypothesis(prefix, total, total, [0.0, *map(approx, (second, third))])
 
@@ -141,19 +141,19 @@ def approx(value):
 
 
 def test_forced_scores_are_the_sums_of_the_scores_of_pairs(model):
-    reported, batched = [], []
-    scores = pair_scores(model, PAIRS, batch_tokens=6, on_batch=batched.append)
-    entropy, correct, tokens = forced_scores(model, PAIRS, "cpu", reported.append)
+    progress, batches = [], []
+    scores = pair_scores(model, PAIRS, batch_tokens=6, on_batch=batches.append)
+    entropy, correct, tokens = forced_scores(model, PAIRS, "cpu", progress.append)
     assert (entropy, tokens) == (pytest.approx(-sum(score.log_probability for score in scores), abs=1e-5), 8)
-    assert batched == [1, 1, 1] and reported == [3]
+    assert batches == [1, 1, 1] and progress == [3]
     ranked_first = 0
     for source, target in PAIRS:
         logits = model(torch.tensor([source]), torch.tensor([[2, *target[:-1]]]))[0]
         ranked_first += int((logits.argmax(-1) == torch.tensor(target)).sum())
     assert correct == ranked_first
-    later, _, fewer = forced_scores(model, PAIRS[:2], "cpu", prefix_length=1)
-    assert fewer == 5
-    assert later == pytest.approx(-sum(sum(score.log_probabilities[1:]) for score in scores[:2]), abs=1e-5)
+    suffix_entropy, _, suffix_tokens = forced_scores(model, PAIRS[:2], "cpu", prefix_length=1)
+    assert suffix_tokens == 5
+    assert suffix_entropy == pytest.approx(-sum(sum(score.log_probabilities[1:]) for score in scores[:2]), abs=1e-5)
 
 
 def test_perplexities_by_hand():
@@ -162,7 +162,7 @@ def test_perplexities_by_hand():
 
 
 class Pipeline:
-    """Encodes each letter as a token; the model takes five."""
+    """A pipeline that encodes each letter as a token, for a model that takes five tokens."""
 
     longest, tokenizer = 5, SimpleNamespace(target_opening=())
 
@@ -177,27 +177,27 @@ class Encoded:
 
 
 def test_pairs_without_a_score_have_a_reason_and_are_reported_as_done(model):
-    done = []
+    progress = []
     texts = [("45", "9"), (" ", "4"), ("4", "99999"), ("6", "4444")]
-    first, blank, long, last = score_pairs(model, Pipeline(), texts, "cpu", done.append)
-    assert (blank, long) == ("there is no source", "6 tokens are more than the model takes (5)")
+    first, blank_reason, length_reason, last = score_pairs(model, Pipeline(), texts, "cpu", progress.append)
+    assert (blank_reason, length_reason) == ("there is no source", "6 tokens are more than the model takes (5)")
     expected = pair_scores(model, [([4, 5, 3], [9, 3]), ([6, 3], [4, 4, 4, 4, 3])])
-    for score, wanted in zip((first, last), expected, strict=True):
-        assert score.tokens == wanted.tokens
-        assert score.log_probabilities == pytest.approx(wanted.log_probabilities, abs=1e-6)
-    assert done == [2, 2]
-    done.clear()
-    assert len([*score_pairs(model, Pipeline(), texts[:1], "cpu", done.append)]) == 1 and done == [1]
+    for score, pair_score in zip((first, last), expected, strict=True):
+        assert score.tokens == pair_score.tokens
+        assert score.log_probabilities == pytest.approx(pair_score.log_probabilities, abs=1e-6)
+    assert progress == [2, 2]
+    progress.clear()
+    assert len([*score_pairs(model, Pipeline(), texts[:1], "cpu", progress.append)]) == 1 and progress == [1]
     assert all_scored([first, last]) == [first, last]
     with pytest.raises(UserError, match="pair 2: there is no source"):
-        all_scored([PairScore([3], [0.0]), blank])
+        all_scored([PairScore([3], [0.0]), blank_reason])
 
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_source_of_an_end_token_has_no_words_and_a_prefix_leaves_room_for_one_more(beam, table_model, source_batch):
     chatty = table_model(0, eos=-20.0)
     options = DecodingOptions(beam=beam, max_length_ratio=3, max_length_extra=2)
-    found = search(chatty, source_batch([[3], [4, 3]]), options)
-    assert [len(hypotheses[0].tokens) for hypotheses in found] == [2, 5]
+    results = search(chatty, source_batch([[3], [4, 3]]), options)
+    assert [len(hypotheses[0].tokens) for hypotheses in results] == [2, 5]
     ((best,),) = search(chatty, source_batch([[4, 3]]), options, prefix=[4, 5, 4, 6, 4, 5, 4])
     assert best.tokens[:7] == [4, 5, 4, 6, 4, 5, 4] and len(best.tokens) == 8

@@ -1,4 +1,4 @@
-"""Greedy search with a pencil."""
+"""Greedy search against a step-by-step computation."""
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import search
@@ -8,8 +8,8 @@ EOS = 3
 
 def test_each_token_is_the_likeliest_after_those_before(table_model, source_batch, sentences):
     model = table_model(5)
-    found = search(model, source_batch(sentences), DecodingOptions(beam=1, max_length_extra=3))
-    for sentence, (hypothesis,) in zip(sentences, found, strict=True):
+    results = search(model, source_batch(sentences), DecodingOptions(beam=1, max_length_extra=3))
+    for sentence, (hypothesis,) in zip(sentences, results, strict=True):
         tokens: list[int] = []
         while tokens[-1:] != [EOS]:
             step = model.log_probs(sentence, tokens)
@@ -21,8 +21,8 @@ def test_each_token_is_the_likeliest_after_those_before(table_model, source_batc
 
 def test_finished_sentences_leave_the_batch(table_model, source_batch, sentences):
     model = table_model(5, eos=1.0)
-    found = search(model, source_batch(sentences), DecodingOptions(beam=1))
-    lengths = [len(h[0].tokens) + 1 for h in found]
+    results = search(model, source_batch(sentences), DecodingOptions(beam=1))
+    lengths = [len(h[0].tokens) + 1 for h in results]
     assert len(set(lengths)) > 1
     assert model.rows_seen == [sum(length > t for length in lengths) for t in range(max(lengths))]
 
@@ -30,5 +30,5 @@ def test_finished_sentences_leave_the_batch(table_model, source_batch, sentences
 def test_of_equal_tokens_the_lowest_is_taken(table_model, source_batch):
     model = table_model()
     model.logits[:] = 0.0
-    (found,) = search(model, source_batch([[4, EOS]]), DecodingOptions(beam=1, min_length=3))
-    assert found[0].tokens == [4, 4, 4]
+    (hypotheses,) = search(model, source_batch([[4, EOS]]), DecodingOptions(beam=1, min_length=3))
+    assert hypotheses[0].tokens == [4, 4, 4]

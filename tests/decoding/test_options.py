@@ -1,4 +1,4 @@
-"""What the options refuse, and that they say why."""
+"""Invalid decoding options are rejected with a reason."""
 
 import pytest
 from pydantic import ValidationError

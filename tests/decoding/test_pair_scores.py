@@ -1,4 +1,4 @@
-"""Log-probabilities of given targets, of every kind of translator, against the whole softmax in float64."""
+"""Log-probabilities of targets by each kind of translator, against the full softmax in float64."""
 
 import math
 
@@ -23,13 +23,13 @@ PAIRS = [([4, 5, 3], [9, 3]), ([6, 3], [4, 4, 5, 16, 3]), ([7, 8, 9, 10, 11, 3],
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: f"{options.kind} {getattr(options, 'attention', '')}")
 def test_they_are_those_of_the_softmax_in_float64(options):
     model = build_model(options, V, V).eval()
-    found = pair_scores(model, PAIRS, batch_tokens=12)
-    exact = model.double()
-    for (source, target), one in zip(PAIRS, found, strict=True):
-        logits = exact(torch.tensor([source]), torch.tensor([[2, *target[:-1]]]))[0].detach()
-        wanted = [math.log(logits[t].exp()[token] / logits[t].exp().sum()) for t, token in enumerate(target)]
-        assert one.tokens == target
-        assert one.log_probabilities == pytest.approx(wanted, abs=1e-5)
+    scores = pair_scores(model, PAIRS, batch_tokens=12)
+    float64_model = model.double()
+    for (source, target), score in zip(PAIRS, scores, strict=True):
+        logits = float64_model(torch.tensor([source]), torch.tensor([[2, *target[:-1]]]))[0].detach()
+        expected = [math.log(logits[t].exp()[token] / logits[t].exp().sum()) for t, token in enumerate(target)]
+        assert score.tokens == target
+        assert score.log_probabilities == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_perplexity_on_a_napkin():

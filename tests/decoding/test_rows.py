@@ -1,4 +1,4 @@
-"""Rows are a value: what is done to them gives others."""
+"""Rows are immutable: each operation returns new rows."""
 
 import torch
 
@@ -8,8 +8,8 @@ from translucid.decoding.rows import Finished, Rows
 BOS, EOS = 2, 3
 
 
-def begun():
-    """Two sentences, two rows each, one token long."""
+def two_sentences():
+    """Return rows of two sentences, two rows each, one token long."""
     rows = Rows.begin(2, 2, BOS, torch.device("cpu"))
     return rows.extended(torch.tensor([4, 5, 6, 7]), torch.tensor([-1.0, -2.0, -3.0, -4.0]))
 
@@ -25,31 +25,31 @@ def test_rows_begin_with_the_start_token_sentence_by_sentence():
 
 
 def test_rows_grow_by_a_token_and_its_log_probability():
-    rows = begun()
-    longer = rows.extended(torch.tensor([5, 5, 5, 5]), torch.tensor([-0.5] * 4))
-    assert longer.tokens.tolist() == [[BOS, 4, 5], [BOS, 5, 5], [BOS, 6, 5], [BOS, 7, 5]]
-    assert longer.history.tolist() == [[4, 5], [5, 5], [6, 5], [7, 5]]
-    assert longer.last.tolist() == [5, 5, 5, 5]
-    assert longer.token_log_probs[:2].tolist() == [[-1, -0.5], [-2, -0.5]]
-    assert longer.log_prob.tolist() == [-1.5, -2.5, -3.5, -4.5]
-    assert (longer.length, rows.length) == (2, 1)
+    rows = two_sentences()
+    extended = rows.extended(torch.tensor([5, 5, 5, 5]), torch.tensor([-0.5] * 4))
+    assert extended.tokens.tolist() == [[BOS, 4, 5], [BOS, 5, 5], [BOS, 6, 5], [BOS, 7, 5]]
+    assert extended.history.tolist() == [[4, 5], [5, 5], [6, 5], [7, 5]]
+    assert extended.last.tolist() == [5, 5, 5, 5]
+    assert extended.token_log_probs[:2].tolist() == [[-1, -0.5], [-2, -0.5]]
+    assert extended.log_prob.tolist() == [-1.5, -2.5, -3.5, -4.5]
+    assert (extended.length, rows.length) == (2, 1)
 
 
 def test_select_takes_every_field_along():
-    some = begun().select(torch.tensor([3, 0, 0]))
-    assert some.sentence.tolist() == [1, 0, 0]
-    assert some.slot.tolist() == [1, 0, 0]
-    assert some.tokens.tolist() == [[BOS, 7], [BOS, 4], [BOS, 4]]
-    assert some.token_log_probs.tolist() == [[-4], [-1], [-1]]
-    assert some.log_prob.tolist() == [-4, -1, -1]
+    selected = two_sentences().select(torch.tensor([3, 0, 0]))
+    assert selected.sentence.tolist() == [1, 0, 0]
+    assert selected.slot.tolist() == [1, 0, 0]
+    assert selected.tokens.tolist() == [[BOS, 7], [BOS, 4], [BOS, 4]]
+    assert selected.token_log_probs.tolist() == [[-4], [-1], [-1]]
+    assert selected.log_prob.tolist() == [-4, -1, -1]
 
 
 def test_finished_rows_become_hypotheses_best_first_and_each_once():
-    finished, ends = Finished(2), torch.full((4,), EOS)
-    ended = begun().extended(ends, torch.zeros(4))
-    finished.add(ended, torch.tensor([-3.0, -1.0, -2.0, -2.0]))
-    finished.add(ended.select(torch.tensor([0])), torch.tensor([-0.1]))  # the same output once more
-    one, other = finished.best(2)
-    assert one == [Hypothesis([5], -2.0, -1.0, [-2.0, 0.0]), Hypothesis([4], -1.0, -3.0, [-1.0, 0.0])]
-    assert [hypothesis.tokens for hypothesis in other] == [[6], [7]]
-    assert [len(each) for each in finished.best(1)] == [1, 1]
+    finished, end_tokens = Finished(2), torch.full((4,), EOS)
+    finished_rows = two_sentences().extended(end_tokens, torch.zeros(4))
+    finished.add(finished_rows, torch.tensor([-3.0, -1.0, -2.0, -2.0]))
+    finished.add(finished_rows.select(torch.tensor([0])), torch.tensor([-0.1]))  # the same output again
+    first, second = finished.best(2)
+    assert first == [Hypothesis([5], -2.0, -1.0, [-2.0, 0.0]), Hypothesis([4], -1.0, -3.0, [-1.0, 0.0])]
+    assert [hypothesis.tokens for hypothesis in second] == [[6], [7]]
+    assert [len(hypotheses) for hypotheses in finished.best(1)] == [1, 1]

@@ -1,4 +1,4 @@
-"""Each rule forbids what it says, nothing else, and changes what the search finds."""
+"""Each decoding rule forbids exactly the tokens that it should, and changes the result of a search."""
 
 from random import Random
 
@@ -14,7 +14,7 @@ EOS = 3
 
 
 def forbidden(rule, history, vocabulary=10):
-    """The ids that a rule forbids after each history."""
+    """Return the ids that a rule forbids after each history."""
     log_probs = torch.zeros(len(history), vocabulary)
     rule(torch.tensor(history), log_probs)
     assert log_probs[log_probs != 0].eq(-torch.inf).all()
@@ -66,19 +66,19 @@ def test_no_loops_looks_at_each_row_for_itself():
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_a_loop_is_found_in_a_whole_output_exactly_where_the_rule_forbids_one_of_its_tokens(times):
     random = Random(times)
-    found = 0
+    loops = 0
     for _ in range(1000):
         tokens = random.choices([4, 5, 6], k=random.randrange(2, 16))
-        broken = any(
+        has_loop = any(
             tokens[i] in forbidden(NoLoops(times, WORD_STARTS), [tokens[:i]])[0] for i in range(1, len(tokens))
         )
-        assert (find_loop(tokens, times, WORD_STARTS) is not None) == broken, tokens
-        found += broken
-    assert 100 < found < 1000
+        assert (find_loop(tokens, times, WORD_STARTS) is not None) == has_loop, tokens
+        loops += has_loop
+    assert 100 < loops < 1000
 
 
 def repetitive(table_model):
-    """A model that likes to say 4 and again 4, ends late, and after 5 says 6 6 6 6."""
+    """Return a model that repeats 4, ends late, and repeats 6 after 5."""
     model = table_model()
     model.logits[:] = 0.0
     model.logits[..., 4] = 3.0
@@ -95,14 +95,14 @@ def windows(tokens, n):
 def test_loops_are_cut_in_a_search_but_digits_are_not(beam, table_model, source_batch):
     model, source = repetitive(table_model), source_batch([[4, 5, EOS]])
     starts = torch.tensor([True] * 6 + [False])  # 6 is a digit
-    free = DecodingOptions(beam=beam, max_loops=0, max_length_ratio=4, max_length_extra=2)
-    guarded = free.model_copy(update={"max_loops": 3})
-    assert search(model, source, free, starts)[0][0].tokens == [4] * 10
-    assert search(model, source, guarded)[0][0].tokens == [4] * 10  # without word_starts loops can't be told
-    tokens = search(model, source, guarded, starts)[0][0].tokens
+    unlimited = DecodingOptions(beam=beam, max_loops=0, max_length_ratio=4, max_length_extra=2)
+    limited = unlimited.model_copy(update={"max_loops": 3})
+    assert search(model, source, unlimited, starts)[0][0].tokens == [4] * 10
+    assert search(model, source, limited)[0][0].tokens == [4] * 10  # loops can't be detected without word_starts
+    tokens = search(model, source, limited, starts)[0][0].tokens
     assert tokens and [4, 4, 4, 4] not in windows(tokens, 4)
-    model.logits[:, 0, 2, 5] = 9.0  # let it begin with 5
-    assert search(model, source, guarded, starts)[0][0].tokens == [5] + [6] * 9
+    model.logits[:, 0, 2, 5] = 9.0  # makes 5 the first token
+    assert search(model, source, limited, starts)[0][0].tokens == [5] + [6] * 9
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -121,13 +121,13 @@ def test_lengths_stay_between_min_and_max(sample, beam, table_model, source_batc
     source = source_batch(sentences)
     options = {"beam": beam, "sample": sample}
     for minimum in (0, 1, 3):
-        found = search(eager, source, DecodingOptions(min_length=minimum, **options))
-        assert {len(h[0].tokens) for h in found} == {minimum}
-    found = search(chatty, source, DecodingOptions(max_length_ratio=1.5, max_length_extra=2, **options))
-    assert [len(h[0].tokens) for h in found] == [3, 5, 3, 6, 6, 5]  # floor(1.5 * words) + 2
+        results = search(eager, source, DecodingOptions(min_length=minimum, **options))
+        assert {len(h[0].tokens) for h in results} == {minimum}
+    results = search(chatty, source, DecodingOptions(max_length_ratio=1.5, max_length_extra=2, **options))
+    assert [len(h[0].tokens) for h in results] == [3, 5, 3, 6, 6, 5]  # floor(1.5 * words) + 2
     chatty.max_length = 5  # the start token and four more
-    found = search(chatty, source, DecodingOptions(max_length_ratio=1.5, max_length_extra=2, **options))
-    assert [len(h[0].tokens) for h in found] == [3, 4, 3, 4, 4, 4]
+    results = search(chatty, source, DecodingOptions(max_length_ratio=1.5, max_length_extra=2, **options))
+    assert [len(h[0].tokens) for h in results] == [3, 4, 3, 4, 4, 4]
 
 
 def test_the_limit_counts_more_than_the_minimum(table_model, source_batch):
@@ -160,16 +160,16 @@ def test_a_prefix_comes_first_and_other_rules_apply_behind_it():
     prefix(torch.tensor([[5]]), log_probs)
     assert log_probs.tolist() == [[-torch.inf] * 6 + [-2.0, -torch.inf]]
     assert forbidden(prefix, [[5, 6]]) == [[]]
-    after = After(2, Never(torch.tensor([4])))
-    assert [forbidden(after, history) for history in ([[5]], [[5, 5]], [[5, 5, 5]])] == [[[]], [[4]], [[4]]]
+    delayed = After(2, Never(torch.tensor([4])))
+    assert [forbidden(delayed, history) for history in ([[5]], [[5, 5]], [[5, 5, 5]])] == [[[]], [[4]], [[4]]]
 
 
 def test_the_rules_of_some_options():
     def rules(prefix=(), prefix_length=0, **options):
-        chosen = rules_for(
+        active_rules = rules_for(
             DecodingOptions(**options), [2, 0], EOS, WORD_STARTS, torch.device("cpu"), prefix, prefix_length
         )
-        return [(type(rule).__name__, rule) for rule in chosen]
+        return [(type(rule).__name__, rule) for rule in active_rules]
 
     named = rules(min_length=3, no_repeat_ngram=2, max_loops=4, prefix_length=1)
     assert [name for name, _ in named] == ["Never", "MinLength", "NoRepeatNgram", "NoLoops"]

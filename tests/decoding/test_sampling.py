@@ -1,4 +1,4 @@
-"""Samples follow the table, and a sentence's samples are its own."""
+"""Samples follow the model's distribution and do not depend on other sentences in the batch."""
 
 import math
 from collections import Counter
@@ -14,7 +14,7 @@ EOS = 3
 
 
 def draws(probabilities, n=20_000, **options):
-    """How often each token is drawn from one distribution, in parts of one."""
+    """Return the relative frequency of each token among samples of a distribution."""
     log_probs = torch.tensor([probabilities]).log().expand(n, -1)
     uniform = torch.rand(n, generator=torch.Generator().manual_seed(0))
     tokens = draw_tokens(log_probs, uniform, DecodingOptions(sample=True, **options))
@@ -46,7 +46,7 @@ def test_top_p_draws_from_the_fewest_that_have_p_together():
     assert draws([0.1, 0.2, 0.3, 0.4], top_p=0.6) == pytest.approx([0, 0, 3 / 7, 4 / 7], abs=0.015)
     assert draws([0.1, 0.2, 0.3, 0.4], top_p=0.75) == pytest.approx([0, 2 / 9, 3 / 9, 4 / 9], abs=0.015)
     assert draws([0.1, 0.2, 0.3, 0.4], top_p=1e-6) == [0, 0, 0, 1]
-    # What the likeliest have together may be p to the last bit: they are enough.
+    # The sum of the most probable tokens may equal p exactly: they are enough.
     assert draws([0.25, 0.25, 0.25, 0.25], top_p=0.5) == pytest.approx([1 / 2, 1 / 2, 0, 0], abs=0.015)
     assert draws([0.25, 0.25, 0.25, 0.25], top_p=0.75) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0], abs=0.015)
     # After top_k: 3/7 and 4/7 are left, and the second has more than a half alone.
@@ -62,15 +62,15 @@ def test_the_ends_of_the_random_numbers_draw_possible_tokens():
 def test_outputs_come_as_often_as_the_table_says(table_model, brute_force, source_batch):
     model, source, n = table_model(1), [4, EOS], 3000
     options = DecodingOptions(sample=True, max_length_ratio=0, max_length_extra=2)
-    found = search(model, source_batch([source] * n), options)
-    counts = Counter(tuple(h[0].tokens) for h in found)
-    # Given that start, padding and unknown are never drawn, nor an end at once or anything else at the limit.
+    results = search(model, source_batch([source] * n), options)
+    counts = Counter(tuple(h[0].tokens) for h in results)
+    # Start, padding and unknown are never sampled, nor the end first, nor any other token at the limit.
     for output in brute_force(model, source, options):
         p = 1.0
         for t, token in enumerate([*output.tokens, EOS]):
             allowed = [4, 5, 6] if t == 0 else [EOS] if t == 2 else [4, 5, 6, EOS]
             step = [math.exp(x) for x in model.log_probs(source, output.tokens[:t])]
-            p *= step[token] / sum(step[other] for other in allowed)
+            p *= step[token] / sum(step[alternative] for alternative in allowed)
         assert counts[tuple(output.tokens)] / n == pytest.approx(p, abs=0.03)
 
 
@@ -84,18 +84,18 @@ def test_the_cautious_extremes_are_greedy_search(options, table_model, source_ba
 def test_a_sentence_draws_the_same_in_any_batch(table_model, source_batch, sentences):
     model = table_model(7)
     options = DecodingOptions(sample=True, nbest=3, temperature=2.0)
-    together = search(model, source_batch(sentences), options)
+    forward = search(model, source_batch(sentences), options)
     backwards = search(model, source_batch(sentences[::-1]), options, indices=[5, 4, 3, 2, 1, 0])
-    assert backwards == together[::-1]
+    assert backwards == forward[::-1]
     for i, sentence in enumerate(sentences):
-        assert search(model, source_batch([sentence]), options, indices=[i]) == [together[i]]
+        assert search(model, source_batch([sentence]), options, indices=[i]) == [forward[i]]
 
 
 def test_other_seeds_and_other_sentences_draw_otherwise(table_model, source_batch):
     model, source = table_model(7), source_batch([[4, 5, EOS]] * 20)
-    drawn = [[h[0].tokens for h in search(model, source, DecodingOptions(sample=True, seed=s))] for s in (1, 1, 2)]
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert len({tuple(tokens) for tokens in drawn[0]}) > 5
+    samples = [[h[0].tokens for h in search(model, source, DecodingOptions(sample=True, seed=s))] for s in (1, 1, 2)]
+    assert samples[0] == samples[1] != samples[2]
+    assert len({tuple(tokens) for tokens in samples[0]}) > 5
 
 
 def test_equal_draws_count_once_and_the_best_comes_first(table_model, source_batch, sentences):

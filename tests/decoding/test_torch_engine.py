@@ -1,4 +1,4 @@
-"""A sentence's outputs do not depend on the batch it is in, and come back in the order given."""
+"""The outputs of a sentence do not depend on its batch and are returned in input order."""
 
 import random
 
@@ -17,22 +17,22 @@ EVERY_SEARCH = [{"beam": 1}, {"beam": 3, "nbest": 2}]
 
 
 @pytest.fixture
-def many() -> list[list[int]]:
+def many_sentences() -> list[list[int]]:
     rng = random.Random(0)
     return [[rng.choice([4, 5, 6]) for _ in range(rng.randint(0, 9))] + [EOS] for _ in range(12)]
 
 
 @pytest.mark.parametrize("options", EVERY_SEARCH)
-def test_alone_sorted_shuffled_and_in_any_batch_size(options, table_model, many, monkeypatch):
+def test_alone_sorted_shuffled_and_in_any_batch_size(options, table_model, many_sentences, monkeypatch):
     model, options = table_model(8, eos=-1), DecodingOptions(**options, max_length_extra=5)
     engine = TorchEngine(model)
-    expected = engine.decode(many, options)
+    expected = engine.decode(many_sentences, options)
     for batch_tokens in (1, 30, 100, 10_000):
         monkeypatch.setattr("translucid.decoding.search.BATCH", batch_tokens)
-        assert engine.decode(many, options) == expected
-    assert [engine.decode([sentence], options)[0] for sentence in many] == expected
-    for order in (sorted(range(12), key=lambda i: len(many[i])), random.Random(1).sample(range(12), 12)):
-        assert engine.decode([many[i] for i in order], options) == [expected[i] for i in order]
+        assert engine.decode(many_sentences, options) == expected
+    assert [engine.decode([sentence], options)[0] for sentence in many_sentences] == expected
+    for order in (sorted(range(12), key=lambda i: len(many_sentences[i])), random.Random(1).sample(range(12), 12)):
+        assert engine.decode([many_sentences[i] for i in order], options) == [expected[i] for i in order]
 
 
 @pytest.mark.parametrize("options", EVERY_SEARCH)
@@ -41,13 +41,13 @@ def test_nothing_to_translate_is_surely_nothing(table_model, options):
         assert best == Hypothesis(tokens=[], log_probability=0, score=0, token_log_probabilities=[0])
 
 
-def test_samples_do_not_depend_on_the_batch_size(table_model, many, monkeypatch):
+def test_samples_do_not_depend_on_the_batch_size(table_model, many_sentences, monkeypatch):
     model, options = table_model(8), DecodingOptions(sample=True, nbest=3)
     engine = TorchEngine(model)
-    expected = engine.decode(many, options)
+    expected = engine.decode(many_sentences, options)
     for batch_tokens in (1, 30, 100):
         monkeypatch.setattr("translucid.decoding.search.BATCH", batch_tokens)
-        assert engine.decode(many, options) == expected
+        assert engine.decode(many_sentences, options) == expected
 
 
 @pytest.mark.parametrize("options", [*EVERY_SEARCH, {"sample": True, "nbest": 2}])
@@ -61,11 +61,11 @@ def test_a_transformer_translates_alike_alone_and_in_a_batch(options, monkeypatc
     expected = TorchEngine(model).decode(sentences, settings)
     for batch_tokens in (1, 60):
         monkeypatch.setattr("translucid.decoding.search.BATCH", batch_tokens)
-        found = TorchEngine(model).decode(sentences, settings)
-        assert [[h.tokens for h in hs] for hs in found] == [[h.tokens for h in hs] for hs in expected]
-        scores = [h.score for hs in found for h in hs]
+        results = TorchEngine(model).decode(sentences, settings)
+        assert [[h.tokens for h in hs] for hs in results] == [[h.tokens for h in hs] for hs in expected]
+        scores = [h.score for hs in results for h in hs]
         assert scores == pytest.approx([h.score for hs in expected for h in hs], abs=1e-4)
-    assert model.training  # it is put back as it was
+    assert model.training  # the training mode is restored
 
 
 def test_training_goes_on_after_a_search():
@@ -74,27 +74,27 @@ def test_training_goes_on_after_a_search():
     model(torch.tensor([[4, 5, EOS]]), torch.tensor([[2] + [4] * 260])).sum().backward()
 
 
-def test_the_batch_reports_and_dropout_is_off(table_model, many, monkeypatch):
+def test_the_batch_reports_and_dropout_is_off(table_model, many_sentences, monkeypatch):
     model, options = table_model(8), DecodingOptions(beam=2)
-    done: list[int] = []
+    progress: list[int] = []
     modes = []
     encode = model.encode
 
-    def watched(source, **more):
+    def recorded(source, **keywords):
         modes.append(model.training)
-        return encode(source, **more)
+        return encode(source, **keywords)
 
-    model.encode = watched
+    model.encode = recorded
     monkeypatch.setattr("translucid.decoding.search.BATCH", 20)
-    TorchEngine(model).decode(many, options, on_batch=done.append)
-    assert sum(done) == len(many) and len(done) > 3
+    TorchEngine(model).decode(many_sentences, options, on_batch=progress.append)
+    assert sum(progress) == len(many_sentences) and len(progress) > 3
     assert modes and not any(modes)
 
 
 def test_an_empty_source_gives_the_empty_output_unasked(table_model):
     model = table_model()
-    found = TorchEngine(model).decode([[EOS], [EOS]], DecodingOptions())
-    assert [[h.tokens for h in hs] for hs in found] == [[[]], [[]]]
+    results = TorchEngine(model).decode([[EOS], [EOS]], DecodingOptions())
+    assert [[h.tokens for h in hs] for hs in results] == [[[]], [[]]]
     assert model.rows_seen == []
 
 
@@ -115,14 +115,14 @@ def test_a_source_without_end_token_is_refused(table_model):
 
 @pytest.mark.parametrize(("weights", "expected"), [("meta", "meta"), (None, "cpu")])
 def test_sentences_go_to_the_device_of_the_model(monkeypatch, table_model, weights, expected):
-    model, sent = table_model(8), []
+    model, devices = table_model(8), []
     if weights:
         model.weight = torch.nn.Parameter(torch.zeros(1, device=weights))
 
-    def searched(model, source, *rest, **begun):
-        sent.append(source.device.type)
+    def searched(model, source, *arguments, **options):
+        devices.append(source.device.type)
         return [[]] * len(source)
 
     monkeypatch.setattr("translucid.decoding.search.search", searched)
     TorchEngine(model).decode([[4, EOS], [5, 6, EOS]], DecodingOptions())
-    assert sent == [expected]
+    assert devices == [expected]

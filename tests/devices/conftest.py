@@ -1,4 +1,4 @@
-"""What tests of devices share."""
+"""Fixtures of the device tests."""
 
 import pytest
 
@@ -7,12 +7,12 @@ from translucid.decoding.problem import Problem
 
 @pytest.fixture
 def steps(monkeypatch):
-    """A list that gets the length of each step of a search."""
+    """Return a list that records the length of each search step."""
     lengths, predict = [], Problem.predict
 
-    def counted(self, rows, state):
+    def recording_predict(self, rows, state):
         lengths.append(rows.length)
         return predict(self, rows, state)
 
-    monkeypatch.setattr(Problem, "predict", counted)
+    monkeypatch.setattr(Problem, "predict", recording_predict)
     return lengths

@@ -32,15 +32,15 @@ _reshape_alias split_with_sizes unfold view_as lift_fresh chunk diagonal
 """
 """Operations that start no kernel."""
 READS = "_local_scalar_dense nonzero equal masked_select _unique2 unique_dim bincount repeat_interleave"
-"""Operations whose result, or its shape, the host has to wait for."""
+"""Operations for whose result, or its shape, the host has to wait."""
 INDEXING = "index", "index_put", "index_put_", "_unsafe_index", "_index_put_impl_"
-"""Operations that copy indices from the CPU, and so wait, as they do if an index is boolean."""
+"""Operations that wait if an index is boolean or has to be copied from the CPU."""
 ON_HOST = "one_hot", "_pack_padded_sequence", "_pad_packed_sequence"
-"""Functions made of operations that take the device from a tensor without asking the tensor."""
+"""Composite functions that read the device of a tensor internally; they run on the CPU values."""
 
 
 class MixedDevicesError(RuntimeError):
-    """An operation was given tensors of two devices."""
+    """An operation has tensors on two devices."""
 
 
 class DeviceTensor(torch.Tensor):
@@ -54,9 +54,9 @@ class DeviceTensor(torch.Tensor):
         if Emulation.current.kind == "mps" and host.dtype == torch.float64:
             raise TypeError("MPS has no float64")
         layout = {"dtype": host.dtype, "layout": host.layout, "storage_offset": host.storage_offset()}
-        made = torch.Tensor._make_wrapper_subclass(cls, host.size(), strides=host.stride(), device="cpu", **layout)
-        made.__dict__["host"] = host.detach()
-        return made
+        tensor = torch.Tensor._make_wrapper_subclass(cls, host.size(), strides=host.stride(), device="cpu", **layout)
+        tensor.__dict__["host"] = host.detach()
+        return tensor
 
     @classmethod
     def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
@@ -64,7 +64,7 @@ class DeviceTensor(torch.Tensor):
 
 
 class Event:
-    """A place in the queue of the GPU. The host waits for the GPU at the last one: nothing is known to be behind it."""
+    """An event in the queue of the GPU. Waiting for the last one is a synchronisation, as it empties the queue."""
 
     def record(self):
         Emulation.current.last_event = self
@@ -75,7 +75,7 @@ class Event:
 
 
 class _Move(torch.autograd.Function):
-    """A copy on the other device, differentiable."""
+    """A differentiable copy to the other device."""
 
     @staticmethod
     def forward(ctx, x):
@@ -87,7 +87,7 @@ class _Move(torch.autograd.Function):
 
 
 class Emulation(TorchFunctionMode):
-    """Within it there is one device of this kind, `cuda` or `mps`."""
+    """A context with one device of this kind, `cuda` or `mps`."""
 
     current: Emulation
 
@@ -109,12 +109,12 @@ class Emulation(TorchFunctionMode):
         self.stack.close()
 
     def forget(self):
-        """Begin counting anew."""
+        """Reset the counters."""
         self.synchronisations.clear()
         self.kernels.clear()
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        """What is asked of tensors and of PyTorch, before autograd."""
+        """Intercept tensor methods and PyTorch functions, before autograd."""
         kwargs = dict(kwargs or {})
         name = getattr(function, "__name__", "")
         first = args[0] if args else None
@@ -145,7 +145,7 @@ class Emulation(TorchFunctionMode):
         return answers[name] if name in answers else function(tensor)
 
     def _move(self, name, tensor, args, kwargs):
-        """Make the move ourselves, and leave what remains (a dtype) to PyTorch."""
+        """Move the tensor between the devices; PyTorch converts the dtype."""
         if name != "to":
             args = [name]
         elif args and isinstance(args[0], Tensor):
@@ -161,60 +161,60 @@ class Emulation(TorchFunctionMode):
 
     def _make(self, function, name, args, kwargs):
         """Call a factory whose tensor is to be on the device."""
-        made = function(*[_host(arg, [], []) for arg in args], **kwargs)
+        tensor = function(*[_host(arg, [], []) for arg in args], **kwargs)
         self.kernels[name] += 1
-        if name in ("tensor", "as_tensor", "asarray"):  # which copy data of the host
+        if name in ("tensor", "as_tensor", "asarray"):  # these copy data from the host
             self._wait(f"{name} of memory that is not pinned")
-        return DeviceTensor(made).requires_grad_(made.requires_grad)
+        return DeviceTensor(tensor).requires_grad_(tensor.requires_grad)
 
     def _run_on_host(self, function, name, args):
         if name == "_pack_padded_sequence" and isinstance(args[1], DeviceTensor):
             raise MixedDevicesError("lengths of packed sequences are wanted on the CPU")
-        if name == "one_hot" and args[1:] in ((), (-1,)):  # the number of classes has to be read
+        if name == "one_hot" and args[1:] in ((), (-1,)):  # reads the number of classes
             self._wait("one_hot")
         self.kernels[name] += 1
-        made = function(_Move.apply(args[0]), *args[1:])
-        return (_Move.apply(made[0]), *made[1:]) if isinstance(made, tuple) else _Move.apply(made)
+        result = function(_Move.apply(args[0]), *args[1:])
+        return (_Move.apply(result[0]), *result[1:]) if isinstance(result, tuple) else _Move.apply(result)
 
     def _is_ours(self, device):
         return isinstance(device, int) or torch.device(device).type == self.kind
 
     def run(self, function, args, kwargs):
-        """Run an operation, after autograd, on the hosts of its tensors, by the rules of the device."""
+        """Run an operation, after autograd, on the CPU values of its tensors, by the rules of the device."""
         name, in_place, returns = _facts(function)
-        ours: list[DeviceTensor] = []
-        others: list[Tensor] = []
-        hosts = [_host(arg, ours, others) for arg in args]
-        named = {key: _host(arg, ours, others) for key, arg in kwargs.items()}
-        self._refuse_mixed(name, args, ours, others)
-        self._count(name, args, others)
+        device_tensors: list[DeviceTensor] = []
+        cpu_tensors: list[Tensor] = []
+        hosts = [_host(arg, device_tensors, cpu_tensors) for arg in args]
+        named = {key: _host(arg, device_tensors, cpu_tensors) for key, arg in kwargs.items()}
+        self._refuse_mixed(name, args, device_tensors, cpu_tensors)
+        self._count(name, args, cpu_tensors)
         result = function(*hosts, **named)
-        if torch.Tag.inplace_view in function.tags:  # it gives the tensor another shape
+        if torch.Tag.inplace_view in function.tags:  # the wrapper changes its shape, too
             with no_dispatch():
                 function(*args, **kwargs)
-        if in_place:  # what came is given back
+        if in_place:  # return the changed argument
             return args[0] if returns else None
         return kwargs["out"] if "out" in kwargs else _on_device(result)
 
-    def _refuse_mixed(self, name, args, ours, others):
+    def _refuse_mixed(self, name, args, device_tensors, cpu_tensors):
         allowed = name in ("copy_", "_to_copy") or (name in INDEXING and isinstance(args[0], DeviceTensor))
         if name in INDEXING and len(args) > 2 and args[2].dim() > 0:
             allowed = allowed and isinstance(args[2], DeviceTensor)
-        arrays = [tuple(tensor.shape) for tensor in others if tensor.dim() > 0]
-        if ours and arrays and not allowed:
-            raise MixedDevicesError(f"{name} of tensors on {self.kind} and of {arrays} on the CPU at {_place()}")
+        arrays = [tuple(tensor.shape) for tensor in cpu_tensors if tensor.dim() > 0]
+        if device_tensors and arrays and not allowed:
+            raise MixedDevicesError(f"{name} of tensors on {self.kind} and of {arrays} on the CPU at {_source_line()}")
 
-    def _count(self, name, args, others):
+    def _count(self, name, args, cpu_tensors):
         indices = [i for i in args[1] if i is not None] if name in INDEXING else []
         if name in self.reads or any(i.dtype == torch.bool or not isinstance(i, DeviceTensor) for i in indices):
             self._wait(name)
-        if name == "copy_" and others:
+        if name == "copy_" and cpu_tensors:
             self._wait("copy_ between the devices")
         if name not in self.views:
             self.kernels[name] += 1
 
     def _wait(self, name):
-        self.synchronisations[f"{name} at {_place()}"] += 1
+        self.synchronisations[f"{name} at {_source_line()}"] += 1
 
 
 def _refuse_as_cudnn(args):
@@ -229,31 +229,31 @@ def _refuse_as_cudnn(args):
 
 @cache
 def _facts(function):
-    """The name of an operation, whether it changes its first argument, and whether it returns anything."""
+    """Return the name of an operation, whether it works in place, and whether it returns anything."""
     schema = function._schema
     alias = schema.arguments[0].alias_info if schema.arguments else None
     in_place = alias is not None and alias.is_write
     return schema.name.split("::")[1], in_place, bool(schema.returns)
 
 
-def _host(x, ours, others):
-    """The values of an argument on the CPU; its tensors are noted by where they claim to be."""
+def _host(x, device_tensors, cpu_tensors):
+    """Return the CPU values of an argument; append its tensors to the list of their device."""
     if isinstance(x, Tensor):
         on_device = isinstance(x, DeviceTensor)
-        (ours if on_device else others).append(x)
+        (device_tensors if on_device else cpu_tensors).append(x)
         return x.host if on_device else x
-    return [_host(part, ours, others) for part in x] if type(x) in (list, tuple) else x
+    return [_host(part, device_tensors, cpu_tensors) for part in x] if type(x) in (list, tuple) else x
 
 
 def _on_device(x):
-    """A result as tensors of the device."""
+    """Return a result as tensors on the device."""
     if isinstance(x, Tensor):
         return DeviceTensor(x)
     return type(x)(map(_on_device, x)) if type(x) in (list, tuple) else x
 
 
-def _place():
-    """The line of the package that asked, as `training/trainer.py:195`."""
+def _source_line():
+    """Return the calling line of the package, such as `training/trainer.py:195`."""
     frame = sys._getframe(1)
     while frame:
         _, inside, name = frame.f_code.co_filename.replace("\\", "/").partition("/src/translucid/")
@@ -264,8 +264,8 @@ def _place():
 
 
 def _patches(emulation):
-    """What PyTorch says of its devices: (module or class, name, value)."""
-    here = emulation.kind == "cuda"
+    """Yield patches of what PyTorch reports about devices: (module or class, name, value)."""
+    is_cuda = emulation.kind == "cuda"
     group = nn.utils.clip_grad._group_tensors_by_device_and_dtype
 
     def grouped(lists, *args):
@@ -287,10 +287,15 @@ def _patches(emulation):
     for name in ("autocast", "is_autocast_enabled", "get_autocast_dtype"):
         yield torch, name, on_cpu(getattr(torch, name))
     yield torch.cuda, "Event", Event
-    yield torch.backends.mps, "is_available", lambda: not here
+    yield torch.backends.mps, "is_available", lambda: not is_cuda
     yield torch.accelerator, "is_available", lambda: False  # PyTorch for CUDA would ask the driver
     yield devices, "_no_gpu", lambda: False
-    answers = {"is_available": here, "is_initialized": here, "device_count": int(here), "is_bf16_supported": here}
+    answers = {
+        "is_available": is_cuda,
+        "is_initialized": is_cuda,
+        "device_count": int(is_cuda),
+        "is_bf16_supported": is_cuda,
+    }
     answers |= {"get_device_name": "Emulated", "mem_get_info": (70 << 30, 80 << 30)}
     answers |= {"get_device_capability": (9, 0)} | dict.fromkeys(["set_device", "synchronize", "set_sync_debug_mode"])
     for name, answer in answers.items():

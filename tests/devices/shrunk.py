@@ -1,4 +1,4 @@
-"""Every preset at a size for tests, with a batch that it can learn from."""
+"""Every preset at a small size for tests, with a training batch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CASES |= {
     "characters": ("lm-bilstm", ["model.characters=true"]),
 }
 SHORT: dict[str, Any] = {"max_length_ratio": 0, "max_length_extra": 3}
-"""Options of searches of four steps: what an emulated device does in each of them is the same."""
+"""Options of searches with four steps; an emulated device does the same in each step."""
 SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
 """Ids of sentences that these models read."""
 SMALLER: dict[str, Any] = {"width": 16, "heads": 2, "feed_forward": 32, "hidden": 16, "dropout": 0.0}
@@ -55,13 +55,13 @@ class Case:
     model: Model
     batch: Batch
     source: Tensor
-    """What can be searched: ids [B, S], images [B, H, W, 3], or nothing for a language model."""
+    """The input of a search: ids [B, S], images [B, H, W, 3], or an empty source for a language model."""
 
 
 def build_case(name: str, layers: int = 0) -> Case:
     """Build a case of `CASES`, or a preset with this many layers; always the same weights."""
-    preset, more = CASES[name]
-    configuration = resolve(preset=preset, assignments=more)
+    preset, assignments = CASES[name]
+    configuration = resolve(preset=preset, assignments=assignments)
     options = _shrink(configuration.model, layers or (1 if name in PRESETS else 2))
     torch.manual_seed(1)
     model = _built(options, VOCABULARY, VOCABULARY, PIECES)
@@ -86,7 +86,7 @@ def build_case(name: str, layers: int = 0) -> Case:
 
 
 def _shrink(options: Any, layers: int) -> Any:
-    """Return the options of a small model; presets have one layer, as most of them differ in size alone."""
+    """Return the options of a small model; presets get one layer, as most of them differ only in size."""
     small = options.model_dump()
     small |= {name: value for name, value in SMALLER.items() if small.get(name) is not None}
     for name in ("encoder_layers", "decoder_layers", "layers"):

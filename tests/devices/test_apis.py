@@ -34,8 +34,8 @@ TEXT = "I like the beach."
 
 def search_with_shortlist(device, run):
     model, shortlist = build_case("tiny").model.to(device).eval(), Shortlist(list(range(12)), {5: [20, 21], 8: [30]})
-    found = TorchEngine(model, shortlist=shortlist).decode(SENTENCES, DecodingOptions(beam=3, **SHORT))
-    return [torch.tensor([float(token) for token in best.tokens] + [best.score]) for best, *_ in found]
+    results = TorchEngine(model, shortlist=shortlist).decode(SENTENCES, DecodingOptions(beam=3, **SHORT))
+    return [torch.tensor([float(token) for token in best.tokens] + [best.score]) for best, *_ in results]
 
 
 def learned_alignment(device, run):
@@ -52,16 +52,16 @@ def aligned_by_a_layer(device, run):
 
 
 def equation(device, run):
-    found = Translator.load(run, str(device), "torch").translate(TEXT).equation()
-    return [tensor.cpu() for tensor in (found.query, found.key, found.value, found.scores, found.weights)]
+    result = Translator.load(run, str(device), "torch").translate(TEXT).equation()
+    return [tensor.cpu() for tensor in (result.query, result.key, result.value, result.scores, result.weights)]
 
 
 def confidence_features(device, run):
     translator = Translator.load(run, str(device), "torch")
     parts = translator.translate(TEXT).parts
-    (seen,) = translator.observer.observed(parts, ["attention", "dropout"], 3)
-    assert seen.dropped.shape == (3,)
-    return [torch.from_numpy(seen.attention), torch.from_numpy(seen.token_log_probs)]
+    (features,) = translator.observer.observed(parts, ["attention", "dropout"], 3)
+    assert features.dropped.shape == (3,)
+    return [torch.from_numpy(features.attention), torch.from_numpy(features.token_log_probs)]
 
 
 def served_continuations(device, run):
@@ -84,8 +84,8 @@ def exports(device, run):
 
 def linked_pieces(device, run):
     pairs = [(source, [7, *source]) for source in SENTENCES]
-    found = learn_links(build_case("tiny").model.to(device).eval(), pairs, device)
-    return [torch.from_numpy(values) for values in (found.keys, found.weights)]
+    links = learn_links(build_case("tiny").model.to(device).eval(), pairs, device)
+    return [torch.from_numpy(values) for values in (links.keys, links.weights)]
 
 
 def masks(device, run):
@@ -104,8 +104,8 @@ def fingerprint_of_a_frozen_network(device, run):
     encoder = SimpleNamespace(frozen=True, stride=8, size=32)
     files = SimpleNamespace(digest=str)
     dataset = SimpleNamespace(shape=SimpleNamespace(image_encoder=encoder), names=[], files=files)
-    found = ImageDataset._identity(dataset, build_case("caption-soft").model.to(device))
-    return [torch.tensor(list(found.encode()))]
+    fingerprint = ImageDataset._identity(dataset, build_case("caption-soft").model.to(device))
+    return [torch.tensor(list(fingerprint.encode()))]
 
 
 def values_for_a_reader(device, run):
@@ -140,8 +140,8 @@ def test_a_function_computes_on_a_gpu_what_it_computes_on_the_cpu(function, run_
     monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 2)
     run = run_of(function)
     with Emulation("cuda") as emulation:
-        expected = function(torch.device("cpu"), run)
+        references = function(torch.device("cpu"), run)
         assert not emulation.kernels
-        found = function(emulation.device, run)
-    for ours, theirs in zip(found, expected, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)
+        results = function(emulation.device, run)
+    for actual, reference in zip(results, references, strict=True):
+        torch.testing.assert_close(actual, reference, rtol=1e-3, atol=1e-5)

@@ -1,4 +1,4 @@
-"""What Apple's GPUs lack, and what they draw."""
+"""Apple's GPUs: no float64, and their random state."""
 
 import numpy as np
 import torch
@@ -16,8 +16,8 @@ def test_a_language_model_is_measured_without_float64():
     (expected,) = measured(build_case("lm-lstm").model.eval(), texts, 10, torch.device("cpu"))
     with Emulation("mps") as emulation, torch.no_grad():
         model = build_case("lm-lstm").model.to(emulation.device).eval()
-        (found,) = measured(model, texts, 10, emulation.device)
-    assert abs(found.nats - expected.nats) < 1e-3
+        (actual,) = measured(model, texts, 10, emulation.device)
+    assert abs(actual.nats - expected.nats) < 1e-3
 
 
 def test_the_random_state_of_an_apple_gpu_is_kept(monkeypatch):

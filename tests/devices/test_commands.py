@@ -21,15 +21,15 @@ SMALL = "training.max_steps=6", "training.validate_every=6", "training.precision
 
 
 def watch_updates(monkeypatch, emulation):
-    """Return a list that gets the synchronisations of each update."""
+    """Return a list that records the synchronisations of each update."""
     counts, update = [], Trainer._update
 
-    def watched(self, *rest):
+    def counting_update(self, *rest):
         emulation.forget()
         update(self, *rest)
         counts.append(dict(emulation.synchronisations))
 
-    monkeypatch.setattr(Trainer, "_update", watched)
+    monkeypatch.setattr(Trainer, "_update", counting_update)
     return counts
 
 
@@ -41,16 +41,16 @@ def test_an_update_of_the_trainer_does_not_wait_for_the_gpu(train, tmp_path, mon
     with Emulation("cuda") as emulation:
         counts = watch_updates(monkeypatch, emulation)
         progress = train(tmp_path / "run", *SMALL, setting, device="cuda")
-    first, *others = counts
-    assert len(first) == setting.endswith("nadam")  # whose first update has no moments to return to
-    assert others == [{}] * 5
+    first, *remaining = counts
+    assert len(first) == setting.endswith("nadam")  # the first update has no moments to restore
+    assert remaining == [{}] * 5
     assert progress.step == 6 and progress.skipped == 0
 
 
 def test_the_host_reads_the_figures_of_an_update_when_the_next_one_is_queued(train, tmp_path, monkeypatch):
     order, read = [], Download.read
 
-    class Watched(Download):
+    class RecordedDownload(Download):
         def __init__(self, tensor):
             super().__init__(tensor)
             self.number = sum(kind == "queued" for kind, _ in order)
@@ -60,7 +60,7 @@ def test_the_host_reads_the_figures_of_an_update_when_the_next_one_is_queued(tra
             order.append(("read", self.number))
             return read(self)
 
-    monkeypatch.setattr("translucid.training.trainer.Download", Watched)
+    monkeypatch.setattr("translucid.training.trainer.Download", RecordedDownload)
     with Emulation("cuda"):
         train(tmp_path / "run", "training.max_steps=3", "training.validate_every=3", device="cuda")
     assert order == [("queued", 0), ("queued", 1), ("read", 0), ("queued", 2), ("read", 1), ("read", 2)]
@@ -70,21 +70,21 @@ def test_the_host_reads_the_figures_of_an_update_when_the_next_one_is_queued(tra
 def test_an_update_that_is_not_finite_is_skipped_on_the_gpu(train, tmp_path, monkeypatch, optimizer):
     update, unmoved = Trainer._update, []
 
-    def poisoned(self, batches, *rest):
+    def failing_update(self, batches, *rest):
         before = [parameter.detach().clone() for parameter in self.weights.parameters]
-        loss_of, bad = self.weights.loss, self.progress.step == 2
+        loss_of, fails = self.weights.loss, self.progress.step == 2
 
-        def infinite(rows, smoothing):
+        def infinite_loss(rows, smoothing):
             loss = loss_of(rows, smoothing)
             return loss._replace(smoothed=loss.smoothed * torch.inf, cross_entropy=loss.cross_entropy * torch.inf)
 
-        self.weights.loss = infinite if bad else loss_of
+        self.weights.loss = infinite_loss if fails else loss_of
         update(self, batches, *rest)
         self.weights.loss = loss_of
         pairs = zip(before, self.weights.parameters, strict=True)
         unmoved.append(all(bool((old == new).all()) for old, new in pairs))
 
-    monkeypatch.setattr(Trainer, "_update", poisoned)
+    monkeypatch.setattr(Trainer, "_update", failing_update)
     with Emulation("cuda"):
         progress = train(tmp_path / "run", *SMALL, f"training.optimizer={optimizer}", device="cuda")
     assert unmoved == [False, False, True, False, False, False]
@@ -92,15 +92,15 @@ def test_an_update_that_is_not_finite_is_skipped_on_the_gpu(train, tmp_path, mon
 
 
 def test_a_training_on_a_gpu_that_is_interrupted_saves_every_update(train, tmp_path, monkeypatch):
-    """The figures of the last one are on their way to the host when the loop ends."""
+    """The figures of the last update are still being copied to the host when the loop ends."""
     update = Trainer._update
 
-    def interrupted(self, *rest):
+    def interrupted_update(self, *rest):
         update(self, *rest)
         if self.progress.step == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Trainer, "_update", interrupted)
+    monkeypatch.setattr(Trainer, "_update", interrupted_update)
     with Emulation("cuda"), pytest.raises(Interrupted):
         train(tmp_path / "run", *SMALL, device="cuda")
     facts = RunFolder(tmp_path / "run").load_state()[1]
@@ -118,26 +118,26 @@ def test_nadam_that_is_resumed_reads_nothing_of_its_weights_from_the_gpu(train, 
 
 
 def test_the_record_names_the_gpu_and_the_loss_is_validated_as_it_is_trained(train, tmp_path, monkeypatch):
-    wanted = []
+    flags = []
 
-    def watched(device, **settings):
-        wanted.append(settings["wanted"])
+    def recording(device, **settings):
+        flags.append(settings["wanted"])
         return mixed_precision(device, **settings)
 
-    monkeypatch.setattr("translucid.training.validation.mixed_precision", watched)
+    monkeypatch.setattr("translucid.training.validation.mixed_precision", recording)
     with Emulation("cuda"):
         train(tmp_path / "run", "training.max_steps=1", device="cuda")
     assert (
         json.loads(RunFolder(tmp_path / "run").provenance_file.read_text())["machine"]["device"] == "cuda:0 (Emulated)"
     )
-    assert set(wanted) == {True}  # bfloat16, which `auto` chooses here
+    assert set(flags) == {True}  # bfloat16, which `auto` chooses here
 
 
 def test_a_full_gpu_is_a_refusal_that_says_what_to_lower(train, tmp_path, monkeypatch):
-    def full(*rest):
+    def raise_out_of_memory(*rest):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
 
-    monkeypatch.setattr(Trainer, "_update", full)
+    monkeypatch.setattr(Trainer, "_update", raise_out_of_memory)
     with pytest.raises(UserError, match=r"memory of the GPU is full.*batch_tokens=\d+ training.accumulate=\d+"):
         train(tmp_path / "run", *SMALL)
 

@@ -19,7 +19,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "docs" / "gpu-waits.md"
 
 
 def table():
-    """Return synchronisations and kernels now by the first column of the table."""
+    """Return the current synchronisations and kernels by the first column of the table."""
     rows = {}
     for line in BENCHMARKS.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -29,7 +29,7 @@ def table():
 
 
 def update(weights, optimizer, batch):
-    """Make an update, with everything that `Trainer._update` asks of the device."""
+    """Make an update with all device operations of `Trainer._update`."""
     loss = weights.loss(weights.rows(batch), 0.1)
     (loss.smoothed / 30).backward()
     figures = sums([loss], weights.device, 0.0, 0.0)
@@ -47,7 +47,7 @@ def test_of_an_update(preset):
     with Emulation("cuda") as emulation:
         weights = Weights(case.model, emulation.device, Workers())
         optimizer = Optimizer(options, case.model, weights.parameters, bfloat16=False)
-        update(weights, optimizer, case.batch)  # which creates the moments
+        update(weights, optimizer, case.batch)  # creates the moments
         emulation.forget()
         update(weights, optimizer, case.batch)
         waits, kernels = emulation.synchronisations.total(), emulation.kernels.total()
@@ -56,7 +56,7 @@ def test_of_an_update(preset):
 
 @pytest.mark.parametrize(("name", "beam"), [("greedy search", 1), ("beam 4", 4)])
 def test_of_a_search(name, beam, steps):
-    """Per step; the one synchronisation at the end, which copies the hypotheses, is left out."""
+    """Counts are per step; the last synchronisation, which copies the hypotheses, is left out."""
     options = DecodingOptions(beam=beam, **SHORT)
     with Emulation("cuda") as emulation:
         engine = TorchEngine(build_case("tiny", layers=2).model.to(emulation.device).eval())

@@ -23,18 +23,18 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
 ]
 RANDOM = "classifier", "lm-lstm", "regularised lstm", "caption-hard"
-"""Models that drop states or draw where to look; the draws of a GPU are not those of a CPU."""
+"""Models with random dropout or attention; a GPU draws other random numbers than a CPU."""
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_updates_and_searches(name):
-    losses, found, _ = outcome(name, GPU)
+    losses, hypotheses, _ = outcome(name, GPU)
     assert all(map(math.isfinite, losses))
     if name not in RANDOM:
-        expected, hypotheses, _ = outcome(name, CPU)
-        assert losses == pytest.approx(expected, rel=1e-3)
-        assert found == hypotheses
+        expected_losses, expected_hypotheses, _ = outcome(name, CPU)
+        assert losses == pytest.approx(expected_losses, rel=1e-3)
+        assert hypotheses == expected_hypotheses
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -54,7 +54,7 @@ def test_an_update_in_bfloat16(name):
 def test_self_critical_updates(name):
     case = build_case(name)
     weights = Weights(case.model, GPU, Workers())
-    critical = SelfCritical(weights.model, lambda drawn, batch: [float(len(ids)) for ids in drawn])
+    critical = SelfCritical(weights.model, lambda samples, batch: [float(len(ids)) for ids in samples])
     critical(weights.rows(case.batch), 0.0).smoothed.backward()
     assert all(torch.isfinite(p.grad).all() for p in weights.parameters if p.grad is not None)
 
@@ -62,25 +62,25 @@ def test_self_critical_updates(name):
 @pytest.mark.parametrize("preset", ["tiny", "rnn-bahdanau", "lm-lstm"])
 def test_commands(preset, tmp_path, capsys):
     pairs = list(generate(200, split="train", max_words=8))
-    for name, some in (("train", pairs[:180]), ("valid", pairs[180:])):
-        lines = [f"{pair.source}\t{pair.target}\n" for pair in some]
+    for name, part in (("train", pairs[:180]), ("valid", pairs[180:])):
+        lines = [f"{pair.source}\t{pair.target}\n" for pair in part]
         if preset == "lm-lstm":
-            lines = [f"{pair.source}\n" for pair in some]
+            lines = [f"{pair.source}\n" for pair in part]
         (tmp_path / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
     files = ["--train", str(tmp_path / "train.tsv"), "--valid", str(tmp_path / "valid.tsv")]
     out = ["--out", str(tmp_path / "run")]
     kinds = {"tiny": ("model", "data", "training"), "rnn-bahdanau": ("data", "training"), "lm-lstm": ("training",)}
     small = [setting for setting in SETTINGS if setting.startswith(kinds[preset])]
     assert run(["train", "--model", preset, *files, *out, "--device", "cuda", "--set", *small]) == 0
-    more = ["--set", "training.max_steps=40", "training.max_epochs=1000"]
-    assert run(["train", "--resume", *files, *out, "--device", "cuda", *more]) == 0
+    overrides = ["--set", "training.max_steps=40", "training.max_epochs=1000"]
+    assert run(["train", "--resume", *files, *out, "--device", "cuda", *overrides]) == 0
     assert [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"][-1]["step"] >= 38
     assert run(["evaluate", str(tmp_path / "run"), "--test", str(tmp_path / "valid.tsv"), "--device", "cuda"]) == 0
     if preset != "lm-lstm":
         capsys.readouterr()
         for device in ("cuda", "cpu"):
-            asked = ["translate", str(tmp_path / "run"), "I like the beach.", "--device", device]
-            assert run([*asked, "--engine", "torch"]) == 0
+            command = ["translate", str(tmp_path / "run"), "I like the beach.", "--device", device]
+            assert run([*command, "--engine", "torch"]) == 0
         on_gpu, on_cpu = capsys.readouterr().out.splitlines()
         assert on_gpu == on_cpu
         assert (
@@ -98,7 +98,7 @@ FEATURES = {
     "one teacher": ["training.distillation_weight=0.5", "training.teachers=[{teacher}]"],
     "soft targets": ["training.distillation_weight=0.5", "training.teachers=[{teacher}]", "training.soft_targets=4"],
 }
-"""Settings of features of the training."""
+"""Settings that enable each training feature."""
 
 
 @pytest.mark.parametrize("feature", FEATURES)
@@ -107,8 +107,8 @@ def test_features_of_training(feature, corpus, small_run, tmp_path, capsys):
     languages = ":en-es" if feature == "several directions" else ""
     files = ["--train", f"{corpus / 'train.tsv'}{languages}", "--valid", f"{corpus / 'test.tsv'}{languages}"]
     small = ["--set", *SETTINGS, "data.subword_dropout=0", "training.max_steps=20", *settings]
-    asked = ["train", *files, "--out", str(tmp_path / "run"), "--device", "cuda", "--no-tune", *small]
-    assert run(asked) == 0
+    command = ["train", *files, "--out", str(tmp_path / "run"), "--device", "cuda", "--no-tune", *small]
+    assert run(command) == 0
     rows = RunFolder(tmp_path / "run").metrics()
     assert all(math.isfinite(row["loss"]) for row in rows)
     capsys.readouterr()
@@ -121,23 +121,23 @@ def test_features_of_training(feature, corpus, small_run, tmp_path, capsys):
 
 
 def losses_of_processes(count, corpus, out, *settings):
-    """Train, or resume, in this many processes with a GPU each; return the losses of all updates."""
+    """Train or resume in `count` processes with one GPU each; return the losses of all updates."""
     torchrun = "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count), "-m", "translucid"
     files = "--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", out
-    more = ["--resume"] if out.exists() else ["--no-tune"]
+    options = ["--resume"] if out.exists() else ["--no-tune"]
     fixed = "model.dropout=0", "data.subword_dropout=0", "training.precision=float32", "training.log_every=1"
-    command = [*torchrun, "train", *files, "--device", "cuda", *more, "--set", *SETTINGS, *fixed, *settings]
-    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
+    command = [*torchrun, "train", *files, "--device", "cuda", *options, "--set", *SETTINGS, *fixed, *settings]
+    completed = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=240)
+    assert completed.returncode == 0, completed.stderr
     return [row["loss"] for row in RunFolder(out).metrics() if row["kind"] == "training"]
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there is one CUDA device")
 @pytest.mark.parametrize("sharded", ["false", "true"])
 def test_two_gpus_learn_what_one_learns_and_one_resumes(sharded, corpus, tmp_path):
-    wide, begun, all_steps = f"training.sharded={sharded}", "training.max_steps=8", "training.max_steps=12"
-    alone = losses_of_processes(1, corpus, tmp_path / "alone", all_steps)
-    losses_of_processes(2, corpus, tmp_path / "two", wide, begun)
-    together = losses_of_processes(1, corpus, tmp_path / "two", wide, all_steps)
-    assert len(together) == 12
-    assert together == pytest.approx(alone, rel=1e-3)
+    sharding, first_steps, all_steps = f"training.sharded={sharded}", "training.max_steps=8", "training.max_steps=12"
+    expected = losses_of_processes(1, corpus, tmp_path / "alone", all_steps)
+    losses_of_processes(2, corpus, tmp_path / "two", sharding, first_steps)
+    losses = losses_of_processes(1, corpus, tmp_path / "two", sharding, all_steps)
+    assert len(losses) == 12
+    assert losses == pytest.approx(expected, rel=1e-3)

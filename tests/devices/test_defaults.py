@@ -1,4 +1,4 @@
-"""What depends on the device without being asked for: larger batches of training, and how CTranslate2 is opened."""
+"""Defaults that depend on the device: the training batch size and the options of CTranslate2."""
 
 import ctranslate2
 import pytest
@@ -29,8 +29,8 @@ def test_presets_have_larger_batches_on_a_gpu(preset, on_cpu, on_gpu):
         return resolve(preset=preset, on_gpu=batches_for_gpu(device, None)).training.batch_tokens
 
     with Emulation("cuda"):
-        found = [batch_tokens(device) for device in ("cpu", "auto", "cuda:0")]
-    assert found == [on_cpu, on_gpu, on_gpu]
+        batch_sizes = [batch_tokens(device) for device in ("cpu", "auto", "cuda:0")]
+    assert batch_sizes == [on_cpu, on_gpu, on_gpu]
     with Emulation("mps"):
         assert batch_tokens("auto") == on_cpu
 
@@ -40,15 +40,15 @@ def test_a_run_that_is_resumed_with_the_same_command_keeps_its_batches_on_every_
         return configuration_to_train(earlier, device, {}, preset="tiny")
 
     with Emulation("cuda"):
-        begun = {device: configured(None, device) for device in ("cuda", "cpu")}
-        assert [run.training.batch_tokens for run in begun.values()] == [16384, 4096]
-        for earlier in begun.values():
-            for device in begun:
+        configurations = {device: configured(None, device) for device in ("cuda", "cpu")}
+        assert [run.training.batch_tokens for run in configurations.values()] == [16384, 4096]
+        for earlier in configurations.values():
+            for device in configurations:
                 assert configured(earlier, device) == earlier
 
 
-class WatchedTranslator:
-    """CTranslate2's translator on a CPU, whatever the device, and how it was opened and called."""
+class RecordingTranslator:
+    """CTranslate2's translator, always on the CPU, which records how it was opened and called."""
 
     opened: list[dict]
     batches: list[int]
@@ -66,32 +66,32 @@ class WatchedTranslator:
 
 
 @pytest.fixture
-def watched(monkeypatch, tmp_path):
-    """The class of CTranslate2's translators, on a machine with a GPU that has float16, and without cached models."""
+def recording_class(monkeypatch, tmp_path):
+    """Return a recording translator class, on a machine with a float16 GPU and without cached models."""
     values = {"opened": [], "batches": [], "real_class": ctranslate2.Translator}
-    watched = type("Watched", (WatchedTranslator,), values)
-    monkeypatch.setattr(ctranslate2, "Translator", watched)
+    recording_class = type("Watched", (RecordingTranslator,), values)
+    monkeypatch.setattr(ctranslate2, "Translator", recording_class)
     types = {"float32", "int8", "float16", "int8_float16"}
     monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda device, gpu: types)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return watched
+    return recording_class
 
 
-def test_ctranslate2_computes_in_float16_on_a_gpu(watched, small_run):
-    """It is compared with the model in float32, though."""
+def test_ctranslate2_computes_in_float16_on_a_gpu(recording_class, small_run):
+    """The engine is compared with the model in float32."""
     options, sentences = DecodingOptions(beam=1, max_loops=0), [[5, 6, 7, 3]] * 300
     with Emulation("cuda"):
         on_gpu = Translator.load(small_run, "cuda", "ctranslate2").engine.decode(sentences, options)
     gpu = {"device": "cuda", "device_index": 0, "inter_threads": 1, "intra_threads": 1}
-    assert watched.opened == [gpu | {"compute_type": "default"}, gpu | {"compute_type": "float16"}]
-    assert watched.batches[0] == 256
-    watched.batches.clear()
+    assert recording_class.opened == [gpu | {"compute_type": "default"}, gpu | {"compute_type": "float16"}]
+    assert recording_class.batches[0] == 256
+    recording_class.batches.clear()
     on_cpu = Translator.load(small_run, "cpu", "ctranslate2").engine.decode(sentences, options)
-    assert watched.opened[-1]["compute_type"] == "default" and watched.batches[0] <= 64
+    assert recording_class.opened[-1]["compute_type"] == "default" and recording_class.batches[0] <= 64
     assert [h[0].tokens for h in on_gpu] == [h[0].tokens for h in on_cpu]
 
 
-def test_the_type_of_ctranslate2_is_one_that_the_gpu_has(watched, monkeypatch):
+def test_the_type_of_ctranslate2_is_one_that_the_gpu_has(recording_class, monkeypatch):
     assert half_precision("cpu", "float32") == "default"
     assert half_precision("cuda:1", "int8") == "int8_float16"
     types = [{"float32", "float16"}, {"float32", "int8"}]  # of two GPUs

@@ -37,7 +37,7 @@ SEARCHES = {
 
 
 def train(case, device, after):
-    """Make two updates; return the losses and the weights' owner."""
+    """Make two updates; return the losses and the `Weights`."""
     torch.manual_seed(2)
     weights = Weights(case.model, device, Workers())
     after("move")
@@ -57,18 +57,18 @@ def train(case, device, after):
 def decode(case, model, options, device):
     """Return the ids of all hypotheses."""
     if isinstance(model, LanguageModel):
-        found = search(model, case.source.to(device), options, WORD_STARTS)
+        results = search(model, case.source.to(device), options, WORD_STARTS)
     elif case.source.dim() == 4:
-        found = decode_images(model, list(case.source.numpy()), options, word_starts=WORD_STARTS)
+        results = decode_images(model, list(case.source.numpy()), options, word_starts=WORD_STARTS)
     else:
-        found = TorchEngine(model, WORD_STARTS).decode(SENTENCES, options)
-    return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
+        results = TorchEngine(model, WORD_STARTS).decode(SENTENCES, options)
+    return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in results]
 
 
 def outcome(name, device, after=lambda stage: None):
-    """Train a case and search with it; return its losses, the hypotheses of each search, and the weights' owner.
+    """Train a case and search with it; return its losses, the hypotheses of each search, and the `Weights`.
 
-    What is sampled is left out: the draws of a GPU are not those of a CPU. `after` is called after each stage.
+    Sampled hypotheses are left out, as a GPU draws other random numbers than a CPU. `after` is called after each stage.
     """
     case = build_case(name)
     losses, weights = train(case, device, after)
@@ -90,28 +90,28 @@ def on_cpu(name):
 
 @pytest.mark.parametrize(("name", "kind"), [*((name, "cuda") for name in CASES), *((name, "mps") for name in PRESETS)])
 def test_updates_and_searches(name, kind, steps):
-    """They are those of the CPU; on CUDA no update waits for the GPU, and a search waits once a step."""
-    expected, hypotheses = on_cpu(name)
+    """Results equal those of the CPU; on CUDA no update waits for the GPU, and a search waits once a step."""
+    expected_losses, expected_hypotheses = on_cpu(name)
     steps.clear()
     with Emulation(kind) as emulation:
 
         def after(stage):
             waits = dict(emulation.synchronisations)
-            # At the end the hypotheses are read; at the beginning, sources of unknown length are moved and counted.
+            # A search reads its hypotheses at the end; at the start it moves and counts sources of unknown length.
             allowed = 0 if stage == "update" else len(steps) + 3
             assert kind == "mps" or stage == "move" or sum(waits.values()) <= allowed, waits
             emulation.forget()
             steps.clear()
 
-        losses, found, weights = outcome(name, emulation.device, after)
-        assert losses == pytest.approx(expected, rel=1e-4)
+        losses, hypotheses, weights = outcome(name, emulation.device, after)
+        assert losses == pytest.approx(expected_losses, rel=1e-4)
         assert all(isinstance(parameter, DeviceTensor) for parameter in weights.parameters)
-        assert found == hypotheses
+        assert hypotheses == expected_hypotheses
 
 
 @pytest.mark.parametrize("name", ["tiny", "rnn-bahdanau", "gru, one direction", "lm-lstm", "caption-soft"])
 def test_updates_in_bfloat16(name):
-    """Products are of bfloat16, but for those of recurrent layers, which the emulated GPU refuses within autocast."""
+    """Products are in bfloat16, except in recurrent layers, where the emulated GPU refuses autocast."""
     losses = []
     for device in (CPU, torch.device("cuda")):
         with Emulation("cuda"):
@@ -133,13 +133,15 @@ def test_self_critical_updates(name, kind):
     case = build_case(name)
     with Emulation(kind) as emulation:
         weights = Weights(case.model, emulation.device, Workers())
-        critical = SelfCritical(weights.model, lambda drawn, batch: [float(len(ids)) for ids in drawn])
+        critical = SelfCritical(weights.model, lambda samples, batch: [float(len(ids)) for ids in samples])
         rows = weights.rows(case.batch)
         emulation.forget()
         loss = critical(rows, 0.0)
         (loss.smoothed / 3).backward()
         # One wait for each sampled token, and one for the references that the reward compares with.
-        sampled = sum(count for place, count in emulation.synchronisations.items() if "self_critical" in place)
+        sampled = sum(
+            count for source_line, count in emulation.synchronisations.items() if "self_critical" in source_line
+        )
         assert kind == "mps" or sum(emulation.synchronisations.values()) == sampled <= 2 * case.batch.labels.size(1) + 1
         assert all(
             isinstance(parameter.grad, DeviceTensor) for parameter in weights.parameters if parameter.grad is not None
@@ -154,13 +156,13 @@ def test_a_language_model_reads_on_after_earlier_tokens(name):
         return model.read_on(ids[:, 2:], state)[0].features.tolist()
 
     with Emulation("cuda") as emulation:
-        found = features(emulation.device)
-    torch.testing.assert_close(torch.tensor(found), torch.tensor(features(CPU)), rtol=1e-4, atol=1e-5)
+        actual = features(emulation.device)
+    torch.testing.assert_close(torch.tensor(actual), torch.tensor(features(CPU)), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["rnn-bahdanau", "rnn-none"])
 def test_gradients_explain_recurrent_layers_in_evaluation_mode(name):
-    """cuDNN refuses their backward pass then, and so does the emulated GPU; see `Recurrence._run_for_gradients`."""
+    """cuDNN and the emulated GPU refuse their backward pass in this mode; see `Recurrence._run_for_gradients`."""
     words = ["uno", "dos", "tres", "cuatro"]
     tokenizer = Tokenizer.learn(
         [Pair(" ".join(words), " ".join(words[::-1]))] * 20, TokenizerOptions(vocabulary=40), seed=1
@@ -175,15 +177,15 @@ def test_gradients_explain_recurrent_layers_in_evaluation_mode(name):
         ).tolist()
 
     with Emulation("cuda") as emulation:
-        found = shares(emulation.device)
-    torch.testing.assert_close(torch.tensor(found), torch.tensor(shares("cpu")), rtol=1e-3, atol=1e-5)
+        actual = shares(emulation.device)
+    torch.testing.assert_close(torch.tensor(actual), torch.tensor(shares("cpu")), rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["masked", "whole"])
 def test_attention_on_a_gpu_is_never_that_of_cudnn(kind, monkeypatch):
     allowed = []
 
-    def attention(query, key, value, **how):
+    def attention(query, key, value, **options):
         allowed.append(torch.backends.cuda.cudnn_sdp_enabled())
         return query
 
@@ -208,5 +210,5 @@ def test_masks_are_made_once_a_batch():
         rows = weights.rows(case.batch)
         emulation.forget()
         weights.loss(rows, 0.1)
-    # The mask of the source, as the two encoder blocks and as the two decoder blocks share it.
+    # The source mask: once for the two encoder blocks and once for the two decoder blocks.
     assert (emulation.kernels["any"], emulation.kernels["where"]) == (2, 2)

@@ -1,4 +1,4 @@
-"""A device that a caller names reaches the function that uses it, through those that only pass it on."""
+"""The device that a caller names is passed on to the function that uses it."""
 
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -52,7 +52,7 @@ class ReachedError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("reached", "call"),
+    ("target", "call"),
     [
         ("lessons.demonstration.train_demo", lambda out: run(["demo", "--out", str(out), "--device", "cpu"])),
         (
@@ -80,20 +80,20 @@ class ReachedError(Exception):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_device_is_passed_on(reached, call, tmp_path, monkeypatch):
+def test_the_device_is_passed_on(target, call, tmp_path, monkeypatch):
     devices = []
 
-    def reach(*rest, device, **more):
+    def reach(*rest, device, **options):
         devices.append(device)
         raise ReachedError
 
-    monkeypatch.setattr(f"translucid.{reached}", reach)
+    monkeypatch.setattr(f"translucid.{target}", reach)
     # Nothing is trained, so little text is enough.
     monkeypatch.setattr("translucid.lessons.demonstration.SIZES", dict.fromkeys(["train", "valid", "test"], 2))
     monkeypatch.setattr("translucid.lessons.runs.PAIRS", 2)
     monkeypatch.setattr("translucid.lessons.caption_demonstration.learned_weights", lambda: None)
     monkeypatch.setattr("translucid.lessons.caption_demonstration.SCENES", 20)
-    with suppress(ReachedError):  # a command reports it as an error of ours
+    with suppress(ReachedError):  # commands catch and report it
         call(tmp_path / "run")
     assert devices == ["cpu"]
 
@@ -102,7 +102,7 @@ def test_the_demo_measures_its_validation_sentences_on_the_device(tmp_path, monk
     devices = []
 
     @contextmanager
-    def prepared(configuration, folder, **more):
+    def prepared(configuration, folder, **options):
         (folder / "phrasebook").mkdir(parents=True)
         yield SimpleNamespace(fit=lambda display: None), None
 
@@ -117,7 +117,7 @@ def test_the_demo_measures_its_validation_sentences_on_the_device(tmp_path, monk
 
 @pytest.mark.parametrize("kind", [Job, CaptionJob, ClassifyJob, GenerateJob])
 def test_a_worker_gets_the_job_on_its_device(kind):
-    """Each process of `--workers` has a GPU of its own."""
+    """Each process of `--workers` has its own GPU."""
     job = kind(Path("run"), DecodingOptions()) if kind is not ClassifyJob else kind(Path("run"))
     assert (job.device, job.on("cuda:1").device) == ("auto", "cuda:1")
 

@@ -1,4 +1,4 @@
-"""What several processes with a GPU each share or gather: on which device the tensors are.
+"""The devices of the tensors that several processes with one GPU each share or gather.
 
 `DTensor` and collectives need real processes (see tests/training/test_workers.py), so stand-ins take their place.
 """
@@ -20,7 +20,7 @@ from translucid.training.workers import Workers
 
 
 class TwoWorkers(Workers):
-    """One of two processes, whose messages nobody answers."""
+    """One of two processes; the other one never answers."""
 
     def gather(self, thing):
         return [thing]
@@ -37,7 +37,7 @@ class TwoWorkers(Workers):
 
 
 class Distributed(torch.Tensor):
-    """A tensor in parts, of which this process has all."""
+    """A sharded tensor whose parts are all in this process."""
 
     device_mesh = placements = None
 
@@ -46,7 +46,7 @@ class Distributed(torch.Tensor):
 
 
 class DistributedOnGpu(Distributed):
-    """The same on a GPU."""
+    """A sharded tensor on a GPU."""
 
     def full_tensor(self):
         return super().full_tensor().to("cuda")
@@ -54,7 +54,7 @@ class DistributedOnGpu(Distributed):
 
 @pytest.fixture(autouse=True)
 def sharded_weights(monkeypatch):
-    """The class, whose module takes a second to import, as it would be on a GPU."""
+    """Return `ShardedWeights` as on a GPU; its module is imported here because that takes a second."""
     from translucid.training import sharding
 
     monkeypatch.setattr(sharding, "DTensor", Distributed)
@@ -65,7 +65,7 @@ def sharded_weights(monkeypatch):
 
 @pytest.fixture
 def sharded():
-    """Weights in parts, without processes."""
+    """Return a stand-in for sharded weights, without processes."""
     complete = nn.BatchNorm1d(3)  # it has a buffer
     averages = [torch.ones(3).as_subclass(Distributed) for _ in complete.parameters()]
     return SimpleNamespace(
@@ -109,11 +109,11 @@ def test_a_model_in_parts_is_not_moved_as_a_whole(train, tmp_path, monkeypatch):
 
 
 def test_an_update_of_two_processes_waits_for_no_gpu(train, tmp_path, monkeypatch):
-    """Neither for the gradients nor for figures, clock and signals, which are sums over the processes."""
-    added = []
+    """The sums over processes of gradients, figures, times and signals do not wait."""
+    reduced = []
 
     def all_reduce(tensor, async_op=False):
-        added.append(tensor)
+        reduced.append(tensor)
         return SimpleNamespace(wait=lambda: None)
 
     monkeypatch.setattr("torch.distributed.all_reduce", all_reduce)
@@ -123,14 +123,14 @@ def test_an_update_of_two_processes_waits_for_no_gpu(train, tmp_path, monkeypatc
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "run", "training.max_steps=3", "training.validate_every=3", device="cuda")
     assert counts == [{}] * 3
-    assert all(isinstance(tensor, DeviceTensor) for tensor in added) and len(added) >= 6
+    assert all(isinstance(tensor, DeviceTensor) for tensor in reduced) and len(reduced) >= 6
 
 
 def test_numbers_are_added_up_where_nccl_adds(monkeypatch):
-    added = []
-    monkeypatch.setattr("torch.distributed.all_reduce", added.append)
+    reduced = []
+    monkeypatch.setattr("torch.distributed.all_reduce", reduced.append)
     assert Workers(0, 2, torch.device("cuda", 0)).sum(1.0, 2.0) == [1.0, 2.0]
-    assert isinstance(added[0], DeviceTensor)
+    assert isinstance(reduced[0], DeviceTensor)
 
 
 def test_a_resumed_language_model_carries_its_state_on_the_gpu():

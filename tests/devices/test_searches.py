@@ -1,4 +1,4 @@
-"""Searches on an emulated GPU find what they find on the CPU, and wait for it once a step."""
+"""Searches on an emulated GPU give the results of the CPU and wait for the GPU once a step."""
 
 import pytest
 import torch
@@ -24,37 +24,41 @@ def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):
     with Emulation("cuda") as emulation:
         model = build_case("tiny").model.to(emulation.device).eval()
         emulation.forget()
-        found = TorchEngine(model).decode(SENTENCES, options, constraints=CONSTRAINTS)
+        results = TorchEngine(model).decode(SENTENCES, options, constraints=CONSTRAINTS)
         waits = sum(emulation.synchronisations.values())
-    assert [[h.tokens for h in each] for each in found] == [[h.tokens for h in each] for each in expected]
-    assert [h.score for each in found for h in each] == pytest.approx([h.score for each in expected for h in each])
+    assert [[h.tokens for h in hypotheses] for hypotheses in results] == [
+        [h.tokens for h in hypotheses] for hypotheses in expected
+    ]
+    assert [h.score for hypotheses in results for h in hypotheses] == pytest.approx(
+        [h.score for hypotheses in expected for h in hypotheses]
+    )
     assert waits <= len(steps) + 3
 
 
 def test_continuations_are_the_same_on_a_gpu():
-    """One of them is the prefix itself, as the end token is the likeliest."""
+    """One continuation is the prefix itself, as the end token is the likeliest."""
     model, options = build_case("tiny").model.eval(), DecodingOptions(beam=2, **SHORT)
     with torch.no_grad():
         model.output.bias[model.eos] = 20
     expected = continuations(model, torch.tensor(SENTENCES[:1]), [9], 2, options)
     with Emulation("cuda") as emulation:
         model.to(emulation.device)
-        found = continuations(model, torch.tensor(SENTENCES[:1], device=emulation.device), [9], 2, options)
-    assert [hypothesis.tokens for hypothesis in found] == [hypothesis.tokens for hypothesis in expected]
-    assert found[0].tokens == [9] and len(found) == 2
+        hypotheses = continuations(model, torch.tensor(SENTENCES[:1], device=emulation.device), [9], 2, options)
+    assert [hypothesis.tokens for hypothesis in hypotheses] == [hypothesis.tokens for hypothesis in expected]
+    assert hypotheses[0].tokens == [9] and len(hypotheses) == 2
 
 
 def test_loops_are_forbidden_on_a_gpu_as_on_the_cpu():
-    """The model repeats a token until the rule forbids it; what begins a word is known on the CPU."""
-    model, longer = build_case("tiny").model.eval(), {"max_length_ratio": 0, "max_length_extra": 5}
-    options = DecodingOptions(beam=2, max_loops=2, **longer)
+    """The model repeats a token until the rule forbids it; the word starts are a CPU tensor."""
+    model, limits = build_case("tiny").model.eval(), {"max_length_ratio": 0, "max_length_extra": 5}
+    options = DecodingOptions(beam=2, max_loops=2, **limits)
     with torch.no_grad():
         model.output.bias[9] = 20
     expected = TorchEngine(model, ~NONE).decode(SENTENCES, options)
     assert all(best.tokens[:2] == [9, 9] and best.tokens[2] != 9 for best, *_ in expected)
     with Emulation("cuda") as emulation:
-        found = TorchEngine(model.to(emulation.device), ~NONE).decode(SENTENCES, options)
-    assert [best.tokens for best, *_ in found] == [best.tokens for best, *_ in expected]
+        results = TorchEngine(model.to(emulation.device), ~NONE).decode(SENTENCES, options)
+    assert [best.tokens for best, *_ in results] == [best.tokens for best, *_ in expected]
 
 
 def test_of_equal_tokens_a_gpu_takes_the_lower_id_as_well():
@@ -94,9 +98,9 @@ def test_a_gpu_gets_larger_batches(monkeypatch):
     sentences, options = [[5, 6, 7, 8, 3]] * 10, DecodingOptions(beam=1)
 
     def sizes(device):
-        done = []
-        TorchEngine(build_case("tiny").model.to(device)).decode(sentences, options, on_batch=done.append)
-        return done
+        batch_sizes = []
+        TorchEngine(build_case("tiny").model.to(device)).decode(sentences, options, on_batch=batch_sizes.append)
+        return batch_sizes
 
     assert sizes("cpu") == [4, 4, 2]
     with Emulation("cuda") as emulation:

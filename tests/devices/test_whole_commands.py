@@ -1,4 +1,4 @@
-"""Whole commands on an emulated GPU: none mixes devices, and what they write is what they write on the CPU."""
+"""Whole commands on an emulated GPU mix no devices and write the same as on the CPU."""
 
 import json
 import re
@@ -29,7 +29,7 @@ SMALL = "model.width=16", "data.tokenizer.vocabulary=200"
 
 @pytest.fixture(scope="module")
 def captioner(scenes, tmp_path_factory):
-    """A run folder of a captioner that has made two updates."""
+    """Return the run folder of a captioner after two updates."""
     folder = tmp_path_factory.mktemp("captioner") / "run"
     assert run(captioner_training(scenes, folder, "cpu")) == 0
     return folder
@@ -37,7 +37,7 @@ def captioner(scenes, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def classifier(tmp_path_factory):
-    """A run folder of a classifier that has made two updates."""
+    """Return the run folder of a classifier after two updates."""
     folder = tmp_path_factory.mktemp("classifier")
     rows = [
         {"text": f"{mood} {word}", "label": mood} for mood in ("good", "bad") for word in ("soccer", "beach", "tea")
@@ -58,7 +58,7 @@ def captioner_training(scenes, folder, device):
 
 
 def commands(corpus, small_run, language_run, captioner, classifier, scenes, folder):
-    """The commands by name; `folder` is for what they write."""
+    """Return the commands by name; they write to `folder`."""
     test = folder / "test.tsv"
     test.write_text("".join((corpus / "test.tsv").read_text().splitlines(keepends=True)[:5]))
     texts = folder / "texts.txt"
@@ -72,11 +72,11 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         member = images.getmembers()[0]
         images.extract(member, folder)
     image = folder / member.name
-    longer = "training.max_steps=22", "training.validate_every=22", "training.validate_sentences=2"
+    resume_settings = "training.max_steps=22", "training.validate_every=22", "training.validate_sentences=2"
     files = "--train", corpus / "train.tsv", "--valid", test
     return {
         "train": ["train", *files, "--out", folder / "rnn", "--model", "rnn-bahdanau", *FEW, *SMALL],
-        "resume": ["train", "--resume", *files, "--out", resumed, "--set", *longer],
+        "resume": ["train", "--resume", *files, "--out", resumed, "--set", *resume_settings],
         "translate": ["translate", small_run, SENTENCE, *TORCH, "--beam", "2"],
         "n-best": ["translate", small_run, SENTENCE, *TORCH, "--nbest", "2", "--format", "jsonl", "--alignments"],
         "evaluate": ["evaluate", small_run, "--test", test, *TORCH, "--json"],
@@ -108,7 +108,7 @@ ALIKE = [
     *("translate", "explain an image", "terms", "explain a label", "look at a label", "look at an image", "align"),
     *("superpixels", "rerank", "score labels"),
 ]
-"""Commands that compute on Apple's GPUs nothing that others of the list do not compute."""
+"""Commands that need no test on Apple's GPUs, as the others cover their operations."""
 NAMES = [
     *("train", "resume", "n-best", "evaluate", "look", "score", "explain", "generate", "perplexity", "caption"),
     *("embed", "classify", "score captions", *ALIKE),
@@ -116,35 +116,37 @@ NAMES = [
 
 
 TIMES = re.compile(r'"(seconds|\w+_per_second)": [\d.]+')
-"""What no two runs have alike."""
+"""Values that differ between runs."""
 INEXACT = "score captions"
-"""The command that adds up in another order on a device, so that its last digits differ."""
+"""The command whose last digits differ on a device, as sums are computed in another order."""
 DIGITS = re.compile(r"(\.\d{4})\d+")
-"""The digits of a number up to the last that is the same."""
+"""The decimals of a number; the first four must agree."""
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
     name, texts, small_run, language_run, captioner, classifier, scenes, tmp_path, capsys
 ):
-    made = {}
+    commands_by_device = {}
     for device in ("cpu", "cuda", "mps"):
         (tmp_path / device).mkdir()
-        made[device] = commands(texts, small_run, language_run, captioner, classifier, scenes, tmp_path / device)[name]
+        commands_by_device[device] = commands(
+            texts, small_run, language_run, captioner, classifier, scenes, tmp_path / device
+        )[name]
     capsys.readouterr()
 
-    def written(device):
-        assert run([*map(str, made[device]), "--device", device]) == 0
+    def output_of(device):
+        assert run([*map(str, commands_by_device[device]), "--device", device]) == 0
         text = TIMES.sub("", capsys.readouterr().out.replace(str(tmp_path / device), ""))
         return DIGITS.sub(r"\1", text) if name == INEXACT else text
 
     with Emulation("cuda") as emulation:
-        expected = written("cpu")
+        expected = output_of("cpu")
         assert not emulation.kernels, "--device cpu did not reach everything that would choose the GPU"
-        assert written("cuda") == expected
+        assert output_of("cuda") == expected
     if name not in ALIKE:
         with Emulation("mps"):
-            assert written("mps") == expected
+            assert output_of("mps") == expected
 
 
 def test_served_models_and_a_traced_caption_are_on_the_device(captioner, classifier):
@@ -153,5 +155,5 @@ def test_served_models_and_a_traced_caption_are_on_the_device(captioner, classif
         (served_captioner,), (served_classifier,) = served.captioners, served.classifiers
         devices = [served_captioner.model.device, served_classifier.model.members[0].device]
         assert [device.type for device in devices] == ["cpu", "cpu"]
-        found = Captioner.load(captioner, "cuda")
-        assert isinstance(found.source(SimpleNamespace(source=np.zeros((32, 32, 3), np.uint8))), DeviceTensor)
+        loaded = Captioner.load(captioner, "cuda")
+        assert isinstance(loaded.source(SimpleNamespace(source=np.zeros((32, 32, 3), np.uint8))), DeviceTensor)

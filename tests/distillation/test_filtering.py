@@ -1,4 +1,4 @@
-"""What is removed from distilled pairs, counted by reason; scores against a sum over tokens in float64."""
+"""Filtering of distilled pairs: removed pairs are counted by reason."""
 
 import math
 
@@ -12,9 +12,9 @@ PHRASES = [(phrase.source, phrase.target) for phrase in generate(40, max_words=8
 
 @pytest.fixture
 def filtered(tmp_path):
-    """Filter lines (source, hypothesis, reference); return the counts and the pairs of both kinds."""
+    """Return a function that filters rows (source, hypothesis, reference) into counts and pairs by kind."""
 
-    def filtering(rows, *, references=True):
+    def filter_rows(rows, *, references=True):
         decoded = tmp_path / "decoded.tsv"
         decoded.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
         files = {kind: tmp_path / f"{kind}.tsv" for kind in (DISTILLED, REFERENCE)}
@@ -23,7 +23,7 @@ def filtered(tmp_path):
         pairs = {kind: file.read_text(encoding="utf-8").splitlines() for kind, file in files.items()}
         return counts, pairs, sum(advanced)
 
-    return filtering
+    return filter_rows
 
 
 def test_each_removal_is_counted_by_its_reason(filtered):
@@ -62,6 +62,6 @@ def test_the_worst_share_by_scores_is_removed(filtered, tmp_path):
     (tmp_path / "pairs.tsv").write_text("".join(f"{line}\n" for line in lines))
     by_scores(tmp_path / "pairs.tsv", tmp_path / "scores.txt", 0.15, tmp_path / "out.tsv", counts)
     worst = sorted(range(len(lines)), key=lambda i: -scores[i])[: int(0.15 * len(lines))]
-    kept = [line for i, line in enumerate(lines) if i not in worst]
-    assert 5 in worst and (tmp_path / "out.tsv").read_text().splitlines() == kept
-    assert counts.kept[DISTILLED] == len(kept) and counts.removed[DISTILLED]["reverse-score"] == len(worst)
+    remaining = [line for i, line in enumerate(lines) if i not in worst]
+    assert 5 in worst and (tmp_path / "out.tsv").read_text().splitlines() == remaining
+    assert counts.kept[DISTILLED] == len(remaining) and counts.removed[DISTILLED]["reverse-score"] == len(worst)

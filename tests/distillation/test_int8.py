@@ -1,4 +1,4 @@
-"""The int8 check: when a student is fine-tuned with quantised weights, and whether the result is kept."""
+"""The int8 check: when a student is fine-tuned with quantised weights, and when the result is kept."""
 
 import json
 import shutil
@@ -28,29 +28,29 @@ def student(small_run, tmp_path):
 
 @pytest.fixture
 def scored(monkeypatch):
-    """Replace the scores: scored(before, after)."""
+    """Replace the int8 scores: scored(before, after) returns the list of scored runs."""
     runs = []
 
-    def replacing(*scores):
+    def replace_scores(*scores):
         remaining = iter(scores)
         monkeypatch.setattr(int8, "int8_scores", lambda run, *_, **__: runs.append(run) or next(remaining))
         return runs
 
-    return replacing
+    return replace_scores
 
 
 def test_scores_are_those_of_translations_with_each_type_of_weights(student, monkeypatch):
     translated = []
     score = Criterion.score
     monkeypatch.setattr(Criterion, "score", lambda self, texts: translated.append(texts) or score(self, texts))
-    found = int8_scores(student, QUIET, source=None, target=None)
-    *_, float32, of_int8 = translated
-    assert len(float32) == len(of_int8) == 20 and found.metric == "chrF"
+    result = int8_scores(student, QUIET, source=None, target=None)
+    *_, float32, int8_texts = translated
+    assert len(float32) == len(int8_texts) == 20 and result.metric == "chrF"
     pairs = read_pairs(RunFolder(student).configuration().data.valid[0])
     references = [[pair.target for pair in pairs]]
-    assert found.float32 == Criterion(references).scores(float32)[1].value
-    assert found.int8 == Criterion(references).scores(of_int8)[1].value
-    assert found.loss == found.float32 - found.int8
+    assert result.float32 == Criterion(references).scores(float32)[1].value
+    assert result.int8 == Criterion(references).scores(int8_texts)[1].value
+    assert result.loss == result.float32 - result.int8
 
 
 def test_nothing_is_trained_if_int8_costs_little(student, scored):
@@ -69,27 +69,27 @@ def test_a_recurrent_student_has_no_int8(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("after", "kept"),
+    ("after", "is_kept"),
     [(scores(30.2, 29.6), True), (scores(31.0, 29.5), False), (scores(50.0, 50.0, "chrF"), False)],
 )
-def test_fine_tuned_weights_are_kept_only_if_int8_is_better_with_them(student, scored, after, kept):
+def test_fine_tuned_weights_are_kept_only_if_int8_is_better_with_them(student, scored, after, is_kept):
     folder = RunFolder(student)
     before, configuration = load_tensors(folder.model_file)[0], folder.config_file.read_bytes()
-    rows = len(folder.provenance_file.read_bytes().splitlines())
+    line_count = len(folder.provenance_file.read_bytes().splitlines())
     (student / "tuned.json").write_text("{}")
     runs = scored(scores(30.0, 29.5), after)
     result = check_int8(student, console=QUIET, updates=3, device="cpu")
-    assert (result.after, result.kept) == (after, kept)
+    assert (result.after, result.kept) == (after, is_kept)
     assert runs == [student, student / "distillation" / "int8"] and not runs[1].exists()
-    now = load_tensors(folder.model_file)[0]
-    changed = [name for name in before if not before[name].equal(now[name])]
-    assert bool(changed) is kept and now.keys() == before.keys()
+    weights = load_tensors(folder.model_file)[0]
+    changed = [name for name in before if not before[name].equal(weights[name])]
+    assert bool(changed) is is_kept and weights.keys() == before.keys()
     assert folder.config_file.read_bytes() == configuration
-    lines = folder.provenance_file.read_text(encoding="utf-8").splitlines()[rows:]
-    assert [json.loads(line)["fine-tuned"] for line in lines] == ["with quantised weights"] * kept
-    # What was fitted to other weights does not hold for these.
-    assert (student / "tuned.json").exists() is not kept
-    assert str(result).endswith("which is kept" if kept else "which is not kept")
+    lines = folder.provenance_file.read_text(encoding="utf-8").splitlines()[line_count:]
+    assert [json.loads(line)["fine-tuned"] for line in lines] == ["with quantised weights"] * is_kept
+    # Tuning results of the old weights are removed.
+    assert (student / "tuned.json").exists() is not is_kept
+    assert str(result).endswith("which is kept" if is_kept else "which is not kept")
     folder.load_model(folder.configuration(), folder.tokenizer())
 
 
@@ -100,13 +100,13 @@ def test_the_fine_tuning_has_the_settings_of_the_student_but_for_its_length_and_
     assert options.quantised_weights and options.begin_from == str(student)
     assert options.learning_rate == pytest.approx(0.1 * student_options.learning_rate)
     assert (options.max_steps, options.warmup, options.validate_every) == (300, 30, 100)
-    same = ("optimizer", "batch_tokens", "label_smoothing", "seed", "precision", "freeze")
-    assert all(getattr(options, name) == getattr(student_options, name) for name in same)
+    unchanged = ("optimizer", "batch_tokens", "label_smoothing", "seed", "precision", "freeze")
+    assert all(getattr(options, name) == getattr(student_options, name) for name in unchanged)
     assert configuration.data == RunFolder(student).configuration().data
-    # Valid as a whole, as if a user had given it, and also for a student with the vocabulary of its teachers.
+    # The options must be valid as a whole, also for a student with the vocabulary of its teachers.
     type(options).model_validate(options.model_dump())
-    taught = student_options.model_copy(update={"teachers": ["a"], "distillation_weight": 0.5})
+    distilled = student_options.model_copy(update={"teachers": ["a"], "distillation_weight": 0.5})
     folder = RunFolder(student)
-    folder.save_configuration(folder.configuration().model_copy(update={"training": taught}))
+    folder.save_configuration(folder.configuration().model_copy(update={"training": distilled}))
     options = fine_tuning_configuration(student, 300).training
     type(options).model_validate(options.model_dump())

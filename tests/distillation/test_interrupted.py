@@ -1,4 +1,4 @@
-"""Killed within and between stages, a distillation goes on, and comes to the same pairs."""
+"""A distillation that is killed within or between stages resumes and gives the same pairs."""
 
 import os
 import signal
@@ -24,21 +24,21 @@ PLACES = {
 
 @pytest.fixture
 def command(files, teacher, reverse_run, tmp_path):
-    """Return the words of the command, given the folder of the student."""
+    """Return a function for the arguments of the command, given the folder of the student."""
 
-    def words(out):
-        given = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--reverse", reverse_run]
-        return ["distill", teacher, *given, "--out", out, "--nbest", "3", "--no-report", "--set", *STUDENT]
+    def arguments(out):
+        files_given = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--reverse", reverse_run]
+        return ["distill", teacher, *files_given, "--out", out, "--nbest", "3", "--no-report", "--set", *STUDENT]
 
-    return words
+    return arguments
 
 
 @pytest.fixture(scope="module")
-def whole(files, teacher, reverse_run, tmp_path_factory):
-    """The pairs of a distillation that nothing interrupted."""
+def expected_pairs(files, teacher, reverse_run, tmp_path_factory):
+    """Return the pairs of an uninterrupted distillation."""
     out = tmp_path_factory.mktemp("whole") / "student"
-    given = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--reverse", reverse_run, "--out", out]
-    process = forked("distill", teacher, *given, "--nbest", "3", "--no-report", "--set", *STUDENT)
+    arguments = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--reverse", reverse_run, "--out", out]
+    process = forked("distill", teacher, *arguments, "--nbest", "3", "--no-report", "--set", *STUDENT)
     output, _ = process.communicate(100)
     assert process.returncode == 0, output
     return pairs_of(out)
@@ -48,38 +48,38 @@ def pairs_of(out):
     return [(out / "distillation" / name).read_bytes() for name in ("distilled.tsv", "references.tsv", "valid.tsv")]
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_killed_command_goes_on(command, tmp_path, whole, place):
+@pytest.mark.parametrize("moment", PLACES)
+def test_a_killed_command_goes_on(command, tmp_path, expected_pairs, moment):
     out = tmp_path / "student"
-    process = forked(*command(out), replaced={PLACES[place]: _die})
+    process = forked(*command(out), replaced={PLACES[moment]: _die})
     process.communicate(100)
     assert process.returncode == 9
     process = forked(*command(out))
     output, _ = process.communicate(100)
     assert process.returncode == 0, output
-    assert pairs_of(out) == whole and (out / "model.safetensors").exists()
+    assert pairs_of(out) == expected_pairs and (out / "model.safetensors").exists()
 
 
-def test_ctrl_c_and_a_kill_in_a_window(command, tmp_path, whole):
+def test_ctrl_c_and_a_kill_in_a_window(command, tmp_path, expected_pairs):
     out = tmp_path / "student"
     part = out / "distillation" / ".decoded.tsv.part.json"
-    for number in (signal.SIGINT, signal.SIGKILL):
+    for signal_number in (signal.SIGINT, signal.SIGKILL):
         process = forked(*command(out), replaced=REPLACED)
-        until = time.monotonic() + 60
-        while not part.exists() and process.poll() is None and time.monotonic() < until:
+        deadline = time.monotonic() + 60
+        while not part.exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
-        os.kill(process.pid, number)
+        os.kill(process.pid, signal_number)
         process.communicate(100)
     process = forked(*command(out), replaced=REPLACED)
     output, _ = process.communicate(100)
     assert process.returncode == 0, output
-    assert pairs_of(out)[0] == whole[0]
+    assert pairs_of(out)[0] == expected_pairs[0]
 
 
-def test_a_full_disk_is_one_line(command, tmp_path, whole):
+def test_a_full_disk_is_one_line(command, tmp_path, expected_pairs):
     out = tmp_path / "student"
     process = forked(*command(out), file_size=3000)
     output, _ = process.communicate(100)
     assert process.returncode == 2 and "can't be written" in output and "Traceback" not in output
     process = forked(*command(out))
-    assert process.wait(100) == 0 and pairs_of(out) == whole
+    assert process.wait(100) == 0 and pairs_of(out) == expected_pairs

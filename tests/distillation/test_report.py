@@ -1,4 +1,4 @@
-"""The report on a student: what is measured, the Pareto front, bounds, and what an interrupted measurement repeats."""
+"""The report on a student: measured systems, the Pareto front, bounds, and resuming a measurement."""
 
 import json
 import random
@@ -24,14 +24,14 @@ PAIRS = [Pair(f"the {n} big houses", f"las {n} casas grandes") for n in range(9)
 
 
 def measured(bleu, *milliseconds, chrf=50.0, role="student", size=2_000_000, beam=5, **tuned):
-    rounds = [Round(milliseconds=each, sentences_per_second=each, words_per_second=each) for each in milliseconds]
+    rounds = [Round(milliseconds=value, sentences_per_second=value, words_per_second=value) for value in milliseconds]
     return Measured(
         role=role, tuned=Tuned(**tuned), beam=beam, bleu=bleu, chrf=chrf, bytes=size, seconds=1.0, rounds=rounds
     )
 
 
-def measurements(*systems, **more):
-    return Measurements(key="k", machine="m", sentences=9, count=len(systems), systems=systems, **more)
+def measurements(*systems, **fields):
+    return Measurements(key="k", machine="m", sentences=9, count=len(systems), systems=systems, **fields)
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,8 @@ def test_sizes_are_those_of_what_a_system_needs(result, student, small_run, tmp_
         files = [file.stat().st_size for file in (tmp_path / weights).iterdir()]
         assert sizes[f"student, {weights}"] == sum(files)
     # An ensemble has two models with their configurations, and one tokenizer.
-    each = (small_run / "model.safetensors").stat().st_size + (small_run / "config.yaml").stat().st_size
-    assert sizes["teacher, float32, our search"] == 2 * each + (small_run / "tokenizer.model").stat().st_size
+    model_size = (small_run / "model.safetensors").stat().st_size + (small_run / "config.yaml").stat().st_size
+    assert sizes["teacher, float32, our search"] == 2 * model_size + (small_run / "tokenizer.model").stat().st_size
     assert result.systems[0].megabytes == sizes["teacher, float32, our search"] / 1e6
 
 
@@ -97,10 +97,10 @@ def test_the_page_the_plots_and_the_table_show_the_same_rows(report, result, stu
 
 
 def test_a_finished_report_is_not_measured_again_unless_something_has_changed(report, result, monkeypatch):
-    def refused(*_, **__):
+    def fail(*_, **__):
         raise AssertionError("a system is opened")
 
-    monkeypatch.setattr(Report, "_systems", refused)
+    monkeypatch.setattr(Report, "_systems", fail)
     assert report.measure(sentences=6, rounds=2, seconds=0.0) == result
     for change in ({"sentences": 5, "rounds": 2}, {"sentences": 6, "rounds": 3}):
         with pytest.raises(AssertionError, match="a system is opened"):
@@ -111,7 +111,7 @@ def test_a_finished_report_is_not_measured_again_unless_something_has_changed(re
 
 
 def test_the_chosen_student_is_what_translate_uses(report, result, student):
-    chosen = next(each for each in result.systems if each.tuned.considered == "small shortlist" and each.beam == 1)
+    chosen = next(entry for entry in result.systems if entry.tuned.considered == "small shortlist" and entry.beam == 1)
     report.adopt(chosen)
     assert load_tuned(student) == chosen.tuned
     lists = json.loads((student / "distillation" / "shortlists.json").read_text())["lists"]
@@ -123,11 +123,11 @@ def test_the_chosen_student_is_what_translate_uses(report, result, student):
 
 
 class StoppedError(Exception):
-    """Stands for a killed process."""
+    """A killed process, simulated."""
 
 
 class Model:
-    """Stands for a translator, and notes its work."""
+    """A fake translator that records its calls."""
 
     def __init__(self, stop_after=None):
         self.calls, self.stop_after = [], stop_after
@@ -140,36 +140,36 @@ class Model:
 
 
 def system(model, beam):
-    made = System("student", Tuned(), None, beam, 1)
-    object.__setattr__(made, "translate", model.translate)
-    return made
+    fake = System("student", Tuned(), None, beam, 1)
+    object.__setattr__(fake, "translate", model.translate)
+    return fake
 
 
 def test_an_interrupted_measurement_goes_on_where_it_was(tmp_path):
-    """Whatever step it is stopped in, what was finished before is not done again."""
+    """Finished steps are not repeated, whichever step is interrupted."""
     file, options = tmp_path / "report.json", {"console": QUIET, "rounds": 2, "seconds": 0.0}
 
     def run(models):
-        new = Measurements(key="k", machine="m", sentences=9)
+        empty = Measurements(key="k", machine="m", sentences=9)
         systems = [system(model, beam) for model, beam in zip(models, (5, 1), strict=True)]
-        return measure(systems, PAIRS, Measurements.resumed(file, new), file, **options)
+        return measure(systems, PAIRS, Measurements.resumed(file, empty), file, **options)
 
-    whole = [Model(), Model()]
-    expected = run(whole)
+    complete = [Model(), Model()]
+    expected = run(complete)
     assert expected.complete(2) and not expected.complete(3) and expected.systems[0].bleu == pytest.approx(100)
-    assert [model.calls[0] for model in whole] == [9, 9]
-    in_a_round = [1] * (1 + measuring.FEWEST_ALONE) + [9]
-    assert [model.calls[1:] for model in whole] == [2 * in_a_round] * 2
-    for stop_after in range(1, len(whole[1].calls)):
+    assert [model.calls[0] for model in complete] == [9, 9]
+    calls_per_round = [1] * (1 + measuring.FEWEST_ALONE) + [9]
+    assert [model.calls[1:] for model in complete] == [2 * calls_per_round] * 2
+    for stop_after in range(1, len(complete[1].calls)):
         file.unlink()
         with pytest.raises(StoppedError):
             run([Model(), Model(stop_after)])
-        again = [Model(), Model()]
-        assert run(again).complete(2)
-        # Both were scored before; the rounds take turns.
-        full_rounds = (stop_after - 1) // len(in_a_round)
-        assert again[0].calls == in_a_round * (1 - full_rounds)
-        assert again[1].calls == in_a_round * (2 - full_rounds)
+        resumed = [Model(), Model()]
+        assert run(resumed).complete(2)
+        # Both systems were scored before; their rounds alternate.
+        full_rounds = (stop_after - 1) // len(calls_per_round)
+        assert resumed[0].calls == calls_per_round * (1 - full_rounds)
+        assert resumed[1].calls == calls_per_round * (2 - full_rounds)
 
 
 @pytest.mark.parametrize("change", [{"key": "other"}, {"machine": "other"}])
@@ -177,29 +177,29 @@ def test_figures_of_other_systems_or_machines_are_not_taken(tmp_path, change):
     file, saved = tmp_path / "report.json", measurements(measured(30.0, 1.0))
     saved.save(file)
     assert Measurements.resumed(file, saved.model_copy(update={"systems": []})) == saved
-    new = saved.model_copy(update={"systems": [], **change})
-    assert Measurements.resumed(file, new) is new
+    empty = saved.model_copy(update={"systems": [], **change})
+    assert Measurements.resumed(file, empty) is empty
     file.write_text("{")
-    assert Measurements.resumed(file, new) is new
+    assert Measurements.resumed(file, empty) is empty
 
 
 def test_the_front_is_that_of_all_comparisons():
-    draw = random.Random(1)
+    rng = random.Random(1)
     for _ in range(200):
-        systems = [measured(draw.randrange(5), draw.randrange(1, 6)) for _ in range(draw.randrange(1, 9))]
-        for number, each in enumerate(systems):
-            systems[number] = each.model_copy(update={"bytes": number})  # no two are equal
-        of_all = measurements(*systems)
-        front = pareto_front(systems, of_all)
-        better = set()
-        for one in systems:
-            for other in systems:
-                as_good = other.bleu >= one.bleu and other.milliseconds <= one.milliseconds
-                if as_good and (other.bleu, other.milliseconds) != (one.bleu, one.milliseconds):
-                    better.add(one.bytes)
-        expected = {(each.bleu, each.milliseconds) for each in systems if each.bytes not in better}
-        assert {(each.bleu, each.milliseconds) for each in front} == expected
-        assert [each.milliseconds for each in front] == sorted(each.milliseconds for each in front)
+        systems = [measured(rng.randrange(5), rng.randrange(1, 6)) for _ in range(rng.randrange(1, 9))]
+        for number, entry in enumerate(systems):
+            systems[number] = entry.model_copy(update={"bytes": number})  # no two are equal
+        all_measurements = measurements(*systems)
+        front = pareto_front(systems, all_measurements)
+        dominated = set()
+        for first in systems:
+            for second in systems:
+                as_good = second.bleu >= first.bleu and second.milliseconds <= first.milliseconds
+                if as_good and (second.bleu, second.milliseconds) != (first.bleu, first.milliseconds):
+                    dominated.add(first.bytes)
+        expected = {(entry.bleu, entry.milliseconds) for entry in systems if entry.bytes not in dominated}
+        assert {(entry.bleu, entry.milliseconds) for entry in front} == expected
+        assert [entry.milliseconds for entry in front] == sorted(entry.milliseconds for entry in front)
 
 
 def test_the_median_of_the_rounds_counts_and_the_metric_decides():
@@ -212,12 +212,15 @@ def test_the_median_of_the_rounds_counts_and_the_metric_decides():
 def test_bounds_choose_the_fastest_of_the_best_students_within_them():
     teacher = measured(50.0, 0.1, role="teacher")
     slow, close, small = measured(40.0, 9.0), measured(39.8, 5.0), measured(39.0, 3.0, size=900_000)
-    every = measurements(teacher, slow, close, small)
-    assert Bounds.of().best(every) == close
-    assert Bounds.of().best(every, allowed=0.1) == slow
-    assert Bounds.of("5ms").best(every) == close and Bounds.of("4.9").best(every) == small
-    assert Bounds.of(size="0.9 MB").best(every) == small and Bounds.of("0.005s", "2000kb").best(every) == close
-    assert Bounds.of("1ms").best(every) is None
+    all_measurements = measurements(teacher, slow, close, small)
+    assert Bounds.of().best(all_measurements) == close
+    assert Bounds.of().best(all_measurements, allowed=0.1) == slow
+    assert Bounds.of("5ms").best(all_measurements) == close and Bounds.of("4.9").best(all_measurements) == small
+    assert (
+        Bounds.of(size="0.9 MB").best(all_measurements) == small
+        and Bounds.of("0.005s", "2000kb").best(all_measurements) == close
+    )
+    assert Bounds.of("1ms").best(all_measurements) is None
     assert Bounds.of("5ms", "10MB") == (5.0, 10.0) and str(Bounds.of("5ms", "10MB")) == "5 ms per sentence and 10 MB"
 
 
@@ -237,8 +240,8 @@ def test_a_busy_machine_is_mentioned(tmp_path, monkeypatch):
 
 def test_the_plot_fills_the_systems_of_the_front_and_names_each_once():
     systems = [measured(40.0, 9.0), measured(39.0, 3.0, beam=1), measured(38.0, 5.0, quantization="int8")]
-    every = measurements(*systems)
-    figure = draw_report(every, pareto_front(systems, every))
+    all_measurements = measurements(*systems)
+    figure = draw_report(all_measurements, pareto_front(systems, all_measurements))
     (axes,) = figure.axes
     line, *points = axes.lines
     assert [*line.get_xdata()] == [3.0, 9.0] and [*line.get_ydata()] == [39.0, 40.0]
@@ -253,10 +256,10 @@ def test_the_instructions_are_named_with_the_limits_that_the_user_has_set(monkey
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(machine, "_cpuinfo", lambda: "flags : fma avx2")
     assert machine.instruction_set() == "AVX2"
-    wide = "flags : avx2 avx512f avx512cd avx512vl avx512dq avx512bw"
-    monkeypatch.setattr(machine, "_cpuinfo", lambda: wide)
+    flags = "flags : avx2 avx512f avx512cd avx512vl avx512dq avx512bw"
+    monkeypatch.setattr(machine, "_cpuinfo", lambda: flags)
     assert machine.instruction_set() == "AVX-512"
-    monkeypatch.setattr(machine, "_cpuinfo", lambda: f"{wide} avx512_bf16")
+    monkeypatch.setattr(machine, "_cpuinfo", lambda: f"{flags} avx512_bf16")
     monkeypatch.setenv("CT2_FORCE_CPU_ISA", "AVX2")
     assert machine.instruction_set() == "AVX-512 with bfloat16, CT2_FORCE_CPU_ISA=AVX2"
     monkeypatch.setattr(machine, "_cpuinfo", lambda: "")

@@ -9,12 +9,12 @@ from translucid.distillation.selection import nearest
 
 
 def test_the_nearest_hypothesis_is_that_of_sacrebleu():
-    metric, draw = CHRF(), random.Random(3)
+    metric, rng = CHRF(), random.Random(3)
     references = [phrase.target for phrase in generate(40, max_words=8)]
     for reference in references:
         words = reference.split()
-        hypotheses = [" ".join(draw.sample(words, draw.randint(1, len(words)))) for _ in range(6)]
-        hypotheses += draw.sample(references, 2)
+        hypotheses = [" ".join(rng.sample(words, rng.randint(1, len(words)))) for _ in range(6)]
+        hypotheses += rng.sample(references, 2)
         scores = [metric.sentence_score(hypothesis, [reference]).score for hypothesis in hypotheses]
         assert nearest(hypotheses, reference) == hypotheses[scores.index(max(scores))]
 

@@ -1,4 +1,4 @@
-"""Each stage is done once, whatever stops the command, and not with other inputs than before."""
+"""Each stage runs once, even if the command is interrupted, and changed inputs are rejected."""
 
 import json
 
@@ -16,59 +16,59 @@ AGAIN = Stage("again", "measuring", ("trial",), repeatable=True)
 
 @pytest.fixture
 def stages(tmp_path):
-    """Return new stages of the same folder: stages(overwrite=True)."""
+    """Return a function that makes new stages of the same folder: stages(overwrite=True)."""
 
-    def made(**options):
-        made = Stages(tmp_path / "out" / "distillation", [FIRST, SECOND, AGAIN], Console(quiet=True), **options)
-        made.folder.mkdir(parents=True, exist_ok=True)
-        return made
+    def new_stages(**options):
+        new_stages = Stages(tmp_path / "out" / "distillation", [FIRST, SECOND, AGAIN], Console(quiet=True), **options)
+        new_stages.folder.mkdir(parents=True, exist_ok=True)
+        return new_stages
 
-    return made
+    return new_stages
 
 
 def writing(stages, name, text="done"):
-    """Return the work of a stage, and a list that shows how often it was done."""
-    done = []
+    """Return the work of a stage and a list with an entry for each time it runs."""
+    runs = []
 
     def work():
-        done.append(name)
+        runs.append(name)
         (stages.folder / name).write_text(text)
         return {"text": text}
 
-    return work, done
+    return work, runs
 
 
 def test_a_finished_stage_is_not_repeated(stages):
-    work, done = writing(stages(), "first.txt")
+    work, runs = writing(stages(), "first.txt")
     assert stages().run(FIRST, {"a": 1}, work) == stages().run(FIRST, {"a": 1}, work) == {"text": "done"}
-    assert done == ["first.txt"]
+    assert runs == ["first.txt"]
     assert stages().results(FIRST) == {"text": "done"}
     assert stages().label(SECOND) == "2 of 3: doing the second"
 
 
 def test_an_interrupted_stage_is_started_again(stages):
-    def dying():
+    def interrupt():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        stages().run(FIRST, {}, dying)
+        stages().run(FIRST, {}, interrupt)
     assert stages().begun(FIRST) and not stages().begun(SECOND)
-    work, done = writing(stages(), "first.txt")
+    work, runs = writing(stages(), "first.txt")
     stages().run(FIRST, {}, work)
-    assert done == ["first.txt"]
+    assert runs == ["first.txt"]
 
 
 def test_a_stage_whose_file_is_gone_is_repeated(stages):
-    work, done = writing(stages(), "first.txt")
+    work, runs = writing(stages(), "first.txt")
     stages().run(FIRST, {}, work)
     (stages().folder / "first.txt").unlink()
     stages().run(FIRST, {}, work)
-    assert len(done) == 2
+    assert len(runs) == 2
 
 
 def test_other_inputs_are_refused_or_the_stages_from_there_on_are_repeated(stages):
-    first, done_first = writing(stages(), "first.txt")
-    second, done_second = writing(stages(), "second.txt")
+    first, first_runs = writing(stages(), "first.txt")
+    second, second_runs = writing(stages(), "second.txt")
     stages().run(FIRST, {"the model": "a" * 64}, first)
     stages().run(SECOND, {"beam": 5, "bounds": (1, None)}, second)
     stages().run(SECOND, {"beam": 5, "bounds": (1, None)}, second)
@@ -79,18 +79,18 @@ def test_other_inputs_are_refused_or_the_stages_from_there_on_are_repeated(stage
     assert (stages().folder / "second.txt").exists()
     stages(overwrite=True).run(FIRST, {"the model": "b" * 64}, first)
     assert not (stages().folder / "second.txt").exists() and not stages().begun(SECOND)
-    assert len(done_first) == 2 and len(done_second) == 1
+    assert len(first_runs) == 2 and len(second_runs) == 1
     stages(overwrite=True).run(FIRST, {"the model": "b" * 64}, first)  # nothing has changed
-    assert len(done_first) == 2
+    assert len(first_runs) == 2
 
 
 def test_a_stage_that_takes_little_time_is_repeated_without_asking(stages):
-    done = []
+    runs = []
     for number in (1, 1, 2):
-        stages().run(AGAIN, {"number": number}, lambda: done.append(1) or {})
+        stages().run(AGAIN, {"number": number}, lambda: runs.append(1) or {})
         if number == 1:
             (stages().folder / "trial").mkdir(exist_ok=True)
-    assert len(done) == 2 and not (stages().folder / "trial").exists()
+    assert len(runs) == 2 and not (stages().folder / "trial").exists()
 
 
 def test_a_damaged_record_and_a_second_process_are_reported(stages):

@@ -1,4 +1,4 @@
-"""Documents filled with translations that can be told from their sources, and files to try them on."""
+"""Helpers that fill documents with upper-case translations, and find installed files to test on."""
 
 import os
 import sys
@@ -15,12 +15,12 @@ ENGLISH_SPANISH = ("en", "es")
 
 
 def shouted(text):
-    """Return a text with each letter outside of placeholders in upper case, where that is one letter too."""
-    rest, done = text, ""
+    """Return a text with letters outside placeholders in upper case, except those that become several letters."""
+    remaining, result = text, ""
     for part in fixed_parts(text):
-        before, _, rest = rest.partition(part)
-        done += _upper(before) + part
-    return done + _upper(rest)
+        before, _, remaining = remaining.partition(part)
+        result += _upper(before) + part
+    return result + _upper(remaining)
 
 
 def _upper(text):
@@ -28,7 +28,7 @@ def _upper(text):
 
 
 def changed(marked):
-    """Return a translation: shouted, marks where they were."""
+    """Return an upper-case translation with unchanged marks."""
     return TaggedText(shouted(marked.text), marked.marks)
 
 
@@ -45,23 +45,23 @@ def placed_and_filled(name, text):
 
 
 def installed(*endings, most=40, largest=200_000):
-    """Return files of installed packages and of the machine, as many at most, some of each place."""
-    found = []
+    """Return up to `most` files of installed packages and of /usr/share."""
+    chosen = []
     for root in (*map(Path, sys.path), Path("/usr/share")):
         if root.is_dir() and ("site-packages" in root.parts or root == Path("/usr/share")):
             files = (Path(file) for ending in endings for file in _files(root)[ending])
             fitting = [file for file in files if file.is_file() and 0 < file.stat().st_size <= largest]
             fitting.sort()
-            found += fitting[:: max(1, len(fitting) // (most // 2))][: most // 2]
-    return found
+            chosen += fitting[:: max(1, len(fitting) // (most // 2))][: most // 2]
+    return chosen
 
 
 @cache
 def _files(root):
-    """Return all files below a folder by their endings; there may be a hundred thousand of them."""
+    """Return all files below a folder by their endings; there may be 100,000 of them."""
     files = defaultdict(list)
     for folder, _, names in os.walk(root):
         for name in names:
-            # Paths would take three times as long.
+            # pathlib would take three times as long.
             files[os.path.splitext(name)[1]].append(f"{folder}{os.sep}{name}")  # noqa: PTH122
     return files

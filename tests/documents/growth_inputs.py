@@ -1,4 +1,4 @@
-"""Texts that can make a reader slow when they are repeated, and the places of a document where they can stand."""
+"""Tokens that can make a reader slow when they are repeated, and places for them in documents."""
 
 import json
 
@@ -111,9 +111,9 @@ CHARACTERS = [
     ),
 ]
 TOKENS = [*MARKUP, *MESSAGES, *MARKDOWN, *STRINGS, *SUBTITLES, *CHARACTERS]
-"""What is repeated."""
+"""Tokens that are repeated."""
 IN_XML = [*MARKUP, *MESSAGES, *CHARACTERS]
-"""What is repeated in texts of XML, whose readers know no other signs."""
+"""Tokens that are repeated in texts of XML, where other syntax has no meaning."""
 
 _PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 _XLIFF = '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">{}</xliff>'
@@ -134,7 +134,7 @@ _A_RUN = "<a:r><a:t>a b </a:t></a:r>"
 
 
 def _escaped(text):
-    """Return a text as it stands in XML, without characters that XML does not allow."""
+    """Escape a text for XML and remove characters that XML does not allow."""
     return "".join(c for c in text if c in "\n\t" or c >= " ").replace("&", "&amp;").replace("<", "&lt;")
 
 
@@ -244,11 +244,11 @@ PLACES = {
     "text.odt": lambda text: _odt(f"<text:p>a b {_escaped(text)}</text:p>"),
     "text.epub": lambda text: _epub(f"<p>a b {_escaped(text)}</p>"),
 }
-"""Where a text stands in a document, by a name of that document: alone in it, or in one of its texts."""
+"""Documents around a text by file name: `whole` is the text alone, others contain it in a segment."""
 
 
 def tokens_of(name):
-    """Return what is repeated at a place."""
+    """Return the tokens that are repeated at a place."""
     escaped = (".xml", ".resx", ".ts", ".xlf", ".tmx", ".docx", ".pptx", ".xlsx", ".odt", ".epub")
     return IN_XML if name.startswith("text.") and name.endswith(escaped) else TOKENS
 
@@ -285,4 +285,4 @@ ELEMENTS = {
         ["<b>a</b> ", "<br/>", "<xliff:g>a</xliff:g> ", "<![CDATA[a ]]>"],
     ),
 }
-"""What is repeated in documents that have to be XML: elements, each whole."""
+"""Elements that are repeated in XML documents, each complete."""

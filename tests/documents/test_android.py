@@ -43,7 +43,7 @@ def filled(content, target="es", **texts):
 )
 def test_texts_are_read_and_written_as_android_does(source, text, target):
     content = f'<string name="a">{source}</string>'
-    assert [one.source.text.strip() for one in read(content).segments] == [text]
+    assert [segment.source.text.strip() for segment in read(content).segments] == [text]
     assert filled(content) == f'<string name="a">{target}</string>'
 
 
@@ -90,14 +90,14 @@ def test_forms_are_those_of_cldr():
 
 def test_a_form_that_the_source_lacks_has_a_translation_of_its_own():
     document = read(PLURALS, "ru")
-    places = [one.place for one in document.segments]
+    places = [segment.place for segment in document.segments]
     assert places == ["line 2", "line 3", "line 3, for 2, 3, 4 …", "line 3, for 0, 5, 6 …"]
     targets = all_changed(document)
-    of_few = TaggedText("%d кота", document.segments[2].source.marks)
-    own = document.filled({**targets, 2: Target(of_few)}).decode()
-    assert '<item quantity="few">%d <b>кота</b></item>' in own
-    alone = document.filled({1: targets[1]}).decode()
-    assert alone.count("<b>CATS</b>") == 3
+    few = TaggedText("%d кота", document.segments[2].source.marks)
+    with_few = document.filled({**targets, 2: Target(few)}).decode()
+    assert '<item quantity="few">%d <b>кота</b></item>' in with_few
+    partial = document.filled({1: targets[1]}).decode()
+    assert partial.count("<b>CATS</b>") == 3
     cdata = PLURALS.replace("%d <b>cats</b>", "<![CDATA[<i>cats</i> & %d]]>")
     document = read(cdata, "ru")
     assert document.filled(all_changed(document)).decode().count("<![CDATA[<i>CATS</i> & %d]]>") == 3
@@ -105,8 +105,8 @@ def test_a_form_that_the_source_lacks_has_a_translation_of_its_own():
 
 def test_half_of_a_plural_can_be_filled():
     document = read(PLURALS, "ru")
-    half = document.filled({0: Target(TaggedText("%d кот"))}).decode()
-    assert ">%d кот<" in half and half.count("<item") == 2
+    partial = document.filled({0: Target(TaggedText("%d кот"))}).decode()
+    assert ">%d кот<" in partial and partial.count("<item") == 2
 
 
 def test_another_xml_file_is_refused():

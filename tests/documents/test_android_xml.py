@@ -1,4 +1,4 @@
-r"""What XML itself may have in Android's strings: entities, CDATA sections, items with a type."""
+"""XML syntax in Android strings: entities, CDATA sections and items with a type."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_an_entity_alone_is_no_text():
 
 
 @pytest.mark.parametrize(
-    ("declaration", "said"),
+    ("declaration", "message"),
     [
         ('<!ENTITY a SYSTEM "file:///etc/passwd">', "no texts"),
         ('<!ENTITY a PUBLIC "b" "http://a.example/">', "no texts"),
@@ -62,19 +62,19 @@ def test_an_entity_alone_is_no_text():
         ("".join(f'<!ENTITY a{i + 1} "{f"&a{i};" * 9}">' for i in range(60)), "characters|stands in itself"),
     ],
 )
-def test_other_declarations_are_refused(declaration, said):
+def test_other_declarations_are_refused(declaration, message):
     before = f"<!DOCTYPE resources [{declaration}]>"
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         read('<string name="a">b</string>', before=before)
 
 
 def chain(length):
-    """Return the declarations of entities each of which consists of the next one."""
+    """Return declarations of entities, each of which refers to the next."""
     return "".join(f'<!ENTITY a{i} "&a{i + 1};">' for i in range(length))
 
 
 @pytest.mark.parametrize(
-    ("allowed", "refused"),
+    ("accepted", "rejected"),
     [
         (f'<!ENTITY a "{"x" * 10_000}">', f'<!ENTITY a "{"x" * 10_001}">'),
         (
@@ -85,11 +85,11 @@ def chain(length):
         (f'<!ENTITY a "&#38;"><!ENTITY a "{"x" * 10_001}">', f'<!ENTITY b "&#38;"><!ENTITY a "{"x" * 10_001}">'),
     ],
 )
-def test_the_limits_of_declarations(allowed, refused):
+def test_the_limits_of_declarations(accepted, rejected):
     content = '<string name="a">b</string>'
-    assert read(content, before=f"<!DOCTYPE resources [{allowed}]>").segments
+    assert read(content, before=f"<!DOCTYPE resources [{accepted}]>").segments
     with pytest.raises(UserError):
-        read(content, before=f"<!DOCTYPE resources [{refused}]>")
+        read(content, before=f"<!DOCTYPE resources [{rejected}]>")
 
 
 @pytest.mark.parametrize("text", ["&{};", "x" * 10_001])
@@ -116,16 +116,23 @@ def test_other_files_may_declare_nothing():
 )
 def test_sections_stay_sections(source, text, after):
     document = read(f'<string name="a">{source}</string>')
-    assert [one.source.text for one in document.segments] == [text]
+    assert [segment.source.text for segment in document.segments] == [text]
     assert filled(document) == f'<string name="a">{after}</string>'
 
 
 def test_marks_that_a_person_moves_out_of_a_section_or_into_one_are_written_as_is_right_there():
     document = read('<string name="a">One <![CDATA[<br>two]]> <b>six</b></string>')
     (segment,) = document.segments
-    opens, tag, closes, bold, ends = segment.source.marks
-    marks = [Mark(0, tag.raw), Mark(0, opens.raw, opens.side, opens.pair), Mark(3, bold.raw, bold.side, bold.pair)]
-    marks += [Mark(4, ends.raw, ends.side, ends.pair), Mark(5, closes.raw, closes.side, closes.pair)]
+    section_start, line_break, section_end, bold_start, bold_end = segment.source.marks
+    marks = [
+        Mark(0, line_break.raw),
+        Mark(0, section_start.raw, section_start.side, section_start.pair),
+        Mark(3, bold_start.raw, bold_start.side, bold_start.pair),
+    ]
+    marks += [
+        Mark(4, bold_end.raw, bold_end.side, bold_end.pair),
+        Mark(5, section_end.raw, section_end.side, section_end.pair),
+    ]
     text = document.filled({0: Target(TaggedText("a & b c", tuple(marks)))}).decode()
     assert ">&lt;br&gt;<![CDATA[a &]]><b><![CDATA[ ]]></b><![CDATA[b]]> c<" in text
 
@@ -156,5 +163,5 @@ def test_items_that_are_strings_are_translated():
 )
 def test_forms_are_told_by_numbers(language, places):
     plurals = '<plurals name="a"><item quantity="one">%d cat</item><item quantity="other">%d cats</item></plurals>'
-    found = [segment.place.partition(", ")[2] for segment in read(plurals, language).segments]
-    assert [place for place in found if place] == places
+    all_places = [segment.place.partition(", ")[2] for segment in read(plurals, language).segments]
+    assert [place for place in all_places if place] == places

@@ -72,21 +72,21 @@ def test_a_book_is_read_in_reading_order():
         ("cats", "about the book, subject"),
     ]
     assert document.filled({}) == packed(MEMBERS)
-    changed = {**MEMBERS}
-    changed["a a.xhtml"] = changed["a a.xhtml"].replace("first", "FIRST")
-    changed["OPS/text/b.xhtml"] = changed["OPS/text/b.xhtml"].replace("second <b>one", "SECOND <b>ONE")
-    changed["OPS/x.xhtml"] = changed["OPS/x.xhtml"].replace("last", "LAST")
-    changed["OPS/toc.ncx"] = changed["OPS/toc.ncx"].replace("first", "FIRST").replace("second", "SECOND")
-    about = changed["OPS/book.opf"].replace("A cat", "A CAT").replace("It is &amp; was", "IT IS &amp; WAS")
-    changed["OPS/book.opf"] = about.replace(">cats", ">CATS").replace("> en-US <", ">es<")
-    assert members_of(document.filled(all_changed(document))) == changed
+    expected = {**MEMBERS}
+    expected["a a.xhtml"] = expected["a a.xhtml"].replace("first", "FIRST")
+    expected["OPS/text/b.xhtml"] = expected["OPS/text/b.xhtml"].replace("second <b>one", "SECOND <b>ONE")
+    expected["OPS/x.xhtml"] = expected["OPS/x.xhtml"].replace("last", "LAST")
+    expected["OPS/toc.ncx"] = expected["OPS/toc.ncx"].replace("first", "FIRST").replace("second", "SECOND")
+    about = expected["OPS/book.opf"].replace("A cat", "A CAT").replace("It is &amp; was", "IT IS &amp; WAS")
+    expected["OPS/book.opf"] = about.replace(">cats", ">CATS").replace("> en-US <", ">es<")
+    assert members_of(document.filled(all_changed(document))) == expected
 
 
 def test_only_members_with_translations_change():
     document = read()
     after = members_of(document.filled({3: Target(TaggedText("uno")), 1: Target(TaggedText("dos"))}))
     assert {name for name in MEMBERS if after[name] != MEMBERS[name]} == {"OPS/toc.ncx", "OPS/text/b.xhtml"}
-    assert "<p>dos<b></b></p>" in after["OPS/text/b.xhtml"]  # with the tag that the translation lacks
+    assert "<p>dos<b></b></p>" in after["OPS/text/b.xhtml"]  # with the tag that is missing in the translation
     assert "<text>uno</text>" in after["OPS/toc.ncx"]
 
 
@@ -145,19 +145,19 @@ def test_the_number_of_segments_is_limited_over_all_members():
 def test_a_member_may_be_replaced_by_one_of_another_size(program):
     content = packed({"a": "1" * 500, "b": program, "c": "x" * 300}, Random(3))
     container = ZipContainer("a.zip", content)
-    for new in (b"", b"y", b"z" * 5000):
-        after = container.filled({"b": new, "a": b"2"})
-        archive = zipfile.ZipFile(BytesIO(after))
-        assert [archive.read(name) for name in "abc"] == [b"2", new, b"x" * 300]
-        again = ZipContainer("b.zip", after)
-        assert (again.read("b"), again.read("c"), again.names) == (new, b"x" * 300, ["a", "b", "c"])
+    for replacement in (b"", b"y", b"z" * 5000):
+        filled = container.filled({"b": replacement, "a": b"2"})
+        archive = zipfile.ZipFile(BytesIO(filled))
+        assert [archive.read(name) for name in "abc"] == [b"2", replacement, b"x" * 300]
+        reopened = ZipContainer("b.zip", filled)
+        assert (reopened.read("b"), reopened.read("c"), reopened.names) == (replacement, b"x" * 300, ["a", "b", "c"])
 
 
 def central(content, offset, layout, value):
-    """Return a zip file in which a field of the first entry of the directory has another value."""
-    changed = bytearray(content)
-    struct.pack_into(layout, changed, content.index(b"PK\1\2") + offset, value)
-    return bytes(changed)
+    """Return a zip file with another value of a field in the first entry of its central directory."""
+    result = bytearray(content)
+    struct.pack_into(layout, result, content.index(b"PK\1\2") + offset, value)
+    return bytes(result)
 
 
 PLAIN = packed({"a": "1" * 500, "b": "2"}, Random(1))

@@ -1,4 +1,4 @@
-"""The turns of a caption, and the distribution of a text over captions and lines."""
+"""Speaker turns of captions, and the distribution of a text over captions and lines."""
 
 import pytest
 
@@ -64,12 +64,12 @@ from translucid.ground.errors import UserError
     ],
 )
 def test_turns(text, expected):
-    found = []
+    result = []
     for turn in turns(text):
         signs = [text[start:end] for start, end in turn.signs]
         assert turn.speaker is (bool(signs) and signs[0][0] in "->&")
-        found.append(f"{text[turn.start : turn.end]}|{' '.join([turn.kind, *signs])}")
-    assert found == expected
+        result.append(f"{text[turn.start : turn.end]}|{' '.join([turn.kind, *signs])}")
+    assert result == expected
 
 
 def test_ends_of_sentences():
@@ -78,7 +78,7 @@ def test_ends_of_sentences():
 
 
 @pytest.mark.parametrize(
-    ("text", "shares", "parts"),
+    ("text", "shares", "expected"),
     [
         ("uno dos tres", [0, 0, 0], "uno|dos|tres"),
         ("uno", [5, 5], "uno|"),
@@ -94,19 +94,19 @@ def test_ends_of_sentences():
         ("uno, dos tres", [7, 6], "uno,|dos tres"),
         ("aa bb cc dd ee ff", [2, 1, 3], "aa bb|cc|dd ee ff"),
         ("aaaa bb c", [6, 3], "aaaa bb|c"),
-        # Punctuation is worth three characters; of equal gaps, the first is taken.
+        # Punctuation counts as three characters; of equal gaps, the first is chosen.
         ("aaa bbb, c", [1, 1], "aaa bbb,|c"),
         ("aaaa bbbbb, cc", [7, 7], "aaaa bbbbb,|cc"),
         ("aaaa bbbbbb, c", [1, 1], "aaaa bbbbbb,|c"),
         ("aaaaa bbbbbbb, c", [1, 1], "aaaaa|bbbbbbb, c"),
     ],
 )
-def test_a_text_is_split_in_proportion(text, shares, parts):
-    assert "|".join(split(text, shares)) == parts
+def test_a_text_is_split_in_proportion(text, shares, expected):
+    assert "|".join(split(text, shares)) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "lines", "broken"),
+    ("text", "lines", "expected"),
     [
         ("x " * 20 + "xx", 1, "x " * 20 + "xx"),
         ("x " * 21 + "x", 1, "x " * 10 + "x\n" + "x " * 10 + "x"),
@@ -127,8 +127,8 @@ def test_a_text_is_split_in_proportion(text, shares, parts):
         ("aaa b cc", 2, "aaa\nb cc"),
     ],
 )
-def test_a_caption_has_lines_of_about_the_same_length(text, lines, broken):
-    assert in_lines(TaggedText(text), lines, "\n").text == broken
+def test_a_caption_has_lines_of_about_the_same_length(text, lines, expected):
+    assert in_lines(TaggedText(text), lines, "\n").text == expected
 
 
 SRT = """\ufeff1
@@ -202,8 +202,8 @@ REGION x
 """
 
 
-def found(name, text):
-    """Return the segments of a file, and its text with translations; a number is the longest translation."""
+def read_and_fill(name, text):
+    """Return the segments of a file as `line longest-translation text`, and the translated file."""
     document = read_document(name, text.encode(), ENGLISH_SPANISH)
     lines = []
     for segment in document.segments:
@@ -212,7 +212,7 @@ def found(name, text):
 
 
 def test_a_file_of_subrip():
-    lines, after = found("a.srt", SRT)
+    lines, after = read_and_fill("a.srt", SRT)
     assert lines == [
         "3  Ann",
         "3  Hello <i>you</i>, and so on.",
@@ -238,7 +238,7 @@ def test_a_file_of_subrip():
 
 
 def test_a_file_of_webvtt():
-    lines, after = found("a.vtt", VTT)
+    lines, after = read_and_fill("a.vtt", VTT)
     assert lines == [
         "12  One & <c.x>two</c>",
         "13  three <00:00:01.500>four",
@@ -271,7 +271,7 @@ TIMES = [f"00:00:0{second},000 --> 00:00:0{second + 1},000" for second in range(
         ),
         (f"Title\n{TIMES[1]}\nOne.\n", ["3 21 One."]),
         (f"{TIMES[1]}\nOne 12\n\n\n{TIMES[2]}\n\n{TIMES[3]}\ntwo.\n", ["2 21 One 12", "8 21 two."]),
-        (f"1\n{TIMES[5]}\nOne\n\n2\n{TIMES[4]}\ntwo\n", ["3 21 One", "7 21 two"]),  # a second of overlap and more
+        (f"1\n{TIMES[5]}\nOne\n\n2\n{TIMES[4]}\ntwo\n", ["3 21 One", "7 21 two"]),  # they overlap by more than a second
         ("0:1 --> 0:2\n", None),
         ("x\n\n1\n" + TIMES[1] + "\nOne.\n", None),
         ("".join(f"{times}\none\n\n" for times in TIMES[1:8]), ["2 126 one one one one one one", "20 21 one"]),
@@ -280,9 +280,9 @@ TIMES = [f"00:00:0{second},000 --> 00:00:0{second + 1},000" for second in range(
 def test_captions_are_found_by_their_times(text, lines):
     if lines is None:
         with pytest.raises(UserError, match=r"^a\.srt:1: "):
-            found("a.srt", text)
+            read_and_fill("a.srt", text)
     else:
-        assert found("a.srt", text)[0] == lines
+        assert read_and_fill("a.srt", text)[0] == lines
 
 
 @pytest.mark.parametrize(
@@ -296,6 +296,6 @@ def test_captions_are_found_by_their_times(text, lines):
 )
 def test_other_files_are_refused(text, message):
     with pytest.raises(UserError) as error:
-        found("a.vtt", text)
+        read_and_fill("a.vtt", text)
     assert str(error.value).startswith(message)
-    assert found("a.vtt", "WEBVTT") == ([], "WEBVTT")
+    assert read_and_fill("a.vtt", "WEBVTT") == ([], "WEBVTT")

@@ -1,4 +1,4 @@
-"""Values that only programs read are told from words."""
+"""Values for programs are distinguished from words."""
 
 import pytest
 

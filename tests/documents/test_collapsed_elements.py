@@ -1,4 +1,4 @@
-"""Which elements without letters the model sees, which it does not, and where they are found in a translation."""
+"""Elements without letters: which ones the model sees, and where their copies are in a translation."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from translucid.documents.kept_elements import collapsed, copy_places, expanded,
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 
 
-def shown(source, *hidden, **options):
-    """Return the text for the model, in which `{…}` is a hidden element, and the elements that it sees."""
+def text_and_copies(source, *hidden, **options):
+    """Return the text for the model, with `{…}` for hidden elements, and the elements that it sees."""
     result = collapsed(tagged(source) if isinstance(source, str) else source, hidden, **options)
     text = ""
     for part in result.source.parts:
         text += f"{{{part.raw}}}" if isinstance(part, KeptElement) else part if isinstance(part, str) else part.raw
-    whole = {copy.start: copy for copy in result.copies}
-    assert all(result.source.text[copy.start : copy.end] == copy.core for copy in whole.values())
+    copies = {copy.start: copy for copy in result.copies}
+    assert all(result.source.text[copy.start : copy.end] == copy.core for copy in copies.values())
     return text, [copy.element.raw for copy in result.copies]
 
 
@@ -26,7 +26,7 @@ def shown(source, *hidden, **options):
         ("<b>One <i>2</i></b> six", "<b>One 2</b> six", ["<i>2</i>"]),
         ("<b><i>2</i> </b> six", "2  six", ["<b><i>2</i> </b>"]),
         ("See <a> [4] </a>now", "See  [4] now", ["<a> [4] </a>"]),
-        # An element at the end of a word or a sentence is no word, unless white space or a break is between.
+        # An element at the end of a word or a sentence is no word, unless white space or a break separates them.
         ("The end.<a>4</a> See", "The end.{<a>4</a>} See", []),
         ("The end,<a>4</a> see", "The end,{<a>4</a>} see", []),
         ("The end<a> 4</a> see", "The end 4 see", ["<a> 4</a>"]),
@@ -38,12 +38,12 @@ def shown(source, *hidden, **options):
         ("See 3<b>4</b> now", "See 3{<b>4</b>} now", []),
         ("See 3<b>-4</b> now", "See 3{<b>-4</b>} now", []),
         ("See 10<sup>3</sup> now", "See 10{<sup>3</sup>} now", []),
-        # Elements that touch each other have the same neighbours.
+        # Adjacent elements have the same neighbours.
         ("A house<b>1</b><i>2</i> here", "A house{<b>1</b>}{<i>2</i>} here", []),
         ("A house<b>1</b><i>2</i><u>3</u> here", "A house{<b>1</b>}{<i>2</i>}{<u>3</u>} here", []),
         ("A <b>[1]</b><i>[2]</i> here", "A [1][2] here", ["<b>[1]</b>", "<i>[2]</i>"]),
         ("A <b>1</b> <i>2</i> here", "A 1 2 here", ["<b>1</b>", "<i>2</i>"]),
-        # Punctuation belongs to the sentence, unless it stands alone beside words.
+        # Punctuation belongs to the sentence, unless it is separate from words.
         ("Tom <b>&</b> Ann", "Tom & Ann", ["<b>&</b>"]),
         ("Tom<b>,</b> Ann", "Tom<b>,</b> Ann", []),
         ("A<b>—</b> b", "A<b>—</b> b", []),
@@ -52,7 +52,7 @@ def shown(source, *hidden, **options):
         ("<b>—</b> Ann", "— Ann", ["<b>—</b>"]),
         ("Ann <b>—</b>", "Ann —", ["<b>—</b>"]),
         ("Ann<b>*</b> here", "Ann{<b>*</b>} here", []),
-        # Words with an element between their letters, without punctuation at their ends.
+        # Words with an element between letters, excluding punctuation at the ends.
         ('Say "H<sub>2</sub>O", too', 'Say "H2O", too', ["H<sub>2</sub>O"]),
         ("Say (<i>x<sub>1</sub></i>)", "Say (<i>x1</i>)", ["x<sub>1</sub>"]),
         ("Say (<i>x<sub>1</sub>y</i>z)", "Say (x1yz)", ["<i>x<sub>1</sub>y</i>z"]),
@@ -83,28 +83,31 @@ def shown(source, *hidden, **options):
         ("我有<b>25%</b>本", "我有25%本", ["<b>25%</b>"]),
         ("我有<b>%25</b>本", "我有{<b>%25</b>}本", []),
         ("我有<b>*</b>本", "我有{<b>*</b>}本", []),
-        # An element that splits a placeholder stays as it is.
+        # Elements that split a placeholder are unchanged.
         ("See {a<b>1</b>} now", "See {a<b>1</b>} now", []),
         ("See {a<b>1</b>} and <i>2</i>", "See {a<b>1</b>} and 2", ["<i>2</i>"]),
         ("See <b>{a}</b> now", "See {a} now", ["<b>{a}</b>"]),
-        # Equal contents are numbered; those within a longer number are found, but are no words of their own.
+        # Equal contents are distinguished by position.
         ("2 of <b>2</b> and <i>2</i>", "2 of 2 and 2", ["<b>2</b>", "<i>2</i>"]),
     ],
 )
 def test_what_the_model_sees(source, text, copies):
-    assert shown(source) == (text, copies)
+    assert text_and_copies(source) == (text, copies)
 
 
 def test_contents_are_hidden_on_demand_and_footnotes_shown():
-    assert shown("I have <b> 3 </b> cats, <i>4</i> dogs", "3") == ("I have {<b> 3 </b>} cats, 4 dogs", ["<i>4</i>"])
-    assert shown("A house<sup>2</sup> here", attached=True) == ("A house2 here", ["<sup>2</sup>"])
-    assert shown("A house<sup>2</sup> here", "2", attached=True) == ("A house{<sup>2</sup>} here", [])
+    assert text_and_copies("I have <b> 3 </b> cats, <i>4</i> dogs", "3") == (
+        "I have {<b> 3 </b>} cats, 4 dogs",
+        ["<i>4</i>"],
+    )
+    assert text_and_copies("A house<sup>2</sup> here", attached=True) == ("A house2 here", ["<sup>2</sup>"])
+    assert text_and_copies("A house<sup>2</sup> here", "2", attached=True) == ("A house{<sup>2</sup>} here", [])
 
 
 def test_the_number_of_copies_is_limited():
     for count in (24, 24 + 2):
         source = "One " + " ".join(f"<b>{number}</b>" for number in range(100, 100 + count))
-        text, copies = shown(source)
+        text, copies = text_and_copies(source)
         assert copies == [f"<b>{number}</b>" for number in range(100, 100 + 24)]
         assert text.count("{") == count - 24
 
@@ -114,7 +117,7 @@ def test_a_long_word_is_translated(before):
     for size in (40, 40 + 1):
         word = "a" * before + "<b>2</b>" + "b" * (size - before - 1)
         is_kept = size == 40
-        assert shown(f"One {word} six") == (
+        assert text_and_copies(f"One {word} six") == (
             ("One " + word.replace("<b>2</b>", "2") + " six", [word])
             if is_kept
             else (f"One {word.replace('<b>2</b>', '{<b>2</b>}')} six", [])
@@ -126,21 +129,23 @@ def test_at_most_three_tags_around_a_part_of_a_word_belong_to_it():
         return "".join(f"<{name}>" for name in names) + text + "".join(f"</{name}>" for name in reversed(names))
 
     for word in (nested("x", "bis") + "<sub>1</sub>", "H<sub>2</sub>" + nested("O", "bis")):
-        assert shown(f"Say {word} now")[1] == [word]
+        assert text_and_copies(f"Say {word} now")[1] == [word]
     for word in (nested("x", "bisu") + "<sub>1</sub>", "H<sub>2</sub>" + nested("O", "bisu")):
-        assert shown(f"Say {word} now")[1] == []
+        assert text_and_copies(f"Say {word} now")[1] == []
 
 
 def test_marks_that_overlap_a_word_are_not_parted():
     b, i, s = ((Mark(0, f"<{name}>"), Mark(0, f"</{name}>")) for name in "bis")
     places = (b[0], 0, Side.opens, 0), (i[0], 4, Side.opens, 1), (b[1], 5, Side.closes, 0), (s[0], 5, Side.opens, 2)
     places += (s[1], 6, Side.closes, 2), (i[1], 8, Side.closes, 1)
-    source = TaggedText("One a2b six", tuple(Mark(at, mark.raw, side, pair) for mark, at, side, pair in places))
-    assert shown(source) == ("<b>One <i>a</b>{<s>2</s>}b </i>six", [])
+    source = TaggedText(
+        "One a2b six", tuple(Mark(position, mark.raw, side, pair) for mark, position, side, pair in places)
+    )
+    assert text_and_copies(source) == ("<b>One <i>a</b>{<s>2</s>}b </i>six", [])
 
 
 @pytest.mark.parametrize(
-    ("source", "translation", "places", "lost"),
+    ("source", "translation", "expected", "expected_missing"),
     [
         ("<b>2</b> and 2", "2 y 2", [(0, "<b>2</b>")], set()),
         ("2 and <b>2</b>", "2 y 2", [(4, "<b>2</b>")], set()),
@@ -158,11 +163,11 @@ def test_marks_that_overlap_a_word_are_not_parted():
         ("a <a>[4]</a><b>5</b>", "[4]5", [(0, "<a>[4]</a>"), (3, "<b>5</b>")], set()),
     ],
 )
-def test_where_the_copies_are(source, translation, places, lost):
+def test_where_the_copies_are(source, translation, expected, expected_missing):
     copies, missing = copy_places(translation, collapsed(tagged(source)))
-    assert [(start, copy.element.raw) for start, _, copy in copies] == places
+    assert [(start, copy.element.raw) for start, _, copy in copies] == expected
     assert all(translation[start:end] == copy.core for start, end, copy in copies)
-    assert missing == lost
+    assert missing == expected_missing
 
 
 @pytest.mark.parametrize(

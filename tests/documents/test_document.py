@@ -1,4 +1,4 @@
-"""What all documents share: their kinds, and the limits of segments and sizes."""
+"""Properties of all documents: kinds, and limits of segments and sizes."""
 
 from dataclasses import FrozenInstanceError
 

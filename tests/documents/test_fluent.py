@@ -1,4 +1,4 @@
-"""Fluent's messages as documents, also read by fluent.syntax."""
+"""Fluent messages as documents, checked with fluent.syntax."""
 
 import pytest
 
@@ -74,12 +74,12 @@ def test_messages_attributes_and_variants_are_translated():
 
 def test_what_the_syntax_would_misread_is_escaped():
     document = read_document("a.ftl", b"a =\r\n    one\r\n    two\r\n", ENGLISH_SPANISH)
-    mark = document.segments[0].source.marks
-    text = TaggedText("[a] {b}.c", tuple(type(one)(7, one.raw) for one in mark))
-    written = document.filled({0: Target(text)}).decode()
-    assert written == 'a =\r\n    {"["}a] {"{"}b{"}"}\r\n    {"."}c\r\n'
+    marks = document.segments[0].source.marks
+    text = TaggedText("[a] {b}.c", tuple(type(mark)(7, mark.raw) for mark in marks))
+    output = document.filled({0: Target(text)}).decode()
+    assert output == 'a =\r\n    {"["}a] {"{"}b{"}"}\r\n    {"."}c\r\n'
     syntax = pytest.importorskip("fluent.syntax")
-    pattern = syntax.parse(written).body[0].value.elements
+    pattern = syntax.parse(output).body[0].value.elements
     parts = [part.value if isinstance(part, syntax.ast.TextElement) else part.expression.value for part in pattern]
     assert "".join(parts) == "[a] {b}\n.c"
 
@@ -88,12 +88,12 @@ def test_fluent_reads_the_same_structure():
     syntax = pytest.importorskip("fluent.syntax")
     document = read_document("a.ftl", FILE.encode(), ENGLISH_SPANISH)
     before, after = syntax.parse(FILE), syntax.parse(document.filled(all_changed(document)).decode())
-    shapes = []
+    serialised = []
     for resource in (before, after):
         text = syntax.FluentSerializer(with_junk=True).serialize(resource)
         assert not any(isinstance(entry, syntax.ast.Junk) for entry in resource.body)
-        shapes.append("".join(text.split()).lower())
-    assert shapes[0] == shapes[1]
+        serialised.append("".join(text.split()).lower())
+    assert serialised[0] == serialised[1]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What holds of every XML format and of programs' strings, on documents drawn by chance, which other libraries read."""
+"""Properties of all XML formats and string files, on random documents that are checked with other libraries."""
 
 import json
 import zipfile
@@ -20,24 +20,24 @@ from translucid.documents.tagged_text import TaggedText
 LANGUAGES = ("en", "de")
 DOCUMENTS, SEGMENTS = 15, 150
 RUNS = {"r", "t", "rPr", "b", "i", "sz", "lang", "hlinkClick"}
-"""Elements of Office that parted text is put in."""
+"""Elements of Office formats that wrap split text."""
 BILINGUAL = ("a.xlf", "b.xliff", "c.tmx", "app.ts")
 DROPPED = {"proofErr", "soft-page-break"}
 
 
-def drawn(name, number):
+def random_document(name, number):
     return MAKERS[name](Random(f"{name} {number}"))
 
 
-def scattered(marked, chance):
-    """Return a translation with the marks at other places, in their order."""
+def with_moved_marks(marked, rng):
+    """Return a translation with the marks at random places, in their order."""
     text = changed(marked).text
-    places = sorted(chance.randrange(len(text) + 1) for _ in marked.marks)
+    places = sorted(rng.randrange(len(text) + 1) for _ in marked.marks)
     return TaggedText(text, tuple(replace(mark, at=at) for mark, at in zip(marked.marks, places, strict=True)))
 
 
 def roots(content):
-    """Return the parsed file, or those in it."""
+    """Return the root of a file, or the roots of the XML files in a package."""
     if not content.startswith(b"PK"):
         return [ElementTree.fromstring(content)]
     archive = zipfile.ZipFile(BytesIO(content))
@@ -45,16 +45,16 @@ def roots(content):
     return [ElementTree.fromstring(archive.read(n)) for n in archive.namelist() if n.endswith(("ml", "ncx", "opf"))]
 
 
-def local(element):
+def local_name(element):
     return element.tag.partition("}")[2] or element.tag
 
 
 def is_seen(element):
-    return local(element) not in DROPPED and "T1" not in element.attrib.values()
+    return local_name(element) not in DROPPED and "T1" not in element.attrib.values()
 
 
 def translated(name, root):
-    """Return each text and its translation; where that takes its place, the whole file."""
+    """Return pairs of source and target elements of a bilingual file."""
     if name == "c.tmx":
         units = [list(unit.iter("seg")) for unit in root.iter("tu")]
         return [(unit[0], unit[1]) for unit in units]
@@ -66,47 +66,47 @@ def translated(name, root):
                 translations += [(source, form) for form in translation.findall("numerusform") or [translation]]
         return translations
     if name.startswith(("a.", "b.")):
-        units = [{local(part): part for part in unit} for unit in root.iter() if unit.get("translate") != "no"]
+        units = [{local_name(part): part for part in unit} for unit in root.iter() if unit.get("translate") != "no"]
         units = [unit for unit in units if "source" in unit and "target" in unit]
         return [(unit.get("seg-source", unit["source"]), unit["target"]) for unit in units]
     return []
 
 
 def pairs(name, content, filled):
-    """Return what has to have the same marks, as pairs of elements."""
+    """Return pairs of elements that must have the same marks."""
     if name in BILINGUAL:
         return translated(name, *roots(filled))
     return list(zip(roots(content), roots(filled), strict=True))
 
 
-def letters(element, around=()):
-    """Yield each letter of a text, in lower case, with the tags around it."""
-    properties = next((ElementTree.tostring(one) for one in element if local(one) == "rPr"), b"")
-    if is_seen(element) and local(element) != "t":
-        kept = b"" if b"}b" not in properties and b":b" not in properties else b"bold"
-        kept += b"italic" if b":i " in properties else b""
-        around = (*around, (local(element), tuple(sorted(element.attrib.items())), kept))
-    for text, within in ((element.text, around), *((child, around) for child in element)):
+def letters_with_tags(element, around=()):
+    """Yield each letter of a text in lower case with the tags around it."""
+    properties = next((ElementTree.tostring(part) for part in element if local_name(part) == "rPr"), b"")
+    if is_seen(element) and local_name(element) != "t":
+        formatting = b"" if b"}b" not in properties and b":b" not in properties else b"bold"
+        formatting += b"italic" if b":i " in properties else b""
+        around = (*around, (local_name(element), tuple(sorted(element.attrib.items())), formatting))
+    for text, tags in ((element.text, around), *((child, around) for child in element)):
         if isinstance(text, str):
-            yield from ((character.lower(), within) for character in text if not character.isspace())
+            yield from ((character.lower(), tags) for character in text if not character.isspace())
         elif text is not None:
-            yield from letters(text, within)
-            yield from ((character.lower(), within) for character in text.tail or "" if not character.isspace())
+            yield from letters_with_tags(text, tags)
+            yield from ((character.lower(), tags) for character in text.tail or "" if not character.isspace())
 
 
 def words(marked):
     return "".join(marked.text.split())
 
 
-def inside(pair):
-    """Return both of a pair without their own tags."""
-    return tuple([(letter, around[1:]) for letter, around in letters(element)] for element in pair)
+def inner_letters(pair):
+    """Return the letters of both elements of a pair, without the outermost tags."""
+    return tuple([(letter, around[1:]) for letter, around in letters_with_tags(element)] for element in pair)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_without_translations_the_bytes_are_the_same(name):
     for number in range(DOCUMENTS):
-        content = drawn(name, number)
+        content = random_document(name, number)
         document = read_document(name, content, LANGUAGES)
         assert document.filled({}) == content
         assert document.segments
@@ -115,13 +115,13 @@ def test_without_translations_the_bytes_are_the_same(name):
 @pytest.mark.parametrize("name", XML_MAKERS)
 def test_every_letter_stays_in_its_tags(name):
     for number in range(DOCUMENTS):
-        content = drawn(name, number)
+        content = random_document(name, number)
         document = read_document(name, content, LANGUAGES)
         filled = document.filled(all_changed(document))
-        both = pairs(name, content, filled)
-        assert both
-        for pair in both:
-            source, target = inside(pair)
+        element_pairs = pairs(name, content, filled)
+        assert element_pairs
+        for pair in element_pairs:
+            source, target = inner_letters(pair)
             assert source == target
         if name not in BILINGUAL:
             texts = [words(segment.source) for segment in read_document(name, filled, LANGUAGES).segments]
@@ -130,19 +130,19 @@ def test_every_letter_stays_in_its_tags(name):
 
 @pytest.mark.parametrize("name", XML_MAKERS)
 def test_marks_at_other_places_come_out_once(name):
-    seen = number = 0
-    while seen < SEGMENTS:
-        chance = Random(number)
-        content, number = drawn(name, number), number + 1
+    tested = number = 0
+    while tested < SEGMENTS:
+        rng = Random(number)
+        content, number = random_document(name, number), number + 1
         document = read_document(name, content, LANGUAGES)
-        targets = {i: Target(scattered(one.source, chance)) for i, one in enumerate(document.segments)}
-        seen += len(targets)
+        targets = {i: Target(with_moved_marks(item.source, rng)) for i, item in enumerate(document.segments)}
+        tested += len(targets)
         for pair in pairs(name, content, document.filled(targets)):
             counts = [
                 Counter(
-                    (one.tag, *sorted(one.attrib.items()))
-                    for one in root.iter()
-                    if one is not root and is_seen(one) and not (name[0] in "dei" and local(one) in RUNS)
+                    (item.tag, *sorted(item.attrib.items()))
+                    for item in root.iter()
+                    if item is not root and is_seen(item) and not (name[0] in "dei" and local_name(item) in RUNS)
                 )
                 for root in pair
             ]
@@ -151,27 +151,28 @@ def test_marks_at_other_places_come_out_once(name):
 
 @pytest.mark.parametrize("name", XML_MAKERS)
 def test_a_translation_that_lost_its_marks_breaks_nothing(name):
-    """Whoever wrote it: what is lost stands at the end."""
-    content = drawn(name, 1)
+    """Lost marks are appended."""
+    content = random_document(name, 1)
     document = read_document(name, content, LANGUAGES)
-    bare = {i: Target(TaggedText("bare", one.source.marks[::-1][:1])) for i, one in enumerate(document.segments)}
-    for pair in pairs(name, content, document.filled(bare)):
+    targets = {i: Target(TaggedText("bare", item.source.marks[::-1][:1])) for i, item in enumerate(document.segments)}
+    for pair in pairs(name, content, document.filled(targets)):
         counts = [
-            Counter(local(one) for one in root.iter() if is_seen(one) and local(one) not in RUNS) for root in pair
+            Counter(local_name(item) for item in root.iter() if is_seen(item) and local_name(item) not in RUNS)
+            for root in pair
         ]
         assert counts[0] - counts[1] <= Counter({"source": 1, "seg-source": 1})
 
 
 def test_fluent_reads_the_same_structure():
     for number in range(DOCUMENTS):
-        content = drawn("k.ftl", number)
+        content = random_document("k.ftl", number)
         document = read_document("k.ftl", content, LANGUAGES)
-        shapes = []
-        for written in (content, document.filled(all_changed(document))):
-            resource = syntax.parse(written.decode())
+        serialised = []
+        for file in (content, document.filled(all_changed(document))):
+            resource = syntax.parse(file.decode())
             assert not any(isinstance(entry, syntax.ast.Junk) for entry in resource.body)
-            shapes.append("".join(syntax.serialize(resource).split()))
-        assert shapes[0].lower() == shapes[1].lower() and shapes[0] != shapes[1]
+            serialised.append("".join(syntax.serialize(resource).split()))
+        assert serialised[0].lower() == serialised[1].lower() and serialised[0] != serialised[1]
 
 
 def units(localization):
@@ -184,10 +185,10 @@ def units(localization):
 
 def test_catalogues_change_only_in_the_target_language():
     for number in range(DOCUMENTS):
-        content = drawn("j.xcstrings", number)
+        content = random_document("j.xcstrings", number)
         document = read_document("j.xcstrings", content, LANGUAGES)
-        strings, after = (json.loads(file) for file in (content, document.filled(all_changed(document))))
-        for key, entry in strings["strings"].items():
+        before, after = (json.loads(file) for file in (content, document.filled(all_changed(document))))
+        for key, entry in before["strings"].items():
             target = after["strings"][key].get("localizations", {}).pop("de", {})
             localizations = entry.get("localizations", {})
             existing, source = localizations.pop("de", {}), localizations.get("en", {"stringUnit": {"value": key}})
@@ -198,4 +199,4 @@ def test_catalogues_change_only_in_the_target_language():
             if not entry.get("localizations"):
                 entry.pop("localizations", None)
                 after["strings"][key].pop("localizations", None)
-        assert strings == after
+        assert before == after

@@ -1,6 +1,6 @@
-"""The time of reading grows with the size of a document, not with its square, whatever is repeated in it.
+"""The time to read a document grows linearly with its size, whatever token is repeated in it.
 
-Seconds of a text are compared with those of one that is doubled three times: a square would be 64 times as many.
+Texts are compared with texts of eight times the length: quadratic time would be 64 times as long.
 """
 
 import ast
@@ -22,24 +22,24 @@ from translucid.ground.errors import UserError
 from translucid.terminology.term import read_terms
 
 SIZES = (128, 1_024, 8_192, 65_536)
-"""Characters, each number doubled three times."""
-NOTHING = 0.0015
-"""Seconds in which nothing can be measured."""
-USUAL = 9
-"""Times the seconds of the smallest text that the next seldom takes; if it does, larger ones decide."""
-LINEAR = 9.5
-"""Likewise of larger ones."""
-MOST = 20
-"""Times the seconds that are too many."""
-LEAST = 0.1
-"""Seconds that are too many at least."""
-SUSPICIOUS = 16
-"""Times the seconds of the smallest text after which a pattern is tried on larger ones: a square takes 64 times."""
+"""Numbers of characters, each eight times the previous one."""
+UNMEASURABLE = 0.0015
+"""Seconds that are too short to measure."""
+FIRST_RATIO = 9
+"""A larger ratio of the second to the smallest text is rare; if it occurs, larger texts decide."""
+LINEAR_RATIO = 9.5
+"""The same ratio for larger texts."""
+LARGEST_RATIO = 20
+"""A ratio that is too large."""
+ACCEPTED_SECONDS = 0.1
+"""Times below this number of seconds are always accepted."""
+SUSPICIOUS_RATIO = 16
+"""A ratio from which a pattern is tested on larger texts; quadratic time has a ratio of 64."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _ready():
-    """Read a document of each kind, which loads what is loaded once."""
+    """Read a document of each kind to load all modules and data before measurements."""
     with no_garbage_collection():
         for name, text in PLACES.items():
             seconds_of_document(name, text("a b"))
@@ -47,20 +47,20 @@ def _ready():
 
 
 def growth(seconds, first=0):
-    """Return the seconds of texts, each eight times as long as the one before, if they grow too fast; else nothing.
+    """Return the seconds of texts, each eight times as long as the previous one, if they grow too fast; else None.
 
     Args:
-        seconds: of a number of characters.
-        first: number of the smallest size.
+        seconds: Function that measures the seconds for a number of characters.
+        first: Index of the smallest size.
     """
     times = [seconds(SIZES[first])]
     for number, size in enumerate(SIZES[first + 1 :], first + 1):
         times.append(seconds(size))
-        if times[-1] > max(LEAST, MOST * times[-2]):
-            return [round(each, 4) for each in times]
-        if times[-1] < NOTHING and number > 1:
+        if times[-1] > max(ACCEPTED_SECONDS, LARGEST_RATIO * times[-2]):
+            return [round(value, 4) for value in times]
+        if times[-1] < UNMEASURABLE and number > 1:
             return None
-        if NOTHING < times[-1] < (USUAL if number == 1 else LINEAR) * times[-2]:
+        if UNMEASURABLE < times[-1] < (FIRST_RATIO if number == 1 else LINEAR_RATIO) * times[-2]:
             return None
     return None
 
@@ -70,7 +70,7 @@ def repeated(token, characters):
 
 
 def seconds_of_document(name, content):
-    """Return how long a document takes to be read and filled with its own texts."""
+    """Return the time to read a document and fill it with its source texts."""
     content = content if isinstance(content, bytes) else content.encode()
     started = process_time()
     with suppress(UserError):
@@ -131,15 +131,15 @@ def test_time_of_reading_pairs_and_terms_grows_with_the_size(ending, tmp_path):
 
 PATTERN_METHODS = ("fullmatch", "match", "search", "finditer", "findall", "sub", "split")
 BOUNDED = {"documents.messages _CODE"}
-"""Patterns that only see texts of a bounded length."""
+"""Patterns that are only applied to texts of bounded length."""
 
 
 def patterns():
-    """Return each pattern of the package with the methods by which the source uses it."""
+    """Return each pattern of the package with the methods that the source calls on it."""
     package = Path(translucid.__file__).parent
     sources = {file: file.read_text() for file in package.rglob("*.py")}
-    every = "\n".join(sources.values())
-    found = {}
+    all_source = "\n".join(sources.values())
+    result = {}
     for file, source in sources.items():
         name = ".".join(file.relative_to(package).with_suffix("").parts)
         if name == "__main__":
@@ -147,22 +147,22 @@ def patterns():
         module = importlib.import_module(f"translucid.{name}".removesuffix(".__init__"))
         for variable, value in vars(module).items():
             if isinstance(value, re.Pattern):
-                uses = re.findall(rf"\b{variable}\.(\w+)\(", source if variable.startswith("_") else every)
-                found[f"{name} {variable}"] = value, {*uses, "match"} & {*PATTERN_METHODS}
-        calls = re.search(r"\bre\.[a-z]+\(", source)  # parsing all sources would take seconds
+                uses = re.findall(rf"\b{variable}\.(\w+)\(", source if variable.startswith("_") else all_source)
+                result[f"{name} {variable}"] = value, {*uses, "match"} & {*PATTERN_METHODS}
+        calls = re.search(r"\bre\.[a-z]+\(", source)  # parsing all source files would take seconds
         for node in ast.walk(ast.parse(source)) if calls else ():
             if pattern := _pattern_of(node):
-                found[f"{name}:{node.lineno}"] = pattern, {node.func.attr}
-    return found
+                result[f"{name}:{node.lineno}"] = pattern, {node.func.attr}
+    return result
 
 
 def _pattern_of(node):
-    """Return the pattern of a call such as `re.sub("...", ...)`; none of other code, or if it is not written there."""
+    """Return the literal pattern of a call such as `re.sub("...", ...)`, or None for other code."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
         return None
     module = node.func.value
-    known = isinstance(module, ast.Name) and module.id == "re" and node.func.attr in PATTERN_METHODS
-    return re.compile(node.args[0].value) if known and isinstance(node.args[0], ast.Constant) else None
+    is_pattern_call = isinstance(module, ast.Name) and module.id == "re" and node.func.attr in PATTERN_METHODS
+    return re.compile(node.args[0].value) if is_pattern_call and isinstance(node.args[0], ast.Constant) else None
 
 
 def seconds_of_pattern(pattern, methods, text):
@@ -179,15 +179,15 @@ def seconds_of_pattern(pattern, methods, text):
 
 
 def is_suspicious(seconds):
-    """Whether a text of eight times the size takes a pattern far more than eight times as long, by short texts."""
+    """Return whether the time for a pattern grows far more than linearly on short texts."""
     small = min(seconds(SIZES[0]), seconds(SIZES[0]))
-    return seconds(SIZES[1]) > SUSPICIOUS * small
+    return seconds(SIZES[1]) > SUSPICIOUS_RATIO * small
 
 
-def patterns_that_grow_too_fast(named):
-    """Return the seconds of texts of all sizes by pattern and token."""
+def patterns_that_grow_too_fast(patterns_by_name):
+    """Return the seconds for all sizes by pattern and token, for patterns that grow too fast."""
     too_fast = {}
-    for name, (pattern, methods) in named.items():
+    for name, (pattern, methods) in patterns_by_name.items():
         for token in TOKENS:
 
             def seconds(characters, pattern=pattern, methods=methods, token=token):
@@ -199,8 +199,8 @@ def patterns_that_grow_too_fast(named):
 
 
 def test_time_of_each_pattern_grows_with_the_size():
-    named = {name: found for name, found in patterns().items() if name not in BOUNDED}
-    assert not patterns_that_grow_too_fast(named)
+    patterns_by_name = {name: pattern for name, pattern in patterns().items() if name not in BOUNDED}
+    assert not patterns_that_grow_too_fast(patterns_by_name)
 
 
 def test_a_pattern_that_goes_back_and_forth_would_be_seen():

@@ -25,11 +25,11 @@ def texts(text):
 def filled(text, *translations):
     document = read(text)
     assert len(document.segments) == len(translations)
-    marked = (
-        Target(TaggedText(words, segment.source.marks)) if isinstance(words, str) else Target(words)
-        for words, segment in zip(translations, document.segments, strict=True)
+    targets = (
+        Target(TaggedText(translation, segment.source.marks)) if isinstance(translation, str) else Target(translation)
+        for translation, segment in zip(translations, document.segments, strict=True)
     )
-    return document.filled(dict(enumerate(marked))).decode()
+    return document.filled(dict(enumerate(targets))).decode()
 
 
 _WORD = st.sampled_from(["cat", "the", "&amp;", "&nbsp;", "é", "a<b", "x &copy y", " ", "\n", "1", "%s", "{% if x %}"])
@@ -55,7 +55,7 @@ def test_real_pages_keep_their_structure():
         content = file.read_bytes()
         try:
             document = read_document(file.name, content, ENGLISH_SPANISH)
-        except UserError:  # such as of another encoding
+        except UserError:  # for example, an unknown encoding
             continue
         assert document.filled({}) == content, file
         before, after = (
@@ -92,10 +92,10 @@ def test_paragraphs_keep_each_tag_once(paragraphs):
     assert [tag.name for tag in soup.find_all(True)] == [tag.name for tag in after.find_all(True)]
     assert [str(c) for c in soup.find_all("code")] == [str(c) for c in after.find_all("code")]
     assert len(soup.find_all(string=lambda s: isinstance(s, Comment))) == text.count("<!--")
-    one, other = (" ".join(soup.get_text(" ").split()) for soup in (soup, after))
+    text_before, text_after = (" ".join(soup.get_text(" ").split()) for soup in (soup, after))
     for code in soup.find_all("code"):
         code.decompose()
-    assert one.casefold() == other.casefold()
+    assert text_before.casefold() == text_after.casefold()
 
 
 def test_blocks_are_segments_and_inline_elements_marks():
@@ -108,7 +108,7 @@ def test_blocks_are_segments_and_inline_elements_marks():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("<p> <b> all of it </b>\n</p>", ["all of it"]),
         ("<td>one<td>two", ["one", "two"]),
@@ -130,8 +130,8 @@ def test_blocks_are_segments_and_inline_elements_marks():
         ("<p>Use <code>x</code>", ["Use "]),
     ],
 )
-def test_what_is_translated(text, found):
-    assert texts(text) == found
+def test_what_is_translated(text, expected):
+    assert texts(text) == expected
 
 
 def test_only_what_needs_it_is_escaped():

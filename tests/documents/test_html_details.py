@@ -1,4 +1,4 @@
-"""HTML, construct by construct: its tokens, its segments, and what is written."""
+"""HTML syntax in detail: tokens, segments and output."""
 
 import pytest
 
@@ -22,12 +22,12 @@ PAGE = """<!DOCTYPE html>
 </body></html>"""
 
 
-def found(text):
+def read_and_fill(text):
     return placed_and_filled("a.html", text)
 
 
 def test_a_page():
-    lines, after = found(PAGE)
+    lines, after = read_and_fill(PAGE)
     assert lines == [
         "3: One", "3, content: two three", "3, content: four", "5, title: five",
         "6: six <b>seven</b> <code>no</code> eight <br>nine", "6: ten",
@@ -52,7 +52,7 @@ def test_a_page():
     ):
         expected = expected.replace(word, word.upper())
     expected = expected.replace("fourteen", "FOURTEEN").replace("content=four", 'content="FOUR"')
-    for word in ("C1", "C4", "C5", "D1", "D2", "E3"):  # values without quotes get them
+    for word in ("C1", "C4", "C5", "D1", "D2", "E3"):  # unquoted values are quoted
         expected = expected.replace(f"={word}", f'="{word}"')
     assert after == expected
 
@@ -152,7 +152,7 @@ def test_a_page():
     ],
 )
 def test_segments(text, lines, after):
-    segments, filled = found(text)
+    segments, filled = read_and_fill(text)
     assert segments == [line for line in lines.split("|") if line]
     expected = text
     for line in segments if after is None else ():
@@ -164,7 +164,7 @@ def test_segments(text, lines, after):
 @pytest.mark.parametrize(
     ("text", "segments"),
     [
-        # An end tag that is missing: which elements the next start tag closes.
+        # Missing end tags: the next start tag closes these elements.
         ("<ul><li translate=no>a<li>b<ul><li>c</ul>d</ul>", ["b", "c", "d"]),
         ("<menu><li translate=no>a<ol><li>b</ol>c<li>d</menu>", ["d"]),
         ("<dl><dt translate=no>a<dd>b<dd translate=no>c<dt>d</dl>", ["b", "d"]),

@@ -1,4 +1,4 @@
-"""Elements without a letter to translate: one mark with its content, around nothing else."""
+"""Elements without translatable letters are kept as one mark with their content."""
 
 import random
 import re
@@ -19,7 +19,7 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
 def tagged(text):
-    """Return a text with tags as one with marks: `<b>`, `</b>` and `<br/>`."""
+    """Parse a text with the tags `<b>`, `</b>` and `<br/>` into a tagged text."""
     marks, words, opened = [], "", []
     for part in re.split(r"(<[^<>]+>)", text):
         if not part.startswith("<"):
@@ -35,15 +35,15 @@ def tagged(text):
 
 
 def final(source, translate):
-    """Return what the model reads last, and the translation with marks."""
-    way = PlaceholderStrategy.first(source)
-    while following := way.after(translation := translate(way.text)):
-        way = following
-    return way.text, way.target(translation, [])
+    """Return the last text that the model reads, and the translation with marks."""
+    strategy = PlaceholderStrategy.first(source)
+    while following := strategy.after(translation := translate(strategy.text)):
+        strategy = following
+    return strategy.text, strategy.target(translation, [])
 
 
 @pytest.mark.parametrize(
-    ("source", "read"),
+    ("source", "expected"),
     [
         ("The house<sup>2</sup> is here.", "The house is here."),
         ("He came.<sup>12</sup> She left.", "He came. She left."),
@@ -76,12 +76,12 @@ def final(source, translate):
         ("房子<sup>2</sup>很大", "房子很大"),
     ],
 )
-def test_what_the_model_reads_first(source, read):
-    assert PlaceholderStrategy.first(tagged(source)).text == read
+def test_what_the_model_reads_first(source, expected):
+    assert PlaceholderStrategy.first(tagged(source)).text == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "translation", "whole"),
+    ("source", "translation", "expected"),
     [
         ("The house<sup>2</sup> is here.", "LA CASA ESTÁ AQUÍ.", "LA CASA<sup>2</sup> ESTÁ AQUÍ."),
         ("At the beach<a>1</a>.", "EN LA PLAYA.", "EN LA PLAYA<a>1</a>."),
@@ -96,18 +96,18 @@ def test_what_the_model_reads_first(source, read):
         ("See <a>[4]</a> for more", "MÁS EN", "MÁS <a>[4]</a> EN"),
     ],
 )
-def test_what_comes_out(source, translation, whole):
-    assert final(tagged(source), lambda text: translation)[1].whole == whole
+def test_what_comes_out(source, translation, expected):
+    assert final(tagged(source), lambda text: translation)[1].whole == expected
 
 
 def test_a_short_number_that_is_written_out_is_tried_with_one_that_stays():
-    read, marked = final(tagged("I have <b>3</b> cats"), lambda text: text.replace("3", "TRES"))
-    assert read == "I have 47 cats" and marked.whole == "I have <b>3</b> cats"
+    model_text, marked = final(tagged("I have <b>3</b> cats"), lambda text: text.replace("3", "TRES"))
+    assert model_text == "I have 47 cats" and marked.whole == "I have <b>3</b> cats"
 
 
 def test_one_space_is_left_where_an_element_was():
-    read, marked = final(tagged("We came. <a>[1]</a> She left."), lambda text: text.replace("[1]", ""))
-    assert read == "We came. She left." and marked.whole == "We came. <a>[1]</a> She left."
+    model_text, marked = final(tagged("We came. <a>[1]</a> She left."), lambda text: text.replace("[1]", ""))
+    assert model_text == "We came. She left." and marked.whole == "We came. <a>[1]</a> She left."
 
 
 def test_elements_side_by_side_at_the_beginning_are_parted_once():
@@ -116,14 +116,14 @@ def test_elements_side_by_side_at_the_beginning_are_parted_once():
 
 
 def test_what_was_put_by_guess_is_said():
-    way = PlaceholderStrategy.first(tagged("See <a>[4]</a> for more"))
-    assert not way.doubts
-    assert way.after("MÁS EN").doubts == ["placed: [4]"]
+    strategy = PlaceholderStrategy.first(tagged("See <a>[4]</a> for more"))
+    assert not strategy.doubts
+    assert strategy.after("MÁS EN").doubts == ["placed: [4]"]
     assert not PlaceholderStrategy.first(tagged("The house<sup>2</sup>")).doubts
 
 
 @pytest.mark.parametrize(
-    ("source", "translation", "whole"),
+    ("source", "translation", "expected"),
     [
         ("The house<sup>2</sup> is", "La casa2 está", "La casa<sup>2</sup> está"),
         ("The house<sup>2</sup> is", "La casa está", "La casa<sup>2</sup> está"),
@@ -131,13 +131,13 @@ def test_what_was_put_by_guess_is_said():
         ("H<sub>2</sub>O is good", "El H2O es bueno", "El H<sub>2</sub>O es bueno"),
     ],
 )
-def test_a_translation_that_is_there_gets_the_elements(source, translation, whole):
-    found = tagged(source)
-    assert PlaceholderStrategy.of_pair(found, translation).target(translation, []).whole == whole
+def test_a_translation_that_is_there_gets_the_elements(source, translation, expected):
+    tagged_source = tagged(source)
+    assert PlaceholderStrategy.of_pair(tagged_source, translation).target(translation, []).whole == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "read", "whole"),
+    ("text", "model_text", "expected"),
     [
         ("Wool<sup>7</sup> is warm", "Wool is warm", "WOOL<sup>7</sup> IS WARM"),
         ("Warm <b>{n}</b> wool", "Warm {n} wool", "WARM <b>{n}</b> WOOL"),
@@ -146,20 +146,20 @@ def test_a_translation_that_is_there_gets_the_elements(source, translation, whol
         ("One<br><sup>2", "One<br><sup>2", "ONE<br><sup>2"),
     ],
 )
-def test_tags_in_strings_of_programs(text, read, whole):
-    way = PlaceholderStrategy.first(TaggedText(text))
-    assert way.text == read
+def test_tags_in_strings_of_programs(text, model_text, expected):
+    strategy = PlaceholderStrategy.first(TaggedText(text))
+    assert strategy.text == model_text
     translation = re.sub(
-        r"<[^<>]+>|\b[A-Za-z]{2,}\b", lambda word: word[0] if "<" in word[0] else word[0].upper(), read
+        r"<[^<>]+>|\b[A-Za-z]{2,}\b", lambda word: word[0] if "<" in word[0] else word[0].upper(), model_text
     )
-    assert way.after(translation) is None
-    marked = way.target(translation, [])
-    assert marked.text == whole and not marked.marks
+    assert strategy.after(translation) is None
+    marked = strategy.target(translation, [])
+    assert marked.text == expected and not marked.marks
 
 
 def test_signs_of_the_sentence_are_not_put_around_letters():
-    found = final(tagged("don<b>'</b>t sing<i>,</i> well<b>-</b>known"), lambda text: "NO CANTES BIEN SABIDO")[1]
-    assert not re.search(r"<(\w)>[^<]*\w[^<]*</\1>", found.whole)
+    target = final(tagged("don<b>'</b>t sing<i>,</i> well<b>-</b>known"), lambda text: "NO CANTES BIEN SABIDO")[1]
+    assert not re.search(r"<(\w)>[^<]*\w[^<]*</\1>", target.whole)
 
 
 def test_words_and_numbers_of_their_own():
@@ -218,13 +218,13 @@ def test_documents_of_all_kinds(name, content, after):
 
 
 def test_raised_numbers_of_word():
-    made = docx.Document()
-    paragraph = made.add_paragraph("Warm wool")
+    original = docx.Document()
+    paragraph = original.add_paragraph("Warm wool")
     paragraph.add_run("7").font.superscript = True
     paragraph.add_run(" and H")
     paragraph.add_run("2").font.subscript = True
     paragraph.add_run("O.")
-    made.save(out := BytesIO())
+    original.save(out := BytesIO())
     document = read_document("a.docx", out.getvalue(), ("en", "es"))
     (segment,) = document.segments
     filled = document.filled({0: Target(final(segment.source, shouted)[1])})
@@ -246,51 +246,55 @@ WORDS = ["house", "beach,", "end.", "(so)", "H", "25", "3", "{n}", "%s", "well-k
 CONTENTS = ["2", "[4]", "*", "25", " 3", "3 ", "1,000", "{n}", "%s", "—", ",", "👋", "12 000", "."]
 
 
-def drawn(draw, depth=0):
+def random_markup(rng, depth=0):
     """Return a random text with tags."""
     parts = []
-    for _ in range(draw.randrange(1, 6)):
-        kind = draw.random()
+    for _ in range(rng.randrange(1, 6)):
+        kind = rng.random()
         if kind < 0.5:
-            parts.append(escape(draw.choice(WORDS)))
+            parts.append(escape(rng.choice(WORDS)))
         elif kind < 0.8:
-            parts.append(f"<e>{escape(draw.choice(CONTENTS))}</e>")
+            parts.append(f"<e>{escape(rng.choice(CONTENTS))}</e>")
         elif kind < 0.85:
             parts.append("<br/>")
         elif depth < 2:
-            parts.append(f"<b>{drawn(draw, depth + 1)}</b>")
-        parts.append(draw.choice(["", " ", " "]))
+            parts.append(f"<b>{random_markup(rng, depth + 1)}</b>")
+        parts.append(rng.choice(["", " ", " "]))
     return "".join(parts)
 
 
 @pytest.mark.parametrize("seed", range(100))
 def test_any_text_with_any_translation_keeps_each_element_with_its_content(seed):
-    draw = random.Random(seed)
-    source = tagged("word " + drawn(draw))
-    state = draw.random() + seed
+    rng = random.Random(seed)
+    source = tagged("word " + random_markup(rng))
+    state = rng.random() + seed
 
     def translate(text):
         words = text.split()
-        mixed = random.Random(str(state) + text)
-        mixed.shuffle(words)
-        kept = [word.upper() if "{" not in word and "%" not in word else word for word in words if mixed.random() < 0.8]
-        return " ".join([*kept, *mixed.choices(words, k=mixed.randrange(2))])
+        shuffler = random.Random(str(state) + text)
+        shuffler.shuffle(words)
+        translated = [
+            word.upper() if "{" not in word and "%" not in word else word for word in words if shuffler.random() < 0.8
+        ]
+        return " ".join([*translated, *shuffler.choices(words, k=shuffler.randrange(2))])
 
     marked = final(source, translate)[1]
-    before, after = (ET.fromstring(f"<r>{one.whole}</r>") for one in (source, marked))
+    before, after = (ET.fromstring(f"<r>{content.whole}</r>") for content in (source, marked))
     assert [tag.tag for tag in before.iter("br")] == [tag.tag for tag in after.iter("br")]
     assert len(list(before.iter("b"))) == len(list(after.iter("b")))
-    contents, came = [sorted("".join(tag.itertext()) for tag in root.iter("e")) for root in (before, after)]
-    signs = {",", ".", "—", ""}  # of the sentence, which the translation may lack
-    assert [one for one in contents if one not in signs] == [one for one in came if one not in signs]
+    contents, contents_after = [sorted("".join(tag.itertext()) for tag in root.iter("e")) for root in (before, after)]
+    signs = {",", ".", "—", ""}  # punctuation of the sentence, which may be missing in the translation
+    assert [content for content in contents if content not in signs] == [
+        content for content in contents_after if content not in signs
+    ]
 
 
 def test_the_text_for_the_model_and_the_elements_make_up_the_source():
     for seed in range(100):
-        source = tagged("word " + drawn(random.Random(seed)))
-        found = collapsed(source)
-        assert all(found.source.text[copy.start : copy.end] == copy.core for copy in found.copies)
-        assert len(readable(found.source).text) <= len(readable(source).text)
+        source = tagged("word " + random_markup(random.Random(seed)))
+        result = collapsed(source)
+        assert all(result.source.text[copy.start : copy.end] == copy.core for copy in result.copies)
+        assert len(readable(result.source).text) <= len(readable(source).text)
 
 
 @pytest.mark.parametrize("token", ["<b>2</b>", " <b>2</b>", "H<b>2</b>", "<b>2</b>, ", "x<br/>"])

@@ -1,4 +1,4 @@
-"""The limits of documents: at each, a document is read; one more, and it is refused in one line."""
+"""Limits of documents: a document at a limit is read; beyond it, the error message is one line."""
 
 import pytest
 
@@ -35,7 +35,7 @@ FOUR = {
 }
 
 
-def refused(name, content):
+def error_of(name, content):
     with pytest.raises(UserError) as error:
         read_document(name, content.encode(), ("en", "es"))
     return str(error.value)
@@ -47,7 +47,7 @@ def test_a_document_has_a_largest_number_of_segments(name):
         assert most_segments() == 4
         assert len(read_document(name, FOUR[name].encode(), ("en", "es")).segments) == 4
     with at_most(3):
-        assert refused(name, FOUR[name]) == f"{name}: has more than 3 texts. Split it."
+        assert error_of(name, FOUR[name]) == f"{name}: has more than 3 texts. Split it."
     with at_most(MOST_SEGMENTS + 1):
         assert most_segments() == SegmentList("a").most == MOST_SEGMENTS
 
@@ -72,17 +72,17 @@ def test_a_segment_has_a_largest_number_of_parts(name, module, content, parts, m
     monkeypatch.setattr(module, "MOST_PARTS", parts)
     assert len(read_document(name, content.encode(), ("en", "es")).segments) == 1
     monkeypatch.setattr(module, "MOST_PARTS", parts - 2)
-    assert refused(name, content) == f"{name}: has a text with more than 200,000 tags. Split it."
+    assert error_of(name, content) == f"{name}: has a text with more than 200,000 tags. Split it."
 
 
 def test_nodes_of_yaml_and_blocks_of_markdown_without_texts_are_limited(monkeypatch):
     with at_most(2):
         assert read_document("a.yaml", b"[1, 2, 3, 4, 5, 6, 7]").segments == []
-        assert refused("a.yaml", "[1, 2, 3, 4, 5, 6, 7, 8]") == "has more than 2 texts. Split it."
+        assert error_of("a.yaml", "[1, 2, 3, 4, 5, 6, 7, 8]") == "has more than 2 texts. Split it."
         monkeypatch.setattr(yaml_strings, "NODES", 5)
         assert read_document("a.yaml", b"[1, 2, 3, 4, 5, 6, 7, 8]").segments == []
         assert read_document("a.md", b"***\n\n" * 12).segments == []
-        assert refused("a.md", "***\n\n" * 14) == "has more than 2 texts. Split it."
+        assert error_of("a.md", "***\n\n" * 14) == "has more than 2 texts. Split it."
 
 
 def test_a_document_has_a_largest_number_of_bytes():

@@ -29,15 +29,15 @@ def filled(text, *translations):
     assert len(document.segments) == len(translations), texts(text)
     targets = zip(document.segments, translations, strict=True)
     return document.filled(
-        {i: Target(TaggedText(new, one.source.marks)) for i, (one, new) in enumerate(targets)}
+        {i: Target(TaggedText(translation, segment.source.marks)) for i, (segment, translation) in enumerate(targets)}
     ).decode()
 
 
 def structure(text):
-    """Return what a reader finds, in lower case: its tokens, with neither the lines of a paragraph nor white space."""
-    found, words = [], ""
+    """Return the tokens of a reader and the words in lower case, without line breaks and white space."""
+    tokens, words = [], ""
     for token in READER.parse(text):
-        found.append(
+        tokens.append(
             (token.type, token.tag, token.info.lower(), token.content.lower() if token.type != "inline" else "")
         )
         for child in token.children or []:
@@ -46,9 +46,9 @@ def structure(text):
             if child.type not in ("text", "softbreak"):
                 code = child.content if child.type in ("code_inline", "html_inline") else ""
                 attributes = sorted((name, str(value).lower()) for name, value in child.attrs.items())
-                found.append((child.type, child.tag, " ".join(code.split()), str(attributes)))
+                tokens.append((child.type, child.tag, " ".join(code.split()), str(attributes)))
                 words += child.content if child.type == "image" else ""
-    return found, "".join(words.split()).lower()
+    return tokens, "".join(words.split()).lower()
 
 
 _WORD = st.sampled_from(
@@ -140,7 +140,7 @@ def _indented(text):
 
 
 def _around(inner):
-    """Return what documentation tools put around blocks, and lines of theirs."""
+    """Return blocks in the syntax of documentation tools around inner blocks."""
     within = st.lists(inner, min_size=1, max_size=3).map("\n".join)
     lead = st.sampled_from(["!!! note", "??? tip", '???+ tip "{}"', '!!! danger "{}"', '=== "{}"', '===! "{}"'])
     return st.one_of(
@@ -203,7 +203,7 @@ def test_real_files_keep_their_structure():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("---\ntitle: no\n---\n\nyes\n", ["yes"]),
         ("+++\ntitle = 'no'\n+++\nyes\n", ["yes"]),
@@ -248,8 +248,8 @@ def test_real_files_keep_their_structure():
         ("| a | b \\| c |\n|-|-|\n| | `x` |\n", ["a", "b | c"]),
     ],
 )
-def test_what_is_translated(text, found):
-    assert texts(text) == found
+def test_what_is_translated(text, expected):
+    assert texts(text) == expected
 
 
 def test_mdx_has_expressions_and_modules():
@@ -358,7 +358,7 @@ def test_line_breaks_keep_what_stands_before_the_next_line():
 
 
 def test_signs_without_end_stay_as_they_are():
-    """How long that takes is measured in test_growth.py."""
+    """The time is measured in test_growth.py."""
     for text in ("[" * 1_000, "*a " * 1_000, "`" * 1_000, "![a](" * 1_000, "$a" * 1_000):
         assert read(text).filled({}) == text.encode()
 

@@ -1,4 +1,4 @@
-"""Markdown, construct by construct: its segments, and what is written."""
+"""Markdown syntax in detail: segments and output."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import TaggedText
 
 
-def found(text, name="a.md"):
+def read_and_fill(text, name="a.md"):
     return placed_and_filled(name, text)
 
 
@@ -104,7 +104,7 @@ def found(text, name="a.md"):
     ],
 )
 def test_blocks(text, lines, after):
-    segments, filled = found(text)
+    segments, filled = read_and_fill(text)
     assert segments == [line.replace("¦", "|") for line in lines.split("|") if line]
     expected = text
     for line in segments if after is None else ():
@@ -120,8 +120,10 @@ KEPT_AFTER = (
     KEPT.replace("[[w|words", "[[w|WORDS").replace("b *c", "B *C").replace("o p^", "O P^").replace("m n=", "M N=")
 )
 KEPT_AFTER = "A" + KEPT_AFTER.replace("~~d", "~~D")[1:-1] + "J"
-MORE = r"a #tag {{ x }} {role}`y` \(z\) $e$ \cite{f} %%g%% <b>h</b> <br/><!-- i --> {:.k} {% l %} {a.b} {c ? d : e} j"
-MORE_AFTER = "A" + MORE[1:-1].replace("<b>h", "<b>H") + "J"
+MORE_KEPT = (
+    r"a #tag {{ x }} {role}`y` \(z\) $e$ \cite{f} %%g%% <b>h</b> <br/><!-- i --> {:.k} {% l %} {a.b} {c ? d : e} j"
+)
+MORE_KEPT_AFTER = "A" + MORE_KEPT[1:-1].replace("<b>h", "<b>H") + "J"
 
 
 @pytest.mark.parametrize(
@@ -147,9 +149,9 @@ MORE_AFTER = "A" + MORE[1:-1].replace("<b>h", "<b>H") + "J"
         ("One [x](y\n'two') three\n", ["1: One [x](y 'two') three", "2, title: two"], "ONE [X](y\n'TWO') THREE\n"),
         ("[a]: b\n[a]\n", ["2: [a][a]"], "[a]: b\n[A][a]\n"),
         ("A [b\nc] d\n\n[b c]: e\n", ["1: A [b c][b c] d"], "A [B C][b c] D\n\n[b c]: e\n"),
-        # Everything that is kept, and everything whose words are translated.
+        # All kept constructs, and all constructs whose words are translated.
         (KEPT + "\n", [f"1: {KEPT}"], KEPT_AFTER + "\n"),
-        (MORE.replace("<br/>", "<br/> ") + "\n", [f"1: {MORE}"], MORE_AFTER + "\n"),
+        (MORE_KEPT.replace("<br/>", "<br/> ") + "\n", [f"1: {MORE_KEPT}"], MORE_KEPT_AFTER + "\n"),
         (
             "a b#c x:y: 5^2 a~b = == == ~ ~ $5 and $6 {x y} [[a]](b) [x]\n",
             ["1: a b#c x:y: 5^2 a~b = == == ~ ~ $5 and $6 {x y} [[a]](b) [x]"],
@@ -186,17 +188,17 @@ MORE_AFTER = "A" + MORE[1:-1].replace("<b>h", "<b>H") + "J"
     ],
 )
 def test_constructs_in_a_paragraph(text, lines, after):
-    assert found(text) == (lines, after)
+    assert read_and_fill(text) == (lines, after)
 
 
 def test_mdx():
     text = "import a from 'b'\n\nOne {a} <B c={d} /> {`${e}`} two\n\nexport const x = 1\nno\n\n{/* no */}\n"
-    assert found(text, "a.mdx") == (
+    assert read_and_fill(text, "a.mdx") == (
         ["3: One {a} <B c={d} /> {`${e}`} two"],
         text.replace("One", "ONE").replace("two", "TWO"),
     )
     text = "exported goods\n\nimport\n\nexport{a}\n\nimport'x'\n"
-    assert found(text, "a.MDX") == (
+    assert read_and_fill(text, "a.MDX") == (
         ["1: exported goods", "3: import"],
         text.replace("exported goods", "EXPORTED GOODS").replace("import\n", "IMPORT\n"),
     )

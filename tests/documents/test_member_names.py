@@ -1,4 +1,4 @@
-"""Names in packed files: UTF-8 with or without its flag, accents apart or not."""
+"""Names in zip files: UTF-8 with or without its flag, in composed or decomposed form."""
 
 import unicodedata
 from io import BytesIO
@@ -17,18 +17,18 @@ _FLAG = 0x800
 
 
 def without_flag(content):
-    """Return a packed file whose names are not said to be UTF-8, as Info-ZIP writes it."""
+    """Remove the UTF-8 flag of all names in a zip file, as Info-ZIP does."""
     content = bytearray(content)
-    for mark, at in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
-        place = content.find(mark)
-        while place >= 0:
-            content[place + at + 1] &= ~(_FLAG >> 8)
-            place = content.find(mark, place + 4)
+    for signature, flag_offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        position = content.find(signature)
+        while position >= 0:
+            content[position + flag_offset + 1] &= ~(_FLAG >> 8)
+            position = content.find(signature, position + 4)
     return bytes(content)
 
 
 def book(member, reference):
-    """Return a book whose first chapter has another name."""
+    """Return a book whose first chapter has this member name and reference."""
     archive = ZipFile(BytesIO(epub(Random(1))))
     members = {name: archive.read(name) for name in archive.namelist()}
     members[f"OEBPS/text/{member}"] = members.pop("OEBPS/text/a.xhtml")
@@ -38,23 +38,23 @@ def book(member, reference):
 
 
 NAME = "pâté über.xhtml"
-APART = unicodedata.normalize("NFD", NAME)
+DECOMPOSED = unicodedata.normalize("NFD", NAME)
 
 
-@pytest.mark.parametrize("member", [NAME, APART])
-@pytest.mark.parametrize("reference", [NAME, APART, "p%C3%A2t%C3%A9%20%C3%BCber.xhtml"])
-@pytest.mark.parametrize("flag", [True, False])
-def test_a_book_finds_its_pages(member, reference, flag):
+@pytest.mark.parametrize("member", [NAME, DECOMPOSED])
+@pytest.mark.parametrize("reference", [NAME, DECOMPOSED, "p%C3%A2t%C3%A9%20%C3%BCber.xhtml"])
+@pytest.mark.parametrize("has_flag", [True, False])
+def test_a_book_finds_its_pages(member, reference, has_flag):
     content = book(member, reference)
-    if not flag:
+    if not has_flag:
         content = without_flag(content)
         assert NAME not in "".join(ZipFile(BytesIO(content)).namelist())
     document = read_document("a.epub", content, ("en", "es"))
     assert document.segments[0].place.startswith(NAME)
     assert document.filled({}) == content
-    before, after = (ZipFile(BytesIO(one)) for one in (content, document.filled(all_changed(document))))
+    before, after = (ZipFile(BytesIO(value)) for value in (content, document.filled(all_changed(document))))
     assert before.namelist() == after.namelist()
-    name = next(one for one in after.namelist() if one.startswith("OEBPS/text/p"))
+    name = next(value for value in after.namelist() if value.startswith("OEBPS/text/p"))
     assert before.read(name) != after.read(name)
 
 
@@ -69,10 +69,10 @@ def test_a_locked_page_is_found_by_its_address():
 
 def test_names_of_an_old_encoding_are_read_as_such():
     content = packed({"b\xfc.txt": "x"})
-    old = content.replace("\xfc".encode(), b"\x81x")  # one byte, and one more to keep the length
+    old = content.replace("\xfc".encode(), b"\x81x")  # one byte, and another to keep the length
     assert ZipContainer("a.zip", without_flag(old)).names == ["b\xfcx.txt"]
 
 
 def test_two_forms_of_one_name_are_refused():
     with pytest.raises(UserError, match="same name"):
-        ZipContainer("a.zip", packed({NAME: "", APART: ""}))
+        ZipContainer("a.zip", packed({NAME: "", DECOMPOSED: ""}))

@@ -1,4 +1,4 @@
-"""Messages and strings of Android, construct by construct."""
+"""Syntax of messages and of Android strings in detail."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from translucid.documents.strings.messages import is_language, message_spans, me
 
 
 @pytest.mark.parametrize(
-    ("text", "read"),
+    ("text", "expected"),
     [
         ("_File", "File"),
         ("E_xit", "Exit"),
@@ -36,9 +36,9 @@ from translucid.documents.strings.messages import is_language, message_spans, me
         ("12 _", None),
     ],
 )
-def test_markers_of_access_keys(text, read):
+def test_markers_of_access_keys(text, expected):
     spans = message_spans(text, accelerators=True)
-    assert [span.marked.text for span in spans] == ([] if read is None else [read])
+    assert [span.marked.text for span in spans] == ([] if expected is None else [expected])
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_messages_are_read_twenty_levels_deep():
 
 
 @pytest.mark.parametrize(
-    ("message", "doubled", "words", "written", "text"),
+    ("message", "doubled", "words", "expected", "text"),
     [
         ("a''b", None, "it's", "it's", "a''b"),
         ("a''b", True, "it's", "it''s", "a'b"),
@@ -123,8 +123,8 @@ def test_messages_are_read_twenty_levels_deep():
         ("{n, plural, other {it is}}", None, "l'", "l''", "it is"),
     ],
 )
-def test_apostrophes(message, doubled, words, written, text):
-    assert message_writer(message, doubled=doubled)(words) == written
+def test_apostrophes(message, doubled, words, expected, text):
+    assert message_writer(message, doubled=doubled)(words) == expected
     assert message_spans(message, doubled=doubled)[0].marked.text == text
 
 
@@ -216,6 +216,6 @@ MILLIONS = "1000000, 2000000, 3000000 …"
     ],
 )  # fmt: skip
 def test_plurals_of_android(forms, language, lines, after):
-    found, filled = android(f"<!-- N --><plurals>{forms}</plurals>", language)
-    assert [line.removeprefix("1, ").removeprefix("N: ").replace(" …, N:", " …:") for line in found] == lines
+    segments, filled = android(f"<!-- N --><plurals>{forms}</plurals>", language)
+    assert [line.removeprefix("1, ").removeprefix("N: ").replace(" …, N:", " …:") for line in segments] == lines
     assert filled == f"<!-- N --><plurals>{after}</plurals>"

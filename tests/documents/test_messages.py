@@ -1,11 +1,11 @@
-"""What in a message is translated, and what is language at all."""
+"""The translatable spans of messages, and which strings are language."""
 
 import pytest
 
 from translucid.documents.strings.messages import is_language, message_spans, message_writer
 
 
-def found(text):
+def span_texts(text):
     return [span.marked.whole for span in message_spans(text)]
 
 
@@ -53,7 +53,7 @@ def test_no_language(text):
     ],
 )
 def test_spans(text, segments):
-    assert found(text) == segments
+    assert span_texts(text) == segments
 
 
 def test_quoted_braces_are_marks():
@@ -63,7 +63,7 @@ def test_quoted_braces_are_marks():
 
 
 @pytest.mark.parametrize(
-    ("message", "words", "written"),
+    ("message", "words", "expected"),
     [
         ("{n, plural, other {it''s}}", "c'est", "c''est"),
         ("{n, plural, other {it is}}", "c'est l'{a}", "c'est l''{a}"),
@@ -72,8 +72,8 @@ def test_quoted_braces_are_marks():
         ("''it'' is", "''c'est", "''c'est"),
     ],
 )
-def test_apostrophes_are_written_as_icu_reads_them(message, words, written):
-    assert message_writer(message)(words) == written
+def test_apostrophes_are_written_as_icu_reads_them(message, words, expected):
+    assert message_writer(message)(words) == expected
 
 
 def test_doubled_apostrophes_are_read_as_one():

@@ -1,4 +1,4 @@
-"""Messages of programs are read alike in every format: placeholders, ICU's syntax, and values that are no language."""
+"""Messages are read alike in each format: placeholders, ICU syntax, and values that are no language."""
 
 import pytest
 
@@ -28,9 +28,9 @@ FORMATS = {
 
 
 def read(name, text):
-    form = FORMATS[name]
+    template = FORMATS[name]
     fields = ("", text, "") if name == "a.po" else (text, "") if name == "a.xlf" else (text,)
-    return read_document(name, form.format(*fields).encode(), ("en", "es"))
+    return read_document(name, template.format(*fields).encode(), ("en", "es"))
 
 
 def sources(document):
@@ -86,8 +86,8 @@ def test_a_translation_of_icu_that_is_there_is_kept_where_a_case_has_none():
     document = po("{n, plural, one {a} other {b}}", "icu-format", "{n, plural, one {x} other {y}}")
     assert [segment.existing for segment in document.segments] == ["x", "y"]
     assert "{n, plural, one {x} other {z}}" in document.filled({1: Target(TaggedText("z"), "person")}).decode()
-    both = {0: Target(TaggedText("v"), "person"), 1: Target(TaggedText("w"), "person")}
-    assert "{n, plural, one {v} other {w}}" in document.filled(both).decode()
+    targets = {0: Target(TaggedText("v"), "person"), 1: Target(TaggedText("w"), "person")}
+    assert "{n, plural, one {v} other {w}}" in document.filled(targets).decode()
 
 
 def test_one_of_other_shape_is_not_mixed_with_the_source():

@@ -1,4 +1,4 @@
-"""Texts of OpenDocument and e-books."""
+"""Texts of OpenDocument files and e-books."""
 
 from io import BytesIO
 from random import Random
@@ -19,17 +19,17 @@ NAMES = " ".join(f'xmlns:{name}="{OASIS.format(name)}"' for name in ("office", "
 STYLES = '<style:style style:name="R" style:family="text"><style:text-properties o:rsid="1"/></style:style>'
 
 
-def of_odt(inside, styles=STYLES, **members):
-    content = (
+def of_odt(text, styles=STYLES, **members):
+    xml = (
         f'<office:document-content {NAMES} xmlns:o="http://openoffice.org/2009/office">'
         f"<office:automatic-styles>{styles}</office:automatic-styles>"
-        f"<office:body>{inside}</office:body></office:document-content>"
+        f"<office:body>{text}</office:body></office:document-content>"
     )
     return packed(
         {
             "mimetype": "application/vnd.oasis.opendocument.text",
             "META-INF/manifest.xml": "<m/>",
-            "content.xml": content,
+            "content.xml": xml,
             **members,
         }
     )
@@ -45,7 +45,7 @@ def body(content):
 
 
 @pytest.mark.parametrize(
-    ("inside", "texts", "after"),
+    ("content", "texts", "after"),
     [
         ("<text:p>One\n   cat</text:p>", ["One cat"], "<text:p>ONE CAT</text:p>"),
         ("<text:h> One </text:h>", ["One"], "<text:h> ONE </text:h>"),
@@ -64,17 +64,17 @@ def body(content):
         ("<text:p><text:page-number>1</text:page-number></text:p><text:p/>", [], None),
     ],
 )
-def test_paragraphs_are_read_and_written(inside, texts, after):
-    document = read(of_odt(inside))
-    assert [one.source.text for one in document.segments] == texts
-    assert body(document.filled(all_changed(document))) == (after or inside)
+def test_paragraphs_are_read_and_written(content, texts, after):
+    document = read(of_odt(content))
+    assert [segment.source.text for segment in document.segments] == texts
+    assert body(document.filled(all_changed(document))) == (after or content)
 
 
 def test_notes_and_frames_are_translated_in_their_paragraph():
-    inside = "<text:note-citation>1</text:note-citation><text:note-body><text:p>Inside</text:p></text:note-body>"
-    note = f"<text:note>{inside}</text:note>"
+    content = "<text:note-citation>1</text:note-citation><text:note-body><text:p>Inside</text:p></text:note-body>"
+    note = f"<text:note>{content}</text:note>"
     document = read(of_odt(f"<text:p>Before{note} after</text:p>"))
-    assert [one.source.text for one in document.segments] == ["Before after", "Inside"]
+    assert [segment.source.text for segment in document.segments] == ["Before after", "Inside"]
     for numbers in ((0,), (1,), (0, 1)):
         targets = {i: target for i, target in all_changed(document).items() if i in numbers}
         after = body(document.filled(targets))
@@ -92,12 +92,12 @@ def test_breaks_of_a_translation_become_elements():
 def test_headers_stand_in_the_styles():
     styles = f"<office:document-styles {NAMES}><text:p>Header</text:p></office:document-styles>"
     document = read(of_odt("<text:p>a</text:p>", **{"styles.xml": styles}))
-    assert [one.place for one in document.segments] == ["paragraph 1", "headers and footers, paragraph 1"]
+    assert [segment.place for segment in document.segments] == ["paragraph 1", "headers and footers, paragraph 1"]
     assert b"HEADER" in ZipFile(BytesIO(document.filled(all_changed(document)))).read("styles.xml")
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (packed({"a": ""}), "a.odt: is another kind of document"),
         (packed({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}), "a.odt: is another kind of document"),
@@ -106,15 +106,15 @@ def test_headers_stand_in_the_styles():
         (of_odt("\n<text:p>"), "a.odt/content.xml:2: is no XML"),
     ],
 )
-def test_what_can_not_be_read_is_one_line(content, said):
-    with pytest.raises(UserError, match=f"^{said}"):
+def test_what_can_not_be_read_is_one_line(content, message):
+    with pytest.raises(UserError, match=f"^{message}"):
         read(content)
 
 
 def test_a_book_is_read_in_its_order_and_the_first_member_stays_as_it_must_be():
     content = epub(Random(1))
     document = read(content, "a.epub")
-    pages = list(dict.fromkeys(one.place.partition(",")[0] for one in document.segments))
+    pages = list(dict.fromkeys(segment.place.partition(",")[0] for segment in document.segments))
     assert pages == ["a.xhtml", "b b.xhtml", "nav.xhtml", "contents"]
     filled = document.filled(all_changed(document))
     first = ZipFile(BytesIO(filled)).infolist()[0]
@@ -157,8 +157,8 @@ def test_what_a_library_shows_of_a_book_is_translated(language):
 
 def test_another_language_of_a_book_stays():
     root = '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
-    both = "<dc:title>The cat</dc:title><dc:language>en</dc:language><dc:language>la</dc:language>"
-    document = read(changed_book(**{"OEBPS/book.opf": f"{root}{both}</metadata></package>"}), "a.epub")
+    metadata = "<dc:title>The cat</dc:title><dc:language>en</dc:language><dc:language>la</dc:language>"
+    document = read(changed_book(**{"OEBPS/book.opf": f"{root}{metadata}</metadata></package>"}), "a.epub")
     after = ZipFile(BytesIO(document.filled(all_changed(document)))).read("OEBPS/book.opf").decode()
     assert "<dc:language>es</dc:language><dc:language>la</dc:language>" in after
 
@@ -169,7 +169,7 @@ def encrypted(member):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (odt(Random(1)), "a.epub: is another kind of document"),
         (packed({"mimetype": "application/epub+zip"}), "a.epub: has no book in it"),
@@ -177,8 +177,8 @@ def encrypted(member):
         (changed_book(**{"OEBPS/book.opf": "<package>"}), "a.epub/OEBPS/book.opf:1: is no XML"),
     ],
 )
-def test_books_that_can_not_be_read_are_one_line(content, said):
-    with pytest.raises(UserError, match=f"^{said}"):
+def test_books_that_can_not_be_read_are_one_line(content, message):
+    with pytest.raises(UserError, match=f"^{message}"):
         read(content, "a.epub")
 
 
@@ -195,30 +195,30 @@ def test_spans_of_a_session_are_no_formatting_but_styles_derived_from_others_are
         + style.format("P", "paragraph", "", "o:rsid")
     )
 
-    def inside(*texts):
-        spans = [
+    def spans_with(*texts):
+        parts = [
             f'<text:span text:style-name="{name}">{text}</text:span>' for name, text in zip("EBP", texts, strict=True)
         ]
-        return ", ".join(spans)
+        return ", ".join(parts)
 
-    session = '<text:span text:style-name="R">ne </text:span>'
-    document = read(of_odt(f"<text:p>O{session}and {inside('two', 'six', 'ten')}.</text:p>", styles))
-    assert document.segments[0].source.whole == f"One and {inside('two', 'six', 'ten')}."
+    session_span = '<text:span text:style-name="R">ne </text:span>'
+    document = read(of_odt(f"<text:p>O{session_span}and {spans_with('two', 'six', 'ten')}.</text:p>", styles))
+    assert document.segments[0].source.whole == f"One and {spans_with('two', 'six', 'ten')}."
     filled = body(document.filled(all_changed(document)))
-    assert filled == f"<text:p>ONE AND {inside('TWO', 'SIX', 'TEN')}.</text:p>"
+    assert filled == f"<text:p>ONE AND {spans_with('TWO', 'SIX', 'TEN')}.</text:p>"
 
 
 def test_lines_places_and_changes_of_a_text():
     bold = '<text:span text:style-name="B">{}</text:span>'
     deleted = "<text:changed-region><text:deletion><text:p>No</text:p></text:deletion></text:changed-region>"
-    inside = (
+    content = (
         f"<text:tracked-changes>{deleted}</text:tracked-changes><text:p/><text:p> </text:p>"
         "<text:p><text:tab/>Name<text:tab/>Ann<text:line-break/>Lee</text:p>"
         f"<text:p>One{bold.format('.')}<text:line-break/>Two,<text:line-break/>six<text:s/>ten</text:p>"
         f"<text:h>At {bold.format('the')}<text:a>end</text:a><text:meta>ing</text:meta><text:x>no</text:x>.</text:h>"
     )
-    document = read(of_odt(inside))
-    assert [(one.source.whole, one.place) for one in document.segments] == [
+    document = read(of_odt(content))
+    assert [(segment.source.whole, segment.place) for segment in document.segments] == [
         ("Name", "paragraph 3"),
         ("Ann", "paragraph 3"),
         ("Lee", "paragraph 3"),
@@ -229,7 +229,7 @@ def test_lines_places_and_changes_of_a_text():
             "paragraph 5",
         ),
     ]
-    after = inside.replace("six<", "SIX <")
+    after = content.replace("six<", "SIX <")
     for word in ("Name", "Ann", "Lee", "One", "Two", "ten", "At ", "the<", "end", "ing"):
         after = after.replace(f">{word}", f">{word.upper()}")
     assert body(document.filled(all_changed(document))) == after
@@ -238,8 +238,12 @@ def test_lines_places_and_changes_of_a_text():
 def test_elements_for_breaks_have_the_prefix_of_their_paragraph():
     content = f'<text xmlns="{OASIS.format("text")}"><h>One</h><p>Two<note><p>Six</p></note></p></text>'
     document = read(of_odt("", **{"content.xml": content}))
-    assert [one.place for one in document.segments] == ["paragraph 1", "paragraph 2", "paragraph 2, note or frame"]
+    assert [segment.place for segment in document.segments] == [
+        "paragraph 1",
+        "paragraph 2",
+        "paragraph 2, note or frame",
+    ]
     targets = {number: Target(TaggedText("a\tb\nc&\t")) for number in range(3)}
     filled = ZipFile(BytesIO(document.filled(targets))).read("content.xml").decode()
-    new = "a<tab/>b<line-break/>c&amp;<tab/>"
-    assert filled == content.replace("One", new).replace("Two", new).replace("Six", new)
+    expected = "a<tab/>b<line-break/>c&amp;<tab/>"
+    assert filled == content.replace("One", expected).replace("Two", expected).replace("Six", expected)

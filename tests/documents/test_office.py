@@ -1,4 +1,4 @@
-"""Word and PowerPoint documents, made and read again by python-docx and python-pptx."""
+"""Word and PowerPoint documents, created and checked with python-docx and python-pptx."""
 
 import base64
 from dataclasses import replace
@@ -41,14 +41,14 @@ def filled(document, name="a.docx"):
 
 
 def of_word(inside, **members):
-    """Return a document with one paragraph, as it stands in the file."""
+    """Return a document with one paragraph of this XML."""
     body = f'<w:document xmlns:w="{W}" xmlns:r="r"><w:body><w:p>{inside}</w:p></w:body></w:document>'
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
     return packed({"[Content_Types].xml": types({"word/document.xml": kind}), "word/document.xml": body, **members})
 
 
 def paragraph(content):
-    """Return what stands in that paragraph."""
+    """Return the XML of the paragraph."""
     text = ZipFile(BytesIO(content)).read("word/document.xml").decode()
     return text[text.index("<w:p>") + 5 : text.rindex("</w:p>")]
 
@@ -67,21 +67,21 @@ SPACE = ' xml:space="preserve"'
 )
 def test_a_sentence_ends_at_a_line_break_whatever_stands_before_it(before):
     document = read(of_word(f"{before}<w:r><w:br/></w:r>{run('It eats.')}"))
-    assert [one.source.text for one in document.segments] == ["A cat sleeps.", "It eats."]
+    assert [segment.source.text for segment in document.segments] == ["A cat sleeps.", "It eats."]
 
 
 def test_formatting_goes_with_its_words_and_all_parts_are_found():
     document = docx.Document()
-    text = document.add_paragraph("A cat ")
-    text.add_run("sleeps").bold = True
-    text.add_run(" here.")
+    body_paragraph = document.add_paragraph("A cat ")
+    body_paragraph.add_run("sleeps").bold = True
+    body_paragraph.add_run(" here.")
     document.add_paragraph("An item", style="List Bullet")
     document.add_table(1, 2).cell(0, 1).text = "A cell"
     document.sections[0].header.paragraphs[0].text = "A header"
     document.sections[0].footer.paragraphs[0].text = "A footer"
-    document.add_comment(text.runs, text="A comment")
-    parts = read(saved(document))
-    places = {segment.source.text: segment.place for segment in parts.segments}
+    document.add_comment(body_paragraph.runs, text="A comment")
+    word_document = read(saved(document))
+    places = {segment.source.text: segment.place for segment in word_document.segments}
     assert places == {
         "A cat sleeps here.": "paragraph 1",
         "An item": "paragraph 2",
@@ -90,11 +90,11 @@ def test_formatting_goes_with_its_words_and_all_parts_are_found():
         "A footer": "footer 1, paragraph 1",
         "A comment": "comments, paragraph 1",
     }
-    sleeps = parts.segments[0].source.marks
-    moved = tuple(replace(mark, at=at) for mark, at in zip(sleeps, (0, 6), strict=True))
+    marks = word_document.segments[0].source.marks
+    moved = tuple(replace(mark, at=at) for mark, at in zip(marks, (0, 6), strict=True))
     target = Target(TaggedText("Duerme aquí un gato.", moved))
-    after = docx.Document(BytesIO(parts.filled({**all_changed(parts), 0: target})))
-    assert [(one.text, one.bold) for one in after.paragraphs[0].runs if one.text] == [
+    after = docx.Document(BytesIO(word_document.filled({**all_changed(word_document), 0: target})))
+    assert [(text_run.text, text_run.bold) for text_run in after.paragraphs[0].runs if text_run.text] == [
         ("Duerme", True),
         (" aquí un gato.", None),
     ]
@@ -127,9 +127,9 @@ def test_a_paragraph_is_read_and_written(inside, text, after):
     content = of_word(inside)
     document = read(content)
     assert [segment.source.text for segment in document.segments] == [text]
-    again = paragraph(document.filled(all_changed(document)))
+    result = paragraph(document.filled(all_changed(document)))
     expected = inside.replace(f">{text}<", f">{text.upper()}<") if after is None else after
-    assert again == expected.replace("&LT;b&GT;", "&lt;b&gt;")
+    assert result == expected.replace("&LT;b&GT;", "&lt;b&gt;")
 
 
 def fields(code):
@@ -154,7 +154,7 @@ def test_what_a_field_shows_is_translated_only_if_somebody_wrote_it():
 def test_a_field_of_several_paragraphs_stays_around_its_texts():
     begin = '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>TOC</w:instrText></w:r>'
     document = read(of_word(begin + run("Chapter")))
-    assert [one.source.text for one in document.segments] == ["Chapter"]
+    assert [segment.source.text for segment in document.segments] == ["Chapter"]
     assert paragraph(document.filled(all_changed(document))) == begin + run("CHAPTER")
 
 
@@ -169,9 +169,9 @@ def test_lines_and_cells_of_a_paragraph_are_segments_of_their_own():
         run("Name") + tab + run("Mary", BOLD) + line + run("She sings.") + line + run("Always") + line + run("well")
     )
     document = read(of_word(inside))
-    assert [one.source.text for one in document.segments] == ["Name", "Mary", "She sings.", "Always well"]
-    second = paragraph(document.filled({1: Target(TaggedText("María"))}))
-    assert second == inside.replace("Mary", "María").replace("Always", "Always ").replace(
+    assert [segment.source.text for segment in document.segments] == ["Name", "Mary", "She sings.", "Always well"]
+    partly_filled = paragraph(document.filled({1: Target(TaggedText("María"))}))
+    assert partly_filled == inside.replace("Mary", "María").replace("Always", "Always ").replace(
         "<w:t>Always", f"<w:t{SPACE}>Always"
     )
 
@@ -180,7 +180,7 @@ def test_text_boxes_are_translated_in_their_paragraph():
     box = f"<w:r><w:pict><w:txbxContent><w:p>{run('Inside')}</w:p></w:txbxContent></w:pict></w:r>"
     content = of_word(run("Before ", space=SPACE) + box + run("after"))
     document = read(content)
-    assert [one.source.text for one in document.segments] == ["Before after", "Inside"]
+    assert [segment.source.text for segment in document.segments] == ["Before after", "Inside"]
     for numbers in ((0,), (1,), (0, 1)):
         targets = {i: target for i, target in all_changed(document).items() if i in numbers}
         after = paragraph(document.filled(targets))
@@ -191,7 +191,7 @@ def test_text_boxes_are_translated_in_their_paragraph():
 
 def test_macros_are_found_by_kind_and_not_by_the_name_of_a_picture():
     document = read(of_word(run("A cat sleeps."), **{"word/media/macroEnabled.png": b"vbaProject"}))
-    assert [one.source.text for one in document.segments] == ["A cat sleeps."]
+    assert [segment.source.text for segment in document.segments] == ["A cat sleeps."]
 
 
 def test_strict_documents_have_the_same_elements():
@@ -200,11 +200,11 @@ def test_strict_documents_have_the_same_elements():
         name: content.read(name).decode().replace(W, "http://purl.oclc.org/ooxml/wordprocessingml/main")
         for name in content.namelist()
     }
-    assert [one.source.text for one in read(packed(members)).segments] == ["a"]
+    assert [segment.source.text for segment in read(packed(members)).segments] == ["a"]
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (of_word(run("a"), **{"word/vbaProject.bin": ""}), "a.docx: has macros, which is refused"),
         (of_word("<w:r>"), "a.docx/word/document.xml:1: is no XML"),
@@ -218,8 +218,8 @@ def test_strict_documents_have_the_same_elements():
         (of_word(f"<!DOCTYPE a>{run('a')}"), "a.docx/word/document.xml:1: is no XML"),
     ],
 )
-def test_what_can_not_be_read_is_one_line(content, said):
-    with pytest.raises(UserError, match=f"^{said}"):
+def test_what_can_not_be_read_is_one_line(content, message):
+    with pytest.raises(UserError, match=f"^{message}"):
         read(content)
 
 
@@ -260,7 +260,7 @@ def test_slides_tables_notes_and_charts_are_found():
     }
     after = pptx.Presentation(filled(document))
     frame = after.slides[0].placeholders[1].text_frame
-    assert [(one.text, one.font.bold) for one in frame.paragraphs[0].runs] == [
+    assert [(text_run.text, text_run.font.bold) for text_run in frame.paragraphs[0].runs] == [
         ("IT HAS ", None),
         ("FOUR", True),
         (" LEGS.", None),
@@ -344,8 +344,8 @@ def test_slides_are_of_the_language_that_they_are_in():
     after = pptx.Presentation(filled(document))
     frame = after.slides[0].placeholders[1].text_frame
     title = after.slides[0].shapes.title.text_frame
-    for one in (*title.paragraphs[0].runs, *frame.paragraphs[0].runs):
-        assert one.font.language_id == MSO_LANGUAGE_ID.SPANISH_MODERN_SORT  # es-ES
+    for text_run in (*title.paragraphs[0].runs, *frame.paragraphs[0].runs):
+        assert text_run.font.language_id == MSO_LANGUAGE_ID.SPANISH_MODERN_SORT  # es-ES
     assert frame.paragraphs[0].runs[1].font.bold
 
 
@@ -354,25 +354,25 @@ PICTURE = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIB
 
 def test_pictures_have_their_descriptions_translated_with_or_without_their_paragraph():
     document = docx.Document()
-    words = document.add_paragraph("See ")
-    words.add_run().add_picture(BytesIO(PICTURE))
-    words.add_run(" here.")
+    body_paragraph = document.add_paragraph("See ")
+    body_paragraph.add_run().add_picture(BytesIO(PICTURE))
+    body_paragraph.add_run(" here.")
     document.add_paragraph().add_run().add_picture(BytesIO(PICTURE))
-    for one, text in zip(document.inline_shapes, ("A cat & a dog", "image1.png"), strict=True):
-        one._inline.docPr.set("descr", text)
+    for item, text in zip(document.inline_shapes, ("A cat & a dog", "image1.png"), strict=True):
+        item._inline.docPr.set("descr", text)
     content = saved(document)
-    parts = read(content)
-    assert [(one.source.text, one.place) for one in parts.segments] == [
+    word_document = read(content)
+    assert [(item.source.text, item.place) for item in word_document.segments] == [
         ("See  here.", "paragraph 1"),
         ("A cat & a dog", "picture 1"),
     ]
     for numbers in ((0,), (1,), (0, 1)):
-        targets = {i: target for i, target in all_changed(parts).items() if i in numbers}
-        after = docx.Document(BytesIO(parts.filled(targets)))
-        described = [one._inline.docPr.get("descr") for one in after.inline_shapes]
-        assert described == ["A CAT & A DOG" if 1 in numbers else "A cat & a dog", "image1.png"]
+        targets = {i: target for i, target in all_changed(word_document).items() if i in numbers}
+        after = docx.Document(BytesIO(word_document.filled(targets)))
+        descriptions = [item._inline.docPr.get("descr") for item in after.inline_shapes]
+        assert descriptions == ["A CAT & A DOG" if 1 in numbers else "A cat & a dog", "image1.png"]
         assert after.paragraphs[0].text == ("SEE  HERE." if 0 in numbers else "See  here.")
-    assert parts.filled({}) == content
+    assert word_document.filled({}) == content
 
 
 def test_pictures_of_slides_have_theirs():
@@ -381,7 +381,7 @@ def test_pictures_of_slides_have_theirs():
     picture._element.nvPicPr.cNvPr.set("descr", 'A "large" cat')
     picture._element.nvPicPr.cNvPr.set("title", "Cats")
     document = read(saved(show), "a.pptx")
-    assert [(one.source.text, one.place) for one in document.segments] == [
+    assert [(segment.source.text, segment.place) for segment in document.segments] == [
         ("Cats", "slide 1, picture 1"),
         ('A "large" cat', "slide 1, picture 1"),
     ]

@@ -1,4 +1,4 @@
-"""The parts of Word and PowerPoint packages: which are read, in which order, and what people call them."""
+"""The parts of Word and PowerPoint packages: which ones are read, their order and their names."""
 
 from io import BytesIO
 from zipfile import ZipFile
@@ -26,35 +26,39 @@ WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml"
 SLIDES = "application/vnd.openxmlformats-officedocument.presentationml"
 
 
-def package(*members, **others):
-    """Return a package of members, each as its name, its type and its content."""
-    listed = types({name: kind for name, kind, _ in members} | {"word/absent.xml": f"{WORD}.footer+xml"})
+def package(*members, **files):
+    """Return a package of members, each given as name, type and content."""
+    content_types = types({name: kind for name, kind, _ in members} | {"word/absent.xml": f"{WORD}.footer+xml"})
     content = {name: f"<r {NAMES}>{inside}</r>" for name, _, inside in members}
-    return packed({"[Content_Types].xml": listed, **content, **others})
+    return packed({"[Content_Types].xml": content_types, **content, **files})
 
 
-def word(text):
+def word_text(text):
     return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
-def drawn(text):
+def drawing_text(text):
     return f"<a:p><a:r><a:t>{text}</a:t></a:r></a:p>"
 
 
 def test_parts_of_word_come_in_the_order_of_kinds_and_numbers():
     drawing = "application/vnd.openxmlformats-officedocument.drawingml"
     content = package(
-        ("word/charts/chart2.xml", f"{drawing}.chart+xml", drawn("A chart") + '<p:cNvPr descr="A cat"/>'),
-        ("word/diagrams/drawing1.xml", "application/vnd.ms-office.drawingml.diagramDrawing+xml", drawn("A drawing")),
-        ("word/diagrams/data1.xml", f"{drawing}.diagramData+xml", drawn("A diagram")),
-        ("word/comments.xml", f"{WORD}.comments+xml", word("A comment")),
-        ("word/endnotes.xml", f"{WORD}.endnotes+xml", word("An endnote")),
-        ("word/footnotes.xml", f"{WORD}.footnotes+xml", word("A footnote")),
-        ("word/footer1.xml", f"{WORD}.footer+xml", word("A footer")),
-        ("word/v2/header10.xml", f"{WORD}.header+xml", word("The tenth")),
-        ("word/v2/header9.xml", f"{WORD}.header+xml", word("The ninth")),
-        ("word/document.xml", f"{WORD}.document.main+xml", word("One") + word("12") + word("Two")),
-        ("word/glossary.xml", f"{WORD}.document.glossary+xml", word("No")),
+        ("word/charts/chart2.xml", f"{drawing}.chart+xml", drawing_text("A chart") + '<p:cNvPr descr="A cat"/>'),
+        (
+            "word/diagrams/drawing1.xml",
+            "application/vnd.ms-office.drawingml.diagramDrawing+xml",
+            drawing_text("A drawing"),
+        ),
+        ("word/diagrams/data1.xml", f"{drawing}.diagramData+xml", drawing_text("A diagram")),
+        ("word/comments.xml", f"{WORD}.comments+xml", word_text("A comment")),
+        ("word/endnotes.xml", f"{WORD}.endnotes+xml", word_text("An endnote")),
+        ("word/footnotes.xml", f"{WORD}.footnotes+xml", word_text("A footnote")),
+        ("word/footer1.xml", f"{WORD}.footer+xml", word_text("A footer")),
+        ("word/v2/header10.xml", f"{WORD}.header+xml", word_text("The tenth")),
+        ("word/v2/header9.xml", f"{WORD}.header+xml", word_text("The ninth")),
+        ("word/document.xml", f"{WORD}.document.main+xml", word_text("One") + word_text("12") + word_text("Two")),
+        ("word/glossary.xml", f"{WORD}.document.glossary+xml", word_text("No")),
     )
     document = read_document("a.docx", content, ENGLISH_SPANISH)
     assert {segment.source.text: segment.place for segment in document.segments} == {
@@ -76,22 +80,22 @@ def test_parts_of_word_come_in_the_order_of_kinds_and_numbers():
     assert '<w:rPr><w:lang w:val="es-ES"/></w:rPr><w:t>THE TENTH<' in after.read("word/v2/header10.xml").decode()
 
 
-def presentation(*slides, relations, shown, **others):
-    """Return a presentation; `relations`: the target of each identifier, `shown`: identifiers."""
-    listed = "".join(f'<Relationship Id="{name}" Target="{target}"/>' for name, target in relations.items())
-    order = "".join(f"<p:sldId {attribute}/>" for attribute in shown)
-    show = f"<p:presentation {NAMES}><p:sldIdLst>{order}</p:sldIdLst></p:presentation>"
+def presentation(*slides, relations, slide_ids, **others):
+    """Return a presentation; `relations` maps identifiers to targets, `slide_ids` lists the slides shown."""
+    relationships = "".join(f'<Relationship Id="{name}" Target="{target}"/>' for name, target in relations.items())
+    order = "".join(f"<p:sldId {attribute}/>" for attribute in slide_ids)
+    main_part = f"<p:presentation {NAMES}><p:sldIdLst>{order}</p:sldIdLst></p:presentation>"
     return package(
         *slides,
         ("ppt/presentation.xml", f"{SLIDES}.presentation.main+xml", ""),
         **{
             "ppt/_rels/presentation.xml.rels": (
-                f'<Relationships xmlns="{BASE}package/2006/relationships">{listed}</Relationships>'
+                f'<Relationships xmlns="{BASE}package/2006/relationships">{relationships}</Relationships>'
             )
         }
         if relations
         else {},
-        **{"ppt/presentation.xml": show},
+        **{"ppt/presentation.xml": main_part},
         **others,
     )
 
@@ -101,7 +105,7 @@ def slide(number, inside):
 
 
 @pytest.mark.parametrize(
-    ("relations", "shown", "texts"),
+    ("relations", "slide_ids", "texts"),
     [
         (
             {"a": "slides/slide10.xml", "b": "/ppt/slides/slide2.xml", "c": "../ppt/./slides/slide9.xml"},
@@ -111,12 +115,12 @@ def slide(number, inside):
         ({}, ('r:id="a"',), ["Two", "Nine", "Ten", "Eleven", "A note"]),
     ],
 )
-def test_slides_that_are_shown_come_first(relations, shown, texts):
+def test_slides_that_are_shown_come_first(relations, slide_ids, texts):
     content = presentation(
-        ("ppt/notesSlides/notesSlide1.xml", f"{SLIDES}.notesSlide+xml", drawn("A note")),
-        *(slide(number, drawn(text)) for number, text in ((11, "Eleven"), (10, "Ten"), (9, "Nine"), (2, "Two"))),
+        ("ppt/notesSlides/notesSlide1.xml", f"{SLIDES}.notesSlide+xml", drawing_text("A note")),
+        *(slide(number, drawing_text(text)) for number, text in ((11, "Eleven"), (10, "Ten"), (9, "Nine"), (2, "Two"))),
         relations=relations,
-        shown=shown,
+        slide_ids=slide_ids,
     )
     document = read_document("a.pptx", content)
     assert [segment.source.text for segment in document.segments] == texts
@@ -129,16 +133,16 @@ def shape(inside, name="sp", placeholder=False):
 
 
 def test_of_masters_and_layouts_only_what_slides_show():
-    prompts = [shape(drawn("A prompt"), name, placeholder=True) for name in ("sp", "pic", "graphicFrame")]
+    prompts = [shape(drawing_text("A prompt"), name, placeholder=True) for name in ("sp", "pic", "graphicFrame")]
     picture = '<p:cNvPr descr="A cat"/>'
-    master = drawn("Before") + prompts[0] + drawn("Behind")
-    layout = "".join(prompts) + picture + shape(drawn("Two"))
+    master = drawing_text("Before") + prompts[0] + drawing_text("Behind")
+    layout = "".join(prompts) + picture + shape(drawing_text("Two"))
     content = presentation(
-        slide(1, picture + shape(drawn("One"), placeholder=True)),
+        slide(1, picture + shape(drawing_text("One"), placeholder=True)),
         ("ppt/slideMasters/slideMaster1.xml", f"{SLIDES}.slideMaster+xml", master),
         ("ppt/slideLayouts/slideLayout1.xml", f"{SLIDES}.slideLayout+xml", layout),
         relations={},
-        shown=(),
+        slide_ids=(),
     )
     document = read_document("a.pptx", content)
     assert [(segment.source.text, segment.place) for segment in document.segments] == [
@@ -150,7 +154,7 @@ def test_of_masters_and_layouts_only_what_slides_show():
     ]
 
 
-def runs(*texts):
+def slide_runs(*texts):
     return "".join(f"<a:r>{properties}<a:t>{text}</a:t></a:r>" for properties, text in texts)
 
 
@@ -161,49 +165,49 @@ LINK = '<a:rPr><a:hlinkClick r:id="r1"/></a:rPr>'
 @pytest.mark.parametrize(
     ("inside", "wholes", "after"),
     [
-        # The language and what the spelling checker found are not kept.
+        # The language and the marks of the spelling checker are not kept.
         (
             '<a:pPr lvl="1"/>'
-            + runs(('<a:rPr lang="en-US" dirty="0" err="1"/>', "One "), ("", "two"), ("<a:rPr></a:rPr>", " six"))
+            + slide_runs(('<a:rPr lang="en-US" dirty="0" err="1"/>', "One "), ("", "two"), ("<a:rPr></a:rPr>", " six"))
             + '<a:endParaRPr lang="en-US"/>',
             ["One two six"],
-            '<a:pPr lvl="1"/>' + runs(('<a:rPr lang="es-ES"/>', "ONE TWO SIX")) + '<a:endParaRPr lang="en-US"/>',
+            '<a:pPr lvl="1"/>' + slide_runs(('<a:rPr lang="es-ES"/>', "ONE TWO SIX")) + '<a:endParaRPr lang="en-US"/>',
         ),
         (
-            runs(
+            slide_runs(
                 ('<a:rPr lang="en-US" i="1" smtClean="0"/>', "One"),
                 (LINK, " two"),
                 ('<a:rPr altLang="de"/>', " by sea"),
             ),
             [f"<a:r>{ITALIC}One</a:r><a:r>{LINK} two</a:r> by sea"],
-            runs(
+            slide_runs(
                 ('<a:rPr i="1" lang="es-ES"/>', "ONE"),
                 (LINK.replace("rPr>", 'rPr lang="es-ES">', 1), " TWO"),
                 ('<a:rPr lang="es-ES"/>', " BY SEA"),
             ),
         ),
         (
-            runs(("""<a:rPr x='">' y=">"><a:b/></a:rPr>""", "One")),
+            slide_runs(("""<a:rPr x='">' y=">"><a:b/></a:rPr>""", "One")),
             ["One"],
-            runs(("""<a:rPr x='">' y=">" lang="es-ES"><a:b/></a:rPr>""", "ONE")),
+            slide_runs(("""<a:rPr x='">' y=">" lang="es-ES"><a:b/></a:rPr>""", "ONE")),
         ),
         (
-            runs(("", "One")) + '<a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>' + runs(("", "two")),
+            slide_runs(("", "One")) + '<a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>' + slide_runs(("", "two")),
             ['One <a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>two'],
-            runs(('<a:rPr lang="es-ES"/>', "ONE "))
+            slide_runs(('<a:rPr lang="es-ES"/>', "ONE "))
             + '<a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>'
-            + runs(('<a:rPr lang="es-ES"/>', "TWO")),
+            + slide_runs(('<a:rPr lang="es-ES"/>', "TWO")),
         ),
         (
-            runs(("", "Yes.")) + "<a:br/>" + runs(("", "12")),
+            slide_runs(("", "Yes.")) + "<a:br/>" + slide_runs(("", "12")),
             ["Yes."],
-            runs(('<a:rPr lang="es-ES"/>', "YES.")) + "<a:br/>" + runs(("", "12")),
+            slide_runs(('<a:rPr lang="es-ES"/>', "YES.")) + "<a:br/>" + slide_runs(("", "12")),
         ),
         ("<a:pPr/><a:endParaRPr/>", [], "<a:pPr/><a:endParaRPr/>"),
     ],
 )
 def test_runs_of_slides(inside, wholes, after):
-    content = presentation(slide(1, f"<a:p>{inside}</a:p>"), relations={}, shown=())
+    content = presentation(slide(1, f"<a:p>{inside}</a:p>"), relations={}, slide_ids=())
     document = read_document("a.pptx", content, ENGLISH_SPANISH)
     assert [segment.source.whole for segment in document.segments] == wholes
     filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("ppt/slides/slide1.xml").decode()

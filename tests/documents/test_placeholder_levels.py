@@ -1,4 +1,4 @@
-"""What a model is asked for, attempt by attempt, and what becomes of its last answer."""
+"""The attempts of a placeholder strategy: the texts for the model, and the use of its last answer."""
 
 import pytest
 
@@ -8,20 +8,20 @@ from translucid.documents.tagged_text import TaggedText
 
 
 def attempts(source, answers, *, pieces=False):
-    """Return the level and text of each attempt, the translation, and the doubts about it."""
+    """Return the level and text of each attempt, the translation and its doubts."""
     strategy = PlaceholderStrategy.first(TaggedText(source, syntax=PlaceholderSyntax.message), pieces=pieces)
-    asked = []
+    requests = []
     for answer in answers:
-        asked.append(f"{strategy.level} {strategy.text}")
+        requests.append(f"{strategy.level} {strategy.text}")
         following = strategy.after(answer)
         if following is None:
-            return asked, strategy.target(answer, []).whole, strategy.doubts
+            return requests, strategy.target(answer, []).whole, strategy.doubts
         strategy = following
-    return [*asked, f"{strategy.level} {strategy.text}"], None, []
+    return [*requests, f"{strategy.level} {strategy.text}"], None, []
 
 
 @pytest.mark.parametrize(
-    ("source", "answers", "asked", "whole", "doubts"),
+    ("source", "answers", "requests", "translation", "doubts"),
     [
         (
             "a %s b {n} c",
@@ -77,12 +77,12 @@ def attempts(source, answers, *, pieces=False):
         ("<b> 12 </b>", ["12"], ["0 12"], "<b> 12 </b>", []),
     ],
 )
-def test_attempts(source, answers, asked, whole, doubts):
-    assert attempts(source, answers) == (asked, whole, doubts)
+def test_attempts(source, answers, requests, translation, doubts):
+    assert attempts(source, answers) == (requests, translation, doubts)
 
 
 @pytest.mark.parametrize(
-    ("source", "answers", "asked", "whole"),
+    ("source", "answers", "requests", "translation"),
     [
         ("a %s b", ["x ⟦1⟧"], ["0 a ⟦1⟧ b"], "x %s"),
         (
@@ -93,8 +93,8 @@ def test_attempts(source, answers, asked, whole, doubts):
         ),
     ],
 )
-def test_attempts_of_a_model_that_knows_pieces(source, answers, asked, whole):
-    assert attempts(source, answers, pieces=True) == (asked, whole, [])
+def test_attempts_of_a_model_that_knows_pieces(source, answers, requests, translation):
+    assert attempts(source, answers, pieces=True) == (requests, translation, [])
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,6 @@ def test_doubts_about_lost_and_invented_parts(source, target, numbers, doubts):
 
 def test_numbers_for_which_no_word_is_left_are_removed():
     numbers = " ".join(f"{digit},{digit * 3}" for digit in "123456789")
-    asked, whole, doubts = attempts(f"{numbers} cats", ["x", "47 58 63 72 86 94 35 29 x"])
-    assert asked == [f"0 {numbers} cats", "0 47 58 63 72 86 94 35 29  cats"]
-    assert (whole, doubts) == (f"{numbers} x", ["placed: 9,999"])
+    requests, translation, doubts = attempts(f"{numbers} cats", ["x", "47 58 63 72 86 94 35 29 x"])
+    assert requests == [f"0 {numbers} cats", "0 47 58 63 72 86 94 35 29  cats"]
+    assert (translation, doubts) == (f"{numbers} x", ["placed: 9,999"])

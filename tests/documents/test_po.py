@@ -1,4 +1,4 @@
-"""gettext's files as documents."""
+"""gettext files as documents."""
 
 import io
 import os
@@ -44,13 +44,13 @@ def read(text, languages=ENGLISH_SPANISH, name="a.po"):
     return read_document(name, text.encode(), languages)
 
 
-def filled(text, *translations, origin="model", languages=ENGLISH_SPANISH, **known):
+def filled(text, *translations, origin="model", languages=ENGLISH_SPANISH, **fields):
     document = read(HEADER + text, languages)
     assert len(document.segments) == len(translations), document.segments
     targets = {
-        i: Target(TaggedText(words, segment.source.marks), origin=origin, **known)
-        for i, (words, segment) in enumerate(zip(translations, document.segments, strict=True))
-        if words is not None
+        i: Target(TaggedText(translation, segment.source.marks), origin=origin, **fields)
+        for i, (translation, segment) in enumerate(zip(translations, document.segments, strict=True))
+        if translation is not None
     }
     return document.filled(targets).decode().removeprefix(HEADER)
 
@@ -86,7 +86,7 @@ _TEXT = st.lists(_WORD, min_size=1, max_size=20).map(" ".join)
 
 
 @given(
-    st.lists(st.tuples(_TEXT, st.none() | _TEXT, st.booleans()), max_size=8, unique_by=lambda one: one[0]),
+    st.lists(st.tuples(_TEXT, st.none() | _TEXT, st.booleans()), max_size=8, unique_by=lambda message: message[0]),
     st.sampled_from([40, 78, 0]),
 )
 @settings(max_examples=40, deadline=None)
@@ -106,16 +106,16 @@ def test_other_readers_see_the_same_messages_and_the_new_translations(messages, 
         (entry.msgid, entry.msgid_plural) for entry in before
     ]
     for entry in after:
-        for form, said in entry.msgstr_plural.items() if entry.msgid_plural else [(0, entry.msgstr)]:
+        for form, translation in entry.msgstr_plural.items() if entry.msgid_plural else [(0, entry.msgstr)]:
             source = entry.msgid_plural if form else entry.msgid
             (span,) = message_spans(source, accelerators=True) or [None]
             if span:
-                assert said == source[: span.start] + changed(span.marked).whole + source[span.end :]
+                assert translation == source[: span.start] + changed(span.marked).whole + source[span.end :]
                 assert "fuzzy" in entry.flags
 
 
 def _real():
-    """Yield .po files of the wheels in $TRANSLUCID_WHEELS: `pip download --no-deps django sphinx wagtail` gets some."""
+    """Yield .po files of the wheels in $TRANSLUCID_WHEELS, such as those of django, sphinx and wagtail."""
     for wheel in sorted(Path(os.environ.get("TRANSLUCID_WHEELS", "wheels")).glob("*.whl")):
         with zipfile.ZipFile(wheel) as members:
             names = sorted(name for name in members.namelist() if name.endswith((".po", ".pot")))
@@ -124,19 +124,21 @@ def _real():
 
 
 def test_real_files(tmp_path):
-    seen = 0
+    tested = 0
     for name, content in _real():
         document = read_document(name, content, ("en", name.split("locale/")[-1].split("/")[0]))
         assert document.filled({}) == content
         after = document.filled(all_changed(document))
-        seen += 1
-        was, now = polib.pofile(content.decode()), polib.pofile(after.decode())
-        assert [(entry.msgctxt, entry.msgid) for entry in was] == [(entry.msgctxt, entry.msgid) for entry in now]
-        assert len(was.obsolete_entries()) == len(now.obsolete_entries())
+        tested += 1
+        old_file, new_file = polib.pofile(content.decode()), polib.pofile(after.decode())
+        assert [(entry.msgctxt, entry.msgid) for entry in old_file] == [
+            (entry.msgctxt, entry.msgid) for entry in new_file
+        ]
+        assert len(old_file.obsolete_entries()) == len(new_file.obsolete_entries())
         if shutil.which("msgfmt"):
-            found = msgfmt(after, tmp_path, "--use-fuzzy")
-            assert "syntax" not in found.stderr and "end-of-line" not in found.stderr, found.stderr
-    if not seen:
+            completed = msgfmt(after, tmp_path, "--use-fuzzy")
+            assert "syntax" not in completed.stderr and "end-of-line" not in completed.stderr, completed.stderr
+    if not tested:
         pytest.skip("none is installed")
 
 
@@ -157,8 +159,8 @@ def test_what_a_model_says_is_fuzzy_with_what_is_known_of_it():
     text = '#: a.c:1\nmsgid "One"\nmsgstr ""\n'
     after = filled(text, "Uno", confidence=0.834, doubts=("number: 3 is lost",))
     assert after == '# translucid: confidence 83%; number: 3 is lost\n#: a.c:1\n#, fuzzy\nmsgid "One"\nmsgstr "Uno"\n'
-    again = filled(after, "Una", confidence=0.5)
-    assert again == '# translucid: confidence 50%\n#: a.c:1\n#, fuzzy\nmsgid "One"\nmsgstr "Una"\n'
+    retranslated = filled(after, "Una", confidence=0.5)
+    assert retranslated == '# translucid: confidence 50%\n#: a.c:1\n#, fuzzy\nmsgid "One"\nmsgstr "Una"\n'
     assert filled(after, "Una", origin="person") == text.replace('""', '"Una"')
 
 
@@ -188,8 +190,8 @@ def test_plurals_have_the_forms_of_the_language():
     assert (after.metadata["Language"], after.metadata["Content-Type"]) == ("ru", "text/plain; charset=UTF-8")
     assert after.metadata["Plural-Forms"].startswith("nplurals=3; plural=(n%10==1")
     assert [s.source.text for s in read(TEMPLATE + text, ("en", "ja"), "a.pot").segments] == ["%d files"]
-    one = '\nmsgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
-    assert read(TEMPLATE + one, ("en", "ru"), "a.pot").segments[0].source.text == "%d files"
+    entry_with_one = '\nmsgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    assert read(TEMPLATE + entry_with_one, ("en", "ru"), "a.pot").segments[0].source.text == "%d files"
 
 
 def test_a_form_alone_leaves_the_others():
@@ -237,12 +239,12 @@ def test_strings_come_back(text):
 @settings(max_examples=30, deadline=None)
 def test_lines_are_gettexts_own(text):
     content = HEADER + f"msgid {quoted(text, 'msgid')}\nmsgstr {quoted(text, 'msgstr')}\n"
-    told = subprocess.run(["msgcat", "-"], input=content.encode(), capture_output=True, check=True)
-    assert told.stdout.decode() == content
+    completed = subprocess.run(["msgcat", "-"], input=content.encode(), capture_output=True, check=True)
+    assert completed.stdout.decode() == content
 
 
 def test_a_line_ends_behind_a_hyphen_but_not_before_a_newline():
-    words = "ab " * 24  # the next word may take five columns
+    words = "ab " * 24  # leaves five columns for the next word
     assert quoted(words + "two-parts", "msgid").split("\n")[1:] == [f'"{words}two-"', '"parts"']
     assert quoted(words + "two-1", "msgid").split("\n")[1:] == [f'"{words}two-1"']
     assert quoted(words + "two \n", "msgid").split("\n")[1:] == [f'"{words}"', '"two \\n"']
@@ -253,15 +255,15 @@ def test_lines_end_where_gettexts_do():
     texts = [" ".join(["ab"] * 30) + " " + "c" * i + " d" * j for i in range(1, 8) for j in range(3)]
     texts += [" ".join(["ab"] * 24) + f" two{hyphen}parts" for hyphen in ("-", "--", "-1-", " -", " \n")]
     texts += ['a "quote" and a \\ sign']
-    both = (f"msgid {quoted(text, 'msgid')}\nmsgstr {quoted(text, 'msgstr')}\n" for text in texts)
-    content = HEADER + "\n".join(both)
-    told = subprocess.run(["msgcat", "-"], input=content.encode(), capture_output=True, check=True)
-    assert told.stdout.decode() == content
+    entries = (f"msgid {quoted(text, 'msgid')}\nmsgstr {quoted(text, 'msgstr')}\n" for text in texts)
+    content = HEADER + "\n".join(entries)
+    completed = subprocess.run(["msgcat", "-"], input=content.encode(), capture_output=True, check=True)
+    assert completed.stdout.decode() == content
 
 
 @GETTEXT
 @pytest.mark.parametrize(
-    ("flag", "source", "target", "fine"),
+    ("flag", "source", "target", "is_valid"),
     [
         ("c-format", "%d of %s", "%d de %s", True),
         ("c-format", "%d of %s", "%d de", False),
@@ -274,10 +276,10 @@ def test_lines_end_where_gettexts_do():
         ("python-brace-format", "{a}", "{a", False),
     ],
 )
-def test_placeholders_are_judged_as_msgfmt_does(flag, source, target, fine, tmp_path):
+def test_placeholders_are_judged_as_msgfmt_does(flag, source, target, is_valid, tmp_path):
     text = f'#, {flag}\nmsgid "{source}"\nmsgstr "{target}"\n'
-    assert (msgfmt((HEADER + text).encode(), tmp_path).returncode == 0) is fine
-    assert (broken_format([flag], source, target, False) is None) is fine
+    assert (msgfmt((HEADER + text).encode(), tmp_path).returncode == 0) is is_valid
+    assert (broken_format([flag], source, target, False) is None) is is_valid
 
 
 @GETTEXT
@@ -286,8 +288,11 @@ def test_a_template_that_was_filled_is_correct(tmp_path):
     text += '\nmsgid "One"\nmsgstr ""\n'
     document = read(TEMPLATE + text, ("en", "pl"), "a.pot")
     after = document.filled(all_changed(document))
-    found = msgfmt(after, tmp_path, "--use-fuzzy", "--statistics")
-    assert (found.returncode, found.stderr.splitlines()[-1]) == (0, "0 translated messages, 2 fuzzy translations.")
+    completed = msgfmt(after, tmp_path, "--use-fuzzy", "--statistics")
+    assert (completed.returncode, completed.stderr.splitlines()[-1]) == (
+        0,
+        "0 translated messages, 2 fuzzy translations.",
+    )
     assert len(list(read_po(io.BytesIO(after)))) == 3
 
 
@@ -298,7 +303,7 @@ def test_each_language_has_forms(code):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('msgid "a"\nmsgstr "b\n', "a.po:2: is not a line of a .po file"),
         ('msgid "a"\n\nmsgid "b"\nmsgstr ""', "a.po:1: is an entry without msgid or msgstr"),
@@ -309,10 +314,10 @@ def test_each_language_has_forms(code):
         ('msgid "a"\nmsgstr[1] ""\n', "a.po:2: has forms of a plural, but no msgid_plural"),
     ],
 )
-def test_what_is_broken_is_refused_with_its_line(text, said):
+def test_what_is_broken_is_refused_with_its_line(text, message):
     with pytest.raises(UserError) as error:
         read(text)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize("forms", [[1, 2], [1], [0, 2], [2, 0], [0, 1, 2], [7]])

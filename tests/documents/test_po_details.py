@@ -1,4 +1,4 @@
-"""Files of gettext, line by line: which texts they have, and what is written into them."""
+"""gettext files in detail: their segments and the translated files."""
 
 import pytest
 
@@ -20,10 +20,10 @@ msgstr ""
 PLURAL = 'msgid "one cat"\nmsgid_plural "%d cats"\n'
 
 
-def found(text, languages=ENGLISH_SPANISH):
-    """Return the segments of a file, each with its place and existing translation, and the translated file."""
+def read_and_fill(text, languages=ENGLISH_SPANISH):
+    """Return the segments of a file as (source, place, existing translation), and the translated file."""
     document = read_document("a.po", text.encode(), languages)
-    segments = [(one.source.whole, one.place, one.existing) for one in document.segments]
+    segments = [(segment.source.whole, segment.place, segment.existing) for segment in document.segments]
     return segments, document.filled(all_changed(document)).decode()
 
 
@@ -58,7 +58,7 @@ msgstr "Cinco"
 #~ msgid "gone"
 #~ msgstr "x"
 """
-    segments, after = found(HEADER + text)
+    segments, after = read_and_fill(HEADER + text)
     assert segments == [
         ("One %d", "line 13", None),
         ("%d cat", "line 17, for 1", "gato"),
@@ -81,7 +81,7 @@ msgstr "Cinco"
 
 
 @pytest.mark.parametrize(
-    ("rule", "forms", "segments", "written"),
+    ("rule", "forms", "segments", "form_count"),
     [
         ("2; plural=(n != 1)", 3, ["one cat|for 1", "%d cats|for 0, 2, 3 …"], 2),
         ("2; plural=(n != 1)", 1, ["one cat|for 1", "%d cats|for 0, 2, 3 …"], 2),
@@ -91,12 +91,12 @@ msgstr "Cinco"
         ("2; plural=n>1", 2, ["%d cats|for 0, 1", "%d cats|for 2, 3, 4 …"], 2),
     ],
 )
-def test_plurals_have_the_forms_of_the_header(rule, forms, segments, written):
+def test_plurals_have_the_forms_of_the_header(rule, forms, segments, form_count):
     header = HEADER.replace("2; plural=(n != 1)", rule)
-    found_segments, after = found(header + PLURAL + "".join(f'msgstr[{form}] ""\n' for form in range(forms)))
+    found_segments, after = read_and_fill(header + PLURAL + "".join(f'msgstr[{form}] ""\n' for form in range(forms)))
     assert [f"{text}|{place.removeprefix('line 7, ')}" for text, place, _ in found_segments] == segments
     lines = [
-        f'msgstr[{form}] "{segments[form].partition("|")[0].upper().replace("%D", "%d")}"' for form in range(written)
+        f'msgstr[{form}] "{segments[form].partition("|")[0].upper().replace("%D", "%d")}"' for form in range(form_count)
     ]
     assert after == f"{header}#, fuzzy\n{PLURAL}" + "\n".join(lines) + "\n"
 
@@ -130,7 +130,7 @@ ONE, ONE_AFTER = 'msgid "one"\nmsgstr ""\n', '#, fuzzy\nmsgid "one"\nmsgstr "ONE
     ],
 )
 def test_the_header_is_completed(header, languages, after):
-    assert found(header + ONE, languages)[1] == after + ONE_AFTER
+    assert read_and_fill(header + ONE, languages)[1] == after + ONE_AFTER
 
 
 def test_without_translations_the_header_is_not_completed():
@@ -145,17 +145,17 @@ def test_the_least_confidence_and_all_doubts_are_in_the_comment():
     }
     after = document.filled(targets).decode().removeprefix(HEADER)
     assert after == f'# translucid: confidence 46%; a: b c; d: e\n{PLURAL}msgstr[0] "un gato"\nmsgstr[1] "%d gatos"\n'
-    flagged = document.filled({**targets, 1: Target(TaggedText("%d gatos"))}).decode()
-    assert "\n#, fuzzy\nmsgid" in flagged
+    fuzzy = document.filled({**targets, 1: Target(TaggedText("%d gatos"))}).decode()
+    assert "\n#, fuzzy\nmsgid" in fuzzy
 
 
 def test_a_file_without_line_wrapping_stays_so():
     long, wrapped = "one two " * 10 + "three", '"' + "ONE TWO " * 9 + 'ONE "\n"TWO THREE"'
     assert columns(long) == 85
     entry = f'msgid "{long}"\nmsgstr ""\n'
-    assert found(HEADER + entry)[1].endswith(f'msgstr "{long.upper()}"\n')
+    assert read_and_fill(HEADER + entry)[1].endswith(f'msgstr "{long.upper()}"\n')
     entry = f'msgid ""\n"{long[:40]}"\n"{long[40:]}"\nmsgstr ""\n'
-    assert found(HEADER + entry)[1].endswith(f'msgstr ""\n{wrapped}\n')
+    assert read_and_fill(HEADER + entry)[1].endswith(f'msgstr ""\n{wrapped}\n')
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ def test_rules_of_plural_forms():
     assert rule is not None
     assert (rule.rule, rule.numbers[2]) == ("nplurals=3; plural=n>3 ? 1 : n==3;", ())
     assert (rule.examples(0), rule.examples(1)) == ("0, 1, 2", "3, 4, 5 …")
-    four = PluralForms.of("nplurals=2; plural=n>3")
-    assert four is not None and (four.examples(0), four.numbers[0]) == ("0, 1, 2 …", (0, 1, 2, 3))
+    above_three = PluralForms.of("nplurals=2; plural=n>3")
+    assert above_three is not None and (above_three.examples(0), above_three.numbers[0]) == ("0, 1, 2 …", (0, 1, 2, 3))
     assert PluralForms.of("nplurals=2; plural=n>=199").numbers[1] == (199,)
     assert PluralForms.of("plural=n") is None
     for text in ("nplurals=1; plural=n", "nplurals=2; plural=n-1"):

@@ -1,4 +1,4 @@
-"""Where each tag of a source stands in its translation, case by case."""
+"""The projection of tags onto translations, case by case."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
 @pytest.mark.parametrize(
-    ("text", "read"),
+    ("text", "expected"),
     [
         ("one<br/>two", "one <br/>two"),
         ("one.<br/>Two", "one. <br/>Two"),
@@ -27,14 +27,14 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
         ("a<i> </i><y/>.", "a<i></i><y/>."),
     ],
 )
-def test_what_the_model_reads_around_single_tags(text, read):
-    assert readable(parse(text)).whole == read
+def test_what_the_model_reads_around_single_tags(text, expected):
+    assert readable(parse(text)).whole == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "links", "whole"),
+    ("source", "target", "links", "expected"),
     [
-        # Elements, side by side and in each other.
+        # Adjacent and nested elements.
         ("<b>one</b> <i>two</i> three", "uno dos tres", "", "<b>uno</b> <i>dos</i> tres"),
         ("<b>one <i>two</i></b> three", "uno dos tres", "0-0 1-1 2-2", "<b>uno <i>dos</i></b> tres"),
         ("one <b>two</b>, <i>three</i>", "dos, tres uno", "0-2 1-0 2-1", "<b>dos</b>, <i>tres</i> uno"),
@@ -51,7 +51,7 @@ def test_what_the_model_reads_around_single_tags(text, read):
         ("a b <b>c</b>", "x y z", "0-0 1-1", "x y z<b></b>"),
         ("a <b>b</b> c", "x y z", "0-0 2-2", "x <b></b>y z"),
         ("<b>a b</b> c", "w x y z", "1-1 2-3", "<b>w x</b> y z"),
-        # Elements without letters go around the same characters, the nearest ones.
+        # Elements without letters enclose the nearest equal characters.
         ("a <b>12</b> b", "x 12 y", "", "x <b>12</b> y"),
         ("a <b>12</b> 12 b", "x 12 12 y", "", "x <b>12</b> 12 y"),
         ("a 12 <b>12</b> b", "x 12 12 y", "", "x 12 <b>12</b> y"),
@@ -60,7 +60,7 @@ def test_what_the_model_reads_around_single_tags(text, read):
         ("<b>1</b> a b c d e", "x y z 1 w 1", "", "x y z <b>1</b> w 1"),
         ("a b c d e <b>1</b>", "1 x 1 y z w", "", "1 x <b>1</b> y z w"),
         ("<b>(1)</b> a <i>(1)</i>", "(1) x (1)", "", "<b>(1)</b> x <i>(1)</i>"),
-        # Punctuation and quotes at their ends.
+        # Punctuation and quotes at the ends of elements.
         ("a <b>b</b>", "x y.", "", "x <b>y</b>."),
         ("a <b>b.</b>", "x y.", "", "x <b>y.</b>"),
         ("a <b>b.</b>", "x y!", "", "x <b>y!</b>"),
@@ -114,24 +114,27 @@ def test_what_the_model_reads_around_single_tags(text, read):
         ("_Xy", "abc", "0-0", "_abc"),
     ],
 )
-def test_each_tag_has_its_place(source, target, links, whole):
-    assert put(source, target, links) == whole
+def test_each_tag_has_its_place(source, target, links, expected):
+    assert put(source, target, links) == expected
 
 
 @pytest.mark.parametrize(
-    ("spans", "whole"),
+    ("spans", "expected"),
     [([(4, 7)], "uno <b>dos</b> tres"), ([(4, 12)], "uno <b></b>dos tres"), ([(0, 7), (6, 12)], "<b>uno dos tres</b>")],
 )
-def test_tags_do_not_split_what_must_stay_together(spans, whole):
+def test_tags_do_not_split_what_must_stay_together(spans, expected):
     source = TaggedText("one two three", (Mark(4, "<b>", Side.opens, 0), Mark(7, "</b>", Side.closes, 0)))
     links = [(i, i, 1.0) for i in range(3)]
-    assert placed(source, "uno dos tres", links, spans).whole == whole
-    assert placed(source, " uno dos tres\n", links, spans).whole == whole
+    assert placed(source, "uno dos tres", links, spans).whole == expected
+    assert placed(source, " uno dos tres\n", links, spans).whole == expected
 
 
 def test_a_link_that_crosses_counts_by_its_weight():
     source = TaggedText("a b c", (Mark(2, "<x/>"),))
-    weak = [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0), (1, 0, 0.2)]
-    assert placed(source, "x y z", weak).whole == "x <x/>y z"
-    strong = [(0, 1, 1.0), (0, 2, 0.5), (1, 0, 1.0), (2, 2, 1.0)]
-    assert placed(source, "x y z", strong).whole == placed(source, "x y z", [(s, t, w * 7) for s, t, w in strong]).whole
+    weakly_crossing = [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0), (1, 0, 0.2)]
+    assert placed(source, "x y z", weakly_crossing).whole == "x <x/>y z"
+    strongly_crossing = [(0, 1, 1.0), (0, 2, 0.5), (1, 0, 1.0), (2, 2, 1.0)]
+    assert (
+        placed(source, "x y z", strongly_crossing).whole
+        == placed(source, "x y z", [(s, t, w * 7) for s, t, w in strongly_crossing]).whole
+    )

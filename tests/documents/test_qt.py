@@ -1,4 +1,4 @@
-"""Qt's translation files as documents; TypeScript is refused."""
+"""Qt translation files as documents; TypeScript files are rejected."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def read(source, translation=EMPTY, numerus="", languages=SPANISH, target="es"):
 
 
 def filled(document, **changes):
-    """Return the content of the message behind its source in a translated file."""
+    """Return the content of the translated message after its source."""
     targets = {number: replace(target, **changes) for number, target in all_changed(document).items()}
     after = document.filled(targets).decode().partition("</source>\n        ")[2]
     return after.partition("\n    </message>")[0]
@@ -34,7 +34,7 @@ def test_a_message_is_translated_as_qt_writes_it():
     document = read(
         "&amp;Open %1 &quot;&lt;b&gt;now&lt;/b&gt;&quot;", f"<extracomment>a menu</extracomment>\n        {EMPTY}"
     )
-    assert [(one.source.text, one.note) for one in document.segments] == [('Open %1 "now"', "a menu")]
+    assert [(segment.source.text, segment.note) for segment in document.segments] == [('Open %1 "now"', "a menu")]
     assert filled(document).endswith(">&amp;OPEN %1 &quot;&lt;b&gt;NOW&lt;/b&gt;&quot;</translation>")
     assert 'type="unfinished"' in filled(document) and "type=" not in filled(document, origin="person")
 
@@ -42,15 +42,15 @@ def test_a_message_is_translated_as_qt_writes_it():
 def test_each_plural_form_is_translated_and_existing_ones_stay():
     forms = "<numerusform>%n gato</numerusform><numerusform></numerusform>"
     document = read("%n cat(s)", f"<translation>{forms}</translation>", ' numerus="yes"')
-    assert [one.place for one in document.segments] == ["line 6, for 1", "line 6, for 0, 2, 3 …"]
-    assert [one.existing for one in document.segments] == ["%n gato", None]
+    assert [segment.place for segment in document.segments] == ["line 6, for 1", "line 6, for 0, 2, 3 …"]
+    assert [segment.existing for segment in document.segments] == ["%n gato", None]
     only_second = document.filled({1: all_changed(document)[1]}).decode()
     assert f'<translation type="unfinished">{forms.replace("></", ">%n CAT(S)</")}</translation>' in only_second
     empty = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"')
-    of_person = {0: replace(all_changed(empty)[0], origin="person")}
-    assert '<translation type="unfinished">' in empty.filled(of_person).decode()
+    by_person = {0: replace(all_changed(empty)[0], origin="person")}
+    assert '<translation type="unfinished">' in empty.filled(by_person).decode()
     macedonian = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"', "", "mk")
-    assert len(macedonian.segments) == 3  # gettext has two
+    assert len(macedonian.segments) == 3  # gettext has two forms
     russian = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"', "", "ru")
     assert filled(russian).count("\n            <numerusform>%n CAT(S)</numerusform>") == 3
     assert '<TS version="2.1" language="ru">' in russian.filled(all_changed(russian)).decode()
@@ -62,10 +62,10 @@ def test_the_confidence_becomes_a_comment_that_is_replaced():
     assert first == f'{comment}\n        <translation type="unfinished">A CAT</translation>'
     assert read("a cat", first).segments[0].note is None
     assert filled(read("a cat", first)) == '<translation type="unfinished">A CAT</translation>'
-    of_person = f"<translatorcomment>mine</translatorcomment>\n        {EMPTY}"
+    by_person = f"<translatorcomment>mine</translatorcomment>\n        {EMPTY}"
     assert (
-        "mine" in filled(read("a cat", of_person), confidence=0.5)
-        and read("a cat", of_person).segments[0].note == "mine"
+        "mine" in filled(read("a cat", by_person), confidence=0.5)
+        and read("a cat", by_person).segments[0].note == "mine"
     )
 
 
@@ -97,7 +97,7 @@ def test_a_finished_translation_stays():
 
 
 @pytest.mark.parametrize(
-    ("content", "what"),
+    ("content", "message"),
     [
         (b"export const a: string = 'a cat';\n", "is not a Qt translation file: it does not begin with <"),
         (b"\x47\x40\x11\x10\0", "is not a Qt translation file"),
@@ -105,6 +105,6 @@ def test_a_finished_translation_stays():
         (FILE.format(' language="de"', "", "a cat", EMPTY).encode(), "is from . to de, the translator from en to es"),
     ],
 )
-def test_other_files_are_refused(content, what):
-    with pytest.raises(UserError, match=what):
+def test_other_files_are_refused(content, message):
+    with pytest.raises(UserError, match=message):
         read_document("app.ts", content, ENGLISH_SPANISH)

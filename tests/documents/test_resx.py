@@ -1,4 +1,4 @@
-""".NET's resources as documents."""
+""".NET resources as documents."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_values_are_translated_and_the_rest_stays():
     document = read(
         DATA.format("Save", "", "Save {0} of {1:N2} &amp; go"), DATA.format("b", ' type="System.String"', "b")
     )
-    assert [(one.place, one.source.text) for one in document.segments] == [
+    assert [(segment.place, segment.source.text) for segment in document.segments] == [
         ("line 4", "Save {0} of {1:N2} & go"),
         ("line 7", "b"),
     ]
@@ -72,7 +72,7 @@ def test_what_is_no_text_stays(data):
 
 def test_a_comment_is_a_note():
     commented = DATA.format("a", "", "a").replace("</value>", "</value>\r\n<comment> Of a button </comment>")
-    assert [one.note for one in read(commented, DATA.format("b", "", "b")).segments] == ["Of a button", None]
+    assert [segment.note for segment in read(commented, DATA.format("b", "", "b")).segments] == ["Of a button", None]
 
 
 def test_another_xml_file_is_refused():

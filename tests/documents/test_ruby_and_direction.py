@@ -1,4 +1,4 @@
-"""Ruby: words are text, how they are read stays. Signs of the direction of text stay at its ends."""
+"""Ruby base text is translated and its annotation kept; direction marks stay at the ends of a text."""
 
 from io import BytesIO
 from zipfile import ZipFile
@@ -77,11 +77,11 @@ def test_what_stays(name, before, after):
 
 
 def test_signs_within_a_text_are_put_where_its_words_are():
-    way = PlaceholderStrategy.first(
+    strategy = PlaceholderStrategy.first(
         TaggedText(f"See {R}HTML{L} now", (Mark(4, "<b>", Side.opens, 0), Mark(9, "</b>", Side.closes, 0)))
     )
-    assert way.text == "See HTML now" and way.after("VER HTML YA") is None and not way.doubts
-    target = way.target("VER HTML YA", [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0)])
+    assert strategy.text == "See HTML now" and strategy.after("VER HTML YA") is None and not strategy.doubts
+    target = strategy.target("VER HTML YA", [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0)])
     assert target.text == f"VER {R}HTML{L} YA" and len(target.marks) == 2
 
 

@@ -1,4 +1,4 @@
-"""Spans: the words and marks that are translated as a whole, without the marks around them."""
+"""Spans: the words and marks of a segment, without the marks around them."""
 
 import re
 
@@ -12,22 +12,22 @@ _TAG = re.compile(r"<(/?)(\w+)(/?)>")
 
 def parts_of(text):
     """Yield the words and tags of a text; <br/> separates words, and <code/> acts as a word."""
-    at = 0
+    position = 0
     for tag in _TAG.finditer(text):
-        yield Part(at, tag.start())
+        yield Part(position, tag.start())
         side = Side.alone
         if not tag[3]:
             side = Side.closes if tag[1] else Side.opens
         yield Part(tag.start(), tag.end(), side, tag[2], word=tag[2] == "code", spaces=tag[2] == "br")
-        at = tag.end()
-    yield Part(at, len(text))
+        position = tag.end()
+    yield Part(position, len(text))
 
 
 @pytest.mark.parametrize(
-    ("text", "whole"),
+    ("text", "expected"),
     [
         (" one <b>two</b> \n", "one <b>two</b>"),
-        ("<p><b>one two</b></p>", "one two"),  # around all of it
+        ("<p><b>one two</b></p>", "one two"),  # around the whole text
         ("<b>one</b> <i>two</i>", "<b>one</b> <i>two</i>"),
         ("<b></b>one <i>two</i> three", "one <i>two</i> three"),  # an empty element at either end
         ("one <i>two</i> three<b></b>", "one <i>two</i> three"),
@@ -35,24 +35,24 @@ def parts_of(text):
         ("<b> </b>one", "<b> </b>one"),
         ("one <b></b>two", "one <b></b>two"),
         ("<img/> one <img/> two <img/>", "one <img/> two"),
-        ("<code/> one <code/>", "<code/> one <code/>"),  # it belongs to the sentence
-        ("</b>one <i>two", "one <i>two"),  # the first has no partner, nor does the second, which is not at an end
+        ("<code/> one <code/>", "<code/> one <code/>"),  # it is part of the sentence
+        ("</b>one <i>two", "one <i>two"),  # neither has a partner, and the second is not at an end
     ],
 )
-def test_what_stands_at_the_ends_is_left_outside(text, whole):
+def test_what_stands_at_the_ends_is_left_outside(text, expected):
     span = spanned(text, parts_of(text))
-    assert span.marked.whole == whole
-    assert text[span.start : span.end] == whole
+    assert span.marked.whole == expected
+    assert text[span.start : span.end] == expected
     assert [text[start:end] for start, end in span.places] == [mark.raw for mark in span.marked.marks]
 
 
 def test_a_pair_has_one_number_and_what_has_no_partner_stands_alone():
     text = "a <b>b <i>c</b> d</i> <u>e</u> f"
     marks = spanned(text, parts_of(text)).marked.marks
-    found = [(mark.raw, mark.side, mark.pair) for mark in marks]
-    assert found == [
+    described = [(mark.raw, mark.side, mark.pair) for mark in marks]
+    assert described == [
         ("<b>", Side.opens, 0),
-        ("<i>", Side.alone, None),  # an element around it was closed before
+        ("<i>", Side.alone, None),  # an enclosing element is closed first
         ("</b>", Side.closes, 0),
         ("</i>", Side.alone, None),
         ("<u>", Side.opens, 1),

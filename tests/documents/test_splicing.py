@@ -1,4 +1,4 @@
-"""The text of a file, its encoding and its line ends, and edits of it."""
+"""Text files: encoding, line ends and edits."""
 
 import re
 
@@ -35,7 +35,7 @@ def test_encoding_and_line_end_are_kept(content, text, line_end, after):
         (b"a\n\xff", None, "a.txt:2: is not UTF-8. Save it as UTF-8."),
         (b"a\nb\n\xe9", "ascii", "a.txt:3: is not ASCII. Save it as UTF-8."),
         (b"\xff\xfea", "ascii", "a.txt:1: is not UTF-16-LE. Save it as UTF-8."),
-        (b"+AGE-", "utf-7", "a.txt: is not UTF-7. Save it as UTF-8."),  # it would be written otherwise
+        (b"+AGE-", "utf-7", "a.txt: is not UTF-7. Save it as UTF-8."),  # encoding it again gives other bytes
         (b"a", "nosuch", "a.txt: is in an encoding that is not known, nosuch. Save it as UTF-8."),
     ],
 )
@@ -48,7 +48,7 @@ def test_another_encoding_is_refused(content, encoding, message):
 def test_characters_that_the_encoding_lacks_are_references():
     file = TextFile.of("a.txt", "aé\nb\nc".encode("latin-1"), "latin-1")
     assert file.spliced([Edit(0, 1, "с")]) == b"&#1089;\xe9\nb\nc"
-    assert [file.line(place) for place in (0, 2, 3, 5)] == [1, 1, 2, 3]
+    assert [file.line(offset) for offset in (0, 2, 3, 5)] == [1, 1, 2, 3]
 
 
 def test_a_non_breaking_space_is_written_as_before():

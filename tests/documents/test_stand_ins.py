@@ -1,4 +1,4 @@
-"""Stand-ins for placeholders: which parts get one, which one, and where it needs spaces."""
+"""Stand-ins for placeholders: which parts get one, how it is chosen, and where spaces are needed."""
 
 import pytest
 
@@ -76,8 +76,8 @@ def test_letters_are_those_of_scripts_with_spaces():
     [
         ("a %s d", ["%s"]),
         ("%s{a}{b} %d", ["%s{a}{b}", "%d+"]),
-        ("{n}s %dkg %spx", ["{n}s+", "%dkg+", "%spx"]),  # with the symbol of the unit
-        ("{name}s {a}in %din %ss", ["{name}", "{a}", "%din", "%s"]),  # which may be the ending of a word
+        ("{n}s %dkg %spx", ["{n}s+", "%dkg+", "%spx"]),  # with the symbol of a unit of measurement
+        ("{name}s {a}in %din %ss", ["{name}", "{a}", "%din", "%s"]),  # letters that may be the ending of a word
         ("<b>%s</b>{x}", ["<b>!", "%s", "</b>!", "{x}"]),
         ("%s😀{b} 😀%s", ["%s", "😀!", "{b}", "😀!", "%s"]),
         (
@@ -177,8 +177,8 @@ def test_each_word_stands_in_for_one_unit_and_is_not_in_the_text():
 )
 def test_letters_that_touch_a_stand_in_are_separated_from_it(text, left, right):
     units = units_of(text)
-    found = touched(text, units, stand_in_names(text, units, 1, False))
-    assert ["".join(str(int(touches)) for touches in side) for side in found] == [left, right]
+    sides = touched(text, units, stand_in_names(text, units, 1, False))
+    assert ["".join(str(int(touches)) for touches in side) for side in sides] == [left, right]
 
 
 def test_a_stand_in_is_found_as_a_word():
@@ -187,4 +187,4 @@ def test_a_stand_in_is_found_as_a_word():
     assert occurrences("⟦1⟧", TaggedText("a⟦1⟧⟦1⟧b")) == [(1, 4), (4, 7)]
     assert occurrences("Tom", TaggedText("Max")) == []
     marks = Mark(1, "<b>"), Mark(4, "</b>"), Mark(7, "<i>")
-    assert occurrences("Tom", TaggedText("aTomb Tom", marks)) == [(1, 4)]  # marks end words, and split them
+    assert occurrences("Tom", TaggedText("aTomb Tom", marks)) == [(1, 4)]  # marks end words and split them

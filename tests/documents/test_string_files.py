@@ -1,4 +1,4 @@
-"""JSON, YAML, .strings and .properties, with every construct at once."""
+"""JSON, YAML, .strings and .properties files with all constructs."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from translucid.documents.kinds import read_document
 from translucid.ground.errors import UserError
 
 
-def found(name, text, languages=ENGLISH_SPANISH):
+def read_and_fill(name, text, languages=ENGLISH_SPANISH):
     """Return the segments of a file, each as `line, note: text`, and the translated file."""
     document = read_document(name, text.encode(), languages)
     lines = []
@@ -38,7 +38,7 @@ last=seven"""
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_java_properties(end):
-    lines, after = found("a.properties", PROPERTIES.replace("\n", end))
+    lines, after = read_and_fill("a.properties", PROPERTIES.replace("\n", end))
     numbers = [4, 8, 9, 11, 12, 14, 15, 16, 18] if end != "\r" else [1] * 9
     assert lines == [
         f"{number}, {line}"
@@ -76,12 +76,12 @@ def test_java_properties(end):
 )
 def test_broken_escapes_of_properties(text, message):
     with pytest.raises(UserError) as error:
-        found("a.properties", text)
+        read_and_fill("a.properties", text)
     assert str(error.value).startswith(message)
 
 
 def test_escaped_backslashes_and_pairs_of_escapes():
-    assert found("a.properties", r"a=one\\u12 two\ud83d\ude00") == (
+    assert read_and_fill("a.properties", r"a=one\\u12 two\ud83d\ude00") == (
         ["1, None: one\\u12 two😀"],
         r"a=ONE\\U12 TWO\uD83D\uDE00",
     )
@@ -104,7 +104,7 @@ here\\r\\\\";
 
 
 def test_strings_of_ios():
-    lines, after = found("a.strings", STRINGS)
+    lines, after = read_and_fill("a.strings", STRINGS)
     assert lines == [
         '3, Of a\n button: One "two"\n\téÉq',
         "5, next: Three",
@@ -122,7 +122,7 @@ def test_strings_of_ios():
 )
 def test_broken_strings_of_ios(text, line):
     with pytest.raises(UserError, match=rf'^a\.strings:{line}: has no entry of the form "key" = "value"; here'):
-        found("a.strings", text)
+        read_and_fill("a.strings", text)
 
 
 JSON = r"""{"a": {"b": ["One", {"c": "two"}, ["three", "lang", "no"]], "d": "four", "lang": "no"},
@@ -131,7 +131,7 @@ JSON = r"""{"a": {"b": ["One", {"c": "two"}, ["three", "lang", "no"]], "d": "fou
 
 
 def test_json():
-    lines, after = found("a.json", JSON)
+    lines, after = read_and_fill("a.json", JSON)
     assert lines == [
         "1, a.b: One",
         "1, a.b.c: two",
@@ -169,10 +169,10 @@ def test_json():
 )
 def test_other_files_of_json(text, lines):
     if isinstance(lines, list):
-        assert found("a.json", text)[0] == lines
+        assert read_and_fill("a.json", text)[0] == lines
     else:
         with pytest.raises(UserError) as error:
-            found("a.json", text)
+            read_and_fill("a.json", text)
         assert str(error.value).startswith(lines)
 
 
@@ -182,16 +182,16 @@ ARB = """{"@@locale": "en", "@@x": "text here", "hi": "Hello", "@hi": {"descript
 
 
 def test_an_arb():
-    lines, after = found("a.arb", ARB, ("en", "pt-BR"))
+    lines, after = read_and_fill("a.arb", ARB, ("en", "pt-BR"))
     assert lines == ["1, D: Hello", "2, bye: Bye", "2, so: So long", "3, E: inner"]
     expected = (
         ARB.replace('"en"', '"pt_BR"').replace("Hello", "HELLO").replace("Bye", "BYE").replace("So long", "SO LONG")
     )
     assert after == expected.replace("inner", "INNER")
-    assert found("a.ARB", ARB, ("en", None))[1] == after.replace("pt_BR", "en")
-    assert found("a.arb", '["One"]') == (["1, None: One"], '["ONE"]')
-    assert found("a.arb", '"One"') == (["1, None: One"], '"ONE"')
-    assert found("a.json", '{"@a": "One"}')[0] == ["1, @a: One"]
+    assert read_and_fill("a.ARB", ARB, ("en", None))[1] == after.replace("pt_BR", "en")
+    assert read_and_fill("a.arb", '["One"]') == (["1, None: One"], '["ONE"]')
+    assert read_and_fill("a.arb", '"One"') == (["1, None: One"], '"ONE"')
+    assert read_and_fill("a.json", '{"@a": "One"}')[0] == ["1, @a: One"]
     document = read_document("a.arb", ARB.encode(), ("en", "pt-BR"))
     assert document.filled({}).decode() == ARB
 
@@ -232,7 +232,7 @@ q: thirteen
 
 
 def test_yaml():
-    lines, after = found("a.yaml", YAML)
+    lines, after = read_and_fill("a.yaml", YAML)
     assert lines == [
         "2, en.a: One",
         "4, en.b: two",
@@ -276,23 +276,23 @@ def test_yaml():
 )
 def test_other_files_than_yaml_are_refused(text, message):
     with pytest.raises(UserError) as error:
-        found("a.yaml", text)
+        read_and_fill("a.yaml", text)
     assert str(error.value).startswith(message)
 
 
 def test_no_text_of_many_yaml_documents_is_lost():
-    """The nodes of a document may have the identities of those of earlier ones."""
+    """The nodes of a document may have the same `id()` as those of earlier documents."""
     texts = [f"A text of {word * 3}" for word in "abcdefghijklmnopqrstuvwxyz"]
-    lines, after = found("a.yaml", "".join(f"---\nkey: {text}\nlist:\n- {text}\n" for text in texts))
+    lines, after = read_and_fill("a.yaml", "".join(f"---\nkey: {text}\nlist:\n- {text}\n" for text in texts))
     assert [line.partition(": ")[2] for line in lines] == [text for text in texts for _ in range(2)]
     assert after.count("A TEXT OF") == 52
 
 
 def test_yaml_may_be_nested_deep():
-    assert found("a.yaml", "[" * 200 + "one" + "]" * 200) == (["1, None: one"], "[" * 200 + "ONE" + "]" * 200)
+    assert read_and_fill("a.yaml", "[" * 200 + "one" + "]" * 200) == (["1, None: one"], "[" * 200 + "ONE" + "]" * 200)
 
 
 def test_lines_are_counted_from_the_first_and_keys_are_shortened():
-    assert found("a.strings", '\n"a"="one two";') == (["2, None: one two"], '\n"a"="ONE TWO";')
-    assert found("a.json", '\n{"a": "one"}')[0] == ["2, a: one"]
-    assert found("a.yaml", f"\n{'k' * 90}: one two\n")[0] == [f"2, {'k' * 80}: one two"]
+    assert read_and_fill("a.strings", '\n"a"="one two";') == (["2, None: one two"], '\n"a"="ONE TWO";')
+    assert read_and_fill("a.json", '\n{"a": "one"}')[0] == ["2, a: one"]
+    assert read_and_fill("a.yaml", f"\n{'k' * 90}: one two\n")[0] == [f"2, {'k' * 80}: one two"]

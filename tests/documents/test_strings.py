@@ -26,8 +26,8 @@ def filled(name, text, *translations):
     document = read(name, text)
     assert len(document.segments) == len(translations), document.segments
     targets = {
-        i: Target(TaggedText(words, segment.source.marks))
-        for i, (words, segment) in enumerate(zip(translations, document.segments, strict=True))
+        i: Target(TaggedText(translation, segment.source.marks))
+        for i, (translation, segment) in enumerate(zip(translations, document.segments, strict=True))
     }
     return document.filled(targets).decode()
 
@@ -77,12 +77,12 @@ _TREE = st.recursive(
 )
 
 
-def expected(tree):
-    """Return the same tree with its strings shouted outside of tags and placeholders."""
+def uppercased(tree):
+    """Return the tree with its strings in upper case, except for tags and placeholders."""
     if isinstance(tree, dict):
-        return {key: expected(value) for key, value in tree.items()}
+        return {key: uppercased(value) for key, value in tree.items()}
     if isinstance(tree, list):
-        return [expected(value) for value in tree]
+        return [uppercased(value) for value in tree]
     if isinstance(tree, str) and is_language(tree):
         parts = re.split(r"(<code>x</code>|</?b>|<br/>)", tree)
         return "".join(part if i % 2 else shouted(part) for i, part in enumerate(parts))
@@ -95,7 +95,7 @@ def test_json_keeps_all_but_its_words(tree, indent, ascii_only):
     text = json.dumps(tree, indent=indent, ensure_ascii=ascii_only)
     document = read("a.json", text)
     assert document.filled({}) == text.encode()
-    assert json.loads(document.filled(all_changed(document))) == expected(tree)
+    assert json.loads(document.filled(all_changed(document))) == uppercased(tree)
 
 
 @given(_TREE, st.sampled_from([None, "'", '"', "|", ">"]), st.sampled_from([False, True, None]), st.booleans())
@@ -104,7 +104,7 @@ def test_yaml_keeps_all_but_its_words(tree, style, flow, unicode):
     text = yaml.safe_dump(tree, default_style=style, default_flow_style=flow, allow_unicode=unicode, width=40)
     document = read("a.yaml", text)
     assert document.filled({}) == text.encode()
-    assert yaml.safe_load(document.filled(all_changed(document))) == expected(yaml.safe_load(text))
+    assert yaml.safe_load(document.filled(all_changed(document))) == uppercased(yaml.safe_load(text))
 
 
 @given(
@@ -122,7 +122,7 @@ def test_a_table_keeps_all_but_its_column(rows, delimiter, quoting):
     after = list(
         csv.reader(io.StringIO(document.filled(all_changed(document)).decode(), newline=""), delimiter=delimiter)
     )
-    assert after == [["key", "text"], *([one, expected(other)] for one, other in rows)]
+    assert after == [["key", "text"], *([key, uppercased(value)] for key, value in rows)]
 
 
 @given(st.dictionaries(st.sampled_from("abcdefg"), _TEXT, max_size=5), st.sampled_from(["utf-8", "utf-16"]))
@@ -135,7 +135,7 @@ def test_ios_keeps_all_but_its_words(strings, encoding):
 
     document = read("a.strings", text(strings).encode(encoding))
     assert document.filled({}) == text(strings).encode(encoding)
-    assert document.filled(all_changed(document)).decode(encoding) == text(expected(strings))
+    assert document.filled(all_changed(document)).decode(encoding) == text(uppercased(strings))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_ios_keeps_all_but_its_words(strings, encoding):
     [(".json", json.loads), (".yaml", lambda text: list(yaml.safe_load_all(text))), (".yml", yaml.safe_load)],
 )
 def test_real_files(kind, load):
-    seen = 0
+    tested = 0
     for file in installed(kind, most=60, largest=60_000):
         content = file.read_bytes()
         try:
@@ -151,16 +151,16 @@ def test_real_files(kind, load):
             document = read(file.name, content)
         except (UserError, ValueError, yaml.YAMLError):
             continue
-        seen += 1
+        tested += 1
         assert document.filled({}) == content
         after = load(document.filled(all_changed(document)))
         assert json.dumps(after, default=str).lower() == json.dumps(before, default=str).lower()
-    if not seen:
+    if not tested:
         pytest.skip("none is installed")
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("a.json", '{"a": "b",\n "c"}', "a.json:2: is not JSON"),
         ("a.json", "[" * 100_000, "a.json: is nested too deep"),
@@ -176,10 +176,10 @@ def test_real_files(kind, load):
         ("a.csv", "k,en,fr\na,one,\n", "a.csv:1: has no column for es, but columns for other languages: fr"),
     ],
 )
-def test_what_is_broken_is_refused_in_one_line(name, text, said):
+def test_what_is_broken_is_refused_in_one_line(name, text, message):
     with pytest.raises(UserError) as error:
         read(name, text)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
 
 
 def test_json_keeps_how_it_escapes():
@@ -284,7 +284,7 @@ def test_columns_of_a_table(text, translations, after):
     ("header", "language", "column"),
     [
         ("en,es-ES,es,es-MX", "es-MX", 3),
-        ("en,es-ES,es,es-AR", "es-MX", 2),  # no region stands for all of them
+        ("en,es-ES,es,es-AR", "es-MX", 2),  # a code without a region stands for all regions
         ("en,es-ES,es,es-AR", "es", 2),
         ("en,fr,es-AR,es-ES", "es", 2),  # the first of several regions
     ],

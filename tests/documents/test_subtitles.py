@@ -26,8 +26,8 @@ def srt(*texts, gap=100, length=2000):
 
 
 def _time(milliseconds):
-    seconds, rest = divmod(milliseconds, 1000)
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02},{rest:03}"
+    seconds, remainder = divmod(milliseconds, 1000)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02},{remainder:03}"
 
 
 def filled(text, *translations, name="a.srt"):
@@ -35,7 +35,7 @@ def filled(text, *translations, name="a.srt"):
     assert len(document.segments) == len(translations), document.segments
     targets = zip(document.segments, translations, strict=True)
     return document.filled(
-        {i: Target(TaggedText(new, one.source.marks)) for i, (one, new) in enumerate(targets)}
+        {i: Target(TaggedText(translation, segment.source.marks)) for i, (segment, translation) in enumerate(targets)}
     ).decode()
 
 
@@ -66,12 +66,12 @@ _TEXT = st.lists(_WORD, min_size=1, max_size=15).map(" ".join)
 
 
 @given(st.lists(_TEXT, min_size=1, max_size=12), st.booleans(), st.sampled_from(["\n", "\r\n"]))
-@settings(max_examples=40, deadline=None, derandomize=True)  # an empty line with a note moves: "no. 12 \n ♪"
-def test_another_reader_sees_the_same_words_and_times(texts, web, end):
+@settings(max_examples=40, deadline=None, derandomize=True)  # fails for some texts, as an empty line with a note moves
+def test_another_reader_sees_the_same_words_and_times(texts, is_vtt, end):
     texts = ["\n".join(line for line in text.split("\n") if line.strip()) or "x" for text in texts]
     content = srt(*texts).replace("\n", end)
     name = "a.srt"
-    if web:
+    if is_vtt:
         name, content = (
             "a.vtt",
             "WEBVTT\n\nNOTE\nx y\n\n" + content.replace(",", ".").replace("&", "&amp;").replace("<3", "&lt;3"),
@@ -79,10 +79,14 @@ def test_another_reader_sees_the_same_words_and_times(texts, web, end):
     document = read(content, name)
     assert document.filled({}) == content.encode()
     after = document.filled(all_changed(document)).decode()
-    before, now = (pysubs2.SSAFile.from_string(text.replace("\r\n", "\n"), name[2:]) for text in (content, after))
-    assert [(event.start, event.end) for event in before] == [(event.start, event.end) for event in now]
-    one, other = ("".join("".join(event.plaintext for event in file).split()) for file in (before, now))
-    assert one.lower() == other.lower()
+    before_file, after_file = (
+        pysubs2.SSAFile.from_string(text.replace("\r\n", "\n"), name[2:]) for text in (content, after)
+    )
+    assert [(event.start, event.end) for event in before_file] == [(event.start, event.end) for event in after_file]
+    text_before, text_after = (
+        "".join("".join(event.plaintext for event in file).split()) for file in (before_file, after_file)
+    )
+    assert text_before.lower() == text_after.lower()
     assert after.count("<i>") == content.count("<i>") and after.count("{\\an8}") == content.count("{\\an8}")
 
 
@@ -168,7 +172,7 @@ one <c.x>two</c> three
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("a.srt", "1\n00:00:01,000 -> 00:00:02,000\nhi\n", "a.srt:1: is no caption: its times are missing"),
         ("a.srt", "1\n00:00:01,000 --> 0:x\nhi\n", "a.srt:2: has times that can't be read"),
@@ -176,10 +180,10 @@ one <c.x>two</c> three
         ("a.vtt", "WEBVTT\n\n00:01 --> 00:02.000\nhi\n", "a.vtt:3: has times that can't be read"),
     ],
 )
-def test_what_is_broken_is_refused_with_its_line(name, text, said):
+def test_what_is_broken_is_refused_with_its_line(name, text, message):
     with pytest.raises(UserError) as error:
         read(text, name)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
 
 
 @given(
@@ -196,11 +200,11 @@ def test_a_text_is_split_with_nothing_lost(words, shares):
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("uno dos, tres cuatro x", ["uno dos,", "tres cuatro x"]),  # the middle is a space nearer to the next gap
+        ("uno dos, tres cuatro x", ["uno dos,", "tres cuatro x"]),  # the middle is one space nearer to the next gap
         ("uno dos tres cuatro x", ["uno dos tres", "cuatro x"]),
         ("uno dos tres, cuatro x", ["uno dos tres,", "cuatro x"]),
         ("uno, dos tres cuatro x", ["uno, dos tres", "cuatro x"]),  # too far from the middle
-        ("uno dos ,tres cuatro x", ["uno dos ,tres", "cuatro x"]),  # a mark behind the gap counts for nothing
+        ("uno dos ,tres cuatro x", ["uno dos ,tres", "cuatro x"]),  # a mark after the gap does not count
     ],
 )
 def test_a_cut_behind_a_punctuation_mark_is_worth_a_few_characters(text, parts):
@@ -289,4 +293,4 @@ def test_what_a_person_writes_breaks_no_caption(name):
     after = filled(text, f"Uno.\n\n\n9\n{times}\r\nFalso.", "Dos\u2028\n", name=name)
     assert [s.source.text.split()[0] for s in read(after, name).segments] == ["Uno.", "Dos"]
     assert after.count("-->") == 2
-    assert "Uno.\n9\n" in after  # its own lines
+    assert "Uno.\n9\n" in after  # its lines are kept

@@ -1,4 +1,4 @@
-"""Which columns of a table are translated, and where the translations go."""
+"""The columns of a table that are translated, and those for the translations."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from translucid.documents.strings.table_columns import Columns, columns
 from translucid.ground.errors import UserError
 
 
-def chosen(*rows, languages=ENGLISH_SPANISH):
+def chosen_columns(*rows, languages=ENGLISH_SPANISH):
     return columns("a.csv", [row.split("|") for row in rows], languages)
 
 
@@ -25,7 +25,7 @@ def chosen(*rows, languages=ENGLISH_SPANISH):
         ("original|traducción|translated text", "one||", [(0, 2)]),
         ("location|source|target|id", "x|One||", [(1, 2)]),
         ("no|source|es", "1|one|", [(1, 2)]),
-        # The only empty column, unless its name says that it holds something else.
+        # The only empty column, unless its name indicates other content.
         ("default value|Empty|id", "one||", [(0, 1)]),
         ("default value|Empty|Also empty", "one||", [(0, 0)]),
         ("source|Empty", "one|x", [(0, 0)]),
@@ -65,7 +65,7 @@ def chosen(*rows, languages=ENGLISH_SPANISH):
     ],
 )
 def test_the_names_of_columns_choose_them(header, row, pairs):
-    assert chosen(header, row) == Columns(pairs, 1)
+    assert chosen_columns(header, row) == Columns(pairs, 1)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_the_names_of_columns_choose_them(header, row, pairs):
         (("a" * 41 + "|x", "one two|y"), [(0, 0)], 0),
         (("a" * 40 + "|x", "one two|y"), [(0, 0)], 1),
         (("|x", "one two|y"), [(0, 0)], 0),
-        (("one two",), [(0, 0)], 0),  # one row is no head
+        (("one two",), [(0, 0)], 0),  # a single row is no header
         (("",), [], 0),
         ((), [], 0),
     ],
 )
 def test_a_table_may_have_no_head(rows, pairs, first):
-    assert chosen(*rows) == Columns(pairs, first)
+    assert chosen_columns(*rows) == Columns(pairs, first)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_a_table_may_have_no_head(rows, pairs, first):
 )
 def test_the_source_is_not_overwritten_beside_other_languages(header, others):
     with pytest.raises(UserError) as error:
-        chosen(header, "one|two")
-    what = f"a.csv:1: has no column for es, but columns for other languages: {others}. Add a column named es."
-    assert str(error.value) == what
+        chosen_columns(header, "one|two")
+    message = f"a.csv:1: has no column for es, but columns for other languages: {others}. Add a column named es."
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_source_is_not_overwritten_beside_other_languages(header, others):
         ("text|es", (None, None), [(0, 0)]),
         ("text|es", (None, "es"), [(0, 1)]),
         ("x|en|id", ("en", "id"), [(1, 2)]),
-        ("id|en|x", ("en", "id"), [(1, 2)]),  # in the first place, it is the name of a key
+        ("id|en|x", ("en", "id"), [(1, 2)]),  # as the first column, it is a key
         ("English|Portuguese (Brazil)", ("en", "pt-BR"), [(0, 1)]),
         ("English|Portuguese (Brazil)|Portuguese (Portugal)", ("en", "pt-PT"), [(0, 2)]),
         ("English|Portuguese (Nowhere)", ("en", "pt-BR"), [(0, 1)]),
@@ -127,7 +127,7 @@ def test_columns_of_other_languages(header, languages, pairs):
     row = "|".join(
         "one two" if name in ("en", "label_en", "text", "English", "Deutsch") else "" for name in header.split("|")
     )
-    assert chosen(header, row, languages=languages).pairs == pairs
+    assert chosen_columns(header, row, languages=languages).pairs == pairs
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_columns_of_other_languages(header, languages, pairs):
     ],
 )
 def test_a_column_may_name_the_language_of_each_row(header, language):
-    assert chosen(header, "a|b|c").language == language
+    assert chosen_columns(header, "a|b|c").language == language
 
 
 @pytest.mark.parametrize(

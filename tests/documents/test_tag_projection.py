@@ -1,4 +1,4 @@
-"""Marks come through exactly once, well nested, and where the links say."""
+"""Projected marks occur exactly once, well nested, and at the linked words."""
 
 import re
 
@@ -15,20 +15,20 @@ _TAGS = re.compile(r"(<[^>]*>|_|\{\w+\})")
 
 def parse(text: str) -> TaggedText:
     """Read `<b>tags</b>`, `<x/>`, `{placeholders}` and `_keys`."""
-    plain, marks, waiting = "", [], []
+    result, marks, open_tags = "", [], []
     for number, part in enumerate(_TAGS.split(text)):
         if not _TAGS.fullmatch(part):
-            plain += part
+            result += part
         elif part.startswith("</"):
-            same = [open for open in waiting if open[1] == part[2:-1]]
-            waiting = [open for open in waiting if open not in same[-1:]]
-            marks.append(Mark(len(plain), part, Side.closes, same[-1][0] if same else None))
+            matching = [tag for tag in open_tags if tag[1] == part[2:-1]]
+            open_tags = [tag for tag in open_tags if tag not in matching[-1:]]
+            marks.append(Mark(len(result), part, Side.closes, matching[-1][0] if matching else None))
         elif part.endswith("/>") or part[0] in "_{":
-            marks.append(Mark(len(plain), part))
+            marks.append(Mark(len(result), part))
         else:
-            marks.append(Mark(len(plain), part, Side.opens, number))
-            waiting.append((number, part[1:-1]))
-    return TaggedText(plain, tuple(marks))
+            marks.append(Mark(len(result), part, Side.opens, number))
+            open_tags.append((number, part[1:-1]))
+    return TaggedText(result, tuple(marks))
 
 
 def put(source: str, target: str, links: str) -> str:
@@ -106,8 +106,8 @@ def test_elements_that_cross_open_before_they_close():
 
 
 def test_elements_that_cross_open_first_where_words_change_places():
-    found = put("x <b>a <i>cat</b> dog</i> y", "perro un gato y", "3-0 1-1 2-2 4-3")
-    assert found.index("<i>") < found.index("</i>") and found.count("i>") == 2
+    target = put("x <b>a <i>cat</b> dog</i> y", "perro un gato y", "3-0 1-1 2-2 4-3")
+    assert target.index("<i>") < target.index("</i>") and target.count("i>") == 2
 
 
 def test_no_mark_stands_inside_of_a_placeholder():
@@ -135,24 +135,24 @@ words = st.lists(st.text("aé1.,¿?(-", min_size=1, max_size=4), max_size=6)
 
 @st.composite
 def marked(draw):
-    """A text with well nested pairs, marks alone, and, if it is so drawn, pairs that cross and single halves."""
+    """Draw a text with nested pairs and single marks, sometimes also with crossing and incomplete pairs."""
     text = draw(st.sampled_from(["", " "])) + " ".join(draw(words)) + draw(st.sampled_from(["", " ", "\n"]))
     nested = draw(st.booleans())
     count = draw(st.integers(0, 5))
-    marks, waiting = [], []
+    marks, open_pairs = [], []
     places = sorted(draw(st.lists(st.integers(0, len(text)), min_size=2 * count, max_size=2 * count)))
     for number, place in enumerate(places):
         kind = draw(st.sampled_from(["opens", "closes", "alone"]))
         if kind == "opens":
-            waiting.append(number)
+            open_pairs.append(number)
             marks.append(Mark(place, f"<{number}>", Side.opens, number))
-        elif kind == "closes" and waiting:
-            pair = waiting.pop(-1 if nested else draw(st.integers(0, len(waiting) - 1)))
+        elif kind == "closes" and open_pairs:
+            pair = open_pairs.pop(-1 if nested else draw(st.integers(0, len(open_pairs) - 1)))
             marks.append(Mark(place, f"</{pair}>", Side.closes, pair))
         else:
             marks.append(Mark(place, draw(st.sampled_from([f"<{number}/>", "_", f"%{number}"]))))
     if nested:
-        marks += [Mark(len(text), f"</{pair}>", Side.closes, pair) for pair in reversed(waiting)]
+        marks += [Mark(len(text), f"</{pair}>", Side.closes, pair) for pair in reversed(open_pairs)]
     return TaggedText(text, tuple(marks)), nested
 
 
@@ -160,38 +160,38 @@ def marked(draw):
 @given(marked(), words, st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.floats(0, 1)), max_size=10))
 def test_no_mark_is_lost_or_doubled_whatever_the_links(source, target, links):
     source, nested = source
-    found = placed(source, " ".join(target), links)
-    assert sorted(mark.raw for mark in found.marks) == sorted(mark.raw for mark in source.marks)
-    assert "".join(found.text.split()) == "".join("".join(target).split())
-    places = [mark.at for mark in found.marks]
+    result = placed(source, " ".join(target), links)
+    assert sorted(mark.raw for mark in result.marks) == sorted(mark.raw for mark in source.marks)
+    assert "".join(result.text.split()) == "".join("".join(target).split())
+    places = [mark.at for mark in result.marks]
     assert places == sorted(places), (
         source.whole,
         source.marks and [(m.at, m.raw) for m in source.marks],
         target,
         links,
-        found.whole,
+        result.whole,
         places,
     )
-    assert all(0 <= place <= len(found.text) for place in places)
-    waiting, closed = [], set()
-    for mark in found.marks:
+    assert all(0 <= place <= len(result.text) for place in places)
+    open_pairs, closed = [], set()
+    for mark in result.marks:
         if mark.side is Side.opens:
             assert mark.pair not in closed
-            waiting.append(mark.pair)
+            open_pairs.append(mark.pair)
         elif mark.side is Side.closes:
-            assert not nested or waiting[-1] == mark.pair
-            waiting.remove(mark.pair)
+            assert not nested or open_pairs[-1] == mark.pair
+            open_pairs.remove(mark.pair)
             closed.add(mark.pair)
 
 
 @settings(max_examples=40, deadline=None)
 @given(marked())
 def test_a_translation_into_the_same_words_gives_the_same(source):
-    """Each word linked to itself: what is read is written, marks and all, but for spaces."""
+    """With each word linked to itself, the source is reproduced with its marks, except for spaces."""
     source, _ = source
     text = readable(source).text
-    found = placed(source, text, [(i, i, 1.0) for i in range(len(text.split()))])
-    assert "".join(found.text.split()) == "".join(source.text.split())
+    result = placed(source, text, [(i, i, 1.0) for i in range(len(text.split()))])
+    assert "".join(result.text.split()) == "".join(source.text.split())
 
 
 @pytest.mark.parametrize(
@@ -200,22 +200,22 @@ def test_a_translation_into_the_same_words_gives_the_same(source):
 )
 @pytest.mark.parametrize("dense", [False, True])
 def test_the_time_grows_with_the_number_of_marks_and_not_with_its_square(unit, word, dense):
-    """Four times as many marks took 50 times as long."""
+    """Guard against quadratic time: four times as many marks once took 50 times as long."""
 
-    def placing(count):
+    def prepare(count):
         source, target = parse(f"x {unit * count} y"), f"x {word * count} y"
         size = min(len(readable(source).text.split()), len(target.split()))
-        near = 8 if dense else 1
-        links = [(s, t, 1 / (1 + abs(s - t))) for s in range(size) for t in range(s, min(s + near, size))]
+        reach = 8 if dense else 1
+        links = [(s, t, 1 / (1 + abs(s - t))) for s in range(size) for t in range(s, min(s + reach, size))]
         return lambda: placed(source, target, links)
 
-    assert_linear(placing, 100, 800)
+    assert_linear(prepare, 100, 800)
 
 
 def test_elements_hundreds_deep_are_put_like_others():
     source = parse("a " + "<b>" * 600 + "cat" + "</b>" * 600)
-    found = placed(source, "un gato", [(0, 0, 1.0), (1, 1, 1.0)])
-    assert [mark.raw for mark in found.marks] == ["<b>"] * 600 + ["</b>"] * 600
+    result = placed(source, "un gato", [(0, 0, 1.0), (1, 1, 1.0)])
+    assert [mark.raw for mark in result.marks] == ["<b>"] * 600 + ["</b>"] * 600
 
 
 def test_a_comment_parts_no_word():

@@ -1,4 +1,4 @@
-"""The tags of a text as a tree, and the repair of translations whose tags differ."""
+"""Tag trees, and the repair of translations with missing or additional tags."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def marked(*marks, text="abcd"):
 
 
 def listed(node):
-    return [(inner.span, inner.marks, listed(inner)) for inner in node.inside]
+    return [(child.span, child.marks, listed(child)) for child in node.inside]
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ def listed(node):
             ((0, "1", OPENS, 0), (1, "2", OPENS, 1), (2, "3"), (3, "4", CLOSES, 1), (4, "5", CLOSES, 0), (4, "6")),
             [((0, 4), [0, 4], [((1, 3), [1, 3], [((2, 2), [2], [])])]), ((4, 4), [5], [])],
         ),
-        # Elements that cross: the second one does not count.
+        # Crossing elements: the second one is ignored.
         (
             ((0, "1", OPENS, 0), (1, "2", OPENS, 1), (2, "3", CLOSES, 0), (3, "4", CLOSES, 1)),
             [((0, 2), [0, 2], [((1, 1), [1], [])]), ((3, 3), [3], [])],
         ),
-        # Marks without partner, and outside of the text.
+        # Marks without a partner, and outside the text.
         (
             ((1, "1", CLOSES, 0), (2, "2", OPENS, 0), (9, "3", OPENS, 5), (-1, "4")),
             [((1, 1), [0], []), ((2, 2), [1], []), ((4, 4), [2], []), ((0, 0), [3], [])],
@@ -78,12 +78,12 @@ SOURCE = marked((0, "<b>", OPENS, 0), (1, "<x/>"), (1, "</b>", CLOSES, 0), (2, "
 
 
 @pytest.mark.parametrize(
-    ("marks", "whole"),
+    ("marks", "expected"),
     [
         (SOURCE.marks, "<b>x<x/></b>y<x/>z"),
         ([Mark(1, "<x/>")], "x<x/>yz<b><x/></b>"),
         ([], "xyz<b><x/></b><x/>"),
-        # Badly nested, one mark too much, other elements.
+        # Badly nested, an additional mark, other elements.
         (
             [Mark(0, "</b>", CLOSES, 0), Mark(1, "<b>", OPENS, 0), Mark(1, "<x/>"), Mark(2, "<x/>")],
             "x<x/>y<x/>z<b></b>",
@@ -92,10 +92,10 @@ SOURCE = marked((0, "<b>", OPENS, 0), (1, "<x/>"), (1, "</b>", CLOSES, 0), (2, "
         ([*SOURCE.marks, Mark(2, "<i>", OPENS, 1), Mark(2, "</i>", CLOSES, 1)], "x<x/>y<x/>z<b></b>"),
     ],
 )
-def test_a_translation_gets_each_tag_of_its_source_once(marks, whole):
+def test_a_translation_gets_each_tag_of_its_source_once(marks, expected):
     target = TaggedText("xyz", tuple(marks))
-    assert complete(SOURCE, target).whole == whole
-    assert (complete(SOURCE, target) is target) is (whole == "<b>x<x/></b>y<x/>z")
+    assert complete(SOURCE, target).whole == expected
+    assert (complete(SOURCE, target) is target) is (expected == "<b>x<x/></b>y<x/>z")
 
 
 def test_tags_that_cross_in_the_source_may_cross():

@@ -1,4 +1,4 @@
-"""Parts of a text that are marks only during translation."""
+"""Parts of a text that are turned into marks during translation."""
 
 import pytest
 
@@ -28,13 +28,13 @@ def pairs(marked):
 
 
 @pytest.mark.parametrize(
-    ("text", "at"),
+    ("text", "position"),
     [("_File", 0), ("é_Ñu", 1), ("E_xit", 1), ("x_y", 1), ("%(a)s _File", 6), ("Save &As", 5), ("&File", 0), ("A&b", 1)]
     + [("a &b", 2), ("x &Y", 2), ("&ßx", 0), ("Ab&c", 2), ("ab_cd", 2)],
 )
-def test_the_marker_of_an_access_key_is_a_part(text, at):
+def test_the_marker_of_an_access_key_is_a_part(text, position):
     marked = with_key(TaggedText(text))
-    assert (listed(marked), marked.text) == ([(at, text[at])], text[:at] + text[at + 1 :])
+    assert (listed(marked), marked.text) == ([(position, text[position])], text[:position] + text[position + 1 :])
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_sides_and_names_of_tags(tag, side, name):
 
 
 def test_nested_tags():
-    well = "", "<b> </b>", "<b> <i> </i> %s </b> <u> </u>"
-    badly = "<b>", "</b>", "<b> <i> </b> </i>", "<b> </i>", "<b> </b> </b>"
-    assert [nested(tags.split()) for tags in (*well, *badly)] == [True] * 3 + [False] * 5
+    nested_well = "", "<b> </b>", "<b> <i> </i> %s </b> <u> </u>"
+    nested_badly = "<b>", "</b>", "<b> <i> </b> </i>", "<b> </i>", "<b> </b> </b>"
+    assert [nested(tags.split()) for tags in (*nested_well, *nested_badly)] == [True] * 3 + [False] * 5
 
 
 def test_edits_keep_the_marks_at_their_words():
@@ -118,8 +118,8 @@ def test_edits_keep_the_marks_at_their_words():
     assert (marked.text, listed(marked)) == ("bXYZe", [(0, "<p>"), (0, "<x>"), (4, "<y>"), (5, "</p>"), (5, "<z>")])
     assert pairs(marked)[0][1:] == (OPENS, -1) and pairs(marked)[3][1:] == (CLOSES, -1)
     assert edited(XYZ, []) is XYZ
-    everything, inserted = edited(XYZ, [Edit(0, 6, "")]), edited(XYZ, [Edit(1, 1, "+")])
-    assert (everything.text, listed(everything)) == ("", [(0, "<x>"), (0, "<y>"), (0, "<z>")])
+    emptied, inserted = edited(XYZ, [Edit(0, 6, "")]), edited(XYZ, [Edit(1, 1, "+")])
+    assert (emptied.text, listed(emptied)) == ("", [(0, "<x>"), (0, "<y>"), (0, "<z>")])
     assert (inserted.text, listed(inserted)) == ("a+bcdef", [(1, "<x>"), (4, "<y>"), (7, "<z>")])
 
 

@@ -29,9 +29,9 @@ def test_the_language_that_is_not_there_is_added():
 
 
 def test_the_code_is_the_one_that_the_file_uses():
-    done = '<tu><tuv xml:lang="en-US"><seg>a</seg></tuv><tuv xml:lang="es-MX"><seg>un</seg></tuv></tu>'
-    content = FILE.format(done + UNIT.format(""))
-    assert [one.existing for one in read(content).segments] == ["un", None]
+    translated_unit = '<tu><tuv xml:lang="en-US"><seg>a</seg></tuv><tuv xml:lang="es-MX"><seg>un</seg></tuv></tu>'
+    content = FILE.format(translated_unit + UNIT.format(""))
+    assert [segment.existing for segment in read(content).segments] == ["un", None]
     for languages in (ENGLISH_SPANISH, (None, None), ("eng_Latn", "spa_Latn")):
         assert filled(content, languages).count('<tuv xml:lang="es-MX">') == 2
 
@@ -60,10 +60,10 @@ def test_of_several_regions_the_exact_code_is_read():
 def test_how_sure_it_is_stands_in_properties_of_the_translation():
     document = read(FILE.format(UNIT.format("")))
     target = Target(TaggedText("Uno"), confidence=0.25, doubts=("loop: a a a",))
-    once = document.filled({0: target})
+    output = document.filled({0: target})
     properties = b'<prop type="x-translucid-confidence">0.25</prop><prop type="x-translucid-doubt">loop: a a a</prop>'
-    assert b'<tuv xml:lang="es">' + properties + b"<seg>Uno" in once
-    assert read_document("a.tmx", once, ENGLISH_SPANISH).filled({0: target}) == once
+    assert b'<tuv xml:lang="es">' + properties + b"<seg>Uno" in output
+    assert read_document("a.tmx", output, ENGLISH_SPANISH).filled({0: target}) == output
 
 
 def test_old_attributes_of_languages_are_kept():
@@ -78,7 +78,7 @@ def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("languages", "content", "said"),
+    ("languages", "content", "message"),
     [
         ((None, None), FILE.format(UNIT.format("")), "holds en-US: which is the target"),
         (("fr", "es"), FILE.format(UNIT.format("")), "holds en-US, not fr"),
@@ -87,8 +87,8 @@ def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
         (ENGLISH_SPANISH, '<!DOCTYPE tmx [<!ENTITY a "b">]>' + FILE.format(""), "a.tmx:1: declares entities"),
     ],
 )
-def test_what_can_not_be_read_is_one_line(languages, content, said):
-    with pytest.raises(UserError, match=said):
+def test_what_can_not_be_read_is_one_line(languages, content, message):
+    with pytest.raises(UserError, match=message):
         read(content, languages)
 
 
@@ -110,30 +110,37 @@ def test_a_rich_memory():
         '<tu><tuv xml:lang="en"><prop>x</prop></tuv></tu><tu><tuv xml:lang="en"><seg>12</seg></tuv></tu>'
         '<tu><tuv xml:lang="es"><seg>Tres</seg></tuv></tu>'
     )
-    ours = '<prop type="x-translucid-confidence">0.10</prop><prop type="x-translucid-doubt">a</prop>'
-    content = FILE.format(units.format("", ours))
+    own_properties = '<prop type="x-translucid-confidence">0.10</prop><prop type="x-translucid-doubt">a</prop>'
+    content = FILE.format(units.format("", own_properties))
     document = read(content)
-    one, two = document.segments
-    assert (one.source.text, one.place, one.existing, one.note) == (
+    first_segment, second_segment = document.segments
+    assert (first_segment.source.text, first_segment.place, first_segment.existing, first_segment.note) == (
         "One two six ten  end",
         "line 1",
         None,
         "First\nSecond",
     )
-    assert [mark.pair for mark in one.source.marks] == [0, 1, 1, 0, None, 2, 2, 3, None, 3]
-    assert (two.source.text, two.place, two.existing, two.note) == ("Two", "line 4", "dos", None)
+    assert [mark.pair for mark in first_segment.source.marks] == [0, 1, 1, 0, None, 2, 2, 3, None, 3]
+    assert (second_segment.source.text, second_segment.place, second_segment.existing, second_segment.note) == (
+        "Two",
+        "line 4",
+        "dos",
+        None,
+    )
     after = seg.replace('<ept i="2"/>', '<ept i="2"/> ')
     for word in ("One", "two", "six", "ten", "end"):
         after = after.replace(word, word.upper())
     targets = all_changed(document)
     targets[1] = Target(TaggedText("DOS"), confidence=0.5, doubts=("loop: <a>", "b"))
-    fresh = '<prop type="x-translucid-confidence">0.50</prop><prop type="x-translucid-doubt">loop: &lt;a&gt;</prop>'
-    fresh += '<prop type="x-translucid-doubt">b</prop>'
+    new_properties = (
+        '<prop type="x-translucid-confidence">0.50</prop><prop type="x-translucid-doubt">loop: &lt;a&gt;</prop>'
+    )
+    new_properties += '<prop type="x-translucid-doubt">b</prop>'
     expected = units.format(f'\n  <tuv xml:lang="es">{after}</tuv>', "")
-    expected = expected.replace('<seg y="2"> dos<ph>code</ph> </seg>', f'{fresh}<seg y="2">DOS</seg>')
+    expected = expected.replace('<seg y="2"> dos<ph>code</ph> </seg>', f'{new_properties}<seg y="2">DOS</seg>')
     assert document.filled(targets).decode() == FILE.format(expected)
-    second = expected.replace(f'\n  <tuv xml:lang="es">{after}</tuv>', "")
-    assert document.filled({1: targets[1]}).decode() == FILE.format(second)
+    second_only = expected.replace(f'\n  <tuv xml:lang="es">{after}</tuv>', "")
+    assert document.filled({1: targets[1]}).decode() == FILE.format(second_only)
 
 
 def test_marks_at_the_ends_of_a_text_belong_to_it():
@@ -158,7 +165,7 @@ def test_the_languages_of_a_memory(srclang, languages, code):
 
 
 @pytest.mark.parametrize(
-    ("srclang", "languages", "said"),
+    ("srclang", "languages", "message"),
     [
         ("*all*", (None, "es"), "holds en, de, not a known source"),
         ("en", (None, None), None),
@@ -166,13 +173,13 @@ def test_the_languages_of_a_memory(srclang, languages, code):
         ("fr", ("en", None), None),
     ],
 )
-def test_the_languages_of_a_memory_must_be_clear(srclang, languages, said):
+def test_the_languages_of_a_memory_must_be_clear(srclang, languages, message):
     unit = '<tu><tuv xml:lang="en"><seg>One</seg></tuv><tuv xml:lang="de"><seg>Eins</seg></tuv><tuv/></tu>'
     content = FILE.replace('"en"', f'"{srclang}"').format(unit)
-    if said is None:
-        assert [one.existing for one in read(content, languages).segments] == ["Eins"]
+    if message is None:
+        assert [segment.existing for segment in read(content, languages).segments] == ["Eins"]
     else:
-        with pytest.raises(UserError, match=rf"^a\.tmx: {said}\. Name both languages of the translation\."):
+        with pytest.raises(UserError, match=rf"^a\.tmx: {message}\. Name both languages of the translation\."):
             read(content, languages)
 
 

@@ -1,4 +1,4 @@
-"""Links between the words of two texts, and the places that elements leave free."""
+"""Links between the words of two texts, and the places that elements leave free for others."""
 
 import numpy as np
 import pytest
@@ -50,8 +50,8 @@ def test_without_links_the_words_have_the_same_order():
     [
         ((4, 9), range(1, 2), {1}),
         ((3, 4), range(1, 1), set()),  # the space
-        ((2, 11), range(2), {1}),  # a third of a word, a word, a bracket
-        ((2, 6), range(2), {1}),  # neither by half: the one that is covered most
+        ((2, 11), range(2), {1}),  # a third of a word, a whole word and a bracket
+        ((2, 6), range(2), {1}),  # neither is covered by half, so the one that is covered most
         ((1, 6), range(2), {0}),
         ((10, 11), range(2, 2), set()),
         ((5, 5), range(1, 2), set()),
@@ -78,7 +78,7 @@ def test_punctuation_of_a_span(links, span, punctuation):
 def test_links_that_cross_a_cut(links):
     assert links.crossing(1).tolist() == [1, 0, 1, 2, 3]
     assert links.crossing(3).tolist() == [3, 2, 1, 0, 1]
-    assert links.crossing(0).tolist() == [0, 1, 2, 3, 4]  # cuts usually move to the right
+    assert links.crossing(0).tolist() == [0, 1, 2, 3, 4]  # a cut left of the previous one
     assert links.crossing(2).tolist() == [1.75, 0.75, 1.75, 1.25, 2.25]
     assert [links.left_of(place) for place in (0, 1, 2, 6, 7, 22)] == [0, 0, 1, 1, 2, 4]
     assert WordLinks("ab", "xy abc", []).left_of(1) == 1  # the middle of the word
@@ -87,34 +87,34 @@ def test_links_that_cross_a_cut(links):
 
 def test_unlinked_words_belong_to_a_run_only_in_its_middle():
     links = WordLinks("a b", "u a v a w b", [(0, 1, 1), (0, 3, 1), (1, 5, 1)])
-    around = links.mass({0})
-    whole = FreePlaces((0, 11))
-    run = links.best_run({0}, around, whole)
+    mass = links.mass({0})
+    free = FreePlaces((0, 11))
+    run = links.best_run({0}, mass, free)
     assert run == Run(1, 3, 0, 11)
     assert links.grown(run, False, False) == run
     assert links.grown(run, True, True) == Run(0, 4, 0, 11)
     assert links.grown(run, True, False) == Run(0, 3, 0, 11)
     assert links.grown(run, False, True) == Run(1, 4, 0, 11)
-    # Neither end leaves the free place, even by one letter.
+    # Neither end may exceed the free place.
     assert links.grown(run._replace(low=1, high=8), True, True) == Run(1, 3, 1, 8)
     assert links.grown(run._replace(low=0, high=9), True, True) == Run(0, 4, 0, 9)
-    whole.take((2, 5))
-    assert links.best_run({0}, around, whole) == Run(3, 3, 5, 11)
-    assert links.best_run({0}, around, FreePlaces((0, 2))) is None
+    free.take((2, 5))
+    assert links.best_run({0}, mass, free) == Run(3, 3, 5, 11)
+    assert links.best_run({0}, mass, FreePlaces((0, 2))) is None
     ends = WordLinks("a", "u a w x", [(0, 1, 1)])
     assert ends.grown(Run(1, 1, 0, 7), True, True) == Run(0, 3, 0, 7)
 
 
 def test_a_run_has_no_words_of_others_at_its_ends():
     links = WordLinks("a b", "x y y x y x", [(1, 0, 1), (0, 1, 1), (0, 2, 1), (1, 3, 1), (0, 4, 1), (1, 5, 1)])
-    around = links.mass({0, 1})
-    assert links.best_run({0}, around, FreePlaces((0, 11))) == Run(1, 2, 0, 11)
+    mass = links.mass({0, 1})
+    assert links.best_run({0}, mass, FreePlaces((0, 11))) == Run(1, 2, 0, 11)
     free = FreePlaces((0, 11))
     free.take((1, 2))
-    assert links.best_run({0}, around, free) == Run(1, 2, 2, 11)
+    assert links.best_run({0}, mass, free) == Run(1, 2, 2, 11)
     free = FreePlaces((1, 9))
     free.take((2, 3))
-    assert links.best_run({0}, around, free) == Run(2, 2, 3, 9)
+    assert links.best_run({0}, mass, free) == Run(2, 2, 3, 9)
 
 
 def test_a_free_place_without_gain_does_not_end_the_search():
@@ -134,22 +134,22 @@ def test_of_equal_runs_the_first_and_shortest_is_chosen():
 
 def test_a_word_that_belongs_to_another_more_is_taken_if_there_is_no_better():
     links = WordLinks("a b", "x y", [(0, 0, 3), (1, 0, 1), (0, 1, 9), (1, 1, 1)])
-    around = links.mass({0, 1})
+    mass = links.mass({0, 1})
     free = FreePlaces((0, 3))
-    assert links.best_run({1}, around, free) == Run(0, 0, 0, 3)
+    assert links.best_run({1}, mass, free) == Run(0, 0, 0, 3)
     free.take((0, 1))
-    assert links.best_run({1}, around, free) is None  # a tenth of a word is too little
+    assert links.best_run({1}, mass, free) is None  # a tenth of a word is not enough
 
 
 @pytest.mark.parametrize(
     ("source", "span", "target", "run", "part"),
     [
-        ("Unbelievable", (2, 12), "Increíble", (0, 0), (1, 9)),  # as many letters at the end, but not all
+        ("Unbelievable", (2, 12), "Increíble", (0, 0), (1, 9)),  # as many letters at the end, but not the whole word
         ("Unbelievable", (0, 2), "Increíble", (0, 0), (0, 2)),
         ("Unbelievable", (2, 5), "Increíble", (0, 0), (2, 4)),  # in proportion
         ("Unbelievable", (2, 12), "no believable", (0, 1), (3, 13)),  # the same letters
         ("Exit", (0, 1), "SaliE", (0, 0), (0, 1)),  # one letter may occur by chance
-        ("(Exit)", (2, 6), "(Salir)", (0, 0), (3, 6)),  # without the punctuation around
+        ("(Exit)", (2, 6), "(Salir)", (0, 0), (3, 6)),  # without surrounding punctuation
         ("well-known", (5, 10), "bien muy conocido", (0, 2), (9, 17)),
         ("well-known", (0, 4), "bien muy conocido", (0, 2), (0, 8)),
         ("well-known", (0, 4), "a well-b", (1, 1), (2, 6)),
@@ -174,7 +174,7 @@ def test_free_places():
         assert free.containing(*span) == place
     assert [free.containing(*span) for span in ((4, 6), (6, 6), (9, 10), (11, 13), (19, 21))] == [None] * 5
     nearest = {0: 0, 3: 3, 5: 5, 6: 5, 7: 5, 8: 9, 10: 9, 11: 12, 15: 15, 20: 20, 25: 20}
-    assert {at: free.nearest(at) for at in nearest} == nearest
+    assert {position: free.nearest(position) for position in nearest} == nearest
     held = free.hold(np.array([0, 5, 6, 9, 10, 12, 20, 21])).tolist()
     assert held == [True, True, False, True, False, True, True, False]
 

@@ -1,4 +1,4 @@
-"""Paragraphs of Word with everything that runs may have: their texts with marks, and the exact runs afterwards."""
+"""Word paragraphs with all kinds of runs: their tagged texts and the exact runs of the translation."""
 
 import re
 
@@ -41,7 +41,7 @@ BOOKMARK = '<w:bookmarkStart w:id="1"/>'
 @pytest.mark.parametrize(
     ("inside", "wholes", "after"),
     [
-        # The properties of most letters are plain, also if they come last; those of the first of as many.
+        # The properties of most letters count as plain, even if they are last; in a tie, those of the first.
         (
             spaced("One ", BOLD) + run("twenty"),
             [f"<w:r>{BOLD}One </w:r>twenty"],
@@ -49,13 +49,13 @@ BOOKMARK = '<w:bookmarkStart w:id="1"/>'
         ),
         (run("One", BOLD) + run("two"), ["One<w:r>two</w:r>"], run("ONE", BOLD) + run("TWO")),
         (run("One", BOLD) + run("four"), [f"<w:r>{BOLD}One</w:r>four"], run("ONE", BOLD) + run("FOUR")),
-        # Spaces have the properties of what is before them; at the beginning, the plain ones.
+        # Spaces have the properties of the preceding text; at the beginning, the plain ones.
         (
             run("Six", BOLD) + spaced(" ") + run("sheep", ITALIC) + spaced(" ", BOLD) + run("here too"),
             [f"<w:r>{BOLD}Six </w:r><w:r>{ITALIC}sheep </w:r>here too"],
             spaced("SIX ", BOLD) + spaced("SHEEP ", ITALIC) + run("HERE TOO"),
         ),
-        # A tab or a break has the properties of its run, a bookmark has none and ends the group.
+        # A tab or a break has the properties of its run; a bookmark has none and ends the group.
         (
             run("Say ten times", ITALIC)
             + f"<w:r>{BOLD}<w:t>One</w:t><w:br/><w:t>two</w:t></w:r>{BOOKMARK}{run('six', BOLD)}",
@@ -64,19 +64,19 @@ BOOKMARK = '<w:bookmarkStart w:id="1"/>'
             + spaced("ONE ", BOLD)
             + f"<w:r>{BOLD}<w:br/></w:r>{run('TWO', BOLD)}{BOOKMARK}{run('SIX', BOLD)}",
         ),
-        # A mark alone in a group needs no pair around it, and marks at the ends are not part of the text.
+        # A single mark in a group needs no pair around it; marks at the ends are not part of the text.
         (
             run("One") + f"<w:r>{BOLD}<w:footnoteReference/></w:r>" + spaced(" two") + NOTE,
             [f"One<w:r>{BOLD}<w:footnoteReference/></w:r> two"],
             run("ONE") + f"<w:r>{BOLD}<w:footnoteReference/></w:r>" + spaced(" TWO") + NOTE,
         ),
-        # A break within a link separates no lines; one behind it does, if a sentence ended in the link.
+        # A break in a link does not separate lines; one after it does if a sentence ended in the link.
         (
             f"<w:hyperlink>{run('One.')}{BREAK}{run('Two.')}</w:hyperlink>{BREAK}{run('Six')}",
             [f"One.{BREAK}Two.", "Six"],
             f"<w:hyperlink>{run('ONE.')}{BREAK}{run('TWO.')}</w:hyperlink>{BREAK}{run('SIX')}",
         ),
-        # Behind a tab, each break separates; a break without words before it, too.
+        # After a tab, each break separates lines, and so does a break without words before it.
         (
             run("Name") + TAB + run("Ann") + BREAK + run("Lee") + BREAK + run("too") + BREAK + BREAK + run("Six"),
             ["Name", "Ann", f"Lee {BREAK}too {BREAK}{BREAK}Six"],
@@ -129,7 +129,7 @@ def test_runs(inside, wholes, after):
 @pytest.mark.parametrize(
     ("inside", "wholes", "after"),
     [
-        # Of a field, the result is text only if it is a link; the fields in it stay.
+        # The result of a field is text only if it is a link; nested fields are kept.
         (spaced("See ") + PAGE + spaced(" and ") + PAGE + run("."), [f"See {PAGE} and {PAGE}."], None),
         (
             run("No") + field(spaced("One ") + PAGE + run("two"), " hyper", "link x"),
@@ -149,7 +149,7 @@ def test_runs(inside, wholes, after):
             [f"No{field(run('me'), 'IF')}pe"],
             run("NO") + field(run("me"), "IF") + run("PE"),
         ),
-        # What begins or ends no field of this paragraph stays where it is, and so does a field in one run.
+        # Unmatched field characters of this paragraph are kept in place, and so is a field in one run.
         (char("end") + run("No") + PAGE + run("pe"), [f"No{PAGE}pe"], None),
         (
             run("No") + BEGIN + PAGE + run("pe"),

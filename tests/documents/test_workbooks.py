@@ -1,4 +1,4 @@
-"""Excel workbooks: made and read again by openpyxl, and parts that only other programs write."""
+"""Excel workbooks, created and checked with openpyxl, and parts that only other programs write."""
 
 from io import BytesIO
 from zipfile import ZipFile
@@ -15,21 +15,23 @@ MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
-def workbook(cells, strings, **more):
-    """Return a workbook of one sheet, as its cells and the shared strings stand in the file."""
+def workbook(cells, strings, **members):
+    """Return a workbook of one sheet with the XML of its cells and shared strings."""
     parts = {"xl/workbook.xml": "sheet.main", "xl/worksheets/sheet1.xml": "worksheet"}
     relations = f'<Relationship Id="rId1" Type="{RELATIONS}/worksheet" Target="worksheets/sheet1.xml"/>'
-    space = "http://schemas.openxmlformats.org/package/2006/relationships"
-    listed = {name: f"{SHEET}.{kind}+xml" for name, kind in (parts | {"xl/sharedStrings.xml": "sharedStrings"}).items()}
+    namespace = "http://schemas.openxmlformats.org/package/2006/relationships"
+    content_types = {
+        name: f"{SHEET}.{kind}+xml" for name, kind in (parts | {"xl/sharedStrings.xml": "sharedStrings"}).items()
+    }
     sheets = '<sheets><sheet name="Data" sheetId="1" r:id="rId1"/></sheets>'
     return packed(
         {
-            "[Content_Types].xml": types(listed),
+            "[Content_Types].xml": types(content_types),
             "xl/workbook.xml": f'<workbook {MAIN} xmlns:r="{RELATIONS}">{sheets}</workbook>',
-            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{space}">{relations}</Relationships>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{namespace}">{relations}</Relationships>',
             "xl/worksheets/sheet1.xml": f"<worksheet {MAIN}><sheetData>{cells}</sheetData></worksheet>",
             "xl/sharedStrings.xml": f"<sst {MAIN}>{strings}</sst>",
-            **more,
+            **members,
         }
     )
 
@@ -68,7 +70,7 @@ def test_a_workbook_of_openpyxl():
     book.save(out)
     document = read(out.getvalue())
     assert document.filled({}) == out.getvalue()
-    # "Kind" and "Number" are the headings of a table, which its formulas may name.
+    # "Kind" and "Number" are column headers of a table, to which formulas may refer.
     assert texts(document) == {
         "Pets!A2": "a cat",
         "Pets!A3": "a dog",

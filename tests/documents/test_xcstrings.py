@@ -1,4 +1,4 @@
-"""Apple's string catalogues as documents; JSON is read by the standard library alone."""
+"""Apple string catalogues as documents, checked with the json module."""
 
 import json
 from dataclasses import replace
@@ -18,15 +18,15 @@ def plural(**forms):
     return {"variations": {"plural": {form: unit(value) for form, value in forms.items()}}}
 
 
-def written(strings):
-    """Return a catalogue as Xcode writes it."""
+def xcode_json(strings):
+    """Return a catalogue in the JSON style of Xcode."""
     catalogue = {"sourceLanguage": "en", "strings": strings, "version": "1.0"}
     text = json.dumps(catalogue, indent=2, separators=(",", " : "), ensure_ascii=False, sort_keys=True)
     return text.replace("{}", "{\n\n    }")
 
 
 def read(strings, target="es"):
-    content = written(strings).encode()
+    content = xcode_json(strings).encode()
     document = read_document("Localizable.xcstrings", content, ("en", target))
     assert document.filled({}) == content
     return document
@@ -43,13 +43,13 @@ def test_a_translation_is_added_in_the_style_of_xcode():
         "key": {"comment": "a pet", "localizations": {"de": unit("Hund"), "en": unit("A dog"), "fr": unit("Chien")}},
     }
     document = read(strings)
-    assert [(one.place, one.source.text, one.note) for one in document.segments] == [
+    assert [(segment.place, segment.source.text, segment.note) for segment in document.segments] == [
         ("line 4", "A cat", None),
         ("line 7", "A dog", "a pet"),
     ]
     strings["A cat"]["localizations"] = {"es": unit("A CAT", "needs_review")}
     strings["key"]["localizations"]["es"] = unit("A DOG", "needs_review")
-    assert document.filled(all_changed(document)).decode() == written(strings)
+    assert document.filled(all_changed(document)).decode() == xcode_json(strings)
 
 
 def test_only_translations_change_in_any_other_style():
@@ -80,19 +80,19 @@ def test_plurals_get_the_forms_of_the_target_language():
 
 def test_variations_by_device_and_existing_translations():
     device = {"variations": {"device": {"mac": unit("Click"), "other": unit("Tap")}}}
-    old = {"variations": {"device": {"mac": unit("Clic"), "other": unit("Tap", "new")}}}
-    document = read({"a": {"localizations": {"en": device, "es": old}}})
-    assert [one.existing for one in document.segments] == ["Clic", None]
+    existing = {"variations": {"device": {"mac": unit("Clic"), "other": unit("Tap", "new")}}}
+    document = read({"a": {"localizations": {"en": device, "es": existing}}})
+    assert [segment.existing for segment in document.segments] == ["Clic", None]
     after = json.loads(document.filled({1: all_changed(document)[1]}))["strings"]["a"]["localizations"]["es"]
     assert after["variations"]["device"] == {"mac": unit("Clic"), "other": unit("TAP", "needs_review")}
-    of_person = strings_after(document, origin="person")["a"]["localizations"]["es"]
-    assert of_person["variations"]["device"]["mac"] == unit("CLICK")
+    by_person = strings_after(document, origin="person")["a"]["localizations"]["es"]
+    assert by_person["variations"]["device"]["mac"] == unit("CLICK")
 
 
 def test_the_code_of_the_language_is_that_of_the_file():
     strings = {"A cat": {}, "A dog": {"localizations": {"pt-BR": unit("Um cão")}}}
     document = read(strings, "pt")
-    assert [one.existing for one in document.segments] == [None, "Um cão"]
+    assert [segment.existing for segment in document.segments] == [None, "Um cão"]
     assert "pt-BR" in strings_after(document)["A cat"]["localizations"]
 
 
@@ -102,16 +102,16 @@ def test_what_is_not_translated_stays(entry):
 
 
 @pytest.mark.parametrize(
-    ("content", "languages", "what"),
+    ("content", "languages", "message"),
     [
         ("{", ENGLISH_SPANISH, "is not JSON"),
         ("[]", ENGLISH_SPANISH, "has no sourceLanguage or no strings"),
         ('{"sourceLanguage": "en", "strings": 1}', ENGLISH_SPANISH, "has no sourceLanguage or no strings"),
-        (written({}), ("de", "es"), "is from en, the translator from de"),
-        (written({}), ("en", None), "holds all languages. Name the target language"),
+        (xcode_json({}), ("de", "es"), "is from en, the translator from de"),
+        (xcode_json({}), ("en", None), "holds all languages. Name the target language"),
         ("[" * 100_000, ENGLISH_SPANISH, "is nested too deep"),
     ],
 )
-def test_other_files_are_refused(content, languages, what):
-    with pytest.raises(UserError, match=what):
+def test_other_files_are_refused(content, languages, message):
+    with pytest.raises(UserError, match=message):
         read_document("a.xcstrings", content.encode(), languages)

@@ -1,4 +1,4 @@
-"""XLIFF as a document: what stands where afterwards."""
+"""XLIFF files as documents: the exact translated files."""
 
 from xml.etree import ElementTree
 
@@ -22,10 +22,10 @@ def read(content, languages=ENGLISH_SPANISH):
     return read_document("a.xlf", content.encode(), languages)
 
 
-def filled(content, **how):
-    """Return what is between the tags of the file afterwards."""
+def filled(content, **fields):
+    """Return the content of the <file> element of the translated file."""
     document = read(content)
-    targets = {i: Target(changed(one.source), **how) for i, one in enumerate(document.segments)}
+    targets = {i: Target(changed(segment.source), **fields) for i, segment in enumerate(document.segments)}
     text = document.filled(targets).decode()
     return text[text.index("<file") : text.index("</file>")].partition(">")[2]
 
@@ -56,7 +56,7 @@ def test_a_target_is_put_behind_its_source_with_the_same_margin():
 )
 def test_translations_that_are_there_are_known(target, existing):
     content = ONE.format(f'<trans-unit id="1"><source>one</source>{target}</trans-unit>')
-    assert [one.existing for one in read(content).segments] == [existing]
+    assert [segment.existing for segment in read(content).segments] == [existing]
 
 
 def test_a_target_that_is_replaced_keeps_its_other_attributes():
@@ -106,33 +106,33 @@ def test_what_is_not_to_be_translated_stays():
 
 
 def test_segments_of_a_source_that_is_cut_are_put_into_one_target():
-    cut = (
+    seg_source = (
         '<seg-source><g id="1"><mrk mtype="seg" mid="a">One.</mrk> <mrk mtype="seg" mid="b">Two.</mrk></g></seg-source>'
     )
-    content = ONE.format(f"<trans-unit><source>One. Two.</source>{cut}</trans-unit>")
+    content = ONE.format(f"<trans-unit><source>One. Two.</source>{seg_source}</trans-unit>")
     document = read(content)
-    assert [one.source.text for one in document.segments] == ["One.", "Two."]
-    half = document.filled({1: Target(TaggedText("Dos."))}).decode()
-    inside = '<g id="1"><mrk mtype="seg" mid="a">{}</mrk> <mrk mtype="seg" mid="b">Dos.</mrk></g></target>'
-    assert f'<target state="needs-translation">{inside.format("")}' in half
-    assert [one.existing for one in read(half).segments] == [None, None]
-    whole = read(half).filled({0: Target(TaggedText("Uno.")), 1: Target(TaggedText("Dos."))}).decode()
-    assert inside.format("Uno.") in whole
-    assert [one.existing for one in read(whole).segments] == ["Uno.", "Dos."]
+    assert [segment.source.text for segment in document.segments] == ["One.", "Two."]
+    partial = document.filled({1: Target(TaggedText("Dos."))}).decode()
+    target = '<g id="1"><mrk mtype="seg" mid="a">{}</mrk> <mrk mtype="seg" mid="b">Dos.</mrk></g></target>'
+    assert f'<target state="needs-translation">{target.format("")}' in partial
+    assert [segment.existing for segment in read(partial).segments] == [None, None]
+    complete = read(partial).filled({0: Target(TaggedText("Uno.")), 1: Target(TaggedText("Dos."))}).decode()
+    assert target.format("Uno.") in complete
+    assert [segment.existing for segment in read(complete).segments] == ["Uno.", "Dos."]
 
 
 def test_segments_without_words_are_in_the_target_too():
-    cut = '<mrk mtype="seg" mid="a">One.</mrk> <mrk mtype="seg" mid="b">12 %</mrk><mrk mtype="seg" mid="c"/>'
-    content = ONE.format(f"<trans-unit><source>One. 12 %</source><seg-source>{cut}</seg-source></trans-unit>")
+    segments = '<mrk mtype="seg" mid="a">One.</mrk> <mrk mtype="seg" mid="b">12 %</mrk><mrk mtype="seg" mid="c"/>'
+    content = ONE.format(f"<trans-unit><source>One. 12 %</source><seg-source>{segments}</seg-source></trans-unit>")
     document = read(content)
-    assert [one.source.text for one in document.segments] == ["One."]
-    assert f">{cut.replace('One.', 'UNO.')}</target>" in document.filled({0: Target(TaggedText("UNO."))}).decode()
+    assert [segment.source.text for segment in document.segments] == ["One."]
+    assert f">{segments.replace('One.', 'UNO.')}</target>" in document.filled({0: Target(TaggedText("UNO."))}).decode()
 
 
 def test_one_segment_of_a_cut_target_is_replaced_and_the_other_stays():
-    cut = '<{0}><mrk mtype="seg" mid="a">{1}</mrk><mrk mtype="seg" mid="b">{2}</mrk></{0}>'
-    both = cut.format("seg-source", "One.", "Two.") + cut.format("target", '<x id="1"/>Uno.', "Dos.")
-    document = read(ONE.format(f"<trans-unit><source>One. Two.</source>{both}</trans-unit>"))
+    template = '<{0}><mrk mtype="seg" mid="a">{1}</mrk><mrk mtype="seg" mid="b">{2}</mrk></{0}>'
+    contents = template.format("seg-source", "One.", "Two.") + template.format("target", '<x id="1"/>Uno.', "Dos.")
+    document = read(ONE.format(f"<trans-unit><source>One. Two.</source>{contents}</trans-unit>"))
     assert (
         '<mrk mtype="seg" mid="a"><x id="1"/>Uno.</mrk><mrk mtype="seg" mid="b">DOS</mrk>'
         in document.filled({1: Target(TaggedText("DOS"))}).decode()
@@ -147,25 +147,27 @@ def test_version_2_marks_its_segments():
     assert filled(TWO.format(unit)) == expected
 
 
-NEAR = NearMatch(83, "one & two", "uno y <dos>"), NearMatch(75, "one", "uno")
+NEAR_MATCHES = NearMatch(83, "one & two", "uno y <dos>"), NearMatch(75, "one", "uno")
 
 
 def test_near_matches_stand_beside_the_target_in_version_1(tmp_path):
-    foreign = '<alt-trans match-quality="99" origin="tm"><target>x</target></alt-trans>'
-    unit = f'<trans-unit id="1"><source>one two</source>{foreign}</trans-unit>'
+    foreign_match = '<alt-trans match-quality="99" origin="tm"><target>x</target></alt-trans>'
+    unit = f'<trans-unit id="1"><source>one two</source>{foreign_match}</trans-unit>'
     document = read(ONE.format(unit))
-    target = Target(TaggedText("uno dos"), confidence=0.5, matches=NEAR)
-    once = document.filled({0: target})
-    ours = [
+    target = Target(TaggedText("uno dos"), confidence=0.5, matches=NEAR_MATCHES)
+    filled_once = document.filled({0: target})
+    alt_trans = [
         '<alt-trans match-quality="83%" origin="translucid"><source>one &amp; two</source>'
         "<target>uno y &lt;dos&gt;</target></alt-trans>",
         '<alt-trans match-quality="75%" origin="translucid"><source>one</source><target>uno</target></alt-trans>',
     ]
-    assert f"0.50</note>{''.join(ours)}{foreign}</trans-unit>" in once.decode()
-    assert read_document("a.xlf", once, ENGLISH_SPANISH).filled({0: target}) == once
-    without = read_document("a.xlf", once, ENGLISH_SPANISH).filled({0: Target(TaggedText("uno dos"))}).decode()
-    assert foreign in without and "translucid" not in without
-    (tmp_path / "a.xlf").write_bytes(once)
+    assert f"0.50</note>{''.join(alt_trans)}{foreign_match}</trans-unit>" in filled_once.decode()
+    assert read_document("a.xlf", filled_once, ENGLISH_SPANISH).filled({0: target}) == filled_once
+    without_matches = (
+        read_document("a.xlf", filled_once, ENGLISH_SPANISH).filled({0: Target(TaggedText("uno dos"))}).decode()
+    )
+    assert foreign_match in without_matches and "translucid" not in without_matches
+    (tmp_path / "a.xlf").write_bytes(filled_once)
     assert [tuple(pair) for pair in read_pairs(str(tmp_path / "a.xlf"), languages=ENGLISH_SPANISH)] == [
         ("one two", "uno dos")
     ]
@@ -174,12 +176,12 @@ def test_near_matches_stand_beside_the_target_in_version_1(tmp_path):
 @pytest.mark.parametrize("notes", ["", "<notes><note>old</note></notes>"])
 def test_near_matches_are_notes_in_version_2(notes):
     document = read(TWO.format(f'<unit id="1">{notes}<segment><source>one two</source></segment></unit>'))
-    target = Target(TaggedText("uno dos"), matches=NEAR)
-    once = document.filled({0: target})
-    said = '<note category="translucid">near match, 83 %: one &amp; two → uno y &lt;dos&gt;</note>'
-    assert once.decode().count(said) == 1 and ("<note>old</note>" in once.decode()) == bool(notes)
-    again = read_document("a.xlf", once, ENGLISH_SPANISH)
-    assert again.filled({0: target}) == once and again.segments[0].note == ("old" if notes else None)
+    target = Target(TaggedText("uno dos"), matches=NEAR_MATCHES)
+    filled_once = document.filled({0: target})
+    note = '<note category="translucid">near match, 83 %: one &amp; two → uno y &lt;dos&gt;</note>'
+    assert filled_once.decode().count(note) == 1 and ("<note>old</note>" in filled_once.decode()) == bool(notes)
+    reread = read_document("a.xlf", filled_once, ENGLISH_SPANISH)
+    assert reread.filled({0: target}) == filled_once and reread.segments[0].note == ("old" if notes else None)
 
 
 def test_how_sure_it_is_stands_in_a_note_and_is_no_note_of_the_document():
@@ -190,21 +192,23 @@ def test_how_sure_it_is_stands_in_a_note_and_is_no_note_of_the_document():
     for content, unit in units.items():
         document = read(content.format(unit))
         target = Target(TaggedText("uno"), confidence=0.5, doubts=("number: 3",))
-        once = document.filled({0: target})
-        assert b">confidence 0.50; number: 3</note>" in once
-        again = read_document("a.xlf", once, ENGLISH_SPANISH)
-        assert again.segments[0].note == "old"
-        assert again.filled({0: target}) == once
-        assert b"translucid</note>" not in again.filled({0: Target(TaggedText("uno"))})
-        assert again.filled({0: Target(TaggedText("uno"))}).count(b"<note>") == 1
+        filled_once = document.filled({0: target})
+        assert b">confidence 0.50; number: 3</note>" in filled_once
+        reread = read_document("a.xlf", filled_once, ENGLISH_SPANISH)
+        assert reread.segments[0].note == "old"
+        assert reread.filled({0: target}) == filled_once
+        assert b"translucid</note>" not in reread.filled({0: Target(TaggedText("uno"))})
+        assert reread.filled({0: Target(TaggedText("uno"))}).count(b"<note>") == 1
 
 
 def test_a_group_of_notes_is_made_in_its_place_and_goes_with_them():
     unit = '<unit id="1"><originalData/><segment><source>one</source></segment></unit>'
     document = read(TWO.format(unit))
-    once = document.filled({0: Target(TaggedText("uno"), confidence=1.0)})
-    assert b'<unit id="1"><notes><note category="translucid">confidence 1.00</note></notes><originalData/>' in once
-    assert b"<notes>" not in read_document("a.xlf", once).filled({0: Target(TaggedText("uno"))})
+    filled_once = document.filled({0: Target(TaggedText("uno"), confidence=1.0)})
+    assert (
+        b'<unit id="1"><notes><note category="translucid">confidence 1.00</note></notes><originalData/>' in filled_once
+    )
+    assert b"<notes>" not in read_document("a.xlf", filled_once).filled({0: Target(TaggedText("uno"))})
 
 
 @pytest.mark.parametrize(
@@ -225,10 +229,10 @@ def test_how_long_a_target_may_be_is_known(content, attributes, longest):
 
 def test_line_ends_count_where_white_space_does():
     unit = '<trans-unit id="1"{}><source>One\n  two</source></trans-unit>'
-    (folded,) = read(ONE.format(unit.format(""))).segments
-    assert folded.source == TaggedText("One two")
-    (kept,) = read(ONE.format(unit.format(' xml:space="preserve"'))).segments
-    assert [mark.raw for mark in kept.source.marks] == ["\n"]
+    (default,) = read(ONE.format(unit.format(""))).segments
+    assert default.source == TaggedText("One two")
+    (preserved,) = read(ONE.format(unit.format(' xml:space="preserve"'))).segments
+    assert [mark.raw for mark in preserved.source.marks] == ["\n"]
 
 
 def test_prefixes_of_names_are_kept():
@@ -250,7 +254,7 @@ def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("<xliff>\n<file>\n", r"a.xlf:3: is no XML \(no element found\)"),
         ("<tmx/>", r"a.xlf:1: begins with <tmx>, not with <xliff>"),
@@ -258,6 +262,6 @@ def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
         ("", r"a.xlf: is empty"),
     ],
 )
-def test_broken_files_are_one_line(content, said):
-    with pytest.raises(UserError, match=said):
+def test_broken_files_are_one_line(content, message):
+    with pytest.raises(UserError, match=message):
         read(content)

@@ -1,4 +1,4 @@
-"""XLIFF units with everything that they may have: the exact file afterwards, with the origin of each translation."""
+"""XLIFF units with all their constructs: the exact translated file, by the origin of each translation."""
 
 import pytest
 
@@ -19,19 +19,19 @@ STATES = {
 ENDS = '<x:ex id="3"/>'
 
 
-def inside(content):
-    """Return what is between the tags of the file."""
+def file_content(content):
+    """Return the content of the <file> element."""
     return content[content.index("<file") : content.rindex("</file>")].partition(">")[2]
 
 
-def filled(form, units, *origins):
-    """Return the units with a translation of each origin; None leaves a segment untranslated."""
-    document = read(form.format(units))
+def filled(template, units, *origins):
+    """Return the units with translations of these origins; None leaves a segment untranslated."""
+    document = read(template.format(units))
     targets = {}
     for number, (segment, origin) in enumerate(zip(document.segments, origins, strict=True)):
         if origin:
             targets[number] = Target(changed(segment.source), origin=origin)
-    return inside(document.filled(targets).decode())
+    return file_content(document.filled(targets).decode())
 
 
 def mrk(name, text):
@@ -66,8 +66,10 @@ def test_a_rich_unit_of_version_1():
         "<x:ph id='5'>%d</x:ph>end</x:source>{}\n"
         '  <x:note from="dev"> First </x:note><x:note/>{}<x:note>Second</x:note></x:trans-unit>'
     )
-    old = '<x:note from="translucid">a</x:note><x:alt-trans origin="translucid"><x:target>b</x:target></x:alt-trans>'
-    document = read(ONE.format(before.format("", old)))
+    old_notes = (
+        '<x:note from="translucid">a</x:note><x:alt-trans origin="translucid"><x:target>b</x:target></x:alt-trans>'
+    )
+    document = read(ONE.format(before.format("", old_notes)))
     (segment,) = document.segments
     assert segment.source.whole == (
         'One <x:bpt id="1" rid="p">&lt;b></x:bpt>two \nsix<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/>'
@@ -77,17 +79,17 @@ def test_a_rich_unit_of_version_1():
     assert (segment.place, segment.existing, segment.note, segment.longest) == ("line 2", None, "First\nSecond", 40)
     matches = NearMatch(90, "a", "b"), NearMatch(80, "c", "d")
     target = Target(changed(segment.source), confidence=0.126, doubts=("loop: <a>", "length: 1"), matches=matches)
-    written = (
+    expected = (
         f'\n  <x:target xml:lang="es" xml:space="preserve" {STATES["model"]}> '
         'ONE <x:bpt id="1" rid="p">&lt;b></x:bpt>TWO \n'
         'SIX<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/><x:mrk mtype="x">TEN <x:x id="4"/></x:mrk>NIL'
         f"{ENDS} <x:ph id='5'>%d</x:ph>END</x:target>"
         '<x:note from="translucid" annotates="target">confidence 0.13; loop: &lt;a&gt;; length: 1</x:note>'
     )
-    for percent, one, other in (90, "a", "b"), (80, "c", "d"):
-        texts = f"<x:source>{one}</x:source><x:target>{other}</x:target>"
-        written += f'<x:alt-trans match-quality="{percent}%" origin="translucid">{texts}</x:alt-trans>'
-    assert inside(document.filled({0: target}).decode()) == before.format(written, "")
+    for percent, match_source, match_target in (90, "a", "b"), (80, "c", "d"):
+        texts = f"<x:source>{match_source}</x:source><x:target>{match_target}</x:target>"
+        expected += f'<x:alt-trans match-quality="{percent}%" origin="translucid">{texts}</x:alt-trans>'
+    assert file_content(document.filled({0: target}).decode()) == before.format(expected, "")
 
 
 def test_a_rich_unit_of_version_2():
@@ -101,7 +103,7 @@ def test_a_rich_unit_of_version_2():
     )
     unit = unit.replace('">{}\n', '">\n', 1)
     document = read(TWO.format(unit.format("", "", "")))
-    assert [(one.source.whole, one.longest) for one in document.segments] == [
+    assert [(segment.source.whole, segment.longest) for segment in document.segments] == [
         ('One <sc id="1"/>two<ec startRef="1"/> <sc id="2" isolated="yes"/><mrk id="3" translate="no">no</mrk>', 20),
         ("Six", 40),
     ]
@@ -124,11 +126,11 @@ def test_a_rich_unit_of_version_2():
         'state="translated" slr:sizeRestriction="3, 20" subState="translucid:exact-match"',
     )
     after = after.replace("<segment><source>Six", '<segment state="translated"><source>Six')
-    once = document.filled(targets)
-    assert inside(once.decode()) == after
-    assert read(once.decode()).filled(targets) == once
+    filled_once = document.filled(targets)
+    assert file_content(filled_once.decode()) == after
+    assert read(filled_once.decode()).filled(targets) == filled_once
     second = read(TWO.format(unit.format("", "", ""))).filled({1: Target(TaggedText("SIX"))}).decode()
-    assert inside(second) == unit.format("", "", "<target>SIX</target>").replace(
+    assert file_content(second) == unit.format("", "", "<target>SIX</target>").replace(
         "<segment><source>Six", '<segment state="translated" subState="translucid:mt-suggestion"><source>Six'
     )
 
@@ -137,7 +139,7 @@ def test_a_target_whose_segments_are_unknown_is_translated_as_a_whole():
     source = f"<source>One. Two.</source><seg-source>{mrk('a', 'One.')} {mrk('b', 'Two.')}</seg-source>"
     unit = "<trans-unit>{}<target{}>{}</target></trans-unit>"
     document = read(ONE.format(unit.format(source, "", "Uno dos.")))
-    assert [(one.source.text, one.existing) for one in document.segments] == [("One. Two.", "Uno dos.")]
+    assert [(segment.source.text, segment.existing) for segment in document.segments] == [("One. Two.", "Uno dos.")]
     after = filled(ONE, unit.format(source, "", "Uno dos."), "person")
     assert after == unit.format(source, ' state="translated"', "ONE. TWO.")
     code = '<ph id="1">code</ph>'
@@ -151,21 +153,21 @@ def test_units_and_files_without_text_or_languages_stay():
         '<source>No</source></trans-unit><trans-unit id="5" translate="yes"><source>Yes</source></trans-unit></group>'
     )
     document = read(ONE.format(units))
-    assert [one.source.text for one in document.segments] == ["Yes"]
+    assert [segment.source.text for segment in document.segments] == ["Yes"]
     content = ONE.replace(' source-language="en"', "").format("<trans-unit><source>One</source></trans-unit>")
     for languages in (("en", "es"), ("en", None)):
         document = read(content, languages)
         assert "target-language" not in document.filled({0: Target(TaggedText("Uno"))}).decode()
-    two = ONE.format("<trans-unit><source>One</source></trans-unit>").replace(
+    two_files = ONE.format("<trans-unit><source>One</source></trans-unit>").replace(
         "</file>", '</file><file source-language="en-GB"><trans-unit><source>Six</source></trans-unit></file>'
     )
-    both = read(two, ("en", "nonsense")).filled({1: Target(TaggedText("Seis"))}).decode()
-    assert both.count(' target-language="nonsense">') == 2
-    assert read(two, ("en", None)).filled({1: Target(TaggedText("Seis"))}).decode().count("target-language") == 0
+    filled_files = read(two_files, ("en", "nonsense")).filled({1: Target(TaggedText("Seis"))}).decode()
+    assert filled_files.count(' target-language="nonsense">') == 2
+    assert read(two_files, ("en", None)).filled({1: Target(TaggedText("Seis"))}).decode().count("target-language") == 0
 
 
 @pytest.mark.parametrize(
-    ("languages", "attributes", "said"),
+    ("languages", "attributes", "message"),
     [
         (("de", "es"), 'source-language="en"', "a.xlf:2: is from en to [?], the translator from de to es"),
         (("en", "es"), 'source-language="en" target-language="de"', "a.xlf:2: is from en to de"),
@@ -174,13 +176,13 @@ def test_units_and_files_without_text_or_languages_stay():
         (("en", "nonsense"), 'source-language="en" target-language="de"', None),
     ],
 )
-def test_the_languages_of_a_file_must_be_those_of_the_translation(languages, attributes, said):
+def test_the_languages_of_a_file_must_be_those_of_the_translation(languages, attributes, message):
     content = ONE.replace("<file", "\n<file").replace('source-language="en"', attributes)
     content = content.format("<trans-unit><source>One</source></trans-unit>")
-    if said is None:
+    if message is None:
         assert read(content, languages).segments
     else:
-        with pytest.raises(UserError, match=f"^{said}"):
+        with pytest.raises(UserError, match=f"^{message}"):
             read(content, languages)
 
 
@@ -188,12 +190,12 @@ def test_a_message_with_cases_is_one_text_of_several_segments():
     message = "{n, plural, =1 {one <g id='1'>cat</g> &amp; dog} other {# cats}}"
     unit = "<trans-unit><source>{}</source>{}</trans-unit>"
     document = read(ONE.format(unit.format(message, "")))
-    assert [one.source.whole for one in document.segments] == ["one <g id='1'>cat</g> & dog", "# cats"]
+    assert [segment.source.whole for segment in document.segments] == ["one <g id='1'>cat</g> & dog", "# cats"]
     upper = message.replace("one <", "ONE <").replace("cat<", "CAT<").replace("dog", "DOG").replace("cats", "CATS")
     target = f"<target {STATES['model']}>{upper}</target>"
     assert filled(ONE, unit.format(message, ""), "model", "person") == unit.format(message, target)
-    half = filled(ONE, unit.format(message, ""), None, "person")
-    assert half == unit.format(message, f"<target {STATES[None]}>{message.replace('cats', 'CATS')}</target>")
+    partial = filled(ONE, unit.format(message, ""), None, "person")
+    assert partial == unit.format(message, f"<target {STATES[None]}>{message.replace('cats', 'CATS')}</target>")
 
 
 @pytest.mark.parametrize(
@@ -210,29 +212,29 @@ def test_a_message_with_cases_is_one_text_of_several_segments():
 def test_the_smallest_limit_counts(unit, segment, longest):
     names = 'xmlns:slr="urn:oasis:names:tc:xliff:sizerestriction:2.0"'
     content = TWO.format(f'<unit id="1" {names} {unit}><segment {segment}><source>One</source></segment></unit>')
-    assert [one.longest for one in read(content).segments] == [longest]
+    assert [item.longest for item in read(content).segments] == [longest]
 
 
 def test_notes_of_ours_alone_make_a_group_that_is_replaced():
     unit = '<unit id="1">{}<segment{}><source>One</source>{}</segment></unit>'
     note = '<note category="translucid">confidence 0.50</note>'
-    done = ' state="translated" subState="translucid:mt-suggestion"', "<target>Uno</target>"
+    translated = ' state="translated" subState="translucid:mt-suggestion"', "<target>Uno</target>"
     for group in ("", "<notes/>", "<notes> <note category='translucid'>old</note></notes>"):
         document = read(TWO.format(unit.format(group, "", "")))
         assert document.segments[0].note is None
-        after = inside(document.filled({0: Target(TaggedText("Uno"), confidence=0.5)}).decode())
-        assert after == unit.format(f"<notes>{note}</notes>", *done)
-        assert inside(document.filled({0: Target(TaggedText("Uno"))}).decode()) == unit.format("", *done)
+        after = file_content(document.filled({0: Target(TaggedText("Uno"), confidence=0.5)}).decode())
+        assert after == unit.format(f"<notes>{note}</notes>", *translated)
+        assert file_content(document.filled({0: Target(TaggedText("Uno"))}).decode()) == unit.format("", *translated)
     mixed = "<notes><note category='translucid'>old</note><note>new</note>{}</notes>"
     document = read(TWO.format(unit.format(mixed.format(""), "", "")))
-    after = inside(document.filled({0: Target(TaggedText("Uno"), confidence=0.5)}).decode())
-    assert after == unit.format(f"<notes><note>new</note>{note}</notes>", *done)
+    after = file_content(document.filled({0: Target(TaggedText("Uno"), confidence=0.5)}).decode())
+    assert after == unit.format(f"<notes><note>new</note>{note}</notes>", *translated)
 
 
 def test_notes_of_version_1_come_behind_the_target():
     unit = "<trans-unit><source>One</source>{}<target{}>Uno</target><note>n</note></trans-unit>"
     document = read(ONE.format(unit.format(f"<seg-source>{mrk('a', 'One')}</seg-source>", "")))
-    after = inside(document.filled({0: Target(TaggedText("Un"), confidence=0.5)}).decode())
+    after = file_content(document.filled({0: Target(TaggedText("Un"), confidence=0.5)}).decode())
     note = '<note from="translucid" annotates="target">confidence 0.50</note>'
     assert f" {STATES['model']}>Un</target>{note}<note>n</note>" in after
 

@@ -63,22 +63,20 @@ _PART = st.sampled_from(
 @given(st.lists(_PART, max_size=20).map("".join), st.integers(0, 2))
 @settings(max_examples=40, deadline=None)
 def test_parts_are_the_whole_of_it(inside, chunks):
-    before = (
-        "x" * (chunks * CHUNK - 7) if chunks else ""
-    )  # so that the unit lies across the ends of what is read at once
-    file, (unit,) = units(f"<root>{before}<u>{inside}</u></root>", "u")
+    padding = "x" * (chunks * CHUNK - 7) if chunks else ""  # so that the unit crosses the boundary between chunks
+    file, (unit,) = units(f"<root>{padding}<u>{inside}</u></root>", "u")
     assert "".join(raw(file, part) for part in unit.parts) == inside
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "iso-8859-1", "cp1252", "shift_jis"])
 def test_files_of_any_encoding_keep_it(encoding):
     letter = "日" if encoding == "shift_jis" else "é"
-    named = "UTF-8" if encoding.startswith("utf-8") else "UTF-16" if encoding.startswith("utf-16") else encoding
-    content = f'<?xml version="1.0" encoding="{named}"?><root><u>{letter}</u></root>'.encode(encoding)
+    declared = "UTF-8" if encoding.startswith("utf-8") else "UTF-16" if encoding.startswith("utf-16") else encoding
+    content = f'<?xml version="1.0" encoding="{declared}"?><root><u>{letter}</u></root>'.encode(encoding)
     file, (unit,) = units(content, "u")
     assert unit.text == letter
     document = SlottedXml(file)
-    document.add_slot(unit.inner, unit.inner_end, range(1), lambda targets, kept: f"{letter}ü☃")
+    document.add_slot(unit.inner, unit.inner_end, range(1), lambda targets, original: f"{letter}ü☃")
     assert document.filled({}) == content
     document.segments = [Segment(TaggedText(letter), "")]
     filled = document.filled({0: Target(TaggedText(""))})
@@ -92,7 +90,7 @@ def test_what_an_encoding_lacks_is_written_as_a_number():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "a.xml: is empty"),
         (" ", r"a.xml:1: is no XML \(no element found\)"),
@@ -109,8 +107,8 @@ def test_what_an_encoding_lacks_is_written_as_a_number():
         (b'<?xml version="1.0" encoding="UTF-16"?><root/>', "is not UTF-16"),
     ],
 )
-def test_harmful_and_broken_files_are_one_line(content, said):
-    with pytest.raises(UserError, match=said) as error:
+def test_harmful_and_broken_files_are_one_line(content, message):
+    with pytest.raises(UserError, match=message) as error:
         units(content, "u")
     assert "\n" not in str(error.value)
 
@@ -128,14 +126,14 @@ def test_a_long_text_of_many_lines_takes_no_longer_than_it_is_long():
 
 @pytest.mark.parametrize("inside", ["<b/>", "a<!---->", "<b>a</b>", " <b/>"])
 def test_a_text_of_many_parts_takes_no_longer_than_it_is_long(inside):
-    def reading(count):
+    def prepare(count):
         file, (unit,) = units(f"<root><u>word{inside * count}</u></root>", "u")
         inline = Inline(file, lambda element: "pair" if element.parts else "alone", edges=True)
         content = inline.content(unit.parts)
         assert content is not None and content.source.text.startswith("word")
         return lambda: inline.content(unit.parts)
 
-    assert_linear(reading, 400, 3_200)
+    assert_linear(prepare, 400, 3_200)
 
 
 @pytest.mark.parametrize("before", ["a", ""])
@@ -144,9 +142,11 @@ def test_slots_may_lie_in_one_another(before):
     file, (unit,) = units(whole, "u")
     inner = unit.children[0]
     document = SlottedXml(file)
-    document.add_slot(unit.inner, unit.inner_end, range(1), lambda targets, kept: f"[{kept(inner.start, inner.end)}]")
-    document.add_slot(inner.inner, inner.inner_end, range(1, 2), lambda targets, kept: "C")
-    document.add_slot(unit.end, unit.end, range(2), lambda targets, kept: "+")
+    document.add_slot(
+        unit.inner, unit.inner_end, range(1), lambda targets, content_of: f"[{content_of(inner.start, inner.end)}]"
+    )
+    document.add_slot(inner.inner, inner.inner_end, range(1, 2), lambda targets, content_of: "C")
+    document.add_slot(unit.end, unit.end, range(2), lambda targets, content_of: "+")
     document.segments = [Segment(TaggedText(text), "") for text in "ac"]
     a, c = {0: Target(TaggedText("a"))}, {1: Target(TaggedText("c"))}
     assert document.filled({}).decode() == whole
@@ -168,7 +168,7 @@ B, END, BR = Mark(0, "<b>", Side.opens, 0), Mark(0, "</b>", Side.closes, 0), Mar
 
 
 @pytest.mark.parametrize(
-    ("marks", "mended"),
+    ("marks", "expected"),
     [
         ((B, END, BR), "<b></b><br/>x"),
         ((BR, B, END), "<br/><b></b>x"),
@@ -179,20 +179,20 @@ B, END, BR = Mark(0, "<b>", Side.opens, 0), Mark(0, "</b>", Side.closes, 0), Mar
         ((Mark(0, "<other/>"),), "x<b></b><br/>"),
     ],
 )
-def test_marks_that_are_lost_or_doubled_are_mended(marks, mended):
-    assert complete(TaggedText("x", (B, END, BR)), TaggedText("x", marks)).whole == mended
+def test_marks_that_are_lost_or_doubled_are_mended(marks, expected):
+    assert complete(TaggedText("x", (B, END, BR)), TaggedText("x", marks)).whole == expected
 
 
 def test_slots_are_written_in_the_order_of_their_places():
     document = SlottedXml(units("<root>abcdefghi</root>")[0])
     document.segments = [Segment(TaggedText(text), "") for text in "abcdef"]
-    at = len("<root>")
+    offset = len("<root>")
 
-    def add(start, end, first, stop, new):
-        def write(targets, kept):
-            return re.sub(r"(\d)(\d)", lambda span: kept(at + int(span[1]), at + int(span[2])), new)
+    def add(start, end, first, stop, template):
+        def write(targets, content_of):
+            return re.sub(r"(\d)(\d)", lambda span: content_of(offset + int(span[1]), offset + int(span[2])), template)
 
-        document.add_slot(at + start, at + end, range(first, stop), write)
+        document.add_slot(offset + start, offset + end, range(first, stop), write)
 
     add(8, 9, 4, 5, "Z")
     add(5, 8, 3, 4, "Y")
@@ -202,7 +202,9 @@ def test_slots_are_written_in_the_order_of_their_places():
     add(2, 2, 0, 1, "+")
 
     def filled(*numbers):
-        return document.filled({number: Target(TaggedText("")) for number in numbers})[at : -len("</root>")].decode()
+        return document.filled({number: Target(TaggedText("")) for number in numbers})[
+            offset : -len("</root>")
+        ].decode()
 
     assert filled() == filled(5) == "abcdefghi"
     assert filled(0) == "ab+cdefghi"

@@ -1,4 +1,4 @@
-"""XML in requests: what is one text, what stays, and every other byte kept."""
+"""XML in requests: its segments, and the bytes that are kept."""
 
 import pytest
 
@@ -9,9 +9,9 @@ from translucid.documents.xml.xml_fragment import Elements, XmlFragment
 from translucid.ground.errors import UserError
 
 
-def texts(text, **named):
-    given = {name: frozenset(value) if isinstance(value, set) else value for name, value in named.items()}
-    fragment = XmlFragment(text, Elements(**given))
+def texts(text, **options):
+    arguments = {name: frozenset(value) if isinstance(value, set) else value for name, value in options.items()}
+    fragment = XmlFragment(text, Elements(**arguments))
     assert fragment.filled({}) == text.encode()
     return [segment.source.whole for segment in fragment.segments]
 
@@ -23,7 +23,7 @@ BOOK = """<?xml version="1.0"?>
 
 
 @pytest.mark.parametrize(
-    ("text", "named", "expected"),
+    ("text", "options", "expected"),
     [
         ("plain text", {}, ["plain text"]),
         ("One <b>two</b> three", {}, ["One <b>two</b> three"]),
@@ -43,13 +43,13 @@ BOOK = """<?xml version="1.0"?>
         ("<r>in</r> one", {}, ["<r>in</r> one"]),
     ],
 )
-def test_segments(text, named, expected):
-    assert [one for one in texts(text, **named) if any(map(str.isalpha, one))] == expected
+def test_segments(text, options, expected):
+    assert [segment for segment in texts(text, **options) if any(map(str.isalpha, segment))] == expected
 
 
 def test_what_is_written_is_escaped_and_the_rest_stays():
     fragment = XmlFragment('<a k="&quot;">One</a>\n<a>two &amp; <b>three</b></a>', Elements())
-    (source,) = (one.source for one in fragment.segments[1:])
+    (source,) = (segment.source for segment in fragment.segments[1:])
     filled = fragment.filled({0: Target(TaggedText("1 < 2")), 1: Target(TaggedText("& dos ", source.marks))})
     assert filled.startswith(b'<a k="&quot;">1 &lt; 2</a>\n<a>&amp; dos ')
     assert filled.endswith(b"</a>") and filled.count(b"<b>") == filled.count(b"</b>") == 1
@@ -57,7 +57,7 @@ def test_what_is_written_is_escaped_and_the_rest_stays():
 
 def test_sections_stay_sections():
     fragment = XmlFragment("One <![CDATA[two & < three]]> &lt; four", Elements())
-    (source,) = (one.source for one in fragment.segments)
+    (source,) = (segment.source for segment in fragment.segments)
     assert source.text == "One two & < three < four"
     filled = fragment.filled({0: Target(changed(source))})
     assert filled == b"ONE <![CDATA[TWO & < THREE]]> &lt; FOUR"

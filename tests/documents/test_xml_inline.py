@@ -1,4 +1,4 @@
-"""The content of XML elements as text with marks: what belongs to the text, and how it is written again."""
+"""The content of XML elements as tagged text: the extent of a text, and how it is written."""
 
 from xml.etree import ElementTree
 
@@ -33,7 +33,7 @@ def role(element):
 
 
 def read(inside, **options):
-    """Return a document of one text, its segments, and the reader of the text."""
+    """Return a document of one text, the added text, and the reader of inline content."""
     file = XmlFile("a.xml", f"<root><u>{inside}</u></root>".encode())
     (unit,) = file.units((), {"u"}, {})
     document = SlottedXml(file)
@@ -42,13 +42,13 @@ def read(inside, **options):
     return document, added, inline
 
 
-def written(document, marked):
+def filled_content(document, marked):
     text = document.filled({0: Target(marked)}).decode()
     return text[len("<root><u>") : -len("</u></root>")]
 
 
 @pytest.mark.parametrize(
-    ("inside", "edges", "whole", "after"),
+    ("inside", "edges", "expected", "after"),
     [
         (" \r\n One two\r\n\t", False, "One two", " \r\n [One two]\r\n\t"),
         ("\u200f One.\u200e", False, "One.", "\u200f [One.]\u200e"),
@@ -71,12 +71,12 @@ def written(document, marked):
         ("One <![CDATA[<two>]]>", False, "One <two>", "[One &lt;two&gt;]"),
     ],
 )
-def test_what_belongs_to_a_text(inside, edges, whole, after):
+def test_what_belongs_to_a_text(inside, edges, expected, after):
     document, added, _ = read(inside, edges=edges)
     source = added.content.source
-    assert (source.whole, document.segments) == (whole, [Segment(source, "place", note="note")])
-    between = TaggedText(f"[{source.text}]", tuple(Mark(m.at + 1, m.raw, m.side, m.pair) for m in source.marks))
-    assert written(document, between) == after
+    assert (source.whole, document.segments) == (expected, [Segment(source, "place", note="note")])
+    bracketed = TaggedText(f"[{source.text}]", tuple(Mark(m.at + 1, m.raw, m.side, m.pair) for m in source.marks))
+    assert filled_content(document, bracketed) == after
     assert document.filled({}) == document.file.content
     assert document.file.raw(added.start, added.end) == inside.strip(" \r\n\t")
 
@@ -105,13 +105,13 @@ SECTION = Mark(0, "<![CDATA[", Side.opens, 5), Mark(0, "]]>", Side.closes, 5)
 def test_sections_are_closed_for_tags_and_never_nested():
     document, added, inline = read("One <![CDATA[two & <x>]]> &lt;", write_cdata=written_in_cdata)
     assert added.content.source.whole == "One <![CDATA[two & <x>]]> <"
-    assert written(document, added.content.source) == "One <![CDATA[two & <x>]]> &lt;"
+    assert filled_content(document, added.content.source) == "One <![CDATA[two & <x>]]> &lt;"
     opens, closes = SECTION
     parts = ["<", opens, "a<", opens, "b]]>", closes, Mark(0, "<x/>"), Mark(0, "&shop;"), Mark(0, "&amp;"), closes, "&"]
     after = "&lt;<![CDATA[a<b]]]]><![CDATA[>]]><x/><![CDATA[]]>&shop;<![CDATA[&]]>&amp;"
     assert inline.written(Content([], TaggedText(""), []), TaggedText.of(parts)) == after
-    plain = Inline(document.file, role, edges=False)
-    assert plain.written(Content([opens], TaggedText(""), [closes]), TaggedText("<")) == "<![CDATA[&lt;]]>"
+    without_cdata = Inline(document.file, role, edges=False)
+    assert without_cdata.written(Content([opens], TaggedText(""), [closes]), TaggedText("<")) == "<![CDATA[&lt;]]>"
 
 
 def test_equal_marks_hold_their_texts_in_order():

@@ -1,4 +1,4 @@
-"""Raw tags of XML files: attributes set and removed, prefixes, margins."""
+"""Raw tags of XML files: setting and removing attributes, prefixes, margins."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_a_margin_is_the_white_space_before_an_element():
     file = XmlFile("a.xml", b"<u>\n <a/>x <b/><c/> \t<d/><!-- e --><f/> </u>")
     (unit,) = file.units((), {"u"}, {})
     margins = [margin(file, child) for child in unit.children]
-    assert [file.raw(one.start, one.end) for one in margins] == ["\n ", "", "", " \t", ""]
-    assert [one.end for one in margins] == [child.start for child in unit.children]
-    whole = margin(file, unit)
-    assert (whole.start, whole.end) == (0, 0)
+    assert [file.raw(part.start, part.end) for part in margins] == ["\n ", "", "", " \t", ""]
+    assert [part.end for part in margins] == [child.start for child in unit.children]
+    root_margin = margin(file, unit)
+    assert (root_margin.start, root_margin.end) == (0, 0)

@@ -1,4 +1,4 @@
-"""Zip files whose members are replaced, and zip files that are refused."""
+"""Zip files: replacing members, and rejecting harmful files."""
 
 import struct
 import zipfile
@@ -17,24 +17,24 @@ MEMBERS = {"mimetype": "a/b", "a.xml": "<a/>" * 50, "b/c.bin": bytes(range(256))
 @pytest.mark.parametrize("seed", range(30))
 def test_what_does_not_change_keeps_its_bytes_flags_and_times(seed):
     content = packed(MEMBERS, Random(seed))
-    new = {"a.xml": b"<new/>" * 30, "d.xml": b""}
+    replacements = {"a.xml": b"<new/>" * 30, "d.xml": b""}
     assert ZipContainer("a.zip", content).filled({}) == content
-    filled = ZipContainer("a.zip", content).filled(new)
+    filled = ZipContainer("a.zip", content).filled(replacements)
     before, after = zipfile.ZipFile(BytesIO(content)), zipfile.ZipFile(BytesIO(filled))
     assert after.testzip() is None
     assert (after.namelist(), after.comment) == (before.namelist(), before.comment)
-    for one, other in zip(before.infolist(), after.infolist(), strict=True):
-        for what in ("date_time", "compress_type", "external_attr", "create_system", "filename"):
-            assert getattr(one, what) == getattr(other, what)
-        assert after.read(other) == new.get(one.filename, before.read(one))
-        if one.filename not in new:
-            assert one.flag_bits == other.flag_bits
+    for info_before, info_after in zip(before.infolist(), after.infolist(), strict=True):
+        for attribute in ("date_time", "compress_type", "external_attr", "create_system", "filename"):
+            assert getattr(info_before, attribute) == getattr(info_after, attribute)
+        assert after.read(info_after) == replacements.get(info_before.filename, before.read(info_before))
+        if info_before.filename not in replacements:
+            assert info_before.flag_bits == info_after.flag_bits
             raw = [
                 archive[info.header_offset :][: 30 + len(info.filename) + info.compress_size]
-                for archive, info in ((content, one), (filled, other))
+                for archive, info in ((content, info_before), (filled, info_after))
             ]
             assert raw[0] == raw[1]
-    assert ZipContainer("a.zip", filled).read("a.xml") == new["a.xml"]
+    assert ZipContainer("a.zip", filled).read("a.xml") == replacements["a.xml"]
 
 
 def test_members_whose_sizes_follow_them_are_replaced():
@@ -49,26 +49,26 @@ def test_members_whose_sizes_follow_them_are_replaced():
     assert zipfile.ZipFile(out).infolist()[0].flag_bits & 8
     content = ZipContainer("a.zip", out.getvalue()).filled({"a.xml": b"<new/>"})
     filled = zipfile.ZipFile(BytesIO(content))
-    changed, other = filled.getinfo("a.xml"), filled.getinfo("d.xml")
-    assert (changed.flag_bits & 8, other.flag_bits & 8) == (0, 8)
-    assert content[changed.header_offset + 6] & 8 == 0  # as the header before it says, too
+    replaced, unchanged = filled.getinfo("a.xml"), filled.getinfo("d.xml")
+    assert (replaced.flag_bits & 8, unchanged.flag_bits & 8) == (0, 8)
+    assert content[replaced.header_offset + 6] & 8 == 0  # the local header agrees
     assert filled.testzip() is None and filled.read("a.xml") == b"<new/>" and filled.read("d.xml") == b"<d/>"
 
 
-def with_name(name, other=b"d.xml"):
+def with_name(name, old_name=b"d.xml"):
     content = packed(MEMBERS, Random(1))
-    return content.replace(other, name)
+    return content.replace(old_name, name)
 
 
 def with_flag(flag):
     content = bytearray(packed(MEMBERS, Random(1)))
-    at = content.index(b"PK\1\2") + 8
-    content[at : at + 2] = struct.pack("<H", flag)
+    offset = content.index(b"PK\1\2") + 8
+    content[offset : offset + 2] = struct.pack("<H", flag)
     return bytes(content)
 
 
 def overlapping():
-    """Return a file two of whose members are the same bytes."""
+    """Return a zip file with two members that share their bytes."""
     content = bytearray(packed({"a.xml": "a" * 100, "b.xml": "b" * 100}, Random(1)))
     first = content.index(b"PK\1\2")
     second = content.index(b"PK\1\2", first + 4)
@@ -77,7 +77,7 @@ def overlapping():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "is damaged, or no file of this kind"),
         (b"PK\3\4 and so on", "is damaged, or no file of this kind"),
@@ -96,8 +96,8 @@ def overlapping():
         (packed(MEMBERS, Random(1))[:-40], "is damaged, or no file of this kind"),
     ],
 )
-def test_harmful_and_broken_files_are_refused(content, said):
-    with pytest.raises(UserError, match=rf"^a.zip(/.*)?: .*{said}"):
+def test_harmful_and_broken_files_are_refused(content, message):
+    with pytest.raises(UserError, match=rf"^a.zip(/.*)?: .*{message}"):
         ZipContainer("a.zip", content)
 
 
@@ -113,8 +113,8 @@ def test_damage_is_found_when_a_member_is_unpacked():
 
 def test_a_size_that_is_not_the_true_one_unpacks_no_more_than_it_says():
     content = bytearray(packed({"a.xml": "a" * 5000}, Random(1)))
-    at = content.index(b"PK\1\2") + 24
-    content[at : at + 4] = struct.pack("<L", 100)
+    offset = content.index(b"PK\1\2") + 24
+    content[offset : offset + 4] = struct.pack("<L", 100)
     with pytest.raises(UserError, match="is damaged"):
         ZipContainer("a.zip", bytes(content)).read("a.xml")
 

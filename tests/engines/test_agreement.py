@@ -1,4 +1,4 @@
-"""A fast engine is used only where it computes what the model computes."""
+"""A fast engine is used only if it computes the same log-probabilities as the model."""
 
 import importlib
 import json
@@ -21,18 +21,18 @@ TEXTS = ["I like soccer.", "She works at the hospital."]
 
 @pytest.fixture
 def trained(small_run, tmp_path, monkeypatch):
-    """A copy of a run, and a cache in which nothing has been converted."""
+    """Return a copy of a run, with an empty cache of converted models."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return shutil.copytree(small_run, tmp_path / "run")
 
 
 @pytest.fixture
 def edited(monkeypatch):
-    """Attention that somebody has edited: it looks mostly at the end of the sentence."""
+    """Edit the attention equation: most weight goes to the end of the sentence."""
 
     def attend(query, key, value=None, mask=None, score=equation.scaled_dot_product, focus=None):
-        later = torch.arange(key.size(-2), dtype=query.dtype)
-        weights = equation.masked_softmax(score(query, key) + later, mask)
+        position_bias = torch.arange(key.size(-2), dtype=query.dtype)
+        weights = equation.masked_softmax(score(query, key) + position_bias, mask)
         return weights @ value, weights
 
     monkeypatch.setattr(equation, "attend", attend)
@@ -49,17 +49,19 @@ def test_the_engines_agree_on_a_model_as_it_is(trained):
 
 
 def test_an_edited_attention_is_translated_by_our_own_search(trained, edited, capsys):
-    before = Translator.load(trained, engine="torch").translate(TEXTS)
+    expected = Translator.load(trained, engine="torch").translate(TEXTS)
     translator = Translator.load(trained)
     assert translator.engine.name == "torch"
-    assert [one.text for one in translator.translate(TEXTS)] == [one.text for one in before]
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "warning: CTranslate2 does not compute what this model computes" in said
+    assert [translation.text for translation in translator.translate(TEXTS)] == [
+        translation.text for translation in expected
+    ]
+    stderr = capsys.readouterr().err
+    assert stderr.count("\n") == 1
+    assert "warning: CTranslate2 does not compute what this model computes" in stderr
     tuned = load_tuned(trained)
     assert (tuned.engine, tuned.difference > TOLERANCE) == ("torch", True)
     assert Translator.load(trained).engine.name == "torch"
-    assert not capsys.readouterr().err  # it is remembered, and said once
+    assert not capsys.readouterr().err  # the result is stored, and the warning is printed once
     with pytest.raises(UserError, match="does not compute what this model computes"):
         Translator.load(trained, engine="ctranslate2")
 
@@ -73,9 +75,9 @@ def test_what_was_converted_before_an_edit_does_not_hold_after_it(trained, reque
 def test_tuning_keeps_our_own_search_and_says_so(trained, edited, corpus, capsys):
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
     assert command(["tune", str(trained), *files, "--sentences", "2"]) == 0
-    told = capsys.readouterr()
-    assert "our own search is used" in told.err.replace("\n", " ")
-    assert "ctranslate2" not in told.out
+    captured = capsys.readouterr()
+    assert "our own search is used" in captured.err.replace("\n", " ")
+    assert "ctranslate2" not in captured.out
     assert json.loads((trained / "tuned.json").read_text())["difference"] > TOLERANCE
 
 
@@ -88,51 +90,51 @@ def test_an_edited_model_is_not_exported_to_what_computes_otherwise(trained, edi
 
 def test_an_edit_of_the_equation_reaches_what_runs_without_weights(edited):
     query, key, value = (torch.randn(1, 2, 5, 4) for _ in range(3))
-    wanted, _ = equation.attend(query, key, value)
-    assert torch.allclose(equation.attend_fused(query, key, value), wanted)
+    expected, _ = equation.attend(query, key, value)
+    assert torch.allclose(equation.attend_fused(query, key, value), expected)
 
 
 def test_edits_that_change_long_sentences_alone_are_noticed(trained, monkeypatch):
-    own = Translator.load(trained, engine="torch")
-    usual = equation.attend_fused
+    translator = Translator.load(trained, engine="torch")
+    attend_fused = equation.attend_fused
 
-    def window(query, key, value, mask=None, *, causal=False):
+    def edited_attention(query, key, value, mask=None, *, causal=False):
         if key.size(-2) > 30:
             value = value.flip(-2)
-        return usual(query, key, value, mask, causal=causal)
+        return attend_fused(query, key, value, mask, causal=causal)
 
-    monkeypatch.setattr(multi_head, "attend_fused", window)
-    assert CTranslate2Engine.difference_from(own.torch_engine, own.tokenizer) > TOLERANCE
+    monkeypatch.setattr(multi_head, "attend_fused", edited_attention)
+    assert CTranslate2Engine.difference_from(translator.torch_engine, translator.tokenizer) > TOLERANCE
 
 
-class Noting:
-    """An engine that notes the lengths of the sentences it is made to write, without end tokens."""
+class RecordingEngine:
+    """An engine that records the lengths of forced pairs, without end tokens."""
 
     def forced(self, pairs):
         self.lengths = [(len(source) - 1, len(target) - 1) for source, target in pairs]
         return [[0.0] * len(target) for _, target in pairs]
 
 
-@pytest.mark.parametrize(("longest", "most"), [(99, 48), (21, 20), (2, 1)])
-def test_sentences_of_one_piece_are_compared_and_none_too_long_for_the_model(trained, longest, most):
+@pytest.mark.parametrize(("longest", "expected"), [(99, 48), (21, 20), (2, 1)])
+def test_sentences_of_one_piece_are_compared_and_none_too_long_for_the_model(trained, longest, expected):
     tokenizer = Translator.load(trained, engine="torch").tokenizer
     opening = max(len(tokenizer.source_opening), len(tokenizer.target_opening))
-    own, other = Noting(), Noting()
-    assert largest_difference(own.forced, other.forced, tokenizer, longest + opening) == 0
-    assert own.lengths == other.lengths
-    assert (own.lengths[0], own.lengths[-1]) == ((1, 1), (most, most))
+    first, second = RecordingEngine(), RecordingEngine()
+    assert largest_difference(first.forced, second.forced, tokenizer, longest + opening) == 0
+    assert first.lengths == second.lengths
+    assert (first.lengths[0], first.lengths[-1]) == ((1, 1), (expected, expected))
 
 
 def test_the_sentence_that_differs_most_decides(trained):
-    class Doubting(Noting):
+    class Doubting(RecordingEngine):
         def forced(self, pairs):
             return [[-0.5 if len(target) == 4 else 0.1] * len(target) for _, target in pairs]
 
     tokenizer = Translator.load(trained, engine="torch").tokenizer
-    assert largest_difference(Noting().forced, Doubting().forced, tokenizer, 99) == 0.5
+    assert largest_difference(RecordingEngine().forced, Doubting().forced, tokenizer, 99) == 0.5
 
 
 def test_damaged_weights_are_no_disagreement(trained):
-    own = Translator.load(trained, engine="torch")
-    own.model.output.weight.data.fill_(torch.nan)
-    assert CTranslate2Engine.difference_from(own.torch_engine, own.tokenizer) == 0
+    translator = Translator.load(trained, engine="torch")
+    translator.model.output.weight.data.fill_(torch.nan)
+    assert CTranslate2Engine.difference_from(translator.torch_engine, translator.tokenizer) == 0

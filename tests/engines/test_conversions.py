@@ -1,4 +1,4 @@
-"""What a converted model depends on, and how it is compared with the model that it was made from."""
+"""What a converted model depends on, and how it is compared with the original model."""
 
 import json
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from translucid.engines.tuned import Tuned
 
 
 class Run:
-    """A run folder whose files are none."""
+    """A run folder without files."""
 
     def __init__(self, path, digest="model"):
         self.path, self.digest = path, digest
@@ -35,7 +35,7 @@ class Shape:
 
 
 def test_a_conversion_is_for_all_that_it_depends_on(tmp_path, monkeypatch):
-    """The fingerprint changes with each of these; opening gets the options of the run."""
+    """The fingerprint changes with each dependency; the model is opened with the options of the run."""
     opened = []
 
     def open_converted(kind, made_from, convert, open_folder):
@@ -44,38 +44,44 @@ def test_a_conversion_is_for_all_that_it_depends_on(tmp_path, monkeypatch):
         return json.dumps(made_from)
 
     monkeypatch.setattr(searching, "open_converted", open_converted)
-    usual = {"run": Run(tmp_path), "shape": Shape(width=8), "tuned": Tuned(), "adapter": None, "tokenizer": Pieces()}
+    defaults = {"run": Run(tmp_path), "shape": Shape(width=8), "tuned": Tuned(), "adapter": None, "tokenizer": Pieces()}
     (tmp_path / "shortlist.tsv").write_text("\t.\n")
 
     def fingerprint(**changes):
-        of = usual | changes
-        configuration = SimpleNamespace(model=of["shape"])
+        arguments = defaults | changes
+        configuration = SimpleNamespace(model=arguments["shape"])
         return CTranslate2Engine.of_run(
-            of["run"], configuration, of["tokenizer"], None, of["tuned"], adapter=of["adapter"], threads=3
+            arguments["run"],
+            configuration,
+            arguments["tokenizer"],
+            None,
+            arguments["tuned"],
+            adapter=arguments["adapter"],
+            threads=3,
         )
 
-    other = Pieces()
-    other.fingerprint = "other"
+    other_tokenizer = Pieces()
+    other_tokenizer.fingerprint = "other"
     first = [fingerprint(), fingerprint(tuned=Tuned(considered="seen pieces"))]
     assert fingerprint() == first[0]
-    found = [
+    fingerprints = [
         *first,
         fingerprint(run=Run(tmp_path, "another")),
         fingerprint(shape=Shape(width=9)),
         fingerprint(tuned=Tuned(quantization="int8")),
         fingerprint(adapter=SimpleNamespace(fingerprint="adapter")),
-        fingerprint(tokenizer=other),
+        fingerprint(tokenizer=other_tokenizer),
     ]
     (tmp_path / "shortlist.tsv").write_text("\tx\n")
-    found.append(fingerprint(tuned=Tuned(considered="seen pieces")))
+    fingerprints.append(fingerprint(tuned=Tuned(considered="seen pieces")))
     for name in ("__version__", "equations_digest", "digest"):
         with monkeypatch.context() as patched:
             patched.setattr(converted, name, "0" if name == "__version__" else lambda *_: "0")
-            found.append(fingerprint())
+            fingerprints.append(fingerprint())
     with monkeypatch.context() as patched:
         patched.setattr(ctranslate2, "__version__", "0")
-        found.append(fingerprint())
-    assert len({*found}) == len(found)
+        fingerprints.append(fingerprint())
+    assert len({*fingerprints}) == len(fingerprints)
     options = opened[1].keywords
     assert (options["longest"], options["device"], options["threads"]) == (77, "cpu", 3)
     assert (options["considered"], options["compute_type"]) == ("seen pieces", "default")
@@ -103,20 +109,20 @@ def test_the_equations_are_those_of_four_packages(tmp_path, monkeypatch):
 
 
 def test_random_sentences_have_all_pieces_but_the_special_ones():
-    read = []
+    scored = []
 
     class Engine:
         def forced(self, pairs):
-            read.append(pairs)
+            scored.append(pairs)
             return [[-1.0, 0.25] * len(target) for _, target in pairs]
 
     tokenizer = SimpleNamespace(source_opening=(5,), target_opening=(), source_size=9, target_size=7)
     assert agreement.largest_difference(Engine().forced, Engine().forced, tokenizer, 99) == 0.0
-    assert read[0] == read[1]
-    for (source, target), length in zip(read[0], (1, 3, 6, 12, 24, 48), strict=True):
+    assert scored[0] == scored[1]
+    for (source, target), length in zip(scored[0], (1, 3, 6, 12, 24, 48), strict=True):
         assert (len(source), len(target)) == (length + 2, length + 1)
         assert (source[0], source[-1], target[-1]) == (5, 3, 3)
-    assert {*read[0][-1][0][1:-1]} == {*range(4, 9)} and {*read[0][-1][1][:-1]} == {*range(4, 7)}
+    assert {*scored[0][-1][0][1:-1]} == {*range(4, 9)} and {*scored[0][-1][1][:-1]} == {*range(4, 7)}
 
 
 def test_a_difference_is_the_mean_of_a_sentence_and_refused_above_the_tolerance(tmp_path):

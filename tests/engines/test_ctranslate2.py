@@ -1,4 +1,4 @@
-"""A converted model says what ours says, and its search keeps our rules."""
+"""A converted model gives the same log-probabilities as ours, and its search follows the same rules."""
 
 import ctranslate2
 import numpy as np
@@ -32,14 +32,14 @@ def tokenizer(request):
 
 
 def model_of(tokenizer, **changes):
-    """An untrained model with opinions: sharper than fresh weights are, so that no two outputs are nearly equal."""
+    """Return a random model with larger weights than usual, so that outputs have clearly different scores."""
     torch.manual_seed(1)
     shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
     shape |= {"share_embeddings": tokenizer.joint, **changes}
     model = build_model(TransformerOptions(**shape), tokenizer.source_size, tokenizer.target_size).eval()
     for parameter in model.parameters():
         parameter.data += 0.3 * torch.randn_like(parameter)
-    model.output.bias.data[:3] -= 20  # what is never said, which CTranslate2 forbids before it makes probabilities
+    model.output.bias.data[:3] -= 20  # special tokens: CTranslate2 suppresses them before the softmax
     return model
 
 
@@ -48,8 +48,8 @@ def sources_of(tokenizer, count=40):
 
 
 def engines(model, tokenizer):
-    own = TorchEngine.of(model, tokenizer, CPU)
-    return own, CTranslate2Engine.of(own, tokenizer)
+    torch_engine = TorchEngine.of(model, tokenizer, CPU)
+    return torch_engine, CTranslate2Engine.of(torch_engine, tokenizer)
 
 
 @pytest.mark.parametrize(
@@ -70,27 +70,27 @@ def test_every_kind_of_transformer_gives_the_same_log_probabilities(tokenizer, c
     for source, pair in zip(sources_of(tokenizer, 5), PAIRS, strict=False):
         target = tokenizer.encode_target([pair.target])[0]
         pieces = tokenizer.source_pieces(source[:-1]), tokenizer.target_pieces(target)
-        scored = converted.score_batch([[*pieces[0], "</s>"]], [pieces[1]])[0].log_probs
+        log_probs = converted.score_batch([[*pieces[0], "</s>"]], [pieces[1]])[0].log_probs
         with torch.no_grad():
             logits = model.decode(model.encode(torch.tensor([source])), torch.tensor([[2, *target]]))
-        ours = logits.log_softmax(-1)[0].gather(1, torch.tensor([*target, 3])[:, None])[:, 0]
-        torch.testing.assert_close(torch.tensor(scored), ours, atol=1e-4, rtol=1e-4)
+        expected = logits.log_softmax(-1)[0].gather(1, torch.tensor([*target, 3])[:, None])[:, 0]
+        torch.testing.assert_close(torch.tensor(log_probs), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_sentences_longer_than_the_table_of_computed_positions_are_left_to_pytorch(tokenizer, tmp_path):
-    """The table has `max_length` rows, at most 1,024; CTranslate2 fails on more tokens."""
+    """The table has `max_length` rows, at most 1,024; CTranslate2 fails on longer sentences."""
     model = model_of(tokenizer, max_length=12)
     save_ctranslate2(model, tokenizer, tmp_path / "model", "int8")
     encodings = read_model_file(tmp_path / "model" / "model.bin").variables["decoder/position_encodings/encodings"]
     assert encodings.shape == (12, 16) and encodings.dtype == np.float16
-    own, fast = engines(model, tokenizer)
-    asked = []
-    decode = own.decode
-    own.decode = lambda sentences, *more: asked.extend(sentences) or decode(sentences, *more)
+    torch_engine, engine = engines(model, tokenizer)
+    decoded = []
+    decode = torch_engine.decode
+    torch_engine.decode = lambda sentences, *arguments: decoded.extend(sentences) or decode(sentences, *arguments)
     options = DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=3, max_loops=0)
     short, long = [5, 6, 7, 3], [*range(5, 17), 3]
-    results = fast.decode([short, long], options)
-    assert asked == [long] and len(results[0]) == len(results[1]) == 1
+    results = engine.decode([short, long], options)
+    assert decoded == [long] and len(results[0]) == len(results[1]) == 1
     save_ctranslate2(model_of(tokenizer, max_length=9999), tokenizer, tmp_path / "wide")
     encodings = read_model_file(tmp_path / "wide" / "model.bin").variables["encoder/position_encodings/encodings"]
     assert encodings.shape == (1024, 16) and encodings.dtype == np.float32
@@ -98,106 +98,108 @@ def test_sentences_longer_than_the_table_of_computed_positions_are_left_to_pytor
 
 @pytest.mark.parametrize("beam", [1, 4])
 def test_both_engines_find_the_same(tokenizer, beam):
-    own, fast = engines(model_of(tokenizer), tokenizer)
-    # Without loops, out of which the two find different ways; and short, as its beam stays as wide when a hypothesis
-    # ends and ours gets narrower.
+    torch_engine, engine = engines(model_of(tokenizer), tokenizer)
+    # Without loops, from which the two recover differently; and short, because its beam stays as wide when a hypothesis
+    # ends while ours gets narrower.
     options = DecodingOptions(beam=beam, max_length_ratio=0.5, max_length_extra=5, max_loops=0)
     sources = [*sources_of(tokenizer), [3]]
-    done = []
-    mine, theirs = own.decode(sources, options), fast.decode(sources, options, done.append)
-    assert sum(done) == len(sources)
-    same = [a[0].tokens == b[0].tokens for a, b in zip(mine, theirs, strict=True)]
-    assert sum(same) >= 0.99 * len(same)
-    for a, b, equal in zip(mine, theirs, same, strict=True):
-        assert b[0].score >= a[0].score - 1e-3
+    progress = []
+    expected, results = torch_engine.decode(sources, options), engine.decode(sources, options, progress.append)
+    assert sum(progress) == len(sources)
+    is_equal = [ours[0].tokens == theirs[0].tokens for ours, theirs in zip(expected, results, strict=True)]
+    assert sum(is_equal) >= 0.99 * len(is_equal)
+    for ours, theirs, equal in zip(expected, results, is_equal, strict=True):
+        assert theirs[0].score >= ours[0].score - 1e-3
         if equal:
-            assert b[0].log_probability == pytest.approx(a[0].log_probability, abs=1e-3)
-            assert b[0].score == pytest.approx(a[0].score, abs=1e-3)
-    assert theirs[-1][0].tokens == []
+            assert theirs[0].log_probability == pytest.approx(ours[0].log_probability, abs=1e-3)
+            assert theirs[0].score == pytest.approx(ours[0].score, abs=1e-3)
+    assert results[-1][0].tokens == []
 
 
 def test_the_rules_hold_whatever_the_engine(tokenizer):
-    own, fast = engines(model_of(tokenizer), tokenizer)
+    torch_engine, engine = engines(model_of(tokenizer), tokenizer)
     sources = sources_of(tokenizer)
     short = DecodingOptions(beam=2, max_length_ratio=0, max_length_extra=3, min_length=2)
     loops = DecodingOptions(beam=1, max_loops=2, max_length_extra=40)
-    alike = DecodingOptions(beam=3, nbest=3, no_repeat_ngram=2, length_penalty=0.6, max_length_extra=10)
-    drawn = DecodingOptions(sample=True, max_length_extra=5, max_length_ratio=1)
-    for options in (short, loops, alike, drawn):
-        mine, theirs = own.decode(sources, options), fast.decode(sources, options)
-        for a, b in zip(mine, theirs, strict=True):
-            assert 1 <= len(b) <= options.nbest
-            assert all(options.min_length <= len(h.tokens) for h in b)
-            if options in (short, drawn):
-                assert all(len(h.tokens) <= 3 for h in b) or options is drawn
-            if options in (loops, drawn):
-                assert a[0].tokens == b[0].tokens
-            ngrams = [tuple(h.tokens[i : i + 2]) for h in b[:1] for i in range(len(h.tokens) - 1)]
-            assert options is not alike or len(ngrams) == len(set(ngrams))
-            assert [h.score for h in b] == sorted((h.score for h in b), reverse=True)
+    without_repeats = DecodingOptions(beam=3, nbest=3, no_repeat_ngram=2, length_penalty=0.6, max_length_extra=10)
+    sampled = DecodingOptions(sample=True, max_length_extra=5, max_length_ratio=1)
+    for options in (short, loops, without_repeats, sampled):
+        expected, results = torch_engine.decode(sources, options), engine.decode(sources, options)
+        for ours, theirs in zip(expected, results, strict=True):
+            assert 1 <= len(theirs) <= options.nbest
+            assert all(options.min_length <= len(h.tokens) for h in theirs)
+            if options in (short, sampled):
+                assert all(len(h.tokens) <= 3 for h in theirs) or options is sampled
+            if options in (loops, sampled):
+                assert ours[0].tokens == theirs[0].tokens
+            ngrams = [tuple(h.tokens[i : i + 2]) for h in theirs[:1] for i in range(len(h.tokens) - 1)]
+            assert options is not without_repeats or len(ngrams) == len(set(ngrams))
+            assert [h.score for h in theirs] == sorted((h.score for h in theirs), reverse=True)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
 @pytest.mark.parametrize("shortest", [2, 8, 30])
 def test_a_minimum_length_gives_what_our_search_gives_also_beyond_the_limit(tokenizer, beam, shortest):
-    own, fast = engines(model_of(tokenizer), tokenizer)
+    torch_engine, engine = engines(model_of(tokenizer), tokenizer)
     options = DecodingOptions(beam=beam, nbest=beam, min_length=shortest, max_length_ratio=1, max_length_extra=1)
     sources = [*sources_of(tokenizer), [3]]
     limits = [length_limit(len(ids) - 1, options, None) for ids in sources]
     assert shortest != 30 or min(limits) < 30
-    mine, theirs = own.decode(sources, options), fast.decode(sources, options)
-    assert mine == theirs
-    for found, limit in zip(theirs[:-1], limits, strict=False):
-        assert all(min(shortest, limit) <= len(hypothesis.tokens) <= limit for hypothesis in found)
+    expected, results = torch_engine.decode(sources, options), engine.decode(sources, options)
+    assert expected == results
+    for hypotheses, limit in zip(results[:-1], limits, strict=False):
+        assert all(min(shortest, limit) <= len(hypothesis.tokens) <= limit for hypothesis in hypotheses)
 
 
 def test_scores_are_higher_by_what_is_forbidden_there(tokenizer):
     options = DecodingOptions(beam=1, min_length=0, max_length_ratio=0.5, max_length_extra=5, max_loops=0)
     sources = sources_of(tokenizer)
     compared = 0
-    for ending in (3, 5):  # so that outputs end by themselves
+    for ending in (3, 5):  # so that outputs end before the limit
         model = model_of(tokenizer)
         model.output.bias.data[:4] += torch.tensor([20.0, 20.0, 20.0, ending])
-        own, fast = engines(model, tokenizer)
-        for source, (a,), (b,) in zip(
-            sources, own.decode(sources, options), fast.decode(sources, options), strict=True
+        torch_engine, engine = engines(model, tokenizer)
+        for source, (ours,), (theirs,) in zip(
+            sources, torch_engine.decode(sources, options), engine.decode(sources, options), strict=True
         ):
-            if a.tokens == b.tokens and len(a.tokens) < length_limit(len(source) - 1, options, None):
+            if ours.tokens == theirs.tokens and len(ours.tokens) < length_limit(len(source) - 1, options, None):
                 with torch.no_grad():
-                    logits = model.decode(model.encode(torch.tensor([source])), torch.tensor([[2, *a.tokens]]))
-                lent = -(1 - logits.softmax(-1)[0, :, :3].sum(-1)).log().sum().item()
-                assert b.log_probability - a.log_probability == pytest.approx(lent, abs=1e-3)
-                compared += lent > 0.01
+                    logits = model.decode(model.encode(torch.tensor([source])), torch.tensor([[2, *ours.tokens]]))
+                suppressed = -(1 - logits.softmax(-1)[0, :, :3].sum(-1)).log().sum().item()
+                assert theirs.log_probability - ours.log_probability == pytest.approx(suppressed, abs=1e-3)
+                compared += suppressed > 0.01
     assert compared > 5
 
 
 def test_loops_and_limits_need_no_other_engine(tokenizer, monkeypatch):
-    own, fast = engines(model_of(tokenizer), tokenizer)
+    torch_engine, engine = engines(model_of(tokenizer), tokenizer)
     sources = sources_of(tokenizer)
-    free = DecodingOptions(beam=1, max_loops=0, max_length_ratio=0, max_length_extra=8)
-    loops = free.model_copy(update={"max_loops": 2})
-    cut = free.model_copy(update={"beam": 4, "nbest": 4})
-    expected = [own.decode(sources, options) for options in (loops, cut)]
-    assert any(find_loop(best.tokens, 2, fast.word_starts) for (best,) in fast.decode(sources, free))
-    assert any(len(best.tokens) == 8 for best, *_ in expected[1])
-    monkeypatch.setattr(own, "decode", None)
-    for options, mine in zip((loops, cut), expected, strict=True):
-        for a, b in zip(mine, fast.decode(sources, options), strict=True):
-            assert [h.tokens for h in a] == [h.tokens for h in b]
-            assert [h.log_probability for h in b] == pytest.approx([h.log_probability for h in a], abs=1e-3)
+    unlimited = DecodingOptions(beam=1, max_loops=0, max_length_ratio=0, max_length_extra=8)
+    loops = unlimited.model_copy(update={"max_loops": 2})
+    beam_options = unlimited.model_copy(update={"beam": 4, "nbest": 4})
+    expected_lists_by_options = [torch_engine.decode(sources, options) for options in (loops, beam_options)]
+    assert any(find_loop(best.tokens, 2, engine.word_starts) for (best,) in engine.decode(sources, unlimited))
+    assert any(len(best.tokens) == 8 for best, *_ in expected_lists_by_options[1])
+    monkeypatch.setattr(torch_engine, "decode", None)
+    for options, expected_lists in zip((loops, beam_options), expected_lists_by_options, strict=True):
+        for ours, theirs in zip(expected_lists, engine.decode(sources, options), strict=True):
+            assert [h.tokens for h in ours] == [h.tokens for h in theirs]
+            assert [h.log_probability for h in theirs] == pytest.approx([h.log_probability for h in ours], abs=1e-3)
 
 
 def test_what_is_too_long_for_its_table_is_left_to_ours(tokenizer, monkeypatch):
-    own, fast = engines(model_of(tokenizer), tokenizer)
-    fast.longest = 12
+    torch_engine, engine = engines(model_of(tokenizer), tokenizer)
+    engine.longest = 12
     options = DecodingOptions(beam=2, max_length_ratio=0.5, max_length_extra=2)
     sources = [ids * 3 for ids in sources_of(tokenizer, 4)] + sources_of(tokenizer, 8)
-    handed_over = []
-    decode = own.decode
-    monkeypatch.setattr(own, "decode", lambda given, options: handed_over.extend(given) or decode(given, options))
-    found = fast.decode(sources, options)
-    assert {tuple(ids) for ids in sources if len(ids) > 12} <= set(map(tuple, handed_over))
-    assert [h[0].tokens for h in found] == [h[0].tokens for h in own.decode(sources, options)]
+    decoded = []
+    decode = torch_engine.decode
+    monkeypatch.setattr(
+        torch_engine, "decode", lambda sentences, options: decoded.extend(sentences) or decode(sentences, options)
+    )
+    results = engine.decode(sources, options)
+    assert {tuple(ids) for ids in sources if len(ids) > 12} <= set(map(tuple, decoded))
+    assert [h[0].tokens for h in results] == [h[0].tokens for h in torch_engine.decode(sources, options)]
 
 
 def test_weights_that_are_no_numbers_are_an_error(tokenizer):
@@ -221,9 +223,11 @@ def test_a_model_to_take_away(tokenizer, tmp_path):
     (tmp_path / "mine").mkdir()
     with pytest.raises(UserError, match="not a CTranslate2 model"):
         export_ctranslate2(model, tokenizer, tmp_path / "mine", "float32", overwrite=True)
-    ways = [Tuned(), Tuned(quantization="int8")]
-    full, small = (trial.score for trial in trials(model, tokenizer, PAIRS[:5], DecodingOptions(beam=1), ways, {}))
-    assert 0 <= full < 20 and 0 <= small < 20
+    configurations = [Tuned(), Tuned(quantization="int8")]
+    full_score, int8_score = (
+        trial.score for trial in trials(model, tokenizer, PAIRS[:5], DecodingOptions(beam=1), configurations, {})
+    )
+    assert 0 <= full_score < 20 and 0 <= int8_score < 20
 
 
 def test_an_ssru_is_refused(tokenizer, tmp_path):
@@ -242,7 +246,7 @@ def test_an_export_returns_the_attention_of_the_taught_head(layer, tokenizer, tm
     (source,) = sources_of(tokenizer, 1)
     exported = ctranslate2.Translator(str(tmp_path / "out"))
     pieces, options = [tokenizer.source_pieces(source)], {"beam_size": 1, "max_decoding_length": 8}
-    (found,) = exported.translate_batch(pieces, return_attention=True, return_end_token=True, **options)
-    target = [tokenizer.target_vocabulary.index(piece) for piece in found.hypotheses[0]]
+    (result,) = exported.translate_batch(pieces, return_attention=True, return_end_token=True, **options)
+    target = [tokenizer.target_vocabulary.index(piece) for piece in result.hypotheses[0]]
     weights = cross_attention(model, torch.tensor([source]), torch.tensor([target]), layer, 0)[0]
-    torch.testing.assert_close(torch.tensor(found.attention[0]), weights, rtol=0, atol=1e-4)
+    torch.testing.assert_close(torch.tensor(result.attention[0]), weights, rtol=0, atol=1e-4)

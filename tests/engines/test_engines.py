@@ -1,4 +1,4 @@
-"""Which engine searches, and the converted models that are kept for the next time."""
+"""The choice of an engine, and the cache of converted models."""
 
 import json
 import os
@@ -26,7 +26,7 @@ SHORTLIST = "\t.\n"
 
 
 def run_at(folder, seed=1, **model):
-    """Make a run folder whose model has learned nothing, but has opinions."""
+    """Make a run folder with an untrained model whose outputs have clearly different scores."""
     shape = {
         "width": 16,
         **(
@@ -45,7 +45,7 @@ def run_at(folder, seed=1, **model):
     network = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
     for parameter in network.parameters():
         parameter.data += 0.3 * torch.randn_like(parameter)
-    network.output.bias.data[3] += 2  # so that it comes to an end by itself, and our search is not called in
+    network.output.bias.data[3] += 2  # so that outputs end before the limit and our search is not needed
     run.save_model(network, tokenizer, {})
     return run
 
@@ -56,14 +56,14 @@ def run(tmp_path):
 
 
 @pytest.fixture
-def kept(tmp_path, monkeypatch):
-    """Where converted models are kept during the test."""
+def cache_folder(tmp_path, monkeypatch):
+    """Return the folder of converted models during the test."""
     monkeypatch.setattr("translucid.ground.cache.user_cache_path", lambda name: tmp_path / "cache" / name)
     return tmp_path / "cache" / "translucid" / "ctranslate2"
 
 
-def texts(run, **how):
-    return [found.text for found in Translator.load(run.path, "cpu", **how).translate(TEXTS)]
+def texts(run, **options):
+    return [translation.text for translation in Translator.load(run.path, "cpu", **options).translate(TEXTS)]
 
 
 def test_the_engine_is_chosen_by_model_and_device(run, tmp_path, monkeypatch):
@@ -104,10 +104,10 @@ def test_what_was_found_is_used(run):
         Translator.load(run.path, "cpu")
 
 
-def test_a_model_is_converted_once(run, kept, monkeypatch):
+def test_a_model_is_converted_once(run, cache_folder, monkeypatch):
     first = texts(run)
-    (model,) = kept.iterdir()
-    assert not kept.stat().st_mode & 0o077
+    (model,) = cache_folder.iterdir()
+    assert not cache_folder.stat().st_mode & 0o077
     with monkeypatch.context() as patched:
         patched.setattr(RunFolder, "load_model", None)
         assert texts(run) == first == texts(run, threads=2)
@@ -115,23 +115,23 @@ def test_a_model_is_converted_once(run, kept, monkeypatch):
     run_at(run.path.parent / "other", seed=2).model_file.replace(run.model_file)
     second = texts(run)
     assert second != first
-    assert len(list(kept.iterdir())) == 2
+    assert len(list(cache_folder.iterdir())) == 2
     save_tuned(run.path, Tuned(quantization="int8"), None)
     texts(run)
-    assert len(list(kept.iterdir())) == 3
+    assert len(list(cache_folder.iterdir())) == 3
     assert model.exists()
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "emptied", "exchanged", "without sums", "sums of a list"])
-def test_a_damaged_copy_is_made_again(run, kept, damage):
+def test_a_damaged_copy_is_made_again(run, cache_folder, damage):
     first = texts(run)
-    (model,) = kept.iterdir()
+    (model,) = cache_folder.iterdir()
     weights, sums = model / "model.bin", model / "sha256.json"
-    whole = weights.read_bytes()
+    original = weights.read_bytes()
     if damage == "flipped":
-        weights.write_bytes(whole[:-9] + bytes([whole[-9] ^ 64]) + whole[-8:])
+        weights.write_bytes(original[:-9] + bytes([original[-9] ^ 64]) + original[-8:])
     elif damage == "cut":
-        weights.write_bytes(whole[: len(whole) // 2])
+        weights.write_bytes(original[: len(original) // 2])
     elif damage == "emptied":
         shutil.rmtree(model)
         model.mkdir()
@@ -143,7 +143,7 @@ def test_a_damaged_copy_is_made_again(run, kept, damage):
     else:
         sums.write_text("[1]")
     assert texts(run) == first
-    assert weights.read_bytes() == whole
+    assert weights.read_bytes() == original
 
 
 def test_a_cache_that_can_t_be_is_done_without(run, tmp_path, monkeypatch):
@@ -154,26 +154,26 @@ def test_a_cache_that_can_t_be_is_done_without(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files here")
-def test_what_another_user_has_made_is_not_opened(run, kept, monkeypatch):
+def test_what_another_user_has_made_is_not_opened(run, cache_folder, monkeypatch):
     first = texts(run)
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     opened = []
     monkeypatch.setattr(
-        converted, "find_kept", lambda kind, made_from: cache.find_kept(kind, next(kept.iterdir()).name)
+        converted, "find_kept", lambda kind, made_from: cache.find_kept(kind, next(cache_folder.iterdir()).name)
     )
     assert converted.open_converted("ctranslate2", {}, lambda folder: folder.mkdir(), opened.append) is None
-    assert kept not in opened[0].parents
+    assert cache_folder not in opened[0].parents
     assert texts(run) == first
 
 
-def test_those_used_last_are_kept(run, kept, monkeypatch):
+def test_those_used_last_are_kept(run, cache_folder, monkeypatch):
     monkeypatch.setattr(converted, "KEPT", 2)
     texts(run)
-    (first,) = kept.iterdir()
+    (first,) = cache_folder.iterdir()
     for seed in (2, 3):
         os.utime(first, (seed, seed))  # used long ago
         texts(run_at(run.path.parent / str(seed), seed))
-    assert len(list(kept.iterdir())) == 2
+    assert len(list(cache_folder.iterdir())) == 2
     assert not first.exists()
 
 
@@ -202,6 +202,6 @@ def test_neither_pytorch_nor_edit_distances_are_loaded_for_a_converted_model(run
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert run_command(command[3:]) == 0
     assert list((tmp_path / "cache").rglob("model.bin"))
-    again = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert again.returncode == 0
-    assert again.stdout == capsys.readouterr().out != ""
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0
+    assert completed.stdout == capsys.readouterr().out != ""

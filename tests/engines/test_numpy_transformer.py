@@ -1,4 +1,4 @@
-"""NumPy computes the attention and the states that PyTorch computes."""
+"""The NumPy transformer computes the same attention and states as PyTorch."""
 
 import numpy as np
 import pytest
@@ -53,8 +53,8 @@ def test_attention_and_alignment_layer_are_those_of_pytorch(changes):
     first, second = "decoder.0.cross", "decoder.1.cross"
     for names, number, head in [([first, second], None, None), ([first], 0, None), ([second], 1, 2)]:
         expected_norms = norms.cross(names, number, head, "norms")
-        found = transformer.weights(pair, AlignmentOptions(layer=number, head=head, method="norms"))
-        np.testing.assert_allclose(found, expected_norms, atol=1e-5)
+        head_weights = transformer.weights(pair, AlignmentOptions(layer=number, head=head, method="norms"))
+        np.testing.assert_allclose(head_weights, expected_norms, atol=1e-5)
     arrays = {name: weight.numpy() for name, weight in layer.state_dict().items()}
     np.testing.assert_allclose(transformer.aligned(pair, TARGET, arrays), expected.links[0], atol=1e-5)
 

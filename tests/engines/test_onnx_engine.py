@@ -1,4 +1,4 @@
-"""ONNX Runtime finds what our own search finds, for every model that it can run, and leaves the rest to it."""
+"""The ONNX engine finds the same outputs as our own search, which decodes unsupported models and options."""
 
 import copy
 import itertools
@@ -57,12 +57,12 @@ PAIRS = [Pair(pair.source, pair.target) for pair in generate(200)]
 
 @pytest.fixture(scope="module")
 def engine_of():
-    """The PyTorch engine with a random model of a kind, and its tokenizer."""
+    """Return a function for the PyTorch engine with a random model of a kind, and its tokenizer."""
     configuration = resolve(overrides={"data.tokenizer.vocabulary": 150})
     tokenizer = Tokenizer.learn(PAIRS, configuration.data.tokenizer, seed=1)
     engines = {}
 
-    def of(kind):
+    def make(kind):
         if kind not in engines:
             shape = resolve(overrides={"model": {"width": 16, "tie_output": False, **KINDS[kind]}}).model
             torch.manual_seed(3)
@@ -73,7 +73,7 @@ def engine_of():
             engines[kind] = TorchEngine.of(model, tokenizer, torch.device("cpu"))
         return engines[kind], tokenizer
 
-    return of
+    return make
 
 
 def sources(tokenizer, count=16):
@@ -81,106 +81,110 @@ def sources(tokenizer, count=16):
     return [[*ids, 3] for ids in encoded] + [[3]]
 
 
-def assert_same(ours, theirs, atol=1e-3):
-    """Assert that n-best lists are the same; hypotheses whose scores are equal to the fifth digit may change places."""
-    for first, second in itertools.zip_longest(ours, theirs):
-        np.testing.assert_allclose([h.score for h in first], [h.score for h in second], atol=atol)
-        for one, other in zip(first, second, strict=True):
-            if one.tokens == other.tokens:
-                np.testing.assert_allclose(one.token_log_probabilities, other.token_log_probabilities, atol=atol)
-                np.testing.assert_allclose(one.log_probability, other.log_probability, atol=10 * atol)
+def assert_same(our_lists, their_lists, atol=1e-3):
+    """Assert that n-best lists are the same, except for the order of hypotheses with nearly equal scores."""
+    for our_nbest, their_nbest in itertools.zip_longest(our_lists, their_lists):
+        np.testing.assert_allclose([h.score for h in our_nbest], [h.score for h in their_nbest], atol=atol)
+        for ours, theirs in zip(our_nbest, their_nbest, strict=True):
+            if ours.tokens == theirs.tokens:
+                np.testing.assert_allclose(ours.token_log_probabilities, theirs.token_log_probabilities, atol=atol)
+                np.testing.assert_allclose(ours.log_probability, theirs.log_probability, atol=10 * atol)
             else:
-                assert abs(one.score - other.score) < 1e-5
+                assert abs(ours.score - theirs.score) < 1e-5
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_in_numpy_finds_what_our_own_search_finds(engine_of, kind):
-    ours, tokenizer = engine_of(kind)
-    theirs, ids = OnnxEngine.of(ours, tokenizer), sources(tokenizer)
+    torch_engine, tokenizer = engine_of(kind)
+    engine, ids = OnnxEngine.of(torch_engine, tokenizer), sources(tokenizer)
     for settings in OPTIONS.values():
         options = DecodingOptions(**{"max_length_ratio": 1.0, "max_length_extra": 4, **settings})
-        assert_same(ours.decode(ids, options), theirs.decode(ids, options))
-    assert OnnxEngine.difference_from(ours, tokenizer) < 1e-4
+        assert_same(torch_engine.decode(ids, options), engine.decode(ids, options))
+    assert OnnxEngine.difference_from(torch_engine, tokenizer) < 1e-4
 
 
 @pytest.mark.parametrize("kind", ["pre-norm", "Luong"])
 def test_a_translation_does_not_depend_on_the_others(engine_of, monkeypatch, kind):
-    ours, tokenizer = engine_of(kind)
-    engine, ids = OnnxEngine.of(ours, tokenizer, threads=2), sources(tokenizer)
+    torch_engine, tokenizer = engine_of(kind)
+    engine, ids = OnnxEngine.of(torch_engine, tokenizer, threads=2), sources(tokenizer)
     options = DecodingOptions(beam=4, nbest=2, max_length_ratio=1)
-    alone = [engine.decode([sentence], options)[0] for sentence in ids]
+    expected = [engine.decode([sentence], options)[0] for sentence in ids]
     for rows in (searching.ROWS, 40):  # one batch; several batches, in two threads
         monkeypatch.setattr(searching, "ROWS", rows)
-        assert_same(engine.decode(ids, options), alone, atol=1e-5)
+        assert_same(engine.decode(ids, options), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["SSRU", "Bahdanau"])
 def test_outputs_begin_with_the_target_prefix(engine_of, kind):
-    ours, tokenizer = engine_of(kind)
-    ours = TorchEngine(ours.model, ours.word_starts, opening=[20, 11])
-    theirs = OnnxEngine.of(ours, tokenizer)
-    theirs.opening = [20, 11]
+    torch_engine, tokenizer = engine_of(kind)
+    torch_engine = TorchEngine(torch_engine.model, torch_engine.word_starts, opening=[20, 11])
+    engine = OnnxEngine.of(torch_engine, tokenizer)
+    engine.opening = [20, 11]
     options = DecodingOptions(beam=3, nbest=2, min_length=4)
-    expected, outputs = ours.decode(sources(tokenizer), options), theirs.decode(sources(tokenizer), options)
+    expected, outputs = torch_engine.decode(sources(tokenizer), options), engine.decode(sources(tokenizer), options)
     assert_same(expected, outputs)
     assert outputs[0][0].tokens[:2] == [20, 11]
     assert outputs[0][0].token_log_probabilities[:2] == [0, 0]
 
 
 def test_only_the_candidates_are_found(engine_of):
-    ours, tokenizer = engine_of("Luong")
+    torch_engine, tokenizer = engine_of("Luong")
     considered = "seen pieces"
-    ours = TorchEngine(ours.model, ours.word_starts, None, considered, Shortlist(range(4, 150, 3), {}))
-    theirs = OnnxEngine.of(ours, tokenizer, considered=considered)
+    torch_engine = TorchEngine(
+        torch_engine.model, torch_engine.word_starts, None, considered, Shortlist(range(4, 150, 3), {})
+    )
+    engine = OnnxEngine.of(torch_engine, tokenizer, considered=considered)
     options = DecodingOptions(beam=4, nbest=3)
-    outputs = theirs.decode(sources(tokenizer), options)
-    assert_same(ours.decode(sources(tokenizer), options), outputs)
+    outputs = engine.decode(sources(tokenizer), options)
+    assert_same(torch_engine.decode(sources(tokenizer), options), outputs)
     assert all((token - 4) % 3 == 0 for nbest in outputs for hypothesis in nbest for token in hypothesis.tokens)
-    assert str(theirs) == "onnx, float32, seen pieces"
+    assert str(engine) == "onnx, float32, seen pieces"
 
 
 def test_what_it_does_not_have_is_left_to_our_own_search(engine_of, monkeypatch):
-    ours, tokenizer = engine_of("post-norm, learned positions")
-    engine, ids, asked = OnnxEngine.of(ours, tokenizer), sources(tokenizer, 4), []
-    engine.torch_engine = lambda: asked.append(True) or ours
+    torch_engine, tokenizer = engine_of("post-norm, learned positions")
+    engine, ids, calls = OnnxEngine.of(torch_engine, tokenizer), sources(tokenizer, 4), []
+    engine.torch_engine = lambda: calls.append(True) or torch_engine
     for settings in ({"sample": True, "nbest": 2}, {"no_repeat_ngram": 2}):
         options = DecodingOptions(**settings)
         numbers = range(5, 5 + len(ids))
-        assert engine.decode(ids, options, None, numbers) == ours.decode(ids, options, None, numbers)
-        assert asked.pop()
-    engine.positions = 30  # too few for one of these
-    mixed, options, done = [[9, 8, 3], [*range(20, 55), 3]], DecodingOptions(beam=2, max_length_ratio=0), []
-    assert_same(engine.decode(mixed, options, done.append), ours.decode(mixed, options))
-    assert len(asked) == 1
-    assert sum(done) == 2
+        assert engine.decode(ids, options, None, numbers) == torch_engine.decode(ids, options, None, numbers)
+        assert calls.pop()
+    engine.positions = 30  # too few for the longer source
+    mixed, options, progress = [[9, 8, 3], [*range(20, 55), 3]], DecodingOptions(beam=2, max_length_ratio=0), []
+    assert_same(engine.decode(mixed, options, progress.append), torch_engine.decode(mixed, options))
+    assert len(calls) == 1
+    assert sum(progress) == 2
     engine.decode(mixed[:1], options)
-    assert len(asked) == 1
-    assert engine.forced([(ids[0], [9, 3])]) == ours.forced([(ids[0], [9, 3])])
+    assert len(calls) == 1
+    assert engine.forced([(ids[0], [9, 3])]) == torch_engine.forced([(ids[0], [9, 3])])
 
 
 def test_damaged_weights_are_reported(engine_of):
-    ours, tokenizer = engine_of("Bahdanau")
-    damaged = copy.deepcopy(ours)
+    torch_engine, tokenizer = engine_of("Bahdanau")
+    damaged = copy.deepcopy(torch_engine)
     damaged.model.output.bias.data[7] = float("nan")
     with pytest.raises(UserError, match="not numbers"):
         OnnxEngine.of(damaged, tokenizer).decode(sources(tokenizer, 1), DecodingOptions())
 
 
 def test_a_search_can_be_cancelled(engine_of):
-    def ask():
+    def cancel():
         raise Cancelled
 
-    ours, tokenizer = engine_of("Luong")
-    engine = OnnxEngine.of(ours, tokenizer, threads=2)
-    with asked_between_steps(ask), pytest.raises(Cancelled):
+    torch_engine, tokenizer = engine_of("Luong")
+    engine = OnnxEngine.of(torch_engine, tokenizer, threads=2)
+    with asked_between_steps(cancel), pytest.raises(Cancelled):
         engine.decode(sources(tokenizer), DecodingOptions(beam=40))
 
 
 def test_as_many_sentences_are_in_a_batch_as_the_cache_holds(engine_of, monkeypatch):
-    ours, tokenizer = engine_of("Luong")
-    engine, sizes = OnnxEngine.of(ours, tokenizer, threads=1), []
-    whole = search.search
-    monkeypatch.setattr(search, "search", lambda model, ids, *rest: sizes.append(len(ids)) or whole(model, ids, *rest))
+    torch_engine, tokenizer = engine_of("Luong")
+    engine, sizes = OnnxEngine.of(torch_engine, tokenizer, threads=1), []
+    search_batch = search.search
+    monkeypatch.setattr(
+        search, "search", lambda model, ids, *arguments: sizes.append(len(ids)) or search_batch(model, ids, *arguments)
+    )
     short = {"max_length_ratio": 0, "max_length_extra": 1}
     engine.decode(sources(tokenizer)[:5], DecodingOptions(beam=160, **short))
     engine.decode(sources(tokenizer)[:2], DecodingOptions(beam=1000, **short))
@@ -192,7 +196,7 @@ TEXTS = ["I like soccer.", "", "She works at the hospital."]
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """The run folder of a recurrent model, and a cache of its own."""
+    """Return the run folder of a recurrent model, with an empty cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return run_at(tmp_path / "run", kind="recurrent")
 
@@ -204,11 +208,11 @@ def texts(run, engine="auto"):
 
 def test_graphs_are_kept_until_the_weights_change(run, tmp_path, monkeypatch):
     assert texts(run) == ("onnx", texts(run, "torch")[1])
-    (kept,) = (tmp_path / "cache" / "translucid" / "onnx").glob("[!.]*")
+    (graphs,) = (tmp_path / "cache" / "translucid" / "onnx").glob("[!.]*")
     with monkeypatch.context() as patch:
-        patch.setattr(searching, "_save", None)  # nothing is converted again
+        patch.setattr(searching, "_save", None)  # fails if a graph is converted again
         before = texts(run, "onnx")
-    (kept / "step.onnx").write_bytes(b"damaged")
+    (graphs / "step.onnx").write_bytes(b"damaged")
     assert texts(run) == before
     shutil.copy(run_at(tmp_path / "other", seed=2, kind="recurrent").model_file, run.model_file)
     after = texts(run)
@@ -231,10 +235,10 @@ def test_an_edited_equation_is_computed_by_our_own_search(run, monkeypatch, caps
 def test_models_without_graphs_are_refused(tmp_path, monkeypatch):
     shapes = [{"kind": "attention-only"}, {"kind": "recurrent", "window": 2}]
     for number, shape in enumerate(shapes):
-        other = run_at(tmp_path / str(number), **shape)
-        assert Translator.load(other.path, "cpu").engine.name == "torch"
+        unsupported = run_at(tmp_path / str(number), **shape)
+        assert Translator.load(unsupported.path, "cpu").engine.name == "torch"
         with pytest.raises(UserError, match="no ONNX graph"):
-            Translator.load(other.path, "cpu", "onnx")
+            Translator.load(unsupported.path, "cpu", "onnx")
 
 
 def test_without_the_packages_our_own_search_is_used(run, monkeypatch):
@@ -245,8 +249,8 @@ def test_without_the_packages_our_own_search_is_used(run, monkeypatch):
 
 
 def test_tuning_tries_it_where_ctranslate2_can_t_run(engine_of, monkeypatch):
-    ways = all_configurations(engine_of("Luong")[0].model, ["seen pieces", "small shortlist"])
-    assert list(map(str, ways)) == [
+    configurations = all_configurations(engine_of("Luong")[0].model, ["seen pieces", "small shortlist"])
+    assert list(map(str, configurations)) == [
         "onnx, float32, all pieces",
         "onnx, float32, seen pieces",
         "torch, float32, all pieces",
@@ -260,7 +264,7 @@ def test_pytorch_is_not_loaded_for_a_converted_model(run, capsys):
         "import sys\nfrom translucid.cli.main import run\nsys.exit(run(sys.argv[1:]) or 10 * ('torch' in sys.modules))"
     )
     command = [sys.executable, "-c", program, "translate", str(run.path), TEXTS[0], "--device", "cpu"]
-    first = texts(run)
-    again = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr
-    assert again.stdout == f"{first[1][0]}\n"
+    expected = texts(run)
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == f"{expected[1][0]}\n"

@@ -1,4 +1,4 @@
-"""Candidate vocabularies: links of pieces, counted by hand from the attention, and the lists made of them."""
+"""Candidate vocabularies: links of pieces, computed from the attention by hand, and their shortlists."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from translucid.models.model_options import TransformerOptions
 
 
 class Pieces:
-    """A tokenizer with these pieces on both sides, behind the special tokens."""
+    """A tokenizer with these pieces on both sides, after the special tokens."""
 
     def __init__(self, source, target):
         special = ["<pad>", "<unk>", "<s>", "</s>"]
@@ -75,7 +75,7 @@ FREQUENCY = {"</s>": 9, "el": 8, "c\nd": 7, "casa": 2, "gato": 2}
             1,
             2,
             ["__es__"],
-            # The language is a candidate for each source, so no list by source has it.
+            # The language is a candidate for each source, so the lists by source do not repeat it.
             ["\t__es__ el", "cat\tgato", "12\tcasa 12", "dog\t12"],
         ),
         (
@@ -94,15 +94,15 @@ def test_a_shortlist_has_the_frequent_pieces_and_the_strongest_links_of_each_sou
 
 def test_seen_pieces_are_listed_in_order_with_those_of_languages(monkeypatch):
     monkeypatch.setattr(piece_links, "TEXTS", 2)
-    tokenizer, done = Pieces([], TARGET), []
+    tokenizer, progress = Pieces([], TARGET), []
     texts = ["perro el", "perro", "<unk> gato"]
-    assert seen_pieces(tokenizer, texts, done.append, ["__es__"]) == "\t__es__ el gato perro\n"
-    assert done == [2, 1]
+    assert seen_pieces(tokenizer, texts, progress.append, ["__es__"]) == "\t__es__ el gato perro\n"
+    assert progress == [2, 1]
     assert seen_pieces(tokenizer, []) == "\t\n"
 
 
 def test_linked_pieces_are_those_with_enough_attention_added_up_over_all_pairs(monkeypatch):
-    """The same numbers as by a loop over one pair at a time, whatever the parts and batches."""
+    """The result equals that of a loop over single pairs, whatever the batch sizes."""
     torch.manual_seed(1)
     options = TransformerOptions(
         width=16, heads=2, feed_forward=16, encoder_layers=1, decoder_layers=2, share_embeddings=False
@@ -118,27 +118,29 @@ def test_linked_pieces_are_those_with_enough_attention_added_up_over_all_pairs(m
     weights, frequency = {}, np.zeros(20)
     for source, target in pairs:
         (attention,) = cross_attention(model, torch.tensor([source]), torch.tensor([target])).numpy()
-        for t, written in enumerate(target):
-            frequency[written] += 1
-            for s, read in enumerate(source):
+        for t, target_piece in enumerate(target):
+            frequency[target_piece] += 1
+            for s, source_piece in enumerate(source):
                 if attention[t, s] >= 0.1:
-                    weights[read * 20 + written] = weights.get(read * 20 + written, 0.0) + attention[t, s]
-    wanted = dict(sorted(weights.items()))
-    for together, batch in ((512, 4096), (2, 12)):
-        monkeypatch.setattr(piece_links, "TOGETHER", together)
+                    weights[source_piece * 20 + target_piece] = (
+                        weights.get(source_piece * 20 + target_piece, 0.0) + attention[t, s]
+                    )
+    expected = dict(sorted(weights.items()))
+    for group_size, batch in ((512, 4096), (2, 12)):
+        monkeypatch.setattr(piece_links, "TOGETHER", group_size)
         monkeypatch.setattr(piece_links, "BATCH", batch)
-        done = []
-        links = learn_links(model, pairs, torch.device("cpu"), done.append)
-        assert done == ([5] if together == 512 else [2, 2, 1])
-        assert links.keys.tolist() == [*wanted]
-        np.testing.assert_allclose(links.weights, [*wanted.values()], rtol=1e-5)
+        progress = []
+        links = learn_links(model, pairs, torch.device("cpu"), progress.append)
+        assert progress == ([5] if group_size == 512 else [2, 2, 1])
+        assert links.keys.tolist() == [*expected]
+        np.testing.assert_allclose(links.weights, [*expected.values()], rtol=1e-5)
         assert links.frequency.tolist() == frequency.tolist()
-    # Not all pairs of pieces are linked, and some of them twice.
-    assert len(wanted) < sum(len(source) * len(target) for source, target in pairs)
+    # Not all pairs of pieces are linked, and some are linked twice.
+    assert len(expected) < sum(len(source) * len(target) for source, target in pairs)
 
 
 def test_white_space_other_than_a_blank_does_not_break_a_line():
-    """A piece with a no-break space is written; a blank, a tab or a line break would be read as a separator."""
+    """Pieces with a no-break space are kept; blanks, tabs and line breaks would be read as separators."""
     tokenizer = Pieces(["a"], ["\u00a0!", "x y", "x\ry", "z"])
     assert seen_pieces(tokenizer, [], None, ["\u00a0!", "x y", "x\ry", "z"]) == "\t\u00a0! z\n"
 

@@ -1,4 +1,4 @@
-"""Hypotheses in another order: the noisy channel and minimum Bayes risk, reckoned by hand."""
+"""Reranking: the noisy channel and minimum Bayes risk, checked by hand."""
 
 import math
 
@@ -27,8 +27,8 @@ from translucid.terminology.term import terms_of
 PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
 
 
-def toy(swapped):
-    """An untrained translator: a tokenizer of its own and a model."""
+def untrained(swapped):
+    """Return the tokenizer and the model of an untrained translator."""
     options = resolve(overrides={"data.tokenizer.vocabulary": 200 - 20 * swapped}).data.tokenizer
     tokenizer = Tokenizer.learn([p.swapped if swapped else p for p in PAIRS], options, seed=1)
     shape = TransformerOptions(width=16, heads=2, feed_forward=24, encoder_layers=1, decoder_layers=1)
@@ -38,13 +38,13 @@ def toy(swapped):
 
 @pytest.fixture(scope="module")
 def forward():
-    return toy(False)
+    return untrained(False)
 
 
 @pytest.fixture(scope="module")
 def channel(forward):
-    own, model = toy(True)
-    reverse = TextPipeline(own, 60)
+    tokenizer, model = untrained(True)
+    reverse = TextPipeline(tokenizer, 60)
     return NoisyChannel(TextPipeline(forward[0], 60), model, reverse, torch.device("cpu"), ChannelWeights(0.7, 0.3))
 
 
@@ -54,51 +54,55 @@ def test_the_score_is_the_sum_of_its_three_parts(forward, channel):
     sources = ["I like soccer.", "She works."]
     pieces = list(map(channel.pipeline.encode, sources))
     options = DecodingOptions(beam=4, nbest=2, max_length_ratio=1, max_length_extra=5)
-    found = SearchStages(channel.pipeline, engine, ranking=channel).decode(pieces, options)
+    results = SearchStages(channel.pipeline, engine, ranking=channel).decode(pieces, options)
     candidates = engine.decode([piece.ids for piece in pieces], options.model_copy(update={"nbest": 4}))
-    for source, nbest, there in zip(sources, found, candidates, strict=True):
-        by_hand = {}
-        for one in there:
-            (fed,), (asked,) = (
-                channel.reverse.tokenizer.encode_source([tokenizer.decode(one.tokens)]),
+    for source, nbest, hypotheses in zip(sources, results, candidates, strict=True):
+        scores = {}
+        for hypothesis in hypotheses:
+            (reverse_source,), (reverse_target,) = (
+                channel.reverse.tokenizer.encode_source([tokenizer.decode(hypothesis.tokens)]),
                 channel.reverse.tokenizer.encode_target([source]),
             )
-            logits = channel.model(torch.tensor([[*fed, 3]]), torch.tensor([[2, *asked]]))[0].double()
-            reverse = sum(logits.log_softmax(-1)[t, token].item() for t, token in enumerate([*asked, 3]))
-            by_hand[tuple(one.tokens)] = one.log_probability + 0.7 * reverse + 0.3 * (len(one.tokens) + 1)
-        best = sorted(by_hand, key=by_hand.__getitem__, reverse=True)[:2]
-        assert [tuple(one.tokens) for one in nbest] == best
-        assert [one.score for one in nbest] == pytest.approx([by_hand[key] for key in best], abs=1e-3)
+            logits = channel.model(torch.tensor([[*reverse_source, 3]]), torch.tensor([[2, *reverse_target]]))[
+                0
+            ].double()
+            reverse = sum(logits.log_softmax(-1)[t, token].item() for t, token in enumerate([*reverse_target, 3]))
+            scores[tuple(hypothesis.tokens)] = (
+                hypothesis.log_probability + 0.7 * reverse + 0.3 * (len(hypothesis.tokens) + 1)
+            )
+        best = sorted(scores, key=scores.__getitem__, reverse=True)[:2]
+        assert [tuple(hypothesis.tokens) for hypothesis in nbest] == best
+        assert [hypothesis.score for hypothesis in nbest] == pytest.approx([scores[key] for key in best], abs=1e-3)
 
 
 def test_what_the_other_model_can_not_read_comes_last(forward, channel):
     short, long = (forward[0].encode_target([text])[0] for text in ("Canto.", "Canto. " * 60))
-    found = [Hypothesis(long, -1.0, -0.1), Hypothesis(short, -50.0, -9.0)]
+    hypotheses = [Hypothesis(long, -1.0, -0.1), Hypothesis(short, -50.0, -9.0)]
     source = channel.pipeline.encode("I sing.")
-    ((first, last),) = channel([source], [found], DecodingOptions(beam=2, nbest=2))
+    ((first, last),) = channel([source], [hypotheses], DecodingOptions(beam=2, nbest=2))
     assert first.tokens == short
     assert last.score < 0.5 * UNREAD
 
 
-class Reversed:
-    """A ranking by which the worst hypothesis is the best."""
+class ReversedRanking:
+    """A ranking that reverses n-best lists."""
 
     needs_beam = False
 
     def widened(self, options):
         return options
 
-    def __call__(self, pieces, found, options):
-        return [nbest[::-1] for nbest in found]
+    def __call__(self, pieces, nbest_lists, options):
+        return [nbest[::-1] for nbest in nbest_lists]
 
 
-class Found:
-    """An engine that finds what it is told to."""
+class FixedEngine:
+    """An engine that returns the same n-best list for each sentence."""
 
     def __init__(self, *nbest):
         self.nbest = nbest
 
-    def decode(self, sentences, options, *more):
+    def decode(self, sentences, options, *arguments):
         return [[*self.nbest] for _ in sentences]
 
 
@@ -108,9 +112,9 @@ def test_a_ranking_brings_back_no_translation_that_lacks_a_term(forward):
         Hypothesis(tokenizer.encode_target([text])[0], score, score)
         for text, score in (("Me gusta el fútbol.", -1.0), ("Me gusta el sol.", -2.0))
     )
-    engine, pipeline = Found(has_term, lacks_it), TextPipeline(tokenizer, 60)
+    engine, pipeline = FixedEngine(has_term, lacks_it), TextPipeline(tokenizer, 60)
     terms = TermConstraint(lambda: engine, TermList(terms_of([("soccer", "fútbol")])), tokenizer)
-    stages = SearchStages(pipeline, engine, (terms,), Reversed())
+    stages = SearchStages(pipeline, engine, (terms,), ReversedRanking())
     pieces = [pipeline.encode(text) for text in ("I like soccer.", "I like the sun.")]
     with_term, without = stages.decode(pieces, DecodingOptions(beam=2, nbest=2))
     assert with_term == [has_term]
@@ -121,19 +125,21 @@ def test_minimum_risk_takes_the_translation_that_is_most_like_the_others(forward
     tokenizer, pipeline = forward[0], TextPipeline(forward[0], 60)
     texts = ["Trabaja en la playa.", "Ella trabaja en el hospital.", "Trabaja en el hospital.", "Ella canta."]
     log_probs = [-1.0, -1.2, -1.5, -3.0]
-    found = [Hypothesis(tokenizer.encode_target([text])[0], p, p) for text, p in zip(texts, log_probs, strict=True)]
-    ((best, *rest),) = MinimumRisk(pipeline, 4)([pipeline.encode("x")], [found], DecodingOptions(beam=4, nbest=4))
+    hypotheses = [
+        Hypothesis(tokenizer.encode_target([text])[0], p, p) for text, p in zip(texts, log_probs, strict=True)
+    ]
+    ((best, *rest),) = MinimumRisk(pipeline, 4)([pipeline.encode("x")], [hypotheses], DecodingOptions(beam=4, nbest=4))
     total = sum(map(math.exp, log_probs))
     chrf = CHRF()
     expected = [
         sum(
-            math.exp(p) / total * chrf.sentence_score(text, [other]).score
-            for other, p in zip(texts, log_probs, strict=True)
+            math.exp(p) / total * chrf.sentence_score(text, [reference]).score
+            for reference, p in zip(texts, log_probs, strict=True)
         )
         for text in texts
     ]
     assert tokenizer.decode(best.tokens) == texts[int(np.argmax(expected))] != texts[0]
-    assert [one.score for one in (best, *rest)] == pytest.approx(sorted(expected, reverse=True), abs=1e-3)
+    assert [hypothesis.score for hypothesis in (best, *rest)] == pytest.approx(sorted(expected, reverse=True), abs=1e-3)
 
 
 def test_draws_count_by_how_likely_they_were_to_be_among_them():
@@ -141,15 +147,15 @@ def test_draws_count_by_how_likely_they_were_to_be_among_them():
     rare = weights(np.array([-40.0, -60.0]), 8)
     assert rare == pytest.approx([0.5, 0.5])
     p, n = np.array([0.5, 0.1]), 3
-    wanted = p / (1 - (1 - p) ** n)
-    assert weights(np.log(p), n) == pytest.approx(wanted / wanted.sum())
+    expected = p / (1 - (1 - p) ** n)
+    assert weights(np.log(p), n) == pytest.approx(expected / expected.sum())
     assert weights(np.array([0.0]), 4) == pytest.approx([1])
 
 
 def test_draws_give_an_unbiased_sum():
-    """Over many rounds of three draws, equal ones left out, the weighted sum is the mean over all four outcomes."""
+    """Over many rounds of three samples without duplicates, the weighted sum is the mean over all four outcomes."""
     p, value = np.array([0.6, 0.3, 0.07, 0.03]), np.array([1.0, 5.0, 20.0, -10.0])
     generator = np.random.default_rng(1)
     rounds = [np.unique(generator.choice(4, 3, p=p)) for _ in range(20_000)]
-    sums = [(value[seen] * p[seen] / -np.expm1(3 * np.log1p(-p[seen]))).sum() for seen in rounds]
+    sums = [(value[sampled] * p[sampled] / -np.expm1(3 * np.log1p(-p[sampled]))).sum() for sampled in rounds]
     assert np.mean(sums) == pytest.approx(p @ value, abs=0.15)

@@ -1,4 +1,4 @@
-"""Files that tuning writes into a run folder: they come back as they were, for their model and languages alone."""
+"""Files that tuning writes into a run folder: they load unchanged, but only for their model and languages."""
 
 import json
 import shutil
@@ -47,7 +47,7 @@ def run(plain_run):
 
 
 def as_earlier(run, name):
-    """Move a file for English to where earlier versions had it, with its languages; return it."""
+    """Move a file for English to its location in earlier versions; return the new path."""
     return (run.path / "directions" / "en-es" / name).rename(run.path / name)
 
 
@@ -57,7 +57,7 @@ def tokenizer(plain_run):
 
 
 class Retrained:
-    """A run whose model has changed since."""
+    """A run whose model has changed."""
 
     def __init__(self, run):
         self.path, self.tokenizer = run.path, run.tokenizer
@@ -78,21 +78,21 @@ def test_an_estimator_is_for_its_model_its_tokenizer_and_its_languages(run, toke
     file = as_earlier(run, "confidence.json")
     assert file.read_text().endswith("}\n") and json.loads(file.read_text())["languages"] == ["en", "es"]
     assert load_confidence(run, tokenizer, ENGLISH) == (ESTIMATOR, "") and confidence_note(run, ENGLISH) == ""
-    again = "and is ignored; run translucid tune --confidence again"
-    of_languages = f"{file} was fitted to translations from en to es {again}"
-    assert load_confidence(run, tokenizer, FRENCH) == (None, of_languages)
-    assert confidence_note(run, FRENCH) == of_languages
-    of_model = f"{file} was fitted to another model {again}"
-    assert load_confidence(Retrained(run), tokenizer, ENGLISH) == (None, of_model)
-    assert load_confidence(run, OtherTokenizer(), ENGLISH) == (None, of_model)
+    advice = "and is ignored; run translucid tune --confidence again"
+    languages_message = f"{file} was fitted to translations from en to es {advice}"
+    assert load_confidence(run, tokenizer, FRENCH) == (None, languages_message)
+    assert confidence_note(run, FRENCH) == languages_message
+    model_message = f"{file} was fitted to another model {advice}"
+    assert load_confidence(Retrained(run), tokenizer, ENGLISH) == (None, model_message)
+    assert load_confidence(run, OtherTokenizer(), ENGLISH) == (None, model_message)
 
 
 def test_each_direction_has_its_files(run, tokenizer):
-    of_french = ESTIMATOR.model_copy(update={"threshold": 30.0})
+    french_estimator = ESTIMATOR.model_copy(update={"threshold": 30.0})
     save_confidence(run, tokenizer, ENGLISH, ESTIMATOR)
-    save_confidence(run, tokenizer, FRENCH, of_french)
+    save_confidence(run, tokenizer, FRENCH, french_estimator)
     assert load_confidence(run, tokenizer, ENGLISH) == (ESTIMATOR, "")
-    assert load_confidence(run, tokenizer, FRENCH) == (of_french, "")
+    assert load_confidence(run, tokenizer, FRENCH) == (french_estimator, "")
     assert load_confidence(run, tokenizer, (None, "es")) == (None, "")
     run.save_model(run.load_sequence_model(run.configuration(), tokenizer), tokenizer, {})
     assert load_confidence(run, tokenizer, ENGLISH) == load_confidence(run, tokenizer, FRENCH) == (None, "")
@@ -123,45 +123,45 @@ def test_a_damaged_file_is_reported_with_the_command_that_writes_it(run, tokeniz
     save_validation_scores(run, tokenizer, None, SCORES)
     save_tuned(run.path, Tuned(), None)
     file = run.path / name
-    whole = json.loads(file.read_text())
-    said = f"^{file}: can't be read. Delete it, or run translucid {fix} again.$"
-    for content in ("", "{", json.dumps(whole | {"unknown": 1})):
+    record = json.loads(file.read_text())
+    message = f"^{file}: can't be read. Delete it, or run translucid {fix} again.$"
+    for content in ("", "{", json.dumps(record | {"unknown": 1})):
         file.write_text(content)
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             load(run, tokenizer)
-    if name == "confidence.json":  # a feature is missing
-        whole["estimator"]["weights"].popitem()
-    elif name == "validation-scores.json":  # no multiple of four bytes
-        whole["scores"]["words"] = "AAA="
+    if name == "confidence.json":  # removes the weight of a feature
+        record["estimator"]["weights"].popitem()
+    elif name == "validation-scores.json":  # its length is no multiple of four bytes
+        record["scores"]["words"] = "AAA="
     else:
-        whole["quantization"] = "int4"
-    file.write_text(json.dumps(whole))
-    with pytest.raises(UserError, match=said):
+        record["quantization"] = "int4"
+    file.write_text(json.dumps(record))
+    with pytest.raises(UserError, match=message):
         load(run, tokenizer)
     file.unlink()
     file.mkdir()
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         load(run, tokenizer)
     file.rmdir()
 
 
 @pytest.mark.parametrize(
-    ("name", "most", "load"),
+    ("name", "limit", "load"),
     [
         ("confidence.json", 1 << 16, lambda run, t: load_confidence(run, t, ENGLISH)),
         ("validation-scores.json", 1 << 24, lambda run, t: load_validation_scores(run, t, ENGLISH)),
         ("tuned.json", 1 << 16, lambda run, t: load_tuned(run.path)),
     ],
 )
-def test_a_file_may_have_so_many_bytes_and_none_more(run, tokenizer, name, most, load):
+def test_a_file_may_have_so_many_bytes_and_none_more(run, tokenizer, name, limit, load):
     save_confidence(run, tokenizer, None, ESTIMATOR)
     save_validation_scores(run, tokenizer, None, SCORES)
     save_tuned(run.path, Tuned(), None)
     file = run.path / name
-    file.write_text(file.read_text().ljust(most))
+    file.write_text(file.read_text().ljust(limit))
     assert load(run, tokenizer)
     file.write_text(file.read_text() + " ")
-    with pytest.raises(UserError, match=f"has more than {most:,} bytes"):
+    with pytest.raises(UserError, match=f"has more than {limit:,} bytes"):
         load(run, tokenizer)
 
 
@@ -171,10 +171,10 @@ def test_an_alignment_layer_is_for_its_model_and_its_languages(run, tokenizer):
     torch.manual_seed(1)
     layer = AlignmentLayer(16, 16)
     save_alignment_layer(run, layer, None)
-    again = load_alignment_layer(run, FRENCH, model)
-    assert not again.training and not any(parameter.requires_grad for parameter in again.parameters())
+    loaded = load_alignment_layer(run, FRENCH, model)
+    assert not loaded.training and not any(parameter.requires_grad for parameter in loaded.parameters())
     for name, tensor in layer.state_dict().items():
-        assert torch.equal(again.state_dict()[name], tensor), name
+        assert torch.equal(loaded.state_dict()[name], tensor), name
     save_alignment_layer(run, layer, ENGLISH)
     as_earlier(run, "alignment.safetensors")
     assert load_alignment_layer(run, ENGLISH, model) and load_alignment_layer(run, FRENCH, model) is None

@@ -1,4 +1,4 @@
-"""A shortlist that is none is not shown to CTranslate2."""
+"""Invalid shortlists are rejected before CTranslate2 reads them."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from translucid.models.model_options import TransformerOptions
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("\t▁the .\n▁the▁el\n", r"shortlist\.tsv:2: is not a piece, a tab and pieces"),
         ("▁the\t.\t.\n", r"shortlist\.tsv:1: is not a piece, a tab and pieces"),
@@ -22,11 +22,11 @@ from translucid.models.model_options import TransformerOptions
         ("\0", "NUL"),
     ],
 )
-def test_each_line_is_a_piece_and_pieces_or_the_file_is_refused(content, said, tmp_path):
+def test_each_line_is_a_piece_and_pieces_or_the_file_is_refused(content, message, tmp_path):
     pairs = [Pair(p.source, p.target) for p in generate(100, max_words=8)]
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=200), seed=1)
     options = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
     model = build_model(options, tokenizer.source_size, tokenizer.target_size)
     (tmp_path / "shortlist.tsv").write_text(content, encoding="utf-8")
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         save_ctranslate2(model, tokenizer, tmp_path / "converted", shortlist=tmp_path / "shortlist.tsv")

@@ -1,4 +1,4 @@
-"""The stages of a translation, with an engine that notes what it is asked for."""
+"""The stages of a translation, with an engine that records its calls."""
 
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ VOCABULARY = ["<pad>", "<unk>", "<s>", "</s>", "a", "b", "c"]
 
 
 class Tokens:
-    """A tokenizer whose texts are letters."""
+    """A tokenizer with a piece for each letter."""
 
     source_opening = target_opening = ()
 
@@ -34,30 +34,30 @@ class Tokens:
 
 
 class Engine:
-    """Writes two hypotheses for each sentence; `asked` are the arguments of each search."""
+    """Returns two hypotheses for each sentence; `calls` are the arguments of each search."""
 
     def __init__(self):
-        self.asked = []
+        self.calls = []
 
     def __str__(self):
         return "an engine"
 
     def decode(self, sentences, options, on_batch=None, numbers=None):
-        self.asked.append((list(sentences), options, numbers))
+        self.calls.append((list(sentences), options, numbers))
         if on_batch:
             on_batch(len(sentences))
         return [[Hypothesis([4], -1.0, -1.0), Hypothesis([5], -2.0, -2.0)][: options.nbest] for _ in sentences]
 
 
 class Step:
-    """Adds a letter to each text."""
+    """A pipeline step that adds a letter to each text."""
 
-    def apply(self, text, shown):
-        return shown + "c"
+    def apply(self, text, model_text):
+        return model_text + "c"
 
 
 class Reverse:
-    """Ranks the last hypothesis first, and asks for two."""
+    """A ranking that reverses n-best lists of two."""
 
     needs_beam = True
 
@@ -73,17 +73,17 @@ class Reverse:
 
 
 class Constraint:
-    """Replaces the best hypothesis of a piece, and keeps the first alone for a ranking."""
+    """A constraint that adds a hypothesis in front, and keeps two for a ranking."""
 
     def __init__(self, name, annotated=False):
         self.name, self.annotated = name, annotated
-        self.asked = []
+        self.calls = []
 
     def __str__(self):
         return self.name
 
-    def __call__(self, pieces, read, nbest_lists, options, engine):
-        self.asked.append((pieces, read, options))
+    def __call__(self, pieces, source_ids, nbest_lists, options, engine):
+        self.calls.append((pieces, source_ids, options))
         return [[Hypothesis([6], -3.0, -3.0), *nbest] for nbest in nbest_lists]
 
     def complete(self, piece, nbest):
@@ -94,8 +94,8 @@ def piece(text, *ids):
     return Piece(text, [*ids, 3] if ids else [], "", masked=Masked(text, {}))
 
 
-def stages(*steps, **more):
-    return SearchStages(TextPipeline(Tokens(), 99, steps=steps), Engine(), **more)
+def stages(*steps, **options):
+    return SearchStages(TextPipeline(Tokens(), 99, steps=steps), Engine(), **options)
 
 
 BEAM = DecodingOptions(beam=2, nbest=1)
@@ -103,49 +103,49 @@ TEXTS = [[piece("a", 4), piece("1"), piece("A", 4)], [], [piece("b", 5), piece("
 
 
 def test_equal_pieces_are_searched_once():
-    made, done = stages(), []
-    found = made.search(TEXTS, BEAM, 0, done.append)
-    ((asked, options, numbers),) = made.engine.asked
-    assert (asked, options, numbers) == ([[4, 3], [5, 3]], BEAM, None)
-    assert [list(map(len, of_text)) for of_text in found] == [[1, 1], [], [1, 1]]
-    assert done == [2, 2] and found[0][0] is found[0][1] is found[2][1] is not found[2][0]
-    assert made.search([[piece("a", 4)]], BEAM, 0, done.append) and done == [2, 2, 1]
+    search_stages, progress = stages(), []
+    results = search_stages.search(TEXTS, BEAM, 0, progress.append)
+    ((sentences, options, numbers),) = search_stages.engine.calls
+    assert (sentences, options, numbers) == ([[4, 3], [5, 3]], BEAM, None)
+    assert [list(map(len, nbest_lists)) for nbest_lists in results] == [[1, 1], [], [1, 1]]
+    assert progress == [2, 2] and results[0][0] is results[0][1] is results[2][1] is not results[2][0]
+    assert search_stages.search([[piece("a", 4)]], BEAM, 0, progress.append) and progress == [2, 2, 1]
 
 
 @pytest.mark.parametrize("stage", [{}, {"constraints": (Constraint("x"),)}, {"ranking": Reverse()}])
 def test_texts_with_the_same_ids_are_searched_apart_where_a_stage_reads_them(stage):
-    made = stages(*([] if stage else [Step()]), **stage)
-    made.search(TEXTS, BEAM, 0)
-    assert len(made.engine.asked[0][0]) == 3  # a, A, b
-    assert made.engine.asked[0][0][0] == ([4, 3] if stage else [4, 6, 3])
+    search_stages = stages(*([] if stage else [Step()]), **stage)
+    search_stages.search(TEXTS, BEAM, 0)
+    assert len(search_stages.engine.calls[0][0]) == 3  # a, A, b
+    assert search_stages.engine.calls[0][0][0] == ([4, 3] if stage else [4, 6, 3])
 
 
 def test_samples_depend_on_the_place_of_a_piece():
-    made = stages()
-    drawn = BEAM.model_copy(update={"sample": True})
-    made.search(TEXTS, drawn, 5)
-    ((asked, _, numbers),) = made.engine.asked
-    assert asked == [[4, 3], [4, 3], [5, 3], [4, 3]]
+    search_stages = stages()
+    sampling = BEAM.model_copy(update={"sample": True})
+    search_stages.search(TEXTS, sampling, 5)
+    ((sentences, _, numbers),) = search_stages.engine.calls
+    assert sentences == [[4, 3], [4, 3], [5, 3], [4, 3]]
     start = 7 * MOST_PIECES
     assert numbers == [5 * MOST_PIECES, 5 * MOST_PIECES + 1, start, start + 1] and MOST_PIECES == 2**32
 
 
 def test_constraints_and_the_ranking_follow_the_search():
     first, second = Constraint("x"), Constraint("y", annotated=True)
-    made = stages(Step(), constraints=(first,), ranking=Reverse()).constrained(second)
-    assert str(made) == "an engine, x, y, ranked by a ranking" and str(stages()) == "an engine"
+    search_stages = stages(Step(), constraints=(first,), ranking=Reverse()).constrained(second)
+    assert str(search_stages) == "an engine, x, y, ranked by a ranking" and str(stages()) == "an engine"
     pieces = [piece("a", 4)]
-    ((best,),) = made.decode(pieces, BEAM)
-    # Each constraint has put one in front; both completions leave two, and the ranking takes the last of them.
+    ((best,),) = search_stages.decode(pieces, BEAM)
+    # Each constraint adds one in front; completion leaves two, and the ranking selects the last of them.
     assert best.tokens == [6]
-    assert [len(nbest) for nbest in made.decode(pieces, BEAM.model_copy(update={"nbest": 2}))] == [2]
+    assert [len(nbest) for nbest in search_stages.decode(pieces, BEAM.model_copy(update={"nbest": 2}))] == [2]
     for constraint in (first, second):
-        given, read, options = constraint.asked[0]
-        assert (given, read, options.nbest) == (pieces, [[4, 6, 3]], 2)
-    drawn = stages(constraints=(second,))
-    asked = len(second.asked)
-    ((free,),) = drawn.decode(pieces, BEAM.model_copy(update={"sample": True}))
-    assert free.tokens == [4] and len(second.asked) == asked
+        constrained_pieces, source_ids, options = constraint.calls[0]
+        assert (constrained_pieces, source_ids, options.nbest) == (pieces, [[4, 6, 3]], 2)
+    sampling_stages = stages(constraints=(second,))
+    call_count = len(second.calls)
+    ((sample,),) = sampling_stages.decode(pieces, BEAM.model_copy(update={"sample": True}))
+    assert sample.tokens == [4] and len(second.calls) == call_count
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,12 @@ def test_constraints_and_the_ranking_follow_the_search():
     ],
 )
 def test_some_options_and_stages_exclude_each_other(stage, options, message):
-    made, options = stages(**stage), BEAM.model_copy(update=options)
+    search_stages, options = stages(**stage), BEAM.model_copy(update=options)
     if message is None:
-        assert len(made.decode([piece("a", 4)], options)) == 1
+        assert len(search_stages.decode([piece("a", 4)], options)) == 1
     else:
         with pytest.raises(UserError, match=message):
-            made.decode([piece("a", 4)], options)
+            search_stages.decode([piece("a", 4)], options)
 
 
 def test_a_ranking_without_a_beam_ranks_a_greedy_output():
@@ -188,8 +188,8 @@ def test_minimum_risk_needs_as_many_candidates_as_it_compares():
     assert str(risk) == "minimum Bayes risk over 8" and risk.needs_beam is False
 
     def widened(**options):
-        wide = risk.widened(DecodingOptions(**options))
-        return wide.beam, wide.nbest
+        widened_options = risk.widened(DecodingOptions(**options))
+        return widened_options.beam, widened_options.nbest
 
     assert widened(beam=4, nbest=2) == (8, 8)
     assert widened(beam=9, nbest=2) == (9, 8)
@@ -198,22 +198,22 @@ def test_minimum_risk_needs_as_many_candidates_as_it_compares():
 
 
 def test_a_text_that_was_drawn_twice_is_returned_once_and_counts_twice():
-    """Two segmentations of one text: a, and a with a space behind it."""
+    """Two segmentations of one text: a, and a with a trailing space."""
 
     class Spaced(Tokens):
         def decode(self, ids):
             return ["a", "a ", "bbbb"][ids[0]]
 
-    found = [Hypothesis([i], p, p) for i, p in enumerate((-1.0, -1.0, -1.0))]
+    hypotheses = [Hypothesis([i], p, p) for i, p in enumerate((-1.0, -1.0, -1.0))]
     for sample in (False, True):
         options = DecodingOptions(beam=3, nbest=3, sample=sample)
-        ((first, second),) = MinimumRisk(TextPipeline(Spaced(), 99), 3)([piece("x", 4)], [found], options)
+        ((first, second),) = MinimumRisk(TextPipeline(Spaced(), 99), 3)([piece("x", 4)], [hypotheses], options)
         assert (first.tokens, second.tokens) == ([0], [2]) and first.unit == second.unit == "expected chrF"
         assert (first.score, second.score) == pytest.approx((200 / 3, 100 / 3))
 
 
 class Channel(NoisyChannel):
-    """A noisy channel with these log-probabilities of the sources."""
+    """A noisy channel with fixed log-probabilities of the sources."""
 
     def reverse_log_probs(self, pieces, nbest_lists):
         return [[-4.0, -1.0]]
@@ -224,9 +224,9 @@ def test_the_noisy_channel_adds_up_its_parts():
     pipeline = SimpleNamespace()
     channel = Channel(pipeline, None, pipeline, None, ChannelWeights(0.5, 2.0))
     assert str(channel) == "a noisy channel (weights 0.5 and 2)"
-    wide = channel.widened(DecodingOptions(beam=6, nbest=2))
-    assert (wide.beam, wide.nbest) == (6, 6) and channel.needs_beam is True
-    found = [Hypothesis([4, 4], -1.0, -1.0), Hypothesis([5], -2.0, -2.0)]
-    ((first, second),) = channel([piece("a", 4)], [found], wide)
+    options = channel.widened(DecodingOptions(beam=6, nbest=2))
+    assert (options.beam, options.nbest) == (6, 6) and channel.needs_beam is True
+    hypotheses = [Hypothesis([4, 4], -1.0, -1.0), Hypothesis([5], -2.0, -2.0)]
+    ((first, second),) = channel([piece("a", 4)], [hypotheses], options)
     assert (first.tokens, first.score, second.tokens, second.score) == ([4, 4], 3.0, [5], 1.5)
     assert first.unit == second.unit == "noisy channel" and first.log_probability == -1.0

@@ -1,4 +1,4 @@
-"""In directions that no pair taught, only pieces of the target language are candidates."""
+"""In zero-shot directions, only pieces of the target language are candidates."""
 
 import math
 import shutil
@@ -24,20 +24,20 @@ TEXTS = ["Me gusta la playa.", "El perro es grande.", "No."]
 
 @pytest.fixture(scope="module")
 def three_languages(corpus, tmp_path_factory):
-    """A run for English to Spanish and to capitals, and back, that has learned next to nothing."""
-    place = tmp_path_factory.mktemp("three")
+    """Return a barely trained run from English to Spanish and to capital letters, and back."""
+    folder = tmp_path_factory.mktemp("three")
     for split in ("train", "test"):
         lines = [f"{pair.source}\t{pair.target.upper()}\n" for pair in read_pairs(corpus / f"{split}.tsv")]
-        (place / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
-    train, valid = ([f"{corpus}/{split}.tsv:en-es", f"{place}/{split}.tsv:en-fr"] for split in ("train", "test"))
+        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+    train, valid = ([f"{corpus}/{split}.tsv:en-es", f"{folder}/{split}.tsv:en-fr"] for split in ("train", "test"))
     settings = [*SHAPE, "training.max_steps=6", "model.norm=post", "data.tokenizer.vocabulary=300"]
-    out = ["--out", str(place / "run"), "--no-tune", "--both-directions", "--set", *settings]
+    out = ["--out", str(folder / "run"), "--no-tune", "--both-directions", "--set", *settings]
     assert run(["train", "--train", *train, "--valid", *valid, *out]) == 0
-    return place / "run"
+    return folder / "run"
 
 
 def capitals(translator):
-    """The ids of all pieces without small letters, and of single characters."""
+    """Return the ids of all pieces without lower-case letters, and of single characters."""
     pieces = enumerate(translator.tokenizer.target_vocabulary)
     return {number for number, piece in pieces if len(piece) == 1 or not any(map(str.islower, piece))}
 
@@ -62,8 +62,8 @@ def test_constraints_may_have_other_pieces(three_languages):
     translator = Translator.load(three_languages, "cpu", source="es", target="fr")
     (source,), (phrase,) = translator.tokenizer.encode_source(TEXTS[:1]), translator.tokenizer.encode_target(["playa"])
     assert not set(phrase) <= capitals(translator)
-    nowhere = torch.zeros(translator.tokenizer.target_size, dtype=torch.bool)
-    constraints = Constraints([[Wanted((Form(tuple(phrase)),))]], Edges(nowhere, nowhere))
+    no_edges = torch.zeros(translator.tokenizer.target_size, dtype=torch.bool)
+    constraints = Constraints([[Wanted((Form(tuple(phrase)),))]], Edges(no_edges, no_edges))
     ids, options = [[*source, SPECIAL.end]], DecodingOptions(beam=4)
     ((best, *_),) = translator.torch_engine.decode(ids, options, constraints=constraints)
     assert set(best.tokens) <= capitals(translator) | set(phrase) and math.isfinite(best.score)
@@ -72,7 +72,9 @@ def test_constraints_may_have_other_pieces(three_languages):
 
 def test_candidates_of_one_direction_are_not_saved_for_all(three_languages, tmp_path, monkeypatch):
     folder = shutil.copytree(three_languages, tmp_path / "run")
-    monkeypatch.setattr("translucid.engines.choosing.TOLERANCE", -1.0)  # as if the fast engine computed other numbers
+    monkeypatch.setattr(
+        "translucid.engines.choosing.TOLERANCE", -1.0
+    )  # as if the fast engine computed other log-probabilities
     translator = Translator.load(folder, "cpu", source="es", target="fr")
     assert translator.engine.name == "torch" and translator.engine.considered == "target-language pieces"
     tuned = load_tuned(folder)
@@ -90,20 +92,20 @@ def test_trained_directions_have_all_pieces(three_languages):
 def test_a_piece_belongs_to_a_language_that_has_it_nearly_as_often(three_languages):
     tokenizer = RunFolder(three_languages).tokenizer()
     pieces = tokenizer.target_vocabulary
-    long = [number for number, piece in enumerate(pieces) if len(piece) > 2 and number > 4 and piece.isalpha()][:3]
+    word_ids = [number for number, piece in enumerate(pieces) if len(piece) > 2 and number > 4 and piece.isalpha()][:3]
     counts = {"fr": np.zeros(len(pieces), np.int64), "de": np.zeros(len(pieces), np.int64)}
-    counts["fr"][long] = 1000, 1, 9
-    counts["de"][long] = 0, 989, 11
+    counts["fr"][word_ids] = 1000, 1, 9
+    counts["de"][word_ids] = 0, 989, 11
     ids = of_languages(counts, tokenizer)
-    assert set(long) & set(ids["fr"].tolist()) == {long[0], long[2]}
-    assert set(long) & set(ids["de"].tolist()) == {long[1], long[2]}
+    assert set(word_ids) & set(ids["fr"].tolist()) == {word_ids[0], word_ids[2]}
+    assert set(word_ids) & set(ids["de"].tolist()) == {word_ids[1], word_ids[2]}
     assert {number for number, piece in enumerate(pieces) if len(piece) == 1} <= set(ids["de"].tolist())
 
 
 def test_a_warning_recommends_the_pivot(three_languages, capsys):
-    asked = ["translate", str(three_languages), TEXTS[2], "--engine", "torch", "--target-language", "fr"]
-    assert run([*asked, "--source-language", "es"]) == 0
+    arguments = ["translate", str(three_languages), TEXTS[2], "--engine", "torch", "--target-language", "fr"]
+    assert run([*arguments, "--source-language", "es"]) == 0
     assert "no training pair is from es to fr; --pivot en is usually better" in capsys.readouterr().err
-    for more in (["--source-language", "es", "--pivot", "en"], ["--source-language", "en"]):
-        assert run([*asked, *more]) == 0
+    for options in (["--source-language", "es", "--pivot", "en"], ["--source-language", "en"]):
+        assert run([*arguments, *options]) == 0
         assert "no training pair" not in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Terms put into free translations, and what is wrong with translations that have them."""
+"""Terms substituted into unconstrained translations, and the penalties of translations with terms."""
 
 import pytest
 
@@ -11,14 +11,14 @@ SOURCE = "I like soccer and music."
 
 
 def draft(source, text, terms, linked):
-    """Return a draft in which some words are linked to each missing term, and its list of terms."""
-    listed = TermList(terms_of(terms))
-    matches = listed.matches(source)
-    missing = [i for i, use in enumerate(listed.uses(matches, text)) if use.outcome == "missing"]
+    """Return a draft in which these words are linked to each missing term, and its term list."""
+    terms_list = TermList(terms_of(terms))
+    matches = terms_list.matches(source)
+    missing = [i for i, use in enumerate(terms_list.uses(matches, text)) if use.outcome == "missing"]
     spans = []
     for words in linked:
         spans.append([(text.index(word), text.index(word) + len(word)) for word in words])
-    return Draft(text, matches, spans, missing), listed
+    return Draft(text, matches, spans, missing), terms_list
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def draft(source, text, terms, linked):
         ("Soccer is nice.", "Fútbol es bonito.", ("soccer", "balompié"), ["Fútbol"], "Balompié es bonito."),
         ("Word is nice.", "Palabra es bonita.", ("Word", ""), ["Palabra"], "Word es bonita."),
         ("I see the house.", "¡Veo la casa!", ("house", "vivienda"), ["casa!"], "¡Veo la vivienda!"),
-        # Of several words the longest run has the place of the term; other long words of it go.
+        # The longest run of linked words is replaced by the term; other long linked words are removed.
         (
             "Machine learning is easy.",
             "El aprendizaje automático es fácil.",
@@ -54,24 +54,24 @@ def draft(source, text, terms, linked):
     ],
 )
 def test_a_target_stands_in_the_place_of_what_is_linked_to_its_source(source, text, term, linked, expected):
-    made, _ = draft(source, text, [term], [linked])
+    candidate, _ = draft(source, text, [term], [linked])
     target = term[1] or term[0]
-    assert made.with_terms([target]) == expected
+    assert candidate.with_terms([target]) == expected
 
 
 def test_nothing_is_put_where_nothing_is_linked():
-    made, _ = draft(SOURCE, FREE, [("soccer", "balompié")], [[]])
-    assert made.with_terms(["balompié"]) is None
+    candidate, _ = draft(SOURCE, FREE, [("soccer", "balompié")], [[]])
+    assert candidate.with_terms(["balompié"]) is None
 
 
 def test_a_text_without_spaces_has_no_words_to_be_replaced():
-    made, _ = draft("I like soccer", "我喜欢足球", [("soccer", "蹴鞠")], [["我喜欢足球"]])
-    assert made.with_terms(["蹴鞠"]) is None
+    candidate, _ = draft("I like soccer", "我喜欢足球", [("soccer", "蹴鞠")], [["我喜欢足球"]])
+    assert candidate.with_terms(["蹴鞠"]) is None
 
 
 def test_two_terms_do_not_share_a_word():
-    made, _ = draft("Tea house", "Tetería", [("tea", "infusión"), ("house", "casa")], [["Tetería"], ["Tetería"]])
-    assert made.with_terms(["infusión", "casa"]) is None
+    candidate, _ = draft("Tea house", "Tetería", [("tea", "infusión"), ("house", "casa")], [["Tetería"], ["Tetería"]])
+    assert candidate.with_terms(["infusión", "casa"]) is None
 
 
 @pytest.mark.parametrize(
@@ -82,19 +82,19 @@ def test_two_terms_do_not_share_a_word():
         ("Me gusta mucho jugar el balompié y la música.", 1),
         ("Me gusta el balompié fútbol y la música.", 4),  # the old word
         ("Me gusta el balompié balompié y la música.", 4),  # twice
-        ("Me gusta el bal balompié y la música.", 4),  # broken off
+        ("Me gusta el bal balompié y la música.", 4),  # truncated
         ("Me gusta el balompis balompié y la música.", 4),
         ("Me gusta balompié música.", 3),  # el, y, la
         ("Me gusta el balompié.", 3),
         ("Me gusta el fútbol y la música.", 14),  # missing, and the old word
-        ("Me gusta el balompié y la música y la música.", 6),  # begun anew
+        ("Me gusta el balompié y la música y la música.", 6),  # repeated
     ],
 )
 def test_what_is_wrong_with_a_translation_is_counted(text, expected):
-    made, terms = draft(SOURCE, FREE, [("soccer", "balompié")], [["fútbol"]])
-    assert faults(made, terms, SOURCE, text) == expected
+    candidate, terms = draft(SOURCE, FREE, [("soccer", "balompié")], [["fútbol"]])
+    assert faults(candidate, terms, SOURCE, text) == expected
 
 
 def test_other_forms_of_the_words_beside_a_term_are_no_fault():
-    made, terms = draft("The house is white.", "La casa es blanca.", [("house", "edificio")], [["casa"]])
-    assert faults(made, terms, "The house is white.", "El edificio es blanco.") == 0
+    candidate, terms = draft("The house is white.", "La casa es blanca.", [("house", "edificio")], [["casa"]])
+    assert faults(candidate, terms, "The house is white.", "El edificio es blanco.") == 0

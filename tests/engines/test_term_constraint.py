@@ -1,4 +1,4 @@
-"""Terms are applied: what the model leaves out is searched for with constraints, in place of what it said."""
+"""Terms are applied: missing terms are decoded with constraints, in place of the words that the model chose."""
 
 from functools import partial
 
@@ -31,47 +31,52 @@ def translator(request, small_run):
 
 def test_terms_are_used_and_the_rest_stays_as_it_is(translator):
     constrained = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
-    plain, found = translator.translate(TEXTS), constrained.translate(TEXTS)
-    assert [[use.outcome for use in one.terms] for one in found] == [["used"], ["used"], [], ["used"]]
-    assert found[2].text == plain[2].text
-    assert "fútbol" in found[0].text.lower() and "doctora" in found[1].text.lower()
-    assert not any(warning.startswith("term") for one in found for warning in one.warnings)
+    unconstrained, translations = translator.translate(TEXTS), constrained.translate(TEXTS)
+    assert [[use.outcome for use in translation.terms] for translation in translations] == [
+        ["used"],
+        ["used"],
+        [],
+        ["used"],
+    ]
+    assert translations[2].text == unconstrained[2].text
+    assert "fútbol" in translations[0].text.lower() and "doctora" in translations[1].text.lower()
+    assert not any(warning.startswith("term") for translation in translations for warning in translation.warnings)
     assert translator.translate(TEXTS)[0].terms == []
 
 
 def test_what_has_its_terms_already_is_not_searched_for_again(translator):
-    plain = translator.translate(TEXTS[1])
-    word = plain.text.split()[0].strip(".,¿")
+    unconstrained = translator.translate(TEXTS[1])
+    word = unconstrained.text.split()[0].strip(".,¿")
     constrained = translator.with_terms([("teacher", word)])
-    assert constrained.translate(TEXTS[1]).text == plain.text
+    assert constrained.translate(TEXTS[1]).text == unconstrained.text
 
 
 def test_a_term_belongs_to_its_sentence(translator):
     constrained = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
-    found = constrained.translate("I like soccer. The teacher reads a book.")
-    (first, second) = (text for _, text in found.sentences)
+    translation = constrained.translate("I like soccer. The teacher reads a book.")
+    (first, second) = (text for _, text in translation.sentences)
     assert "fútbol" in first.lower() and "doctora" in second.lower() and "doctora" not in first.lower()
 
 
 def test_what_is_not_translated_and_what_stands_twice(translator):
     constrained = translator.with_terms([("Ana",), ("book", "libro")])
-    found = constrained.translate("Ana reads a book and Ana sees a book.")
-    assert found.text.count("Ana") >= 2 and found.text.lower().count("libro") >= 2
+    translation = constrained.translate("Ana reads a book and Ana sees a book.")
+    assert translation.text.count("Ana") >= 2 and translation.text.lower().count("libro") >= 2
 
 
 def test_a_term_that_the_vocabulary_can_not_write_is_missing_and_said(translator):
-    found = translator.with_terms([("soccer", "足球")]).translate(TEXTS[0])
-    assert [str(use) for use in found.terms] == ["soccer (足球)"] and found.terms[0].outcome == "missing"
-    assert "term not used: soccer (足球)" in found.warnings
-    assert found.text == translator.translate(TEXTS[0]).text
+    translation = translator.with_terms([("soccer", "足球")]).translate(TEXTS[0])
+    assert [str(use) for use in translation.terms] == ["soccer (足球)"] and translation.terms[0].outcome == "missing"
+    assert "term not used: soccer (足球)" in translation.warnings
+    assert translation.text == translator.translate(TEXTS[0]).text
 
 
 def test_a_greedy_search_and_n_best_lists_have_terms_too(translator):
     constrained = translator.with_terms([("soccer", "doctora")])
     assert constrained.translate(TEXTS[0], beam=1).terms[0].outcome == "used"
-    found = constrained.translate(TEXTS[0], beam=4, nbest=3)
-    assert 1 < len(found.nbest) <= 3
-    assert all("doctora" in text.lower() for text in found.alternatives)
+    translation = constrained.translate(TEXTS[0], beam=4, nbest=3)
+    assert 1 < len(translation.nbest) <= 3
+    assert all("doctora" in text.lower() for text in translation.alternatives)
 
 
 def test_sampling_is_refused(translator):
@@ -79,13 +84,15 @@ def test_sampling_is_refused(translator):
         translator.with_terms([("soccer", "fútbol")]).translate(TEXTS[0], sample=True)
 
 
-@pytest.mark.parametrize(("known", "refused"), [({}, True), ({"annotated": False}, True), ({"annotated": True}, False)])
-def test_a_model_that_is_shown_its_terms_can_be_sampled_from(translator, known, refused):
-    own, terms = translator.torch_engine, TermList(terms_of([("soccer", "la")]))
-    constraint = TermConstraint(lambda: own, terms, translator.tokenizer, **known)
-    stages = SearchStages(translator.pipeline, own, (constraint,))
+@pytest.mark.parametrize(
+    ("arguments", "is_refused"), [({}, True), ({"annotated": False}, True), ({"annotated": True}, False)]
+)
+def test_a_model_that_is_shown_its_terms_can_be_sampled_from(translator, arguments, is_refused):
+    torch_engine, terms = translator.torch_engine, TermList(terms_of([("soccer", "la")]))
+    constraint = TermConstraint(lambda: torch_engine, terms, translator.tokenizer, **arguments)
+    stages = SearchStages(translator.pipeline, torch_engine, (constraint,))
     pieces, options = [translator.pipeline.encode(TEXTS[0])], DecodingOptions(sample=True)
-    if refused:
+    if is_refused:
         with pytest.raises(UserError, match="draws nothing at random"):
             stages.decode(pieces, options)
     else:
@@ -98,12 +105,12 @@ def test_pointing_terms_out_to_a_model_that_does_not_know_it_is_refused(translat
 
 
 def test_what_the_model_said_tells_where_a_term_goes(translator):
-    """The first piece of some word of the translation, for each word of the term."""
-    own = translator.torch_engine
+    """Each word of a term is linked to the first piece of a word of the translation."""
+    torch_engine = translator.torch_engine
     terms = TermList(terms_of([("soccer", "x"), ("the beach", "y")]))
-    constraint = TermConstraint(lambda: own, terms, translator.tokenizer, partial(word_weights, translator))
+    constraint = TermConstraint(lambda: torch_engine, terms, translator.tokenizer, partial(word_weights, translator))
     ids = translator.pipeline.encode(TEXTS[3]).ids
-    ((best,),) = own.decode([ids], translator.configuration.decoding)
+    ((best,),) = torch_engine.decode([ids], translator.configuration.decoding)
     text = translator.tokenizer.decode(best.tokens)
     task = FreeTranslation(0, TEXTS[3], ids, ids, best, text, terms.matches(TEXTS[3]), [])
     ((beach, soccer),) = constraint._linked_words([task])
@@ -114,31 +121,31 @@ def test_what_the_model_said_tells_where_a_term_goes(translator):
 
 
 def test_forms_are_those_of_the_tokenizer(translator):
-    """Spelled out: behind a space, behind a sign, and with a capital where that is another form."""
+    """Forms are encoded after a space, after punctuation, and with a capital letter if that differs."""
     tokenizer = translator.tokenizer
     terms = TermList(terms_of([("book", "libro"), ("Ana",)]))
     forms = TermForms(tokenizer)
-    low, great = tokenizer.encode_target(["libro", "Libro"])
-    said = [low[0], great[0]]
-    (wanted, name) = forms.wanted(terms.matches("book Ana"), [said, []])
-    written = {tokenizer.decode(form.pieces) for form in wanted.forms}
-    assert written == {"libro", "Libro"}
-    assert {form.inside for form in wanted.forms} == {True, False}
-    for form in wanted.forms:
-        assert form.instead == tuple(great[:1] if tokenizer.decode(form.pieces) == "Libro" else low[:1])
+    lower, capitalised = tokenizer.encode_target(["libro", "Libro"])
+    instead = [lower[0], capitalised[0]]
+    (phrase, name) = forms.wanted(terms.matches("book Ana"), [instead, []])
+    texts = {tokenizer.decode(form.pieces) for form in phrase.forms}
+    assert texts == {"libro", "Libro"}
+    assert {form.inside for form in phrase.forms} == {True, False}
+    for form in phrase.forms:
+        assert form.instead == tuple(capitalised[:1] if tokenizer.decode(form.pieces) == "Libro" else lower[:1])
     assert {tokenizer.decode(form.pieces) for form in name.forms} == {"Ana"}
-    goes_on, opens = forms.edges
+    continues, opens = forms.edges
     pieces = tokenizer.target_vocabulary
-    assert not goes_on[pieces.index(".")] and opens[pieces.index("▁¿")]
-    assert not any(goes_on[i] for i, piece in enumerate(pieces) if piece.startswith("▁"))
+    assert not continues[pieces.index(".")] and opens[pieces.index("▁¿")]
+    assert not any(continues[i] for i, piece in enumerate(pieces) if piece.startswith("▁"))
 
 
 def test_a_search_chooses_among_the_forms_of_a_word(translator):
     forms = TermForms(translator.tokenizer, lambda target: ["libros", "libritos"] if target == "libro" else [])
     for part, expected in (("noun", {"libro", "libros", "libritos"}), ("name", {"libro"})):
         terms = TermList(terms_of([("book", "libro", part)]))
-        (wanted,) = forms.wanted(terms.matches("book"), [[]])
-        assert {translator.tokenizer.decode(form.pieces).lower() for form in wanted.forms} == expected
+        (phrase,) = forms.wanted(terms.matches("book"), [[]])
+        assert {translator.tokenizer.decode(form.pieces).lower() for form in phrase.forms} == expected
 
 
 def test_other_forms_of_each_missing_term_are_tried_with_the_preferred_ones_of_the_others(translator, monkeypatch):
@@ -161,16 +168,16 @@ def test_other_forms_of_each_missing_term_are_tried_with_the_preferred_ones_of_t
 
 
 def test_a_model_without_attention_has_terms_too(translator):
-    own, terms = translator.torch_engine, TermList(terms_of([("soccer", "la")]))
-    constraint = TermConstraint(lambda: own, terms, translator.tokenizer)
-    stages = SearchStages(translator.pipeline, own, (constraint,))
+    torch_engine, terms = translator.torch_engine, TermList(terms_of([("soccer", "la")]))
+    constraint = TermConstraint(lambda: torch_engine, terms, translator.tokenizer)
+    stages = SearchStages(translator.pipeline, torch_engine, (constraint,))
     ((best,),) = stages.decode([translator.pipeline.encode(TEXTS[0])], translator.configuration.decoding)
     text = translator.tokenizer.decode(best.tokens)
     assert [use.outcome for use in terms.uses(terms.matches(TEXTS[0]), text)] == ["used"]
 
 
-class Saying:
-    """An engine that says what it is told, and another thing when it is made to write phrases."""
+class FixedEngine:
+    """An engine that returns fixed texts: one without and others with constraints."""
 
     name, device_type = "saying", "cpu"
 
@@ -180,22 +187,22 @@ class Saying:
     def decode(self, sentences, options, on_batch=None, numbers=None, constraints=None):
         texts = self.constrained if constraints else [self.free]
         tokens = self.tokenizer.encode_target(texts)
-        return [[Hypothesis(each, -1.0, -0.1) for each in tokens] for _ in sentences]
+        return [[Hypothesis(ids, -1.0, -0.1) for ids in tokens] for _ in sentences]
 
     def forced(self, pairs):
         return [[-9.0] * len(target) for _, target in pairs]
 
 
 def constrained(translator, monkeypatch, free, constrained, linked, source="I like soccer and music."):
-    """Return what a constraint makes of what others say; `linked`: the words that are linked to the term."""
-    engine = Saying(translator.tokenizer, free, constrained)
+    """Return the texts after a constraint; `linked` are the words linked to the term."""
+    engine = FixedEngine(translator.tokenizer, free, constrained)
     terms = TermList(terms_of([("soccer", "pelota")]))
     constraint = TermConstraint(lambda: engine, terms, translator.tokenizer)
     words = [LinkedWord(9, (free.index(word), free.index(word) + len(word))) for word in linked]
     monkeypatch.setattr(constraint, "_linked_words", lambda tasks: [[words]] * len(tasks))
     stages = SearchStages(translator.pipeline, engine, (constraint,))
     (nbest,) = stages.decode([translator.pipeline.encode(source)], translator.configuration.decoding)
-    return [translator.tokenizer.decode(one.tokens) for one in nbest]
+    return [translator.tokenizer.decode(hypothesis.tokens) for hypothesis in nbest]
 
 
 FREE = "Me gusta el fútbol y la música."
@@ -212,14 +219,14 @@ FREE = "Me gusta el fútbol y la música."
     ],
 )
 def test_what_is_broken_loses_against_the_free_translation_with_the_term(translator, monkeypatch, broken):
-    found = constrained(translator, monkeypatch, FREE, [broken], ["fútbol"])
-    assert found[0] == "Me gusta el pelota y la música."
+    texts = constrained(translator, monkeypatch, FREE, [broken], ["fútbol"])
+    assert texts[0] == "Me gusta el pelota y la música."
 
 
 def test_what_a_constrained_search_finds_is_kept_where_nothing_is_wrong_with_it(translator, monkeypatch):
-    sound = "Me gusta la pelota y la música."
-    assert constrained(translator, monkeypatch, FREE, [sound], ["fútbol"])[0] == sound
-    assert constrained(translator, monkeypatch, FREE, [sound], [])[0] == sound
+    correct = "Me gusta la pelota y la música."
+    assert constrained(translator, monkeypatch, FREE, [correct], ["fútbol"])[0] == correct
+    assert constrained(translator, monkeypatch, FREE, [correct], [])[0] == correct
 
 
 def test_where_nothing_has_the_term_the_free_translation_stays(translator, monkeypatch):
@@ -282,5 +289,5 @@ def test_a_label_of_one_term_in_another_form_is_for_the_model():
 
 
 def test_a_label_becomes_the_target_with_every_engine(translator):
-    found = translator.with_terms([("soccer", "pelota")]).translate("Soccer")
-    assert found.text == "Pelota" and found.terms[0].outcome == "used"
+    translation = translator.with_terms([("soccer", "pelota")]).translate("Soccer")
+    assert translation.text == "Pelota" and translation.terms[0].outcome == "used"

@@ -1,4 +1,4 @@
-"""Parts of terms and stand-ins for names: limits and penalties, reckoned by hand."""
+"""Parts of terms and stand-ins for names: limits and penalties, checked by hand."""
 
 from types import SimpleNamespace
 
@@ -28,17 +28,17 @@ TEXT = "uno dos tres cuatro cinco seis"
 
 
 def test_words_with_at_most_a_short_word_between_them_are_one_run():
-    places = {word: (TEXT.index(word), TEXT.index(word) + len(word)) for word in TEXT.split()}
-    spans = [places[word] for word in ("uno", "tres", "cinco", "seis")]
-    # Three letters are between uno and tres, six between tres and cinco.
+    spans_by_word = {word: (TEXT.index(word), TEXT.index(word) + len(word)) for word in TEXT.split()}
+    spans = [spans_by_word[word] for word in ("uno", "tres", "cinco", "seis")]
+    # There are three letters between uno and tres, and six between tres and cinco.
     assert _runs(TEXT, spans) == [(0, 12), (20, 30)]
     assert _runs(TEXT, spans[1:]) == [(20, 30), (8, 12)]
     assert _runs(TEXT, []) == []
 
 
 def matches_of(source, terms, *lemmas):
-    listed = TermList(terms_of(terms), *lemmas)
-    return listed, listed.matches(source)
+    term_list = TermList(terms_of(terms), *lemmas)
+    return term_list, term_list.matches(source)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_second_linked_word_goes_if_it_has_more_than_three_letters(word, linke
     [("bal", True), ("balo", True), ("ba", True), ("balompié", True), ("bola", False), ("sol", False), ("solar", True)],
 )
 def test_a_part_of_a_term_is_a_word_of_it_or_begins_like_it(word, is_part):
-    """The word `sol` is too short to count by itself; `solar` begins like it."""
+    """The word `sol` is too short to count alone; `solar` begins with it."""
     assert _is_part(word, {"balompié"} | ({"sol"} if "sol" in word and word != "sola" else set())) is is_part
 
 
@@ -138,13 +138,13 @@ def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
 
     monkeypatch.setattr(TermForms, "__init__", lambda *_: None)
     monkeypatch.setattr(TermForms, "edges", None, raising=False)
-    asked = []
+    calls = []
 
-    def wanted(self, matches, instead):
-        asked.append(([match.text for match in matches], instead))
+    def phrases(self, matches, instead):
+        calls.append(([match.text for match in matches], instead))
         return ["phrase"] if matches else []
 
-    monkeypatch.setattr(TermForms, "wanted", wanted)
+    monkeypatch.setattr(TermForms, "wanted", phrases)
     monkeypatch.setattr("translucid.decoding.constraints.Constraints", lambda *_: None)
     terms = TermList(terms_of([("ball", "pelota"), ("sun", "sol"), ("cat", "gato")]), Lemmas("en"), Lemmas("es"))
     source = "ball sun cat"
@@ -154,11 +154,11 @@ def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
     task = FreeTranslation(0, source, [4], [5], Hypothesis([1], -1.0, -1.0), "sol gatos", matches, uses)
     constraint = TermConstraint(Own, terms, None)
     linked = [[[LinkedWord(7, None), LinkedWord(8, None)], [LinkedWord(9, None)], [LinkedWord(6, None)]]]
-    for beam, wide in ((1, 5), (5, 5), (6, 6)):
-        found = constraint._constrained([task], linked, DecodingOptions(beam=beam))
-        assert found[0] == ["found"] and found[1] == []
-        assert beams[-1] == (wide, [[5]])
-    assert asked[0] == (["ball", "sun"], [[7, 8], []])
+    for beam, expected_beam in ((1, 5), (5, 5), (6, 6)):
+        results = constraint._constrained([task], linked, DecodingOptions(beam=beam))
+        assert results[0] == ["found"] and results[1] == []
+        assert beams[-1] == (expected_beam, [[5]])
+    assert calls[0] == (["ball", "sun"], [[7, 8], []])
     assert str(constraint) == "constrained by 3 terms" and constraint.annotated is False
 
 
@@ -172,25 +172,29 @@ def test_substituted_texts_are_scored_by_forced_decoding(monkeypatch):
             self.pairs = pairs
             return [[-0.5] * (len(target) - 1) if len(target) < 4 else [0.5] * len(target) for _, target in pairs]
 
-    own = Own()
-    constraint = TermConstraint(lambda: own, TermList([]), Letters())
+    engine = Own()
+    constraint = TermConstraint(lambda: engine, TermList([]), Letters())
     options = DecodingOptions(length_penalty=1.0)
     texts = {"x": "ab", "y": "?", "z": "abc"}
-    found = constraint._scored(own, {"x": [4], "y": [5], "z": [6]}, texts, options)
-    assert own.pairs == [([4], [10, 10, 3]), ([6], [10, 10, 10, 3])]
-    assert found == {
+    hypotheses = constraint._scored(engine, {"x": [4], "y": [5], "z": [6]}, texts, options)
+    assert engine.pairs == [([4], [10, 10, 3]), ([6], [10, 10, 10, 3])]
+    assert hypotheses == {
         "x": Hypothesis([10, 10], -1.0, -1.0 / (7 / 6), [-0.5, -0.5]),
         "z": Hypothesis([10] * 3, 0.0, 0.0, [0.5] * 4),
     }
-    assert constraint._scored(own, {"y": [5]}, {"y": "?"}, options) == {}
+    assert constraint._scored(engine, {"y": [5]}, {"y": "?"}, options) == {}
     constraint.tokenizer.target_opening = (8,)
-    assert constraint._scored(own, {"x": [4]}, {"x": "ab"}, options)["x"].token_log_probabilities == [0.0, -0.5, -0.5]
+    assert constraint._scored(engine, {"x": [4]}, {"x": "ab"}, options)["x"].token_log_probabilities == [
+        0.0,
+        -0.5,
+        -0.5,
+    ]
     assert str(TermConstraint(None, TermList([]), Letters(), annotated=True)) == "constrained by 0 terms"
 
 
 def test_the_names_and_nouns_that_a_model_knows_best_come_first():
     stand_ins = NameStandIns(Tokens(), TermList(terms_of([("Max", "x"), ("golf", "y")])), "es")
-    # Source names are one piece with the language, so the letters of the target decide; equals keep their order.
+    # Source names are one piece with the language, so target letters decide; ties keep their order.
     assert stand_ins._names == sorted(filter(lambda name: name != "Max", USUAL_NAMES), key=len)
     assert stand_ins._nouns == sorted(filter(lambda noun: noun != "golf", USUAL_NOUNS), key=len)
     assert (stand_ins._names[:4], stand_ins._nouns[:3]) == (["Ana", "Tom", "Eva", "Anna"], ["bar", "zoo", "taxi"])
@@ -198,12 +202,14 @@ def test_the_names_and_nouns_that_a_model_knows_best_come_first():
 
 
 def test_attempts_begin_with_a_noun_and_then_with_other_names(monkeypatch):
-    """Then the first name again, as a constraint, and at last the sentence as it is."""
+    """Then comes the first name again, as a constraint, and finally the original sentence."""
     stand_ins = NameStandIns(Tokens(), TermList(terms_of([("Ferblat",)])), "es")
-    monkeypatch.setattr(NameStandIns, "_lost", lambda self, read, found, more=False: [(0, 0, 0)])
+    monkeypatch.setattr(NameStandIns, "_lost", lambda self, sources, results, more=False: [(0, 0, 0)])
     monkeypatch.setattr(NameStandIns, "_for_model", lambda self, piece: piece)
     words = []
-    monkeypatch.setattr(NameStandIns, "_with_stand_ins", lambda self, piece, of: words.append([*of]) or None)
+    monkeypatch.setattr(
+        NameStandIns, "_with_stand_ins", lambda self, piece, stand_in_words: words.append([*stand_in_words]) or None
+    )
     forced = []
 
     def search_again(terms):
@@ -211,10 +217,10 @@ def test_attempts_begin_with_a_noun_and_then_with_other_names(monkeypatch):
         return lambda texts: [[["again"]] for _ in texts]
 
     piece = Piece("Ferblat", [4, 3], "")
-    _, found = stand_ins.search([[piece]], lambda texts: [[["first"]]], search_again)
+    _, results = stand_ins.search([[piece]], lambda texts: [[["first"]]], search_again)
     names = stand_ins._names
     assert words == [stand_ins._nouns, names[1:], names[2:], names[3:], names, []]
-    assert found == [[["again"]]] and len(forced) == 6
+    assert results == [[["again"]]] and len(forced) == 6
 
 
 def test_pieces_with_the_same_stand_ins_are_searched_together():
@@ -224,24 +230,24 @@ def test_pieces_with_the_same_stand_ins_are_searched_together():
 
     numbers = iter(range(4))
     pieces = [piece("Ana"), piece("Tom"), piece("Ana"), piece()]
-    asked = []
+    calls = []
 
     def search_again(terms):
         def search(texts):
-            asked.append((terms and [match.text for match in terms.matches("Ana ana Tom")], len(texts)))
-            return [[[len(asked), text.number]] for (text,) in texts]
+            calls.append((terms and [match.text for match in terms.matches("Ana ana Tom")], len(texts)))
+            return [[[len(calls), text.number]] for (text,) in texts]
 
         return search
 
     assert _searched(pieces, search_again, is_forced=True) == [[1, 0], [2, 1], [1, 2], [3, 3]]
-    assert asked == [(["Ana"], 2), (["Tom"], 1), (None, 1)]
-    asked.clear()
+    assert calls == [(["Ana"], 2), (["Tom"], 1), (None, 1)]
+    calls.clear()
     assert _searched(pieces, search_again, is_forced=False) == [[1, 0], [1, 1], [1, 2], [1, 3]]
-    assert asked == [(None, 4)]
+    assert calls == [(None, 4)]
 
 
 @pytest.mark.parametrize(
-    ("term", "stays", "name"),
+    ("term", "is_kept", "is_name"),
     [
         (("Acme",), True, False),
         (("acme",), True, False),
@@ -252,8 +258,8 @@ def test_pieces_with_the_same_stand_ins_are_searched_together():
         (("acme", "Nube", "name"), False, True),
     ],
 )
-def test_a_name_has_capitals_or_is_listed_as_one(term, stays, name):
+def test_a_name_has_capitals_or_is_listed_as_one(term, is_kept, is_name):
     _, (match,) = matches_of(term[0], [term])
-    assert (_stays(match), _is_name(match)) == (stays, name)
+    assert (_stays(match), _is_name(match)) == (is_kept, is_name)
     _, (match,) = matches_of(term[0], [term, (term[0], "Otra")])
     assert not _is_name(match)

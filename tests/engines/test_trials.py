@@ -1,4 +1,4 @@
-"""Shortlists made of attention, and the fastest way to translate."""
+"""Shortlists learned from attention, and the choice of the fastest engine configuration."""
 
 import copy
 from pathlib import Path
@@ -36,7 +36,7 @@ def model(tokenizer):
     options = TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=1)
     model = build_model(options, tokenizer.source_size, tokenizer.target_size).eval()
     with torch.no_grad():
-        model.output.bias[:3] -= 20  # as in a trained one: what may not be said gets no probability
+        model.output.bias[:3] -= 20  # as in a trained model, special tokens are improbable
     return model
 
 
@@ -44,16 +44,16 @@ def model(tokenizer):
 def shortlist(model, tokenizer, tmp_path_factory):
     file = tmp_path_factory.mktemp("run") / "shortlist.tsv"
     sides = (tokenizer.encode_source([p.source for p in PAIRS]), tokenizer.encode_target([p.target for p in PAIRS]))
-    done = []
-    links = learn_links(model, [([*s, 3], [*t, 3]) for s, t in zip(*sides, strict=True)], CPU, done.append)
-    assert sum(done) == len(PAIRS)
+    progress = []
+    links = learn_links(model, [([*s, 3], [*t, 3]) for s, t in zip(*sides, strict=True)], CPU, progress.append)
+    assert sum(progress) == len(PAIRS)
     file.write_text(links.shortlist(tokenizer, each=8, always=10), encoding="utf-8")
     return file
 
 
 def both_engines(model, tokenizer, considered, file):
-    own = TorchEngine.of(model, tokenizer, CPU).narrowed(considered, file, tokenizer)
-    return own, CTranslate2Engine.of(own, tokenizer, considered=considered, shortlist=file)
+    torch_engine = TorchEngine.of(model, tokenizer, CPU).narrowed(considered, file, tokenizer)
+    return torch_engine, CTranslate2Engine.of(torch_engine, tokenizer, considered=considered, shortlist=file)
 
 
 def lines_of(file):
@@ -66,96 +66,98 @@ def test_a_shortlist_names_pieces_that_stand_together(shortlist, tokenizer):
     assert len(frequent) <= 10
     assert "." in frequent or "▁." in frequent
     pieces = set(tokenizer.target_pieces(range(4, tokenizer.target_size)))
-    together = {}
+    cooccurring = {}
     for pair in PAIRS:
         source, target = tokenizer.encode_source([pair.source])[0], tokenizer.encode_target([pair.target])[0]
         for piece in tokenizer.source_pieces(source):
-            together.setdefault(piece, set()).update(tokenizer.target_pieces(target))
-    for piece, found in lines.items():
-        names = set(found.split())
+            cooccurring.setdefault(piece, set()).update(tokenizer.target_pieces(target))
+    for piece, line in lines.items():
+        names = set(line.split())
         assert names <= pieces
         assert len(names) <= 9
-        assert names <= together.get(piece, set()) | {piece}
+        assert names <= cooccurring.get(piece, set()) | {piece}
         assert piece not in pieces or piece in names
         assert not names & set(frequent) - {piece}
 
 
 @pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
 def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, engine):
-    own = TorchEngine.of(model, tokenizer, CPU)
-    fast = CTranslate2Engine.of(own, tokenizer, considered="small shortlist", shortlist=shortlist)
-    engine = fast if engine == "ctranslate2" else own.narrowed("small shortlist", shortlist, tokenizer)
+    torch_engine = TorchEngine.of(model, tokenizer, CPU)
+    fast = CTranslate2Engine.of(torch_engine, tokenizer, considered="small shortlist", shortlist=shortlist)
+    engine = fast if engine == "ctranslate2" else torch_engine.narrowed("small shortlist", shortlist, tokenizer)
     lines = lines_of(shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
-    said = []
+    outputs = []
     for source in sources:
         allowed = set(lines[""].split())
         for piece in tokenizer.source_pieces(source[:-1]):
             allowed |= set(lines.get(piece, "").split())
-        (found,) = engine.decode([source], options)
-        assert set(tokenizer.target_pieces(found[0].tokens)) <= allowed
-        said.append(found[0].tokens)
-    assert any(said)
-    assert said != [found[0].tokens for found in own.decode(sources, options)]
+        (hypotheses,) = engine.decode([source], options)
+        assert set(tokenizer.target_pieces(hypotheses[0].tokens)) <= allowed
+        outputs.append(hypotheses[0].tokens)
+    assert any(outputs)
+    assert outputs != [hypotheses[0].tokens for hypotheses in torch_engine.decode(sources, options)]
 
 
 def test_with_a_shortlist_too_both_engines_say_the_same(model, tokenizer, shortlist):
     engines = both_engines(model, tokenizer, "small shortlist", shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]]):
-        ((mine,),), ((theirs,),) = (engine.decode([[*ids, 3]], options) for engine in engines)
-        assert mine.tokens == theirs.tokens
+        ((expected,),), ((hypothesis,),) = (engine.decode([[*ids, 3]], options) for engine in engines)
+        assert expected.tokens == hypothesis.tokens
 
 
 @pytest.fixture(scope="module")
-def seen(tokenizer, tmp_path_factory):
+def vocabulary_file(tokenizer, tmp_path_factory):
     file = tmp_path_factory.mktemp("run") / "seen.tsv"
-    done = []
-    file.write_text(seen_pieces(tokenizer, (pair.target for pair in PAIRS), done.append), encoding="utf-8")
-    assert sum(done) == len(PAIRS)
+    progress = []
+    file.write_text(seen_pieces(tokenizer, (pair.target for pair in PAIRS), progress.append), encoding="utf-8")
+    assert sum(progress) == len(PAIRS)
     return file
 
 
-def test_the_seen_pieces_are_those_of_the_target_texts(tokenizer, seen):
-    found = {
+def test_the_seen_pieces_are_those_of_the_target_texts(tokenizer, vocabulary_file):
+    expected = {
         piece
         for ids in tokenizer.encode_target([pair.target for pair in PAIRS])
         for piece in tokenizer.target_pieces(ids)
     }
-    assert lines_of(seen) == {"": seen.read_text(encoding="utf-8").strip()}
-    assert set(lines_of(seen)[""].split()) == found
-    assert len(found) < tokenizer.target_size - 4
+    assert lines_of(vocabulary_file) == {"": vocabulary_file.read_text(encoding="utf-8").strip()}
+    assert set(lines_of(vocabulary_file)[""].split()) == expected
+    assert len(expected) < tokenizer.target_size - 4
 
 
-def test_with_the_seen_pieces_alone_all_engines_say_the_same_whatever_else_is_translated(model, tokenizer, seen):
-    engines = both_engines(model, tokenizer, "seen pieces", seen)
+def test_with_the_seen_pieces_alone_all_engines_say_the_same_whatever_else_is_translated(
+    model, tokenizer, vocabulary_file
+):
+    engines = both_engines(model, tokenizer, "seen pieces", vocabulary_file)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS])]
-    mine, theirs = (engine.decode(sources, options) for engine in engines)
-    assert [found[0].tokens for found in theirs] == [found[0].tokens for found in mine]
+    expected, results = (engine.decode(sources, options) for engine in engines)
+    assert [nbest[0].tokens for nbest in results] == [nbest[0].tokens for nbest in expected]
     assert [engines[1].decode([source], options)[0][0].tokens for source in sources] == [
-        found[0].tokens for found in theirs
+        nbest[0].tokens for nbest in results
     ]
-    said = {token for found in theirs for token in found[0].tokens}
-    assert set(tokenizer.target_pieces(sorted(said))) <= set(lines_of(seen)[""].split())
+    tokens = {token for nbest in results for token in nbest[0].tokens}
+    assert set(tokenizer.target_pieces(sorted(tokens))) <= set(lines_of(vocabulary_file)[""].split())
 
 
-def test_no_other_piece_is_said_when_a_loop_is_forbidden(model, tokenizer, seen):
-    loved = copy.deepcopy(model)
+def test_no_other_piece_is_said_when_a_loop_is_forbidden(model, tokenizer, vocabulary_file):
+    biased = copy.deepcopy(model)
     pieces = tokenizer.target_pieces(range(tokenizer.target_size))
-    on = [i for i, piece in enumerate(pieces) if piece in lines_of(seen)[""].split()]
-    off = [i for i in range(4, len(pieces)) if i not in on]
-    looped, other, *_ = (i for i in on if pieces[i].startswith("▁"))
+    allowed = [i for i, piece in enumerate(pieces) if piece in lines_of(vocabulary_file)[""].split()]
+    excluded = [i for i in range(4, len(pieces)) if i not in allowed]
+    looped, alternative, *_ = (i for i in allowed if pieces[i].startswith("▁"))
     with torch.no_grad():
-        loved.output.bias[looped] += 20
-        loved.output.bias[off] += 15  # what would be said instead, were it not left out
-        loved.output.bias[other] += 10
+        biased.output.bias[looped] += 20
+        biased.output.bias[excluded] += 15  # would be chosen instead if they were not excluded
+        biased.output.bias[alternative] += 10
     source = [*tokenizer.encode_source([PAIRS[0].source])[0], 3]
-    for engine in both_engines(loved, tokenizer, "seen pieces", seen):
-        ((found,),) = engine.decode([source], DecodingOptions(beam=2, max_loops=2, max_length_ratio=1))
-        assert other in found.tokens
-        assert set(found.tokens) <= set(on)
+    for engine in both_engines(biased, tokenizer, "seen pieces", vocabulary_file):
+        ((hypothesis,),) = engine.decode([source], DecodingOptions(beam=2, max_loops=2, max_length_ratio=1))
+        assert alternative in hypothesis.tokens
+        assert set(hypothesis.tokens) <= set(allowed)
 
 
 def test_a_piece_that_is_a_space_of_another_kind_can_be_said(tmp_path):
@@ -169,19 +171,20 @@ def test_a_piece_that_is_a_space_of_another_kind_can_be_said(tmp_path):
         model.output.bias[space] += 99
     (source,) = tokenizer.encode_source(["no !"])
     for engine in both_engines(model, tokenizer, "seen pieces", tmp_path / "seen.tsv"):
-        ((found, *_),) = engine.decode([[*source, 3]], DecodingOptions(beam=2, max_loops=0))
-        assert set(found.tokens) == {space}
+        ((hypothesis, *_),) = engine.decode([[*source, 3]], DecodingOptions(beam=2, max_loops=0))
+        assert set(hypothesis.tokens) == {space}
 
 
 def test_a_shortlist_of_everything_changes_nothing(model, tokenizer, tmp_path):
     (tmp_path / "all.tsv").write_text("\t" + " ".join(tokenizer.target_pieces(range(4, tokenizer.target_size))))
-    own = TorchEngine.of(model, tokenizer, CPU)
+    torch_engine = TorchEngine.of(model, tokenizer, CPU)
     sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
     for options in (DecodingOptions(beam=3, nbest=2, max_length_extra=5), DecodingOptions(sample=True)):
-        whole, same = (
-            e.decode(sources, options) for e in (own, own.narrowed("seen pieces", tmp_path / "all.tsv", tokenizer))
+        expected, narrowed = (
+            e.decode(sources, options)
+            for e in (torch_engine, torch_engine.narrowed("seen pieces", tmp_path / "all.tsv", tokenizer))
         )
-        assert same == whole
+        assert narrowed == expected
 
 
 def test_a_shortlist_holds_the_lists_of_all_words(shortlist, tokenizer):
@@ -189,9 +192,9 @@ def test_a_shortlist_holds_the_lists_of_all_words(shortlist, tokenizer):
     ids = {piece: i for i, piece in enumerate(tokenizer.target_pieces(range(tokenizer.target_size)))}
     sources = tokenizer.encode_source([pair.source for pair in PAIRS[:2]])
     pieces = read_shortlist(shortlist, tokenizer).pieces([*ids, 3] for ids in sources).tolist()
-    read = tokenizer.source_pieces([*sources[0], *sources[1]])
-    assert {*read} <= {*lines}
-    words = " ".join(lines[piece] for piece in ("", *read))
+    source_pieces = tokenizer.source_pieces([*sources[0], *sources[1]])
+    assert {*source_pieces} <= {*lines}
+    words = " ".join(lines[piece] for piece in ("", *source_pieces))
     assert pieces == sorted({0, 1, 2, 3, *(ids[piece] for piece in words.split())})
 
 
@@ -199,8 +202,8 @@ def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, sho
     before = {name: weights.clone() for name, weights in model.state_dict().items()}
     options = DecodingOptions(beam=2, max_length_ratio=1, max_length_extra=3)
     lists = {"small shortlist": shortlist}
-    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_configurations(model, lists), lists))
-    assert [trial.tuned for trial in tried] == [
+    results = list(trials(model, tokenizer, PAIRS[:10], options, all_configurations(model, lists), lists))
+    assert [trial.tuned for trial in results] == [
         Tuned(),
         Tuned(quantization="int8"),
         Tuned(considered="small shortlist"),
@@ -208,43 +211,48 @@ def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, sho
         Tuned(engine="torch"),
         Tuned(engine="torch", considered="small shortlist"),
     ]
-    assert all(trial.sentences_per_second > 0 for trial in tried)
-    assert tried[0].score == pytest.approx(tried[-2].score, abs=1)
-    assert tried[0].same and {trial.metric for trial in tried} == {"chrF"}  # BLEU can't tell how bad it is
+    assert all(trial.sentences_per_second > 0 for trial in results)
+    assert results[0].score == pytest.approx(results[-2].score, abs=1)
+    assert results[0].same and {trial.metric for trial in results} == {"chrF"}  # BLEU is too low to compare
     assert all(torch.equal(weights, before[name]) for name, weights in model.state_dict().items())
 
 
 def test_the_fastest_that_costs_nearly_nothing_is_chosen():
-    full, small = Tuned(), Tuned(quantization="int8")
-    words, torch_ = Tuned(considered="small shortlist"), Tuned(engine="torch")
-    tried = [Trial(full, 100, 30.0), Trial(small, 150, 29.95), Trial(words, 300, 29.0), Trial(torch_, 20, 30.1)]
-    assert fastest(tried, 0.1).tuned == small
-    assert fastest(tried, 1.5).tuned == words
-    assert fastest(tried, 0).tuned == full
+    default, int8 = Tuned(), Tuned(quantization="int8")
+    shortlisted, torch_engine = Tuned(considered="small shortlist"), Tuned(engine="torch")
+    results = [
+        Trial(default, 100, 30.0),
+        Trial(int8, 150, 29.95),
+        Trial(shortlisted, 300, 29.0),
+        Trial(torch_engine, 20, 30.1),
+    ]
+    assert fastest(results, 0.1).tuned == int8
+    assert fastest(results, 1.5).tuned == shortlisted
+    assert fastest(results, 0).tuned == default
 
 
 def test_where_the_score_says_nothing_only_what_is_the_same_is_chosen():
-    """0.00 is within 0.2 of 0.00, whatever a way has lost."""
-    ways = {"full": Tuned(), "small": Tuned(quantization="int8"), "torch": Tuned(engine="torch")}
-    tried = [
-        Trial(ways["full"], 100, 0.0, tells=False, same=True),
-        Trial(ways["small"], 300, 0.0, tells=False, same=False),
-        Trial(ways["torch"], 150, 0.0, tells=False, same=True),
+    """A score of 0.00 is within 0.2 of 0.00 for any translations."""
+    configurations = {"full": Tuned(), "small": Tuned(quantization="int8"), "torch": Tuned(engine="torch")}
+    results = [
+        Trial(configurations["full"], 100, 0.0, tells=False, same=True),
+        Trial(configurations["small"], 300, 0.0, tells=False, same=False),
+        Trial(configurations["torch"], 150, 0.0, tells=False, same=True),
     ]
-    assert fastest(tried, 0.2).tuned == ways["torch"]
-    assert fastest(tried[:2], 0.2).tuned == ways["full"]
+    assert fastest(results, 0.2).tuned == configurations["torch"]
+    assert fastest(results[:2], 0.2).tuned == configurations["full"]
 
 
 def test_an_export_that_can_not_be_judged_is_refused():
-    """Of one-word targets BLEU is 0.00, right or wrong: chrF tells."""
+    """BLEU of one-word targets is always 0.00, so chrF is used."""
     pairs = [Pair(f"a {word}", word) for word in ("perro", "gato", "casa", "playa", "libro")]
-    right = [pair.target for pair in pairs]
-    half = [*right[:3], "x", "x"]
-    found = Comparison.of(right, half, pairs, "int8", "es")
-    assert (found.metric, found.original, found.tells) == ("chrF", 100, True)
+    references = [pair.target for pair in pairs]
+    hypotheses = [*references[:3], "x", "x"]
+    comparison = Comparison.of(references, hypotheses, pairs, "int8", "es")
+    assert (comparison.metric, comparison.original, comparison.tells) == ("chrF", 100, True)
     with pytest.raises(UserError, match=r"int8 costs \d+\.\d\d chrF"):
-        found.refuse_loss(Path("run"))
-    Comparison.of(right, right, pairs, "int8", "es").refuse_loss(Path("run"))
+        comparison.refuse_loss(Path("run"))
+    Comparison.of(references, references, pairs, "int8", "es").refuse_loss(Path("run"))
     with pytest.raises(UserError, match="can't be compared on --check"):
         Comparison.of(["zz"] * 5, ["qq"] * 5, pairs, "int8", "es").refuse_loss(Path("run"))
     Comparison.of(["zz"] * 5, ["zz"] * 5, pairs, "int8", "es").refuse_loss(Path("run"))  # nothing is lost

@@ -1,4 +1,4 @@
-"""Trials and the choice of an engine: times, limits and messages, reckoned by hand."""
+"""Trials and the choice of an engine: times, limits and messages, checked by hand."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ from translucid.models.model_options import RecurrentOptions, TransformerOptions
 
 
 class Tokens:
-    """A tokenizer of words; a word has as many pieces as letters. It reads names with a capital in one piece."""
+    """A tokenizer with a piece for each letter; source words with a capital letter are one piece."""
 
     source_opening, target_opening = (9,), ()
     has_placeholders, marks_terms = False, False
@@ -39,7 +39,7 @@ class Tokens:
 
 
 class Engine:
-    """Notes how many sentences each search has, and writes a text for each."""
+    """An engine that records the number of sentences of each search and returns a fixed text."""
 
     def __init__(self, text="a"):
         self.sizes, self.text = [], text
@@ -50,26 +50,28 @@ class Engine:
 
 
 def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
-    made = []
+    engines = []
 
-    def engine(whole, tokenizer, tuned, shortlist):
-        made.append((Engine("uno dos tres cuatro" if len(made) != 1 else "x"), tuned, shortlist))
-        return made[-1][0]
+    def make_engine(original, tokenizer, tuned, shortlist):
+        engines.append((Engine("uno dos tres cuatro" if len(engines) != 1 else "x"), tuned, shortlist))
+        return engines[-1][0]
 
     clock = iter([5.0, 7.0, 20.0, 28.0, 30.0, 40.0])
     monkeypatch.setattr(trials.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(trials, "engine_for", engine)
+    monkeypatch.setattr(trials, "engine_for", make_engine)
     monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
     pairs = [Pair("one", "uno dos tres cuatro")] * 12
-    ways = [Tuned(), Tuned(quantization="int8", considered="seen pieces"), Tuned(engine="torch")]
+    configurations = [Tuned(), Tuned(quantization="int8", considered="seen pieces"), Tuned(engine="torch")]
     model = SimpleNamespace(max_length=None)
     files = {"seen pieces": Path("list.tsv")}
-    found = list(trials.trials(model, Tokens(), pairs, DecodingOptions(), ways, files))
-    assert [one.sizes for one, _, _ in made] == [[8, 12]] * 3
-    assert [(tuned, file) for _, tuned, file in made] == list(zip(ways, (None, Path("list.tsv"), None), strict=True))
-    assert [trial.sentences_per_second for trial in found] == [6.0, 1.5, 1.2]
-    assert [trial.score for trial in found] == pytest.approx([100.0, 0.0, 100.0])
-    assert [(trial.metric, trial.tells, trial.same) for trial in found] == [
+    results = list(trials.trials(model, Tokens(), pairs, DecodingOptions(), configurations, files))
+    assert [fake.sizes for fake, _, _ in engines] == [[8, 12]] * 3
+    assert [(tuned, file) for _, tuned, file in engines] == list(
+        zip(configurations, (None, Path("list.tsv"), None), strict=True)
+    )
+    assert [trial.sentences_per_second for trial in results] == [6.0, 1.5, 1.2]
+    assert [trial.score for trial in results] == pytest.approx([100.0, 0.0, 100.0])
+    assert [(trial.metric, trial.tells, trial.same) for trial in results] == [
         ("BLEU", True, True),
         ("BLEU", True, False),
         ("BLEU", True, True),
@@ -78,8 +80,8 @@ def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
 
 
 def test_a_loss_up_to_the_limit_is_allowed():
-    tried = [Trial(Tuned(), 1, 30.0), Trial(Tuned(quantization="int8"), 2, 29.75)]
-    assert fastest(tried, 0.25) is tried[1] and fastest(tried, 0.2) is tried[0]
+    results = [Trial(Tuned(), 1, 30.0), Trial(Tuned(quantization="int8"), 2, 29.75)]
+    assert fastest(results, 0.25) is results[1] and fastest(results, 0.2) is results[0]
     run = Path("run")
     Comparison("BLEU", 30.0, 29.875, "int8", True).refuse_loss(run)
     message = "^run: int8 costs 0.20 BLEU. Export with --quantization float32, or leave out --check if that does not m"
@@ -94,18 +96,18 @@ def test_a_loss_up_to_the_limit_is_allowed():
 
 
 def test_texts_for_a_comparison_are_those_of_a_greedy_search_that_may_loop(monkeypatch):
-    asked = []
+    calls = []
 
     class Noting:
         def decode(self, sentences, options):
-            asked.append((sentences, options))
+            calls.append((sentences, options))
             return [[Hypothesis("x", -1.0, -1.0)]] * len(sentences)
 
-    monkeypatch.setattr(trials, "engine_for", lambda *arguments: asked.append(arguments[2:]) or Noting())
+    monkeypatch.setattr(trials, "engine_for", lambda *arguments: calls.append(arguments[2:]) or Noting())
     monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
     tuned = Tuned(quantization="int8")
     assert greedy_texts(SimpleNamespace(eos=3), Tokens(), [Pair("ab c", "x")] * 2, tuned) == ["x", "x"]
-    assert asked == [(tuned, None), ([[9, 10, 10, 10, 3]] * 2, DecodingOptions(beam=1, max_loops=0))]
+    assert calls == [(tuned, None), ([[9, 10, 10, 10, 3]] * 2, DecodingOptions(beam=1, max_loops=0))]
 
 
 SMALL = {"width": 8, "heads": 2, "feed_forward": 8, "encoder_layers": 1, "decoder_layers": 1}
@@ -127,15 +129,15 @@ def test_without_tuning_transformers_run_by_ctranslate2_on_a_cpu(tmp_path):
     ):
         assert _tuning_result(run, configuration_of(model), listed=True) == Tuned(engine=engine)
     languages = ("en", "es")
-    for listed, of_list, considered in (
+    for listed, tuned_languages, considered in (
         (True, None, "seen pieces"),
         (True, languages, "seen pieces"),
         (True, ("es", "en"), "all pieces"),
         (False, languages, "all pieces"),
     ):
-        save_tuned(tmp_path, Tuned(considered="seen pieces", languages=of_list), "\t.\n")
-        found = _tuning_result(run, configuration_of(elmo, languages), listed=listed)
-        assert found == Tuned(considered=considered, languages=of_list)
+        save_tuned(tmp_path, Tuned(considered="seen pieces", languages=tuned_languages), "\t.\n")
+        result = _tuning_result(run, configuration_of(elmo, languages), listed=listed)
+        assert result == Tuned(considered=considered, languages=tuned_languages)
 
 
 @pytest.mark.parametrize(
@@ -145,15 +147,15 @@ def test_without_tuning_transformers_run_by_ctranslate2_on_a_cpu(tmp_path):
 def test_the_engine_depends_on_the_device(tmp_path, monkeypatch, name, device, engine):
     from translucid.engines.ctranslate2.searching import CTranslate2Engine
 
-    asked = []
+    calls = []
     fast = SimpleNamespace(difference=choosing.TOLERANCE, name="fast")
-    monkeypatch.setattr(CTranslate2Engine, "of_run", lambda *_, **more: asked.append(more) or fast)
+    monkeypatch.setattr(CTranslate2Engine, "of_run", lambda *_, **options: calls.append(options) or fast)
     monkeypatch.setattr(choosing, "choose_device", torch.device)
     run, configuration = SimpleNamespace(path=tmp_path), configuration_of(TransformerOptions(**SMALL))
-    own = SimpleNamespace(name="own")
-    found = choose_engine(name, run, configuration, None, lambda: own, device=device, threads=3, adapter="x")
-    assert found.name == engine
-    assert asked == ([{"device": device, "threads": 3, "adapter": "x"}] if engine == "fast" else [])
+    torch_engine = SimpleNamespace(name="own")
+    chosen = choose_engine(name, run, configuration, None, lambda: torch_engine, device=device, threads=3, adapter="x")
+    assert chosen.name == engine
+    assert calls == ([{"device": device, "threads": 3, "adapter": "x"}] if engine == "fast" else [])
 
 
 def test_a_disagreement_is_noted_with_the_shortlist_unless_the_folder_is_read_only(tmp_path, capsys, monkeypatch):
@@ -162,16 +164,16 @@ def test_a_disagreement_is_noted_with_the_shortlist_unless_the_folder_is_read_on
     use_torch(tmp_path, tuned, 0.5)
     assert load_tuned(tmp_path) == Tuned(engine="torch", considered="seen pieces", difference=0.5)
     assert (tmp_path / "shortlist.tsv").read_text() == "\t.\n"
-    said = (
+    message = (
         "warning: CTranslate2 does not compute what this model computes (log-probabilities differ by 0.50 a token): "
         "its attention or another equation was edited. Our own search translates; "
         f"translucid tune {tmp_path} compares again"
     )
-    assert capsys.readouterr().err == said + "\n"
+    assert capsys.readouterr().err == message + "\n"
 
-    def read_only(*_):
+    def fail(*_):
         raise PermissionError
 
-    monkeypatch.setattr(choosing, "save_tuned", read_only)
+    monkeypatch.setattr(choosing, "save_tuned", fail)
     use_torch(tmp_path, tuned, 0.5)
-    assert capsys.readouterr().err == said + "\n"
+    assert capsys.readouterr().err == message + "\n"

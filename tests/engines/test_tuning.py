@@ -1,4 +1,4 @@
-"""`tune`: what is tried with which files and limits, and what is saved; the trials themselves are replaced."""
+"""`tune`: the configurations that are tried, the files and limits, and the saved result; trials are faked."""
 
 import shutil
 
@@ -24,25 +24,25 @@ from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 
 
-class Tried:
-    """Stands for `trials`: notes its arguments, and finds the last way the fastest."""
+class FakeTrials:
+    """A fake of `trials` that records its arguments; the last configuration is the fastest."""
 
-    def __init__(self, **more):
-        self.more = more
+    def __init__(self, **fields):
+        self.fields = fields
 
-    def __call__(self, model, tokenizer, pairs, options, ways, files, language):
-        self.pairs, self.options, self.ways, self.language = pairs, options, ways, language
+    def __call__(self, model, tokenizer, pairs, options, configurations, files, language):
+        self.pairs, self.options, self.configurations, self.language = pairs, options, configurations, language
         self.lists = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
-        for number, way in enumerate(ways):
-            yield Trial(way, 10.0 + number, 30.0 - number, **self.more)
+        for number, configuration in enumerate(configurations):
+            yield Trial(configuration, 10.0 + number, 30.0 - number, **self.fields)
 
 
 @pytest.fixture
-def tried(monkeypatch):
-    trying = Tried()
-    monkeypatch.setattr(tuning, "trials", trying)
+def fake_trials(monkeypatch):
+    fake = FakeTrials()
+    monkeypatch.setattr(tuning, "trials", fake)
     monkeypatch.setattr(CTranslate2Engine, "difference_from", lambda *_: tuning.TOLERANCE)
-    return trying
+    return fake
 
 
 @pytest.fixture
@@ -56,45 +56,45 @@ def console(tmp_path):
         yield Console(file=file, width=200)
 
 
-def said(console):
+def console_output(console):
     console.file.seek(0)
     return console.file.read()
 
 
 FULL = [Tuned(), Tuned(quantization="int8")]
-SEEN = [Tuned(considered="seen pieces"), Tuned(considered="seen pieces", quantization="int8")]
-OURS = [Tuned(engine="torch"), Tuned(engine="torch", considered="seen pieces")]
+SEEN_PIECES = [Tuned(considered="seen pieces"), Tuned(considered="seen pieces", quantization="int8")]
+TORCH = [Tuned(engine="torch"), Tuned(engine="torch", considered="seen pieces")]
 
 
-def test_the_ways_are_tried_on_the_files_of_the_run_and_the_fastest_is_saved(run, tried, console):
-    found, best = find_fastest(run, console=console, allow=3.0)
-    assert tried.ways == [*FULL, *SEEN, *OURS] == [trial.tuned for trial in found]
-    # 30 - 3 is allowed: the fourth way is the fastest of those.
-    assert best is found[3] and load_tuned(run) == SEEN[1]
-    assert (run / "shortlist.tsv").read_text(encoding="utf-8") == tried.lists["seen pieces"]
-    assert len(tried.pairs) == 20 and tried.options.max_length_extra == 4 and tried.language is None
-    assert said(console) == ""
+def test_the_ways_are_tried_on_the_files_of_the_run_and_the_fastest_is_saved(run, fake_trials, console):
+    results, best = find_fastest(run, console=console, allow=3.0)
+    assert fake_trials.configurations == [*FULL, *SEEN_PIECES, *TORCH] == [trial.tuned for trial in results]
+    # Scores of 30 - 3 or more are allowed: the fourth configuration is the fastest of those.
+    assert best is results[3] and load_tuned(run) == SEEN_PIECES[1]
+    assert (run / "shortlist.tsv").read_text(encoding="utf-8") == fake_trials.lists["seen pieces"]
+    assert len(fake_trials.pairs) == 20 and fake_trials.options.max_length_extra == 4 and fake_trials.language is None
+    assert console_output(console) == ""
     assert find_fastest(run, console=console)[1].tuned == Tuned()
     assert load_tuned(run) == Tuned() and not (run / "shortlist.tsv").exists()
 
 
-def test_files_limits_and_languages_may_be_other_ones(run, tried, console, tmp_path):
+def test_files_limits_and_languages_may_be_other_ones(run, fake_trials, console, tmp_path):
     (tmp_path / "train.tsv").write_text("I read\tleo\nI like soccer\tme gusta\n")
     (tmp_path / "valid.tsv").write_text("I like soccer\tme gusta\n" * 5)
     files = {"train": [str(tmp_path / "train.tsv")], "valid": [str(tmp_path / "valid.tsv")]}
     find_fastest(run, console=console, **files, sentences=3)
-    assert len(tried.pairs) == 3
-    shown = tried.lists["seen pieces"].replace("\t", "").replace(SPACE, "")
-    assert {*shown.replace(" ", "").strip()} == {*"leomegusta"}
+    assert len(fake_trials.pairs) == 3
+    pieces = fake_trials.lists["seen pieces"].replace("\t", "").replace(SPACE, "")
+    assert {*pieces.replace(" ", "").strip()} == {*"leomegusta"}
 
 
-def test_so_many_sentences_and_pairs_are_enough(run, tried, console, tmp_path, monkeypatch):
-    """A thousand sentences are translated, and shortlists are learned from 50,000 pairs."""
+def test_so_many_sentences_and_pairs_are_enough(run, fake_trials, console, tmp_path, monkeypatch):
+    """At most 1,000 sentences are translated, and shortlists are learned from at most 50,000 pairs."""
     (tmp_path / "train.tsv").write_text("a b\tc d\n" * 50_001)
     (tmp_path / "valid.tsv").write_text("I like soccer\tme gusta\n" * 1001)
     counts = []
 
-    def learned(model, ids, device, advance, *, taught):
+    def learn_links(model, ids, device, advance, *, taught):
         counts.append((len(ids), str(device)))
         advance(1)
         return Links()
@@ -104,22 +104,22 @@ def test_so_many_sentences_and_pairs_are_enough(run, tried, console, tmp_path, m
             counts.append((each, always, languages))
             return f"\t{each}\n"
 
-    monkeypatch.setattr(tuning, "learn_links", learned)
-    monkeypatch.setattr(tuning, "seen_pieces", lambda *_: "\t.\n")  # to encode all texts would take seconds
+    monkeypatch.setattr(tuning, "learn_links", learn_links)
+    monkeypatch.setattr(tuning, "seen_pieces", lambda *_: "\t.\n")  # encoding all texts would take seconds
     encoded = EncodedPair([4, 3], [4, 3], Masked("", {}))
     monkeypatch.setattr(TextPipeline, "pairs", lambda self, pairs: [encoded] * len(pairs))
     files = {"train": [str(tmp_path / "train.tsv")], "valid": [str(tmp_path / "valid.tsv")]}
     find_fastest(run, console=console, **files, shortlists=True)
-    assert len(tried.pairs) == 1000
+    assert len(fake_trials.pairs) == 1000
     assert counts == [(50_000, "cpu"), (20, 400, []), (80, 1200, [])]
-    assert [*tried.lists] == ["seen pieces", "small shortlist", "large shortlist"]
-    assert tried.lists["small shortlist"] == "\t20\n"
+    assert [*fake_trials.lists] == ["seen pieces", "small shortlist", "large shortlist"]
+    assert fake_trials.lists["small shortlist"] == "\t20\n"
     counts.clear()
     find_fastest(run, console=console, **files, shortlists=True, pairs=7)
     assert counts[0] == (7, "cpu")
 
 
-def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_path, tried, console, monkeypatch):
+def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_path, fake_trials, console, monkeypatch):
     run = run_at(tmp_path / "run", positions="learned", max_length=12)
     monkeypatch.setattr(
         tuning, "learn_links", lambda model, ids, *_, taught: lengths.append([*map(list, ids)]) or Empty()
@@ -137,7 +137,7 @@ def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_pat
     (tmp_path / "pairs.tsv").write_text("".join(f"{text}\tleo\n" for text in texts))
     files = {name: [str(tmp_path / "pairs.tsv")] for name in ("train", "valid")}
     find_fastest(run.path, console=console, **files, shortlists=True)
-    assert [pair.source for pair in tried.pairs] == fitting
+    assert [pair.source for pair in fake_trials.pairs] == fitting
     assert [len(pairs) for pairs in lengths] == [len(fitting)]
     (tmp_path / "pairs.tsv").write_text(f"{texts[0]}\tleo\n")
     with pytest.raises(
@@ -146,25 +146,25 @@ def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_pat
         find_fastest(run.path, console=console, **files)
 
 
-def test_what_can_not_be_tuned_is_refused(tmp_path, run, tried, console):
+def test_what_can_not_be_tuned_is_refused(tmp_path, run, fake_trials, console):
     (tmp_path / "pairs.tsv").write_text("I read\tleo\n" * 3)
     files = {name: [str(tmp_path / "pairs.tsv")] for name in ("train", "valid")}
-    plain = run_at(tmp_path / "plain", kind="recurrent", attention="none").path
+    without_attention = run_at(tmp_path / "plain", kind="recurrent", attention="none").path
     with pytest.raises(UserError, match="there are no shortlists: they are learned from attention, and it has none"):
-        find_fastest(plain, console=console, **files, shortlists=True)
+        find_fastest(without_attention, console=console, **files, shortlists=True)
     recurrent = run_at(tmp_path / "recurrent", kind="recurrent", window=2).path
     message = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
     with pytest.raises(UserError, match=f"{message}. See translucid tune --shortlists"):
         find_fastest(recurrent, console=console, valid=files["valid"])
-    # With the pieces of the target text, which a joint vocabulary does not consist of alone, there are two ways.
+    # A joint vocabulary also has source pieces, so the pieces of the target text are a second configuration.
     find_fastest(recurrent, console=console, **files)
-    assert tried.ways == OURS
+    assert fake_trials.configurations == TORCH
     transformer = run_at(tmp_path / "transformer").path
     with pytest.raises(UserError, match=r"the run does not say which files it was trained on. Give them with --train"):
         find_fastest(transformer, console=console, valid=files["valid"], shortlists=True)
 
 
-def test_vocabularies_of_the_target_language_alone_need_no_list_of_seen_pieces(tmp_path, tried, console):
+def test_vocabularies_of_the_target_language_alone_need_no_list_of_seen_pieces(tmp_path, fake_trials, console):
     shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
     settings = {"vocabulary": 25, "joint": False}
     configuration = resolve(overrides={"model": {**shape, "share_embeddings": False}, "data": {"tokenizer": settings}})
@@ -175,46 +175,52 @@ def test_vocabularies_of_the_target_language_alone_need_no_list_of_seen_pieces(t
     (tmp_path / "pairs.tsv").write_text("I like\tme gusta\n" * 3)
     files = {name: [str(tmp_path / "pairs.tsv")] for name in ("train", "valid")}
     find_fastest(run.path, console=console, **files)
-    assert tried.ways == [*FULL, OURS[0]] and tried.lists == {}
+    assert fake_trials.configurations == [*FULL, TORCH[0]] and fake_trials.lists == {}
 
 
-def test_an_engine_that_computes_other_numbers_is_not_tried(run, tried, console, monkeypatch):
+def test_an_engine_that_computes_other_numbers_is_not_tried(run, fake_trials, console, monkeypatch):
     difference = tuning.TOLERANCE * 1.5
     monkeypatch.setattr(CTranslate2Engine, "difference_from", lambda *_: difference)
     find_fastest(run, console=console)
-    assert tried.ways == [way.model_copy(update={"difference": difference}) for way in OURS]
+    assert fake_trials.configurations == [
+        configuration.model_copy(update={"difference": difference}) for configuration in TORCH
+    ]
     assert load_tuned(run).difference == difference
-    assert said(console).startswith("CTranslate2 does not compute what this model computes (log-probabilities differ")
-    assert said(console).endswith("edited; our own search is used\n")
+    assert console_output(console).startswith(
+        "CTranslate2 does not compute what this model computes (log-probabilities differ"
+    )
+    assert console_output(console).endswith("edited; our own search is used\n")
 
 
 def test_a_score_too_low_to_tell_is_said_with_the_first_score(run, console, monkeypatch):
-    monkeypatch.setattr(tuning, "trials", Tried(metric="chrF", tells=False))
+    monkeypatch.setattr(tuning, "trials", FakeTrials(metric="chrF", tells=False))
     monkeypatch.setattr(CTranslate2Engine, "difference_from", lambda *_: 0.0)
     find_fastest(run, console=console)
-    assert said(console) == (
+    assert console_output(console) == (
         "chrF 30.00 is too low to tell what a faster way loses: only ways that write the same are chosen from\n"
     )
 
 
 @pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
 def test_a_model_is_converted_for_the_first_translation_where_ctranslate2_translates(
-    run, tried, console, monkeypatch, engine
+    run, fake_trials, console, monkeypatch, engine
 ):
-    asked = []
-    monkeypatch.setattr(tuning, "choose_engine", lambda *args, **more: asked.append((args, more)))
-    monkeypatch.setattr(tuning, "fastest", lambda found, allowed: next(t for t in found if t.tuned.engine == engine))
+    calls = []
+    monkeypatch.setattr(tuning, "choose_engine", lambda *args, **keywords: calls.append((args, keywords)))
+    monkeypatch.setattr(
+        tuning, "fastest", lambda results, allowed: next(t for t in results if t.tuned.engine == engine)
+    )
     find_fastest(run, console=console)
     if engine == "torch":
-        assert asked == []
+        assert calls == []
     else:
-        (((name, folder, _, tokenizer, whole), more),) = asked
-        assert (name, folder.path, more) == ("auto", run, {"device": "cpu"})
-        assert whole().device.type == "cpu" and whole().shortlist is None and tokenizer.target_size
+        (((name, folder, _, tokenizer, load_engine), keywords),) = calls
+        assert (name, folder.path, keywords) == ("auto", run, {"device": "cpu"})
+        assert load_engine().device.type == "cpu" and load_engine().shortlist is None and tokenizer.target_size
 
 
 def test_pieces_that_no_text_has_stay_candidates(run, console):
-    """Those of languages on the target side, and placeholders with a space before them."""
+    """Language pieces on the target side and placeholders with a preceding space remain candidates."""
     folder = RunFolder(run)
     configuration = folder.configuration()
 
@@ -223,8 +229,8 @@ def test_pieces_that_no_text_has_stay_candidates(run, console):
             has_placeholders = placeholders
 
         pipeline = TextPipeline(Learned(), 99)
-        made = tuning.Tuning(folder, configuration, configuration.data, None, pipeline, None, console)
-        return made._unlisted_pieces(TokenizerOptions(**options))
+        tuning_process = tuning.Tuning(folder, configuration, configuration.data, None, pipeline, None, console)
+        return tuning_process._unlisted_pieces(TokenizerOptions(**options))
 
     languages = {"languages": {"es": "__es__", "en": "__en__"}}
     assert unlisted(False, **languages, language_pieces="both-sides") == ["__en__", "__es__"]

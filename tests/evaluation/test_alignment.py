@@ -1,4 +1,4 @@
-"""Alignment error rate by pencil, and gold files."""
+"""Alignment error rates checked by hand, and gold files."""
 
 import gzip
 
@@ -16,9 +16,9 @@ def gold(sure, possible=()):
 
 
 def test_error_rate_by_pencil():
-    found = [[(0, 0), (1, 1), (2, 2)]]
-    right = [gold([(0, 0), (2, 3)], [(1, 1)])]
-    score = alignment_score(found, right)
+    links = [[(0, 0), (1, 1), (2, 2)]]
+    references = [gold([(0, 0), (2, 3)], [(1, 1)])]
+    score = alignment_score(links, references)
     assert score.error_rate == pytest.approx(1 - (1 + 2) / (3 + 2))
     assert score.precision == pytest.approx(2 / 3)
     assert score.recall == pytest.approx(1 / 2)

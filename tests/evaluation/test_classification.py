@@ -1,4 +1,4 @@
-"""Figures about classifiers, against scikit-learn and by hand."""
+"""Scores of classifiers, against scikit-learn and by hand."""
 
 import numpy as np
 import pytest
@@ -10,19 +10,19 @@ NAMES = ["cat", "dog", "eel"]
 
 def test_accuracy_f1_and_confusion_are_scikit_learns():
     metrics = pytest.importorskip("sklearn.metrics")
-    random = np.random.default_rng(1)
-    probabilities = random.dirichlet(np.ones(3), 200)
-    truth = random.integers(0, 3, 200)
-    found = classification_scores(probabilities, truth, NAMES)
-    guessed = probabilities.argmax(1)
-    assert found.accuracy == pytest.approx(metrics.accuracy_score(truth, guessed))
-    assert found.macro_f1 == pytest.approx(metrics.f1_score(truth, guessed, average="macro"))
-    assert found.confusion == metrics.confusion_matrix(truth, guessed).tolist()
-    assert found.cross_entropy == pytest.approx(metrics.log_loss(truth, probabilities))
-    report = metrics.classification_report(truth, guessed, target_names=NAMES, output_dict=True)
+    rng = np.random.default_rng(1)
+    probabilities = rng.dirichlet(np.ones(3), 200)
+    truth = rng.integers(0, 3, 200)
+    scores = classification_scores(probabilities, truth, NAMES)
+    predictions = probabilities.argmax(1)
+    assert scores.accuracy == pytest.approx(metrics.accuracy_score(truth, predictions))
+    assert scores.macro_f1 == pytest.approx(metrics.f1_score(truth, predictions, average="macro"))
+    assert scores.confusion == metrics.confusion_matrix(truth, predictions).tolist()
+    assert scores.cross_entropy == pytest.approx(metrics.log_loss(truth, probabilities))
+    report = metrics.classification_report(truth, predictions, target_names=NAMES, output_dict=True)
     for name in NAMES:
-        one = found.labels[name]
-        assert (one.precision, one.recall, one.f1, one.texts) == pytest.approx(tuple(report[name].values()))
+        label = scores.labels[name]
+        assert (label.precision, label.recall, label.f1, label.texts) == pytest.approx(tuple(report[name].values()))
 
 
 def test_a_label_that_is_never_found_has_no_f1():
@@ -37,5 +37,5 @@ def test_calibration_by_hand():
 
 
 def test_plain_values_hold_everything():
-    found = classification_scores(np.eye(3), np.arange(3), NAMES).to_json()
-    assert found["labels"]["eel"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "texts": 1}
+    record = classification_scores(np.eye(3), np.arange(3), NAMES).to_json()
+    assert record["labels"]["eel"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "texts": 1}

@@ -1,4 +1,4 @@
-"""Two systems side by side, and words by how rare they are, in numbers that fit on a napkin."""
+"""Comparisons of two systems, and scores by word frequency, with numbers that can be checked by hand."""
 
 import pytest
 from sacrebleu.metrics.chrf import CHRF
@@ -18,10 +18,10 @@ WORSE = [text.replace("grande", "pequeña") if i % 3 else "nada" for i, text in 
 SOURCES = ["the house is very big"] * 20 + ["the house over there is very big and beautiful today"] * 20
 
 
-def compared(a, b, **more):
+def compared(a, b, **options):
     words = split_words()
     counts = frequencies(REFERENCES, words)
-    return compare(SOURCES, [("a", a), ("b", b)], [REFERENCES], counts, words, **more)
+    return compare(SOURCES, [("a", a), ("b", b)], [REFERENCES], counts, words, **options)
 
 
 def test_words_are_right_as_often_as_both_sides_have_them():
@@ -44,9 +44,9 @@ def test_words_are_cut_and_cased_as_bleu_has_it():
 
 
 def test_scores_are_those_of_the_metrics_and_a_clear_difference_is_no_chance():
-    found = compared(WORSE, BAD)
+    comparison = compared(WORSE, BAD)
     for row, a, b in zip(
-        found.metrics, corpus_scores(WORSE, [REFERENCES]), corpus_scores(BAD, [REFERENCES]), strict=True
+        comparison.metrics, corpus_scores(WORSE, [REFERENCES]), corpus_scores(BAD, [REFERENCES]), strict=True
     ):
         assert (row.name, row.a, row.b) == (a.name, a.value, b.value)
         assert row.tested.bootstrap < 0.01
@@ -64,23 +64,23 @@ def test_slips_that_even_out_may_be_chance():
 
 
 def test_of_too_few_differences_nothing_is_said():
-    found = compared([*BAD[:5], *REFERENCES[5:]], REFERENCES)
-    assert found.equal == 39
-    assert [row.tested for row in found.metrics] == [None] * 3
-    assert any("too few differ to test" in str(part) for part in found.render())
-    assert [one.number for one in found.apart] == [1]
+    comparison = compared([*BAD[:5], *REFERENCES[5:]], REFERENCES)
+    assert comparison.equal == 39
+    assert [row.tested for row in comparison.metrics] == [None] * 3
+    assert any("too few differ to test" in str(part) for part in comparison.render())
+    assert [difference.number for difference in comparison.apart] == [1]
 
 
 def test_sentences_that_differ_most_come_first():
-    found = compared(WORSE, BAD, samples=2, significance=False)
-    assert [row.tested for row in found.metrics] == [None] * 3
-    better, worse = found.apart[:2], found.apart[2:]
-    assert [one.a for one in better] == ["nada", "nada"]
-    assert all(one.chrf_b > one.chrf_a for one in better)
-    assert all(one.chrf_b < one.chrf_a for one in worse)
-    one = better[0]
-    assert one.chrf_b == CHRF().sentence_score(one.b, [one.reference]).score == 100
-    assert [(a.words, a.sentences) for a, _ in found.by_length] == [("1-5", 20), ("6-10", 20)]
+    comparison = compared(WORSE, BAD, samples=2, significance=False)
+    assert [row.tested for row in comparison.metrics] == [None] * 3
+    better, worse = comparison.apart[:2], comparison.apart[2:]
+    assert [difference.a for difference in better] == ["nada", "nada"]
+    assert all(difference.chrf_b > difference.chrf_a for difference in better)
+    assert all(difference.chrf_b < difference.chrf_a for difference in worse)
+    difference = better[0]
+    assert difference.chrf_b == CHRF().sentence_score(difference.b, [difference.reference]).score == 100
+    assert [(a.words, a.sentences) for a, _ in comparison.by_length] == [("1-5", 20), ("6-10", 20)]
 
 
 def test_too_many_sentences_are_not_tested(monkeypatch):

@@ -1,4 +1,4 @@
-"""How sure a translation is: each feature by hand; probabilities that mean what they say, where the truth is known."""
+"""Confidence estimation: each feature by hand, and calibrated probabilities on data with known truth."""
 
 import math
 
@@ -23,7 +23,7 @@ from translucid.evaluation.confidence.fitting import (
 from translucid.evaluation.confidence.logistic import cross_entropy, logistic, platt, sigmoid
 
 HALF, QUARTER = math.log(0.5), math.log(0.25)
-SEEN = Measurements(
+MEASUREMENTS = Measurements(
     source="I like it",
     target="Me gusta",
     tokens=4,
@@ -40,7 +40,7 @@ SEEN = Measurements(
     opening=1,
     dropped=np.array([-4.0, -8.0, -6.0]),
 )
-"""Four target tokens, the last the end token; of five source tokens the first and the last are no words."""
+"""Four target tokens, ending with the end token; the first and the last of five source tokens are no words."""
 
 
 @pytest.mark.parametrize(
@@ -67,36 +67,47 @@ SEEN = Measurements(
     ],
 )
 def test_each_feature_by_hand(name, value):
-    assert measured([SEEN], [name]).tolist() == [[pytest.approx(value, abs=1e-9)]]
+    assert measured([MEASUREMENTS], [name]).tolist() == [[pytest.approx(value, abs=1e-9)]]
 
 
 def test_every_feature_is_of_a_kind_and_has_been_reckoned():
     assert set().union(*KINDS.values()) == set(FEATURES)
-    reckoned = test_each_feature_by_hand.pytestmark[0].args[1]
-    assert [name for name, _ in reckoned] == list(FEATURES)
+    cases = test_each_feature_by_hand.pytestmark[0].args[1]
+    assert [name for name, _ in cases] == list(FEATURES)
 
 
 def test_features_of_next_to_nothing_are_numbers():
-    nothing = Measurements("", "", 1, -0.1, np.array([-0.1]), np.array([[1.0]]), 0, np.array([-0.1]))
-    assert np.isfinite(measured([nothing], list(FEATURES))).all()
+    empty = Measurements("", "", 1, -0.1, np.array([-0.1]), np.array([[1.0]]), 0, np.array([-0.1]))
+    assert np.isfinite(measured([empty], list(FEATURES))).all()
     assert measured([], ["mean", "lowest"]).shape == (0, 2)
 
 
 def test_what_was_seen_twice_is_put_together():
-    less = Measurements("I like it", "Me gusta", 4, SEEN.log_probability, attention=SEEN.attention, opening=1)
-    more = Measurements("I like it", "Me gusta", 4, SEEN.log_probability, SEEN.token_log_probs, None, 1, SEEN.dropped)
-    for both in (less.merged_with(more), more.merged_with(less)):
-        assert measured([both], list(FEATURES)).tolist() == measured([SEEN], list(FEATURES)).tolist()
+    without_dropout = Measurements(
+        "I like it", "Me gusta", 4, MEASUREMENTS.log_probability, attention=MEASUREMENTS.attention, opening=1
+    )
+    without_attention = Measurements(
+        "I like it",
+        "Me gusta",
+        4,
+        MEASUREMENTS.log_probability,
+        MEASUREMENTS.token_log_probs,
+        None,
+        1,
+        MEASUREMENTS.dropped,
+    )
+    for merged in (without_dropout.merged_with(without_attention), without_attention.merged_with(without_dropout)):
+        assert measured([merged], list(FEATURES)).tolist() == measured([MEASUREMENTS], list(FEATURES)).tolist()
 
 
 def test_logistic_regression_is_that_of_scikit_learn():
-    chance = np.random.default_rng(1)
-    x = chance.normal(size=(300, 4))
-    truth = (chance.random(300) < sigmoid(x @ [1.0, -2.0, 0.0, 0.5] + 1)).astype(float)
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(300, 4))
+    truth = (rng.random(300) < sigmoid(x @ [1.0, -2.0, 0.0, 0.5] + 1)).astype(float)
     from sklearn.linear_model import LogisticRegression  # it takes seconds to import
 
-    theirs = LogisticRegression(C=1 / 3, tol=1e-10, max_iter=1000).fit(x, truth)
-    assert logistic(x, truth, 3.0) == pytest.approx([*theirs.coef_[0], theirs.intercept_[0]], abs=1e-5)
+    reference = LogisticRegression(C=1 / 3, tol=1e-10, max_iter=1000).fit(x, truth)
+    assert logistic(x, truth, 3.0) == pytest.approx([*reference.coef_[0], reference.intercept_[0]], abs=1e-5)
 
 
 def test_what_can_be_told_apart_perfectly_gets_finite_weights():
@@ -105,7 +116,7 @@ def test_what_can_be_told_apart_perfectly_gets_finite_weights():
     slope, offset = platt(x[:, 0], x[:, 0] > 0)
     assert 0.5 < sigmoid(np.array(slope * 3 + offset)) < 1
     assert platt(-x[:, 0], x[:, 0] > 0)[0] == pytest.approx(-slope)
-    # At the optimum they sum to what they are fitted to: 4/5 for each good one of 3, 1/4 for each bad one of 2.
+    # At the optimum, the sum equals that of Platt's targets: 4/5 for each of 3 good ones, 1/4 for each of 2 bad ones.
     slope, offset = platt(x[1:, 0], x[1:, 0] > 0)
     assert sigmoid(slope * x[1:, 0] + offset).sum() == pytest.approx(3 * 4 / 5 + 2 * 1 / 4)
 
@@ -117,9 +128,9 @@ def test_cross_entropy_and_sigmoid_by_hand():
 
 
 def test_platt_finds_the_slope_by_which_scores_are_too_sure():
-    chance = np.random.default_rng(1)
-    z = chance.normal(1, 2, 20_000)
-    good = chance.random(len(z)) < sigmoid(z)
+    rng = np.random.default_rng(1)
+    z = rng.normal(1, 2, 20_000)
+    good = rng.random(len(z)) < sigmoid(z)
     slope, offset = platt(3 * z - 5, good)
     assert (slope, offset) == (pytest.approx(1 / 3, rel=0.05), pytest.approx(5 / 3, rel=0.05))
     assert (
@@ -130,68 +141,68 @@ def test_platt_finds_the_slope_by_which_scores_are_too_sure():
     )
 
 
-def made(count, seed=1):
-    """Translations, and how probable it is that each is good: the surer the model was, the more."""
-    chance = np.random.default_rng(seed)
-    seen, probable = [], []
+def translations_with_truth(count, seed=1):
+    """Return translations, their probabilities of being good, which grow with the model's, and chrF scores."""
+    rng = np.random.default_rng(seed)
+    measurements, probabilities = [], []
     for number in range(count):
-        tokens = int(chance.integers(3, 15))
-        log_probs = np.log(chance.beta(*chance.uniform(1, 4, 2), tokens))
-        words = " ".join(["word"] * chance.integers(1, tokens))
-        seen.append(Measurements(f"{number} {words}", words, tokens, float(log_probs.sum()), log_probs))
-        probable.append(float(sigmoid(np.array(2 + 2 * log_probs.mean()))))
-    probable = np.array(probable)
-    return seen, probable, np.where(chance.random(count) < probable, 90.0, 10.0)
+        tokens = int(rng.integers(3, 15))
+        log_probs = np.log(rng.beta(*rng.uniform(1, 4, 2), tokens))
+        words = " ".join(["word"] * rng.integers(1, tokens))
+        measurements.append(Measurements(f"{number} {words}", words, tokens, float(log_probs.sum()), log_probs))
+        probabilities.append(float(sigmoid(np.array(2 + 2 * log_probs.mean()))))
+    probabilities = np.array(probabilities)
+    return measurements, probabilities, np.where(rng.random(count) < probabilities, 90.0, 10.0)
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    seen, _, chrf = made(4000)
-    return estimator(seen, chrf, 40.0, ["search", "tokens"])
+    measurements, _, chrf = translations_with_truth(4000)
+    return estimator(measurements, chrf, 40.0, ["search", "tokens"])
 
 
 def test_probabilities_are_those_that_the_truth_was_drawn_with(fitted):
-    seen, probable, chrf = made(4000, seed=2)
-    told = fitted(seen)
-    assert np.abs(told - probable).mean() < 0.03
-    assert calibration_error(told, chrf >= 40) < 0.03
-    assert [part.said for part in bins(told, chrf >= 40)] == pytest.approx(
-        [part.seen for part in bins(told, chrf >= 40)], abs=0.08
+    measurements, expected, chrf = translations_with_truth(4000, seed=2)
+    confidence = fitted(measurements)
+    assert np.abs(confidence - expected).mean() < 0.03
+    assert calibration_error(confidence, chrf >= 40) < 0.03
+    assert [interval.said for interval in bins(confidence, chrf >= 40)] == pytest.approx(
+        [interval.seen for interval in bins(confidence, chrf >= 40)], abs=0.08
     )
 
 
 def test_figures_are_of_translations_that_were_not_fitted(fitted):
-    again = next(one for one in fitted.figures if one.kind == fitted.kind)
-    fresh = [made(4000, seed)[::2] for seed in (3, 4, 5)]
-    lifts = [lift(fitted(seen), chrf < 40) for seen, chrf in fresh]
-    assert again.lift == pytest.approx(np.mean(lifts), rel=0.1)
-    # Noise looks good to those who were fitted to it, and to nobody else.
-    chance = np.random.default_rng(1)
-    x, good = chance.normal(size=(60, 9)), chance.random(60) < 0.5
+    figures = next(entry for entry in fitted.figures if entry.kind == fitted.kind)
+    samples = [translations_with_truth(4000, seed)[::2] for seed in (3, 4, 5)]
+    lifts = [lift(fitted(measurements), chrf < 40) for measurements, chrf in samples]
+    assert figures.lift == pytest.approx(np.mean(lifts), rel=0.1)
+    # Fitted noise looks informative on the training data, but not in cross-validation.
+    rng = np.random.default_rng(1)
+    x, good = rng.normal(size=(60, 9)), rng.random(60) < 0.5
     noise = fit("tokens", x, good, folds_of(range(60)))
     *weights, offset = logistic((x - x.mean(0)) / x.std(0), good.astype(float), 1.0)
-    seeming = cross_entropy((x - x.mean(0)) / x.std(0) @ weights + offset, good.astype(float)).mean()
-    assert seeming < math.log(2) - 0.05 < noise.losses.mean()
+    fitted_loss = cross_entropy((x - x.mean(0)) / x.std(0) @ weights + offset, good.astype(float)).mean()
+    assert fitted_loss < math.log(2) - 0.05 < noise.losses.mean()
 
 
 def test_a_feature_that_is_turned_round_is_noticed(fitted, monkeypatch):
-    """What was fitted with a feature is wrong with its negative, and the figures say so."""
-    seen, _, chrf = made(2000, seed=2)
+    """An estimator fitted to a feature scores worse with its negative."""
+    measurements, _, chrf = translations_with_truth(2000, seed=2)
     bad = chrf < 40
-    right = fitted(seen)
-    monkeypatch.setattr(features, "FEATURES", {**FEATURES, "mean": lambda one: -FEATURES["mean"](one)})
-    wrong = fitted(seen)
-    assert lift(right, bad) > 1.5 > lift(wrong, bad)
-    assert calibration_error(wrong, ~bad) > 3 * calibration_error(right, ~bad)
+    confidence = fitted(measurements)
+    monkeypatch.setattr(features, "FEATURES", {**FEATURES, "mean": lambda translation: -FEATURES["mean"](translation)})
+    negated = fitted(measurements)
+    assert lift(confidence, bad) > 1.5 > lift(negated, bad)
+    assert calibration_error(negated, ~bad) > 3 * calibration_error(confidence, ~bad)
 
 
 def test_the_cheapest_is_taken_that_does_nearly_as_well():
-    seen, _, chrf = made(1000)
-    good, folds = chrf >= 40, folds_of([one.source for one in seen])
-    search, tokens = (fit(kind, measured(seen, KINDS[kind]), good, folds) for kind in ("search", "tokens"))
+    measurements, _, chrf = translations_with_truth(1000)
+    good, folds = chrf >= 40, folds_of([translation.source for translation in measurements])
+    search, tokens = (fit(kind, measured(measurements, KINDS[kind]), good, folds) for kind in ("search", "tokens"))
     assert cheapest([search, tokens]) is search
-    blind = fit("search", np.ones((1000, 5)), good, folds)
-    assert cheapest([blind, tokens]) is tokens
+    uninformative = fit("search", np.ones((1000, 5)), good, folds)
+    assert cheapest([uninformative, tokens]) is tokens
 
 
 def test_the_same_source_is_never_on_both_sides():
@@ -204,7 +215,7 @@ def test_the_worst_fifth_by_hand():
     confidence = np.array([0.1, 0.9, 0.2, 0.8, 0.7, 0.6, 0.5, 0.95, 0.85, 0.4])
     bad = confidence < 0.15
     bad[1] = True
-    # The worst two hold one of the two bad ones, of ten.
+    # The worst two of ten include one of the two bad ones.
     assert lift(confidence, bad) == pytest.approx(0.5 / 0.2)
     assert lift(-confidence, bad) == pytest.approx(2.5 if confidence[1] >= 0.9 else 0)
 
@@ -217,37 +228,39 @@ def test_bins_by_hand():
     assert len(bins(confidence, good, 10)) == 4
 
 
-def looking(length, sharp, seed=1):
-    """A translation whose attention is a softmax of noise: the higher `sharp`, the less spread."""
+def attention_measurements(length, sharp, seed=1):
+    """Return a translation whose attention is a softmax of noise; a higher `sharp` gives lower entropy."""
     scores = np.exp(sharp * np.random.default_rng(seed).normal(size=(6, length)))
     return Measurements("a b", "c d", 6, -1.0, attention=scores / scores.sum(1, keepdims=True))
 
 
 def test_attention_that_is_spread_as_no_other_is_said():
-    usual = detached([looking(int(5 + i % 20), 2.0, seed=i) for i in range(400)])
-    assert usual.slope > 0
-    assert not usual.about(looking(12, 2.0, seed=1000)) and not usual.about(looking(40, 2.0, seed=1000))
-    (doubt,) = usual.about(looking(12, 0.1))
+    outlier_check = detached([attention_measurements(int(5 + i % 20), 2.0, seed=i) for i in range(400)])
+    assert outlier_check.slope > 0
+    assert not outlier_check.about(attention_measurements(12, 2.0, seed=1000)) and not outlier_check.about(
+        attention_measurements(40, 2.0, seed=1000)
+    )
+    (doubt,) = outlier_check.about(attention_measurements(12, 0.1))
     assert doubt.startswith("detached attention: ")
     assert detached([Measurements("a", "b", 1, -1.0)]) is None
-    flat = Measurements("a", "b", 1, -1.0, attention=np.full((2, 4), 0.25))
-    assert Detached(offset=0, slope=1, limit=-0.01).about(flat) and not Detached(offset=0, slope=1, limit=0.01).about(
-        flat
-    )
+    uniform = Measurements("a", "b", 1, -1.0, attention=np.full((2, 4), 0.25))
+    assert Detached(offset=0, slope=1, limit=-0.01).about(uniform) and not Detached(
+        offset=0, slope=1, limit=0.01
+    ).about(uniform)
 
 
 def test_an_estimator_by_hand():
     weights = dict.fromkeys(KINDS["search"], estimating.Weight(mean=0, deviation=1, weight=0))
     weights["length"] = estimating.Weight(mean=math.log(2), deviation=0.5, weight=3)
-    made_up = {"threshold": 40, "pairs": 2, "bad": 1, "kind": "search"}
-    told = estimating.Estimator(**made_up, weights=weights, offset=-1, slope=2, shift=0.5)
-    # Four tokens: log 2 above the mean are 2 log 2 deviations.
+    fields = {"threshold": 40, "pairs": 2, "bad": 1, "kind": "search"}
+    estimator = estimating.Estimator(**fields, weights=weights, offset=-1, slope=2, shift=0.5)
+    # The log length of four tokens is log 2 above the mean: 2 log 2 standard deviations.
     expected = 1 / (1 + math.exp(-(2 * (3 * 2 * math.log(2) - 1) + 0.5)))
-    assert told([SEEN]).tolist() == [pytest.approx(expected)]
+    assert estimator([MEASUREMENTS]).tolist() == [pytest.approx(expected)]
 
 
 def test_an_estimator_survives_its_file(fitted):
-    again = estimating.Estimator.model_validate_json(fitted.model_dump_json())
-    seen, _, _ = made(20, seed=3)
-    assert again(seen).tolist() == fitted(seen).tolist()
-    assert again.whole() and not again.model_copy(update={"kind": "attention"}).whole()
+    loaded = estimating.Estimator.model_validate_json(fitted.model_dump_json())
+    measurements, _, _ = translations_with_truth(20, seed=3)
+    assert loaded(measurements).tolist() == fitted(measurements).tolist()
+    assert loaded.whole() and not loaded.model_copy(update={"kind": "attention"}).whole()

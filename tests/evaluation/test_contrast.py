@@ -26,12 +26,12 @@ RECORDS = [
 
 @pytest.fixture
 def write(tmp_path):
-    def writing(records):
+    def write_file(records):
         file = tmp_path / "contrasts.jsonl"
         file.write_text("".join(json.dumps(record) + "\n" for record in records))
         return file
 
-    return writing
+    return write_file
 
 
 def test_pairs_with_a_contrast_are_read_with_their_documents(write):

@@ -1,4 +1,4 @@
-"""Limits, bins and orders of the scores, by hand."""
+"""Limits, bins and order of scores, checked by hand."""
 
 import math
 import random
@@ -64,22 +64,22 @@ def test_the_first_wrong_link_of_a_line_is_named(tmp_path):
 
 
 def test_chrf_of_all_pairs_is_that_of_sacrebleu_for_texts_of_any_length():
-    chance, metric = random.Random(1), CHRF()
+    rng, metric = random.Random(1), CHRF()
     texts = ["", "a", "ab", "aaaa aaaa", "b a"]
-    texts += ["".join(chance.choices("ab ", k=chance.randint(1, 12))) for _ in range(12)]
-    found = pairwise_chrf(texts)
+    texts += ["".join(rng.choices("ab ", k=rng.randint(1, 12))) for _ in range(12)]
+    matrix = pairwise_chrf(texts)
     for i, text in enumerate(texts):
         for j, reference in enumerate(texts):
             expected = metric.sentence_score(text, [reference]).score
-            assert found[i, j] == pytest.approx(expected, abs=1e-6), (text, reference)
+            assert matrix[i, j] == pytest.approx(expected, abs=1e-6), (text, reference)
 
 
 def test_calibration_has_fifteen_bins_whose_upper_edges_belong_to_them():
-    """1/15 is in the first bin and a little more in the second one, so that their errors can't cancel."""
+    """1/15 is in the first bin and slightly more in the second, so their errors can't cancel."""
     edge = 1 / 15
     assert calibration_error(np.array([edge, edge]), np.array([False, True])) == pytest.approx(0.5 - edge)
-    above = np.array([edge - 1e-6, edge + 1e-6])
-    assert calibration_error(above, np.array([False, True])) == pytest.approx((edge + 1 - edge) / 2, abs=1e-5)
+    around = np.array([edge - 1e-6, edge + 1e-6])
+    assert calibration_error(around, np.array([False, True])) == pytest.approx((edge + 1 - edge) / 2, abs=1e-5)
     assert calibration_error(np.array([0.0, 1.0]), np.array([True, False])) == 1
     scores = classification_scores(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0, 1]), ["a", "b"])
     assert scores.cross_entropy == pytest.approx(30 * math.log(10) / 2), "a probability of 0 counts as 1e-30"
@@ -90,9 +90,9 @@ def test_a_comparison_shows_three_gains_and_three_losses_the_largest_first():
     broken = [reference[: 20 - 2 * i] for i, reference in enumerate(references)]
     best, worst = [references[0]] * 10, broken
     a, b = [*best[:5], *worst[5:9], "same"], [*worst[:5], *best[5:9], "same"]
-    shown = compare(["s"] * 10, [("a", a), ("b", b)], [references], {}, str.split, significance=False)
-    assert [sentence.number for sentence in shown.apart] == [9, 8, 7, 5, 4, 3]
-    assert (shown.equal, shown.sentences) == (2, 10)
+    comparison = compare(["s"] * 10, [("a", a), ("b", b)], [references], {}, str.split, significance=False)
+    assert [sentence.number for sentence in comparison.apart] == [9, 8, 7, 5, 4, 3]
+    assert (comparison.equal, comparison.sentences) == (2, 10)
     swapped = ["ab", "ba"]
     equal = compare(
         ["s"] * 2, [("a", swapped), ("b", swapped[::-1])], [["xy", "xy"]], {}, str.split, significance=False
@@ -102,17 +102,19 @@ def test_a_comparison_shows_three_gains_and_three_losses_the_largest_first():
 
 def test_attention_is_summed_over_target_tokens_and_counts_from_a_fifth():
     attention = np.array([[0.2, 0.1, 0.1, 0.5, 0.1], [0.2, 0.1, 0.0, 0.6, 0.1], [0.2] * 5])
-    seen = Measurements("a b c", "x y", 3, -1.0, attention=attention, opening=1)
+    measurements = Measurements("a b c", "x y", 3, -1.0, attention=attention, opening=1)
     # 0.2 of the first word counts, 0.1 of the second does not, 1.1 of the third does.
-    assert measured([seen], ["coverage", "elsewhere"]).tolist() == [[pytest.approx(2 / 3), pytest.approx(0.3)]]
+    assert measured([measurements], ["coverage", "elsewhere"]).tolist() == [[pytest.approx(2 / 3), pytest.approx(0.3)]]
 
 
 def test_the_usual_entropy_of_attention_is_the_line_through_all_and_the_limit_is_rare():
-    """Uniform attention over S tokens has the entropy log S: offset 0, slope 1, and nothing beyond."""
-    seen = [Measurements("a", "b", 2, -1.0, attention=np.full((2, length), 1 / length)) for length in (2, 3, 5, 8, 13)]
-    usual = detached([*seen, Measurements("a", "b", 1, -1.0)])
-    assert (usual.offset, usual.slope, usual.limit) == pytest.approx((0, 1, 0), abs=1e-9)
-    # One of 1000 at a distance of 1: the limit is the 99.5 % quantile.
+    """Uniform attention over S tokens has the entropy log S: offset 0, slope 1, and no deviation."""
+    uniform = [
+        Measurements("a", "b", 2, -1.0, attention=np.full((2, length), 1 / length)) for length in (2, 3, 5, 8, 13)
+    ]
+    fitted = detached([*uniform, Measurements("a", "b", 1, -1.0)])
+    assert (fitted.offset, fitted.slope, fitted.limit) == pytest.approx((0, 1, 0), abs=1e-9)
+    # The limit is the 99.5 % quantile: 4 outliers of 1004 do not raise it, 6 of 1006 do.
     peaked = [Measurements("a", "b", 2, -1.0, attention=np.array([[1.0, 0.0], [1.0, 0.0]]))] * 1000
     spread_out = Measurements("a", "b", 2, -1.0, attention=np.full((2, 2), 0.5))
     assert detached([*peaked, *[spread_out] * 4]).limit < 0.01 < detached([*peaked, *[spread_out] * 6]).limit
@@ -121,8 +123,8 @@ def test_the_usual_entropy_of_attention_is_the_line_through_all_and_the_limit_is
 def test_bins_are_of_similar_size_and_the_least_confident_come_first():
     confidence = np.array([0.9, 0.1, 0.5, 0.3, 0.7])
     good = np.array([True, False, True, False, False])
-    shown = [(part.said, part.seen, part.count) for part in bins(confidence, good, 2)]
-    assert shown == [(pytest.approx(0.3), pytest.approx(1 / 3), 3), (pytest.approx(0.8), 0.5, 2)]
+    rows = [(interval.said, interval.seen, interval.count) for interval in bins(confidence, good, 2)]
+    assert rows == [(pytest.approx(0.3), pytest.approx(1 / 3), 3), (pytest.approx(0.8), 0.5, 2)]
     assert len(bins(np.linspace(0, 1, 100), np.ones(100, bool))) == 10
     assert lift(np.array([0.1, 0.2]), np.array([True, False])) == 2, "the fifth has one translation or more"
     assert lift(np.array([0.1, 0.2]), np.array([False, False])) == 0
@@ -132,16 +134,16 @@ ALPHABET = " ".join(["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "qr"])
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "part"),
+    ("source", "target", "expected"),
     [
-        # A word of more than three letters comes again within four words, followed by a similar word.
+        # A word of more than three letters is repeated within four words and followed by a similar word.
         ("word", "solo cas solo casa", "solo cas solo casa"),
         ("word", "solo cas x y solo casa", "solo cas x y solo casa"),
         ("word", "solo cas x y z solo casa", None),
         ("word", "sol cas sol casa", None),
         ("word", "solo cas solo cbsa", None),
         ("word", "solo cas solo cas", "solo cas solo cas"),
-        # A sequence of two to eight words stands twice in a row.
+        # A sequence of two to eight words is repeated immediately.
         ("word", f"{ALPHABET[:23]} {ALPHABET[:23]}", f"{ALPHABET[:23]} {ALPHABET[:23]}"),
         ("word", f"{ALPHABET} {ALPHABET}", None),
         ("word", "x ab cd Ab CD", "ab cd Ab CD"),
@@ -149,7 +151,7 @@ ALPHABET = " ".join(["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "qr"])
         # If a source repeats a word of two letters or more, its translation may do so.
         ("word word", "solo cas solo casa", None),
         ("a a", "solo cas solo casa", "solo cas solo casa"),
-        # A name comes with the beginning of it.
+        # A name is preceded by a prefix of itself.
         ("See Acmes", "Vea Acm Acmes", "Acm"),
         ("See Acmes", "Vea Ac Acmes", None),
         ("See Acmes, Acm", "Vea Acm Acmes", None),
@@ -157,8 +159,8 @@ ALPHABET = " ".join(["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "qr"])
         ("See it", "Vea Acm Acmes", None),
     ],
 )
-def test_a_translation_that_begins_again_by_hand(source, target, part):
-    assert restarted(source, target) == part
+def test_a_translation_that_begins_again_by_hand(source, target, expected):
+    assert restarted(source, target) == expected
 
 
 def test_words_are_alike_by_two_letters_or_by_one_if_a_word_has_no_more():
@@ -172,7 +174,7 @@ def test_a_copy_is_of_words_of_two_letters_or_more():
 
 
 class Capitals:
-    """A vocabulary without A, b and %: the first two are known in the other case."""
+    """A vocabulary without A, b and %, but with a and B."""
 
     source_opening = target_opening = ()
     source_size = 4

@@ -1,4 +1,4 @@
-"""Sentences of words that the model has never learned are warned about."""
+"""Warnings about sentences with words that are unknown to the model."""
 
 import pytest
 
@@ -36,20 +36,20 @@ def scores(words=None, unknown=(0.1, 0.5), pieces=(1.0, 1.0)):
     )
 
 
-def about(familiarity, source, mean, given=()):
+def about(familiarity, source, mean, names=()):
     (ids,) = familiarity.tokenizer.encode_source([source])
     tokens = [5, 6, 7]
-    return familiarity.about(source, ids, tokens, mean * (len(tokens) + 1), given)
+    return familiarity.about(source, ids, tokens, mean * (len(tokens) + 1), names)
 
 
 def test_words_are_kept_as_fingerprints_whatever_their_case():
     words = WordSet.of(["The house is near.", "¡Él, ve! <b>x</b> {count} a@b.org 12"])
     assert all(word in words for word in ("the", "HOUSE", "él", "E\u0301l", "ve", "x"))
     assert not any(word in words for word in ("houses", "count", "org", "12"))
-    again = WordSet.decoded(words.encoded())
-    assert again.fingerprints.tolist() == words.fingerprints.tolist()
-    more = WordSet.of(["new word"], words)
-    assert "house" in more and "word" in more
+    decoded = WordSet.decoded(words.encoded())
+    assert decoded.fingerprints.tolist() == words.fingerprints.tolist()
+    extended = WordSet.of(["new word"], words)
+    assert "house" in extended and "word" in extended
     assert "word" not in words
     assert "a" not in WordSet.of([])
 
@@ -64,24 +64,26 @@ def test_a_sentence_is_measured(tokenizer):
     words = WordSet.of(["I like the house"])
     source = "I like the zebra, {count} quaggas"
     (ids,) = tokenizer.encode_source([source])
-    found = measured(tokenizer, words, source, ids, [5, 6, 7], -8.0)
-    assert found.log_probability == -2
-    assert found.new == ["zebra", "quaggas"]
-    assert found.unknown == pytest.approx(2 + SHARE * 2 / 5)
+    result = measured(tokenizer, words, source, ids, [5, 6, 7], -8.0)
+    assert result.log_probability == -2
+    assert result.new == ["zebra", "quaggas"]
+    assert result.unknown == pytest.approx(2 + SHARE * 2 / 5)
     assert measured(tokenizer, words, source, ids, [5], -8.0, {"zebra"}).new == ["quaggas"]
     assert measured(tokenizer, None, source, ids, [5], -8.0).unknown == 0
     (short,) = tokenizer.encode_source(["a"])
     assert measured(tokenizer, words, "a", short, [5], -1.0).pieces == 0
-    assert found.pieces > 3
+    assert result.pieces > 3
 
 
 def test_unknown_words_and_low_probabilities_are_added_up(tokenizer):
     words = WordSet.of(["I like the house near beach music"])
     familiarity = Familiarity(tokenizer, scores(words))
     assert about(familiarity, "I like the house", -0.5) == []
-    assert about(familiarity, "I like the zebra near the beach", -0.5) == []  # one of many, and a likely translation
-    found = about(familiarity, "Zebras graze peacefully", -1.0)
-    assert found == ["unknown words: the training text does not have Zebras, graze, peacefully"]
+    assert (
+        about(familiarity, "I like the zebra near the beach", -0.5) == []
+    )  # one unknown word of many, and a probable translation
+    warnings = about(familiarity, "Zebras graze peacefully", -1.0)
+    assert warnings == ["unknown words: the training text does not have Zebras, graze, peacefully"]
     assert about(familiarity, "Zebra", -1.0) == ["unknown words: the training text does not have Zebra"]
     assert about(familiarity, "Zebra", -1.0, {"zebra"}) == []
     (unlikely,) = about(familiarity, "I like the house", -6.0)
@@ -91,22 +93,22 @@ def test_unknown_words_and_low_probabilities_are_added_up(tokenizer):
     assert about(familiarity, unknown, -1.0)[0].endswith("one, two, three, four, five …")
 
 
-@pytest.mark.parametrize("beyond", [-0.01, 0.01])
-def test_the_limit_is_where_it_is_said_to_be(tokenizer, beyond):
+@pytest.mark.parametrize("excess", [-0.01, 0.01])
+def test_the_limit_is_where_it_is_said_to_be(tokenizer, excess):
     words = WordSet.of(["I like the house"])
     u = 1 + SHARE / 4
-    unlikely = LIMIT - WORDS * (u - 0.1) / 0.5 + beyond
-    assert bool(about(Familiarity(tokenizer, scores(words)), "I like the zebra", -0.5 - 0.4 * unlikely)) == (beyond > 0)
+    unlikely = LIMIT - WORDS * (u - 0.1) / 0.5 + excess
+    assert bool(about(Familiarity(tokenizer, scores(words)), "I like the zebra", -0.5 - 0.4 * unlikely)) == (excess > 0)
 
 
-@pytest.mark.parametrize("beyond", [-0.01, 0.01])
-def test_pieces_stand_for_words_where_these_are_not_known(tokenizer, beyond):
+@pytest.mark.parametrize("excess", [-0.01, 0.01])
+def test_pieces_stand_for_words_where_these_are_not_known(tokenizer, excess):
     source = "I like the zebra"
     (ids,) = tokenizer.encode_source([source])
     pieces = measured(tokenizer, None, source, ids, [5], -1.0).pieces
-    unlikely = PIECES_LIMIT - (pieces - 1) + beyond
-    found = about(Familiarity(tokenizer, scores()), source, -0.5 - 0.4 * unlikely)
-    assert bool(found) == (beyond > 0)
+    unlikely = PIECES_LIMIT - (pieces - 1) + excess
+    warnings = about(Familiarity(tokenizer, scores()), source, -0.5 - 0.4 * unlikely)
+    assert bool(warnings) == (excess > 0)
 
 
 def test_very_easy_validation_sentences_make_no_exception_of_every_other(tokenizer):
@@ -121,8 +123,8 @@ def test_without_scores_nothing_is_said(tokenizer):
 
 
 def test_words_that_a_shortlist_lacks(tokenizer):
-    listed = frozenset(tokenizer.encode_source(["I like the house"])[0])
-    familiarity = Familiarity(tokenizer, listed=listed)
+    shortlist = frozenset(tokenizer.encode_source(["I like the house"])[0])
+    familiarity = Familiarity(tokenizer, listed=shortlist)
     assert about(familiarity, "I like the house", -0.5) == []
-    (found,) = about(familiarity, "I like the Quagga, Quagga!", -0.5)
-    assert found == "shortlist: it has no translations of Quagga"
+    (warning,) = about(familiarity, "I like the Quagga, Quagga!", -0.5)
+    assert warning == "shortlist: it has no translations of Quagga"

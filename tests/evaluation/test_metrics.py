@@ -1,4 +1,4 @@
-"""Scores are sacreBLEU's own; ours are the checks around them."""
+"""Scores equal sacreBLEU's; input checks are ours."""
 
 import pytest
 import sacrebleu
@@ -8,33 +8,36 @@ from translucid.evaluation.metrics import bleu, corpus_scores, without_blank
 from translucid.evaluation.report import evaluate
 from translucid.ground.errors import UserError
 
-FOUND = ["The cat sat on the mat.", "It is raining in London today."]
-WANTED = ["The cat sat on a mat.", "It rains in London today."]
-OTHER = ["The cat sat on the mat.", "Today it is raining in London."]
+HYPOTHESES = ["The cat sat on the mat.", "It is raining in London today."]
+REFERENCES = ["The cat sat on a mat.", "It rains in London today."]
+OTHER_REFERENCES = ["The cat sat on the mat.", "Today it is raining in London."]
 
 
 def test_figures_are_those_of_sacrebleu():
-    by_name = {score.name: score for score in corpus_scores(FOUND, [WANTED])}
-    assert by_name["BLEU"].value == pytest.approx(sacrebleu.corpus_bleu(FOUND, [WANTED]).score)
-    assert by_name["chrF"].value == pytest.approx(sacrebleu.corpus_chrf(FOUND, [WANTED]).score)
-    assert by_name["TER"].value == pytest.approx(sacrebleu.corpus_ter(FOUND, [WANTED]).score)
+    by_name = {score.name: score for score in corpus_scores(HYPOTHESES, [REFERENCES])}
+    assert by_name["BLEU"].value == pytest.approx(sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score)
+    assert by_name["chrF"].value == pytest.approx(sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score)
+    assert by_name["TER"].value == pytest.approx(sacrebleu.corpus_ter(HYPOTHESES, [REFERENCES]).score)
     assert by_name["BLEU"].signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
 
 
 def test_more_references_find_more():
-    one, two = corpus_scores(FOUND, [WANTED])[0], corpus_scores(FOUND, [WANTED, OTHER])[0]
-    assert two.value > one.value
-    assert "nrefs:2" in two.signature
+    single, both = (
+        corpus_scores(HYPOTHESES, [REFERENCES])[0],
+        corpus_scores(HYPOTHESES, [REFERENCES, OTHER_REFERENCES])[0],
+    )
+    assert both.value > single.value
+    assert "nrefs:2" in both.signature
 
 
 def test_case_counts_unless_it_is_not_to_in_all_three_and_the_signature_says_so():
-    shouted = [text.upper() for text in FOUND]
-    bleu, chrf, ter = usual = corpus_scores(shouted, [FOUND])
+    uppercase = [text.upper() for text in HYPOTHESES]
+    bleu, chrf, ter = cased = corpus_scores(uppercase, [HYPOTHESES])
     assert bleu.value < 5
     assert chrf.value < 5
     assert ter.value == 100
-    assert all("case:mixed" in score.signature for score in usual)
-    bleu, chrf, ter = folded = corpus_scores(shouted, [FOUND], lowercase=True)
+    assert all("case:mixed" in score.signature for score in cased)
+    bleu, chrf, ter = folded = corpus_scores(uppercase, [HYPOTHESES], lowercase=True)
     assert bleu.value == pytest.approx(100)
     assert chrf.value == pytest.approx(100)
     assert ter.value == 0
@@ -42,16 +45,16 @@ def test_case_counts_unless_it_is_not_to_in_all_three_and_the_signature_says_so(
 
 
 def test_the_tokenizer_counts_and_stands_in_the_signature():
-    """13a takes the full stop off the last word, none leaves it there."""
-    apart = [text.replace(".", " .") for text in FOUND]
-    assert corpus_scores(apart, [FOUND])[0].value == pytest.approx(100)
-    none = corpus_scores(apart, [FOUND], tokenize="none")[0]
-    assert none.value < 80
-    assert "tok:none" in none.signature
+    """13a splits off the full stop; `none` does not."""
+    tokenized = [text.replace(".", " .") for text in HYPOTHESES]
+    assert corpus_scores(tokenized, [HYPOTHESES])[0].value == pytest.approx(100)
+    untokenized = corpus_scores(tokenized, [HYPOTHESES], tokenize="none")[0]
+    assert untokenized.value < 80
+    assert "tok:none" in untokenized.signature
 
 
 @pytest.mark.parametrize(
-    ("hypotheses", "references", "options", "said"),
+    ("hypotheses", "references", "options", "message"),
     [
         ([], [[]], {}, "no sentences"),
         (["a", "b"], [["a"]], {}, "2 translations but 1 references in set 1"),
@@ -59,13 +62,13 @@ def test_the_tokenizer_counts_and_stands_in_the_signature():
         (["a"], [["a"]], {"tokenize": "13"}, "13a"),
     ],
 )
-def test_what_can_not_be_scored_is_said(hypotheses, references, options, said):
-    with pytest.raises(UserError, match=said):
+def test_what_can_not_be_scored_is_said(hypotheses, references, options, message):
+    with pytest.raises(UserError, match=message):
         corpus_scores(hypotheses, references, **options)
 
 
 def test_bleu_alone_is_the_same_bleu():
-    assert bleu(FOUND, [WANTED]) == pytest.approx(corpus_scores(FOUND, [WANTED])[0].value)
+    assert bleu(HYPOTHESES, [REFERENCES]) == pytest.approx(corpus_scores(HYPOTHESES, [REFERENCES])[0].value)
 
 
 def test_buckets_take_sentences_by_source_words():
@@ -80,9 +83,16 @@ def test_buckets_take_sentences_by_source_words():
 
 
 def test_buckets_are_scored_as_the_whole_is():
-    shouted, apart = ([change(text) for text in FOUND] for change in (str.upper, lambda text: text.replace(".", " .")))
-    for found, options in ((shouted, {"lowercase": True}), (shouted, {}), (apart, {"tokenize": "none"}), (apart, {})):
-        result = evaluate(["a b c", "d e"], found, [FOUND], lengths=True, **options)
+    uppercase, tokenized = (
+        [change(text) for text in HYPOTHESES] for change in (str.upper, lambda text: text.replace(".", " ."))
+    )
+    for hypotheses, options in (
+        (uppercase, {"lowercase": True}),
+        (uppercase, {}),
+        (tokenized, {"tokenize": "none"}),
+        (tokenized, {}),
+    ):
+        result = evaluate(["a b c", "d e"], hypotheses, [HYPOTHESES], lengths=True, **options)
         (row,) = result.by_length
         bleu, chrf, _ = result.scores
         assert (row.bleu, row.chrf) == pytest.approx((bleu.value, chrf.value))
@@ -90,28 +100,28 @@ def test_buckets_are_scored_as_the_whole_is():
 
 def test_empty_and_looping_translations_are_counted():
     sources = ["a b", "c", "", "ja ja ja ja ja", "d e"]
-    found = ["", "no no no no", "", "yes yes yes yes yes", "salad soup salad soup salad soup salad soup"]
-    result = evaluate(sources, found, [["x"] * 5])
+    hypotheses = ["", "no no no no", "", "yes yes yes yes yes", "salad soup salad soup salad soup salad soup"]
+    result = evaluate(sources, hypotheses, [["x"] * 5])
     assert result.empty == 1
-    assert result.looped == 2  # not the one whose source repeats itself as well
+    assert result.looped == 2  # without the one whose source is repetitive, too
     assert result.to_json()["BLEU"]["value"] == result.scores[0].value
     assert "by_length" not in result.to_json()
-    assert result.to_json()["seconds"] == 0  # not said
+    assert result.to_json()["seconds"] == 0  # not measured
 
 
 def test_a_blank_line_is_no_reference_where_there_is_another():
-    sets = without_blank([WANTED[:1], [" "]])
-    assert sets == [WANTED[:1], [None]]
-    alone = [score.value for score in corpus_scores(FOUND[:1], [WANTED[:1]])]
-    assert [score.value for score in corpus_scores(FOUND[:1], sets)] == pytest.approx(alone)
+    sets = without_blank([REFERENCES[:1], [" "]])
+    assert sets == [REFERENCES[:1], [None]]
+    single = [score.value for score in corpus_scores(HYPOTHESES[:1], [REFERENCES[:1]])]
+    assert [score.value for score in corpus_scores(HYPOTHESES[:1], sets)] == pytest.approx(single)
     # TER divides by the mean length of the references, which a reference of no words halves.
-    assert corpus_scores(FOUND[:1], [WANTED[:1], [""]])[2].value == pytest.approx(2 * alone[2])
+    assert corpus_scores(HYPOTHESES[:1], [REFERENCES[:1], [""]])[2].value == pytest.approx(2 * single[2])
     assert without_blank([["", "a"], ["b", " "]]) == [[None, "a"], ["b", None]]
-    assert without_blank([["", "a"]]) == [["", "a"]]  # a sentence keeps one
-    assert without_blank([["a"], ["b", "c"]]) == [["a"], ["b", "c"]]  # refused where they are scored
+    assert without_blank([["", "a"]]) == [["", "a"]]  # each sentence keeps one reference
+    assert without_blank([["a"], ["b", "c"]]) == [["a"], ["b", "c"]]  # rejected when scored
 
 
 def test_a_blank_line_is_no_reference_by_length_either():
-    sets = without_blank([["", WANTED[1]], [WANTED[0], OTHER[1]]])
-    rows = by_length(["a b", "a b"], FOUND, sets)
-    assert rows[0].bleu == pytest.approx(corpus_scores(FOUND, sets)[0].value)
+    sets = without_blank([["", REFERENCES[1]], [REFERENCES[0], OTHER_REFERENCES[1]]])
+    rows = by_length(["a b", "a b"], HYPOTHESES, sets)
+    assert rows[0].bleu == pytest.approx(corpus_scores(HYPOTHESES, sets)[0].value)

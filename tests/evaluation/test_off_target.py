@@ -1,4 +1,4 @@
-"""The share of translations in another language than the wanted one."""
+"""The share of translations in a language other than the requested one."""
 
 import pytest
 
@@ -41,12 +41,12 @@ def test_a_language_that_can_not_be_identified_has_no_rate():
 
 
 def test_the_table_has_a_line_for_each_direction_and_their_means():
-    same = ["one two three four five"] * 2
-    other = ["one two three four five", "six seven eight nine ten"]
+    references = ["one two three four five"] * 2
+    hypotheses = ["one two three four five", "six seven eight nine ten"]
     scores = DirectionScores(
         [
-            DirectionScore("en-fr", evaluate(same, same, [same]), 0.5, 0.25),
-            DirectionScore("en-de", evaluate(same, other, [same]), None, None, zero_shot=True),
+            DirectionScore("en-fr", evaluate(references, references, [references]), 0.5, 0.25),
+            DirectionScore("en-de", evaluate(references, hypotheses, [references]), None, None, zero_shot=True),
         ],
         ["de", "en", "fr"],
     )

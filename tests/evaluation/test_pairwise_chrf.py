@@ -1,4 +1,4 @@
-"""chrF of all pairs at once is sacreBLEU's, pair by pair."""
+"""chrF of all pairs equals sacreBLEU's sentence chrF of each pair."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,9 @@ TEXTS = ["Me gusta el fútbol.", "me gusta", "", "  a ", "ab", "aaaaaaaa aaa", "
 
 def by_sacrebleu(texts):
     chrf = CHRF()
-    return np.array([[chrf.sentence_score(one, [other]).score for other in texts] for one in texts])
+    return np.array(
+        [[chrf.sentence_score(hypothesis, [reference]).score for reference in texts] for hypothesis in texts]
+    )
 
 
 def test_it_is_that_of_sacrebleu():

@@ -1,4 +1,4 @@
-"""What looks wrong is said, and what is right is not."""
+"""Quality checks report suspicious translations and accept correct ones."""
 
 import re
 
@@ -14,7 +14,7 @@ from translucid.evaluation.quality_checks import QualityChecks
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    """Of phrasebook sentences and the alphabet, cased."""
+    """Return a tokenizer of cased phrasebook sentences and the alphabet."""
     pairs = [Pair(p.source, p.target) for p in generate(2000)]
     pairs += [Pair("A B C D E F G H I J K L M N O P Q R S T U V W X Y Z", "1 2 3 4 5 6 7 8 9 0 {}")] * 5
     return Tokenizer.learn(pairs, TokenizerOptions(vocabulary=600), seed=1)
@@ -22,18 +22,18 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def about(tokenizer):
-    """What is said of a source and its translation: about("I sing", "Canto")."""
-    doubts = QualityChecks(tokenizer, "en", "es")
+    """Return a function for the doubts about a source and its translation: about("I sing", "Canto")."""
+    checks = QualityChecks(tokenizer, "en", "es")
 
-    def saying(source, target, each=-0.1):
+    def check(source, target, log_prob=-0.1):
         ids, tokens = tokenizer.encode_source([source])[0], tokenizer.encode_target([target])[0]
-        return doubts.about(source, ids, target, tokens, each * (len(tokens) + 1))
+        return checks.about(source, ids, target, tokens, log_prob * (len(tokens) + 1))
 
-    return saying
+    return check
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "said"),
+    ("source", "target", "expected"),
     [
         ("I like 足球", "Me gusta", "unknown characters: 足 球"),
         ("I like 足球", "Me gusta", "unknown script: CJK"),
@@ -53,17 +53,17 @@ def about(tokenizer):
         ("The teacher reads in the garden", "The teacher reads en the garden", "copied: "),
     ],
 )
-def test_what_looks_wrong_is_said(about, source, target, said):
-    assert [doubt for doubt in about(source, target) if doubt.startswith(said)]
+def test_what_looks_wrong_is_said(about, source, target, expected):
+    assert [doubt for doubt in about(source, target) if doubt.startswith(expected)]
 
 
 def test_another_language_is_said_where_the_model_is_unsure(about):
     french = "J'aime beaucoup le football et la plage avec mes amis"
     spanish = "Me gusta mucho el fútbol y la playa con mis amigos"
     english = "I like soccer and the beach very much with my friends"
-    assert "wrong language: the source looks like fr, not en" in about(french, spanish, each=-3)
-    assert "wrong language: the translation looks like fr, not es" in about(english, french, each=-3)
-    assert about(english, spanish, each=-3) == []
+    assert "wrong language: the source looks like fr, not en" in about(french, spanish, log_prob=-3)
+    assert "wrong language: the translation looks like fr, not es" in about(english, french, log_prob=-3)
+    assert about(english, spanish, log_prob=-3) == []
 
 
 def test_lower_case_text_has_no_capitals_for_a_model(tokenizer):
@@ -76,43 +76,43 @@ def test_lower_case_text_has_no_capitals_for_a_model(tokenizer):
 
 
 def test_what_is_right_is_not_said(about):
-    sound = [(p.source, p.target) for p in generate(500, split="test")]
-    sound += [
+    correct = [(p.source, p.target) for p in generate(500, split="test")]
+    correct += [
         ("Four of them", "Esta bola la la la"),
         ("no, no, no, no, no", "no, no, no, no, no"),
         ("I have 3 cats", "Tengo tres gatos"),
         ("Tom", "Tom"),
     ]
-    sound += [
+    correct += [
         ("I go home at seven", "Voy a la casa a las siete"),
         ("very, very good, a very, very good cat", "muy, muy bueno, un gato muy, muy bueno"),
         ("Mary swims in the sea", "Mary nada en el mar"),
         ("He is hungry and thirsty", "Tiene hambre y tiene sed"),
         ("this boy and this girl", "este niño y este niña"),
     ]
-    assert [(pair, doubts) for pair in sound if (doubts := about(*pair))] == []
+    assert [(pair, doubts) for pair in correct if (doubts := about(*pair))] == []
 
 
 def test_people_are_seldom_doubted(real_data):
-    """Of what people have translated, at most one in a hundred looks wrong."""
+    """Less than 1 % of human translations are reported."""
     folder = real_data / "tatoeba-eng-spa"
     if not folder.is_dir():
         pytest.skip(f"no Tatoeba in {real_data}")
     pairs = list(read_pairs(folder / "dev.tsv"))
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=2000), seed=1)
-    doubts = QualityChecks(tokenizer, "en", "es")
+    checks = QualityChecks(tokenizer, "en", "es")
     sources = tokenizer.encode_source([pair.source for pair in pairs])
     targets = tokenizer.encode_target([pair.target for pair in pairs])
-    doubted = [
+    reported = [
         pair
         for pair, ids, tokens in zip(pairs, sources, targets, strict=True)
-        if doubts.about(pair.source, ids, pair.target, tokens, -0.2 * len(tokens))
+        if checks.about(pair.source, ids, pair.target, tokens, -0.2 * len(tokens))
     ]
-    assert len(doubted) < 0.01 * len(pairs)
+    assert len(reported) < 0.01 * len(pairs)
 
 
 class Letters:
-    """A tokenizer for which each letter is a piece, and whose vocabulary is what it is given."""
+    """A tokenizer with a piece for each letter and the given vocabulary."""
 
     source_opening = target_opening = ()
 
@@ -127,20 +127,20 @@ class Letters:
 
 
 def kinds(source, ids, target, tokens, log_probability=0.0, tokenizer=None, languages=("en", "es")):
-    """The kinds of what is said of so many tokens."""
-    given = QualityChecks(tokenizer or Letters(), *languages).about(
+    """Return the kinds of doubts about a pair with these numbers of tokens."""
+    doubts = QualityChecks(tokenizer or Letters(), *languages).about(
         source, [9] * ids, target, [9] * tokens, log_probability
     )
-    return [doubt.split(":")[0] for doubt in given]
+    return [doubt.split(":")[0] for doubt in doubts]
 
 
 @pytest.mark.parametrize(
-    ("ids", "tokens", "said"),
+    ("ids", "tokens", "expected"),
     [(8, 2, "too short"), (8, 3, None), (7, 1, None), (2, 17, "too long"), (2, 16, None), (50, 17, None)],
 )
-def test_lengths_by_pencil(ids, tokens, said):
-    """Too short: 8 tokens or more, and less than 0.34 of them; too long: more than three times as many and 10."""
-    assert kinds("word", ids, "palabra", tokens) == ([said] if said else [])
+def test_lengths_by_pencil(ids, tokens, expected):
+    """Too short: under 0.34 of 8 source tokens or more; too long: over three times as many plus 10."""
+    assert kinds("word", ids, "palabra", tokens) == ([expected] if expected else [])
 
 
 def test_fewer_sentences_are_too_short_only_with_fewer_tokens():
@@ -150,15 +150,15 @@ def test_fewer_sentences_are_too_short_only_with_fewer_tokens():
 
 
 @pytest.mark.parametrize(
-    ("source", "ids", "said"), [("ABCD", 6, True), ("ABCD", 5, False), ("ABC", 9, False), ("ABCd", 9, False)]
+    ("source", "ids", "is_reported"), [("ABCD", 6, True), ("ABCD", 5, False), ("ABC", 9, False), ("ABCd", 9, False)]
 )
-def test_capitals_by_pencil(source, ids, said):
-    """Four letters or more, in at least half as many pieces again as in lower case."""
-    assert kinds(source, ids, "abcd", ids) == ["capitals"] * said
+def test_capitals_by_pencil(source, ids, is_reported):
+    """Reported: four letters or more, with at least 1.5 times as many pieces as in lower case."""
+    assert kinds(source, ids, "abcd", ids) == ["capitals"] * is_reported
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "said"),
+    ("source", "target", "is_reported"),
     [
         ("red green blue black", "red green blue black", True),
         ("red green blue", "red green blue", False),
@@ -168,9 +168,9 @@ def test_capitals_by_pencil(source, ids, said):
         ("a b c d red", "a b c d red", False),
     ],
 )
-def test_copies_by_pencil(source, target, said):
-    """Four different words of two letters or more, and four in five of them in the source."""
-    assert ("copied" in kinds(source, 9, target, 9)) is said
+def test_copies_by_pencil(source, target, is_reported):
+    """Reported: four different words of two letters or more, with 80 % of them in the source."""
+    assert ("copied" in kinds(source, 9, target, 9)) is is_reported
     assert kinds(source, 9, target, 9, languages=("en", "en")) == []
 
 
@@ -178,7 +178,7 @@ LONG_ENOUGH = "just fifteen abcd"
 
 
 @pytest.mark.parametrize(
-    ("text", "each", "found", "said"),
+    ("text", "log_prob", "probabilities", "is_reported"),
     [
         (LONG_ENOUGH, -1.01, {"fr": 0.7, "en": 0.05, "es": 0.05}, True),
         (LONG_ENOUGH, -1.0, {"fr": 0.7, "en": 0.05, "es": 0.05}, False),
@@ -188,12 +188,12 @@ LONG_ENOUGH = "just fifteen abcd"
         (LONG_ENOUGH, -1.01, {"fr": 0.7}, False),
     ],
 )
-def test_languages_by_pencil(monkeypatch, text, each, found, said):
-    """15 letters, less than -1 a token, 0.7 for another language and 0.05 or less for the text's own."""
-    monkeypatch.setattr(looking, "language_probabilities", lambda text: found)
+def test_languages_by_pencil(monkeypatch, text, log_prob, probabilities, is_reported):
+    """Reported: 15 letters, less than -1 a token, 0.7 for another language, at most 0.05 for the expected ones."""
+    monkeypatch.setattr(looking, "language_probabilities", lambda text: probabilities)
     tokens = 4
-    wrong = kinds(text, 4, text.upper(), tokens, each * (tokens + 1), tokenizer=Letters(["ab", "AB"]))
-    assert wrong == ["wrong language"] * 2 * said
+    doubts = kinds(text, 4, text.upper(), tokens, log_prob * (tokens + 1), tokenizer=Letters(["ab", "AB"]))
+    assert doubts == ["wrong language"] * 2 * is_reported
 
 
 def test_a_script_is_known_by_longer_pieces_or_by_many_letters():

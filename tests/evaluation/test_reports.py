@@ -1,4 +1,4 @@
-"""Whole reports: every number that is printed and stored, of records whose numbers can be worked out by hand."""
+"""Reports: each printed and stored number, for records that can be checked by hand."""
 
 import math
 from dataclasses import replace
@@ -79,10 +79,10 @@ def test_the_record_of_an_evaluation():
         {"words": "6-10", "sentences": 1, "bleu": 0.0, "chrf": 7.0, "length_ratio": 1.0},
     ]
     assert replace(FULL, seconds=2.0006).to_json() == scores | counts | forced | {"by_length": lengths}
-    plain = {"sentences": 1235, "seconds": 0.0, "empty": 0, "looped": 0, "engine": ""}
-    assert PLAIN.to_json() == scores | plain
-    none = {"perplexity": None, "token_accuracy": None, "tokens": 0, "pairs_too_long_for_perplexity": 1}
-    assert replace(PLAIN, too_long=1).to_json() == scores | plain | none
+    counts_only = {"sentences": 1235, "seconds": 0.0, "empty": 0, "looped": 0, "engine": ""}
+    assert PLAIN.to_json() == scores | counts_only
+    without_perplexity = {"perplexity": None, "token_accuracy": None, "tokens": 0, "pairs_too_long_for_perplexity": 1}
+    assert replace(PLAIN, too_long=1).to_json() == scores | counts_only | without_perplexity
 
 
 ROW = LengthRow("1-5", 1234, 31.0, 50.0, 1.0)
@@ -125,8 +125,8 @@ def test_the_report_of_a_comparison():
         "A          c",
         "B          d",
     ]
-    few = replace(COMPARISON, equal=1229, metrics=COMPARISON.metrics[1:], by_length=[], by_frequency=[], apart=[])
-    assert rendered(few.render())[2:7] == [
+    similar = replace(COMPARISON, equal=1229, metrics=COMPARISON.metrics[1:], by_length=[], by_frequency=[], apart=[])
+    assert rendered(similar.render())[2:7] == [
         "1,234 sentences, 1,229 of them translated alike: too few differ to test",
         "",
         "metric      A      B  B - A",
@@ -177,18 +177,18 @@ def test_the_report_and_the_record_of_a_language_model():
 
 def test_scores_of_a_language_model_have_no_overflow_and_need_no_tokens():
     size = Size(texts=1, words=1, characters=1)
-    lost, nothing = TextScores(1e6, 0, 1, size), TextScores(0.0, 0, 0, size)
-    assert (lost.perplexity, lost.perplexity_word) == (math.exp(700), math.exp(700))
-    assert (nothing.perplexity, nothing.accuracy) == (1, 0)
-    # A duration that was not measured is no division by zero.
-    assert rendered(nothing.render())[-1].endswith("0 tokens, ends of texts included; 0 tokens/s")
+    diverged, empty = TextScores(1e6, 0, 1, size), TextScores(0.0, 0, 0, size)
+    assert (diverged.perplexity, diverged.perplexity_word) == (math.exp(700), math.exp(700))
+    assert (empty.perplexity, empty.accuracy) == (1, 0)
+    # An unmeasured duration must not cause a division by zero.
+    assert rendered(empty.render())[-1].endswith("0 tokens, ends of texts included; 0 tokens/s")
     assert "images/s" in "".join(rendered(replace(CAPTIONS, seconds=0.0).render()))
 
 
 def test_the_scores_of_two_directions_are_averaged():
-    other = TextScores(1000.0, 300, 1002, TEXTS.size, 1.0)
-    assert mean_scores([TEXTS, other]) == TextScores(1500.0, 400, 1001, TEXTS.size, 1.5)
-    assert mean_scores([other]) == other
+    reverse = TextScores(1000.0, 300, 1002, TEXTS.size, 1.0)
+    assert mean_scores([TEXTS, reverse]) == TextScores(1500.0, 400, 1001, TEXTS.size, 1.5)
+    assert mean_scores([reverse]) == reverse
 
 
 CAPTIONS = CaptionEvaluation(
@@ -230,14 +230,14 @@ def test_the_report_and_the_record_of_captions():
 
 
 def test_the_table_and_the_record_of_terms():
-    used = TermScore(1200, 300, 150, 750, 31.256, 2.0449)
-    assert rendered([terms_table(used, TermScore(0, 0, 0, 0, 30.0, 12.0))]) == [
+    score = TermScore(1200, 300, 150, 750, 31.256, 2.0449)
+    assert rendered([terms_table(score, TermScore(0, 0, 0, 0, 30.0, 12.0))]) == [
         "terms          asked         used    inflected      missing   BLEU  seconds",
         "unconstrained  1,200  300 (25.0%)  150 (12.5%)  750 (62.5%)  31.26      2.0",
         "constrained        0     0 (0.0%)     0 (0.0%)     0 (0.0%)  30.00     12.0",
     ]
     counts = {"asked": 1200, "used": 300, "inflected": 150, "missing": 750}
-    assert used.to_json() == {**counts, "bleu": 31.256, "seconds": 2.045}
+    assert score.to_json() == {**counts, "bleu": 31.256, "seconds": 2.045}
 
 
 def test_the_terms_of_a_test_set_are_counted():

@@ -23,7 +23,7 @@ def test_scores_and_their_means_and_tests():
     table = system_table(SYSTEMS, REFERENCES)
     bleu = [sacrebleu.corpus_bleu(output, REFERENCES).score for _, output in SYSTEMS]
     assert [scores["BLEU"].value for _, scores in table.systems] == pytest.approx(bleu)
-    (group,) = table.seeds  # one run of a folder has no deviation
+    (group,) = table.seeds  # a single run of a folder has no deviation
     assert (group.name, group.runs) == ("out", 2)
     assert group.scores["BLEU"] == pytest.approx((np.mean(bleu[1:3]), np.std(bleu[1:3], ddof=1)))
     for number in (1, 2):
@@ -35,7 +35,7 @@ def test_scores_and_their_means_and_tests():
             assert (first.p_value, first.interval) == (None, row.tested.interval_a)
     # One sentence differs from the first system: too few for a test.
     assert [score.p_value for score in table.systems[3][1].values()] == [None] * 3
-    # Two systems without a right word have the same BLEU, 0.
+    # Two systems without a correct word both have a BLEU of 0.
     wrong = [("a", ["x"] * 8), ("b", ["y"] * 8)]
     assert system_table(wrong, REFERENCES).systems[1][1]["BLEU"].p_value is None
     untested = system_table(SYSTEMS, REFERENCES, significance=False)
@@ -79,7 +79,7 @@ def test_a_folder_of_seeds_stands_for_its_runs(tmp_path):
     for name in ("out/seed-10", "out/seed-9", "out/seed-x", "run/seed-1"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "config.yaml").touch()
-    (tmp_path / "out" / "seed-11").mkdir()  # not begun
-    (tmp_path / "run" / "config.yaml").touch()  # a run is a run
+    (tmp_path / "out" / "seed-11").mkdir()  # no run yet
+    (tmp_path / "run" / "config.yaml").touch()  # a run itself, despite its seed folder
     out, run, file = tmp_path / "out", tmp_path / "run", tmp_path / "file.txt"
     assert with_seeds([file, out, run]) == [file, out / "seed-9", out / "seed-10", run]

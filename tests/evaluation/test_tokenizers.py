@@ -1,4 +1,4 @@
-"""BLEU counts the words of the target language, and says so in its signature."""
+"""BLEU uses the tokenizer of the target language and names it in the signature."""
 
 import pytest
 import sacrebleu
@@ -10,20 +10,20 @@ from translucid.evaluation.report import evaluate
 from translucid.ground.errors import UserError
 
 CHINESE = ["我喜欢在海边看书。", "他们明天去学校。", "这本书很有意思！", "你想喝什么茶？"]
-NEARLY = ["我喜欢在海边看报。", "他们今天去学校。", "这本书很有意思！", "你想喝什么？"]
+TRANSLATIONS = ["我喜欢在海边看报。", "他们今天去学校。", "这本书很有意思！", "你想喝什么？"]
 THAI = ["ฉันชอบอ่านหนังสือ", "พวกเขาไปโรงเรียน"]
 
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Say which tokenizers are there."""
-    there = set()
-    monkeypatch.setattr(metrics, "_installed", lambda name: name in there)
-    return there
+    """Return the set of installed tokenizers, empty at first."""
+    names = set()
+    monkeypatch.setattr(metrics, "_installed", lambda name: name in names)
+    return names
 
 
 @pytest.mark.parametrize(
-    ("language", "wanted"),
+    ("language", "expected"),
     [
         *(("zh", "zh"), ("zh-TW", "zh"), ("zho_Hans", "zh"), ("cmn_Hant", "zh"), ("yue", "zh")),
         *(("es", "13a"), ("en-US", "13a"), ("spa_Latn", "13a"), ("ar", "13a"), ("fa", "13a"), ("hi", "13a")),
@@ -32,19 +32,19 @@ def installed(monkeypatch):
         *((None, "13a"), ("xx-unknown", "13a")),
     ],
 )
-def test_each_language_has_its_tokenizer(installed, language, wanted):
+def test_each_language_has_its_tokenizer(installed, language, expected):
     installed |= {"ja-mecab", "ko-mecab"}
-    assert bleu_tokenizer(language) == wanted
+    assert bleu_tokenizer(language) == expected
 
 
 def test_without_the_packages_each_character_is_a_word(installed):
     assert {bleu_tokenizer(code) for code in ("ja", "ko")} == {"char"}
-    found = corpus_scores(["私は本を読む。"], [["私は本を読む。"]], language="ja")[0]
-    assert found.value == pytest.approx(100) and "tok:char" in found.signature
+    score = corpus_scores(["私は本を読む。"], [["私は本を読む。"]], language="ja")[0]
+    assert score.value == pytest.approx(100) and "tok:char" in score.signature
 
 
 @pytest.mark.parametrize(
-    ("references", "wanted"),
+    ("references", "expected"),
     [
         (CHINESE, "zh"),
         (["私は本を読むのが好きです。", "学校へ行きます。"], "ja-mecab"),
@@ -55,27 +55,29 @@ def test_without_the_packages_each_character_is_a_word(installed):
         ([None, "我喜欢"], "zh"),
     ],
 )
-def test_where_no_language_is_known_the_references_show_it(installed, references, wanted):
+def test_where_no_language_is_known_the_references_show_it(installed, references, expected):
     installed |= {"ja-mecab", "ko-mecab"}
-    assert bleu_tokenizer(None, [references]) == wanted
+    assert bleu_tokenizer(None, [references]) == expected
 
 
 def test_good_chinese_has_a_score_that_says_so():
-    wanted = sacrebleu.corpus_bleu(NEARLY, [CHINESE], tokenize="zh").score
-    assert wanted > 50
-    scores = {score.name: score for score in corpus_scores(NEARLY, [CHINESE], language="zh")}
-    assert scores["BLEU"].value == pytest.approx(wanted) == bleu(NEARLY, [CHINESE], language="zh")
+    expected = sacrebleu.corpus_bleu(TRANSLATIONS, [CHINESE], tokenize="zh").score
+    assert expected > 50
+    scores = {score.name: score for score in corpus_scores(TRANSLATIONS, [CHINESE], language="zh")}
+    assert scores["BLEU"].value == pytest.approx(expected) == bleu(TRANSLATIONS, [CHINESE], language="zh")
     assert "tok:zh" in scores["BLEU"].signature and "asian:yes" in scores["TER"].signature
-    assert 0 < scores["TER"].value < 30  # of words that are characters; sentences as a whole would give 75
-    assert bleu(NEARLY, [CHINESE]) == pytest.approx(wanted)  # no code, but the references show it
-    found = evaluate(["a b c d"] * 4, NEARLY, [CHINESE], language="zh", lengths=True)
-    assert found.by_length[0].bleu == pytest.approx(wanted) and not found.bleu_is_blind
-    assert 0.8 < found.by_length[0].length_ratio < 1
+    assert 0 < scores["TER"].value < 30  # with characters as words; whole sentences as words would give 75
+    assert bleu(TRANSLATIONS, [CHINESE]) == pytest.approx(
+        expected
+    )  # without a code, the references determine the language
+    evaluation = evaluate(["a b c d"] * 4, TRANSLATIONS, [CHINESE], language="zh", lengths=True)
+    assert evaluation.by_length[0].bleu == pytest.approx(expected) and not evaluation.bleu_is_blind
+    assert 0.8 < evaluation.by_length[0].length_ratio < 1
 
 
 def test_sources_without_spaces_have_lengths_too():
-    found = evaluate([*CHINESE[:2], "短"], ["I like it."] * 3, [["I like it."] * 3], lengths=True)
-    assert [(row.words, row.sentences) for row in found.by_length] == [("1-5", 1), ("6-10", 2)]
+    evaluation = evaluate([*CHINESE[:2], "短"], ["I like it."] * 3, [["I like it."] * 3], lengths=True)
+    assert [(row.words, row.sentences) for row in evaluation.by_length] == [("1-5", 1), ("6-10", 2)]
 
 
 def test_captions_in_chinese_are_counted_by_characters():
@@ -86,19 +88,19 @@ def test_captions_in_chinese_are_counted_by_characters():
 
 @pytest.mark.parametrize("name", ["ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "spBLEU-1K"])
 def test_a_tokenizer_that_is_missing_is_one_line(monkeypatch, name):
-    def missing(*_, **__):
+    def raise_error(*_, **__):
         raise RuntimeError("\nJapanese tokenization requires\n") if "mecab" in name else SystemExit(1)
 
-    monkeypatch.setattr("sacrebleu.metrics.bleu._get_tokenizer", missing)
-    with pytest.raises(UserError) as refused:
+    monkeypatch.setattr("sacrebleu.metrics.bleu._get_tokenizer", raise_error)
+    with pytest.raises(UserError) as caught:
         bleu_metric(name)
-    said = str(refused.value)
-    assert name in said and "\n" not in said and "--tokenize char" in said
-    assert ("pip install" in said) == ("mecab" in name) and ("network" in said) == ("mecab" not in name)
+    message = str(caught.value)
+    assert name in message and "\n" not in message and "--tokenize char" in message
+    assert ("pip install" in message) == ("mecab" in name) and ("network" in message) == ("mecab" not in name)
 
 
 def test_bleu_does_not_judge_what_has_no_four_words():
-    """It is 0 there, for the right translation too."""
+    """BLEU is 0 there, even for a correct translation."""
     words = ["perro", "gato", "la casa", "el libro azul"]
     assert bleu(words, [words]) == 0
     criterion = Criterion([words], "es")
@@ -108,7 +110,7 @@ def test_bleu_does_not_judge_what_has_no_four_words():
     assert long.name == "BLEU" and not long.tells(0.99) and long.tells(1.0)
     assert Criterion([["sí"] * 11 + ["me gusta el libro azul"]], "es").name == "chrF"  # one in twelve
     assert not long_enough([CHINESE], "13a") and long_enough([CHINESE], "zh")
-    assert Criterion([[None, "una casa"], ["el libro es azul", None]], "es").name == "BLEU"  # of any reference
+    assert Criterion([[None, "una casa"], ["el libro es azul", None]], "es").name == "BLEU"  # any reference counts
 
 
 def test_where_bleu_is_too_low_to_tell_chrf_compares():
@@ -120,6 +122,6 @@ def test_where_bleu_is_too_low_to_tell_chrf_compares():
 
 
 def test_an_evaluation_says_where_bleu_tells_nothing():
-    found = evaluate(["a", "b"], ["perro", "gato"], [["perro", "gato"]])
-    assert found.bleu_is_blind
-    assert any("BLEU says nothing here" in str(part) for part in found.render())
+    evaluation = evaluate(["a", "b"], ["perro", "gato"], [["perro", "gato"]])
+    assert evaluation.bleu_is_blind
+    assert any("BLEU says nothing here" in str(part) for part in evaluation.render())

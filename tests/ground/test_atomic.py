@@ -1,4 +1,4 @@
-"""What a user may name to write to: files are replaced whole, everything else stays what it is."""
+"""Output paths: files are replaced atomically; pipes and devices are written to and kept."""
 
 import os
 import socket
@@ -18,13 +18,13 @@ def test_a_file_appears_when_it_is_whole(tmp_path):
         write_output(file, content)
         assert file.read_bytes() == content
 
-    def broken_off():
+    def write_interrupted():
         with output(file) as stream:
             stream.write(b"half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        broken_off()
+        write_interrupted()
     assert file.read_bytes() == b"two"
     assert [item.name for item in tmp_path.iterdir()] == ["a.txt"]
 
@@ -62,29 +62,29 @@ def test_a_reader_that_has_left_is_one_line(tmp_path):
 
 @pytest.mark.parametrize("kind", ["a folder", "a socket", "a block device"])
 def test_what_can_not_be_written_to_is_refused(tmp_path, kind):
-    place = tmp_path / "x"
+    target = tmp_path / "x"
     with socket.socket(socket.AF_UNIX) as server:
         if kind == "a folder":
-            place.mkdir()
+            target.mkdir()
         elif kind == "a socket":
-            server.bind(str(place))
+            server.bind(str(target))
         else:
             try:
-                os.mknod(place, stat.S_IFBLK | 0o600, os.makedev(240, 0))
+                os.mknod(target, stat.S_IFBLK | 0o600, os.makedev(240, 0))
             except PermissionError:
                 pytest.skip("no right to make a device here")
-        mode = place.stat().st_mode
-        for use in (is_stream, lambda path: write_output(path, b"content")):
+        mode = target.stat().st_mode
+        for function in (is_stream, lambda path: write_output(path, b"content")):
             with pytest.raises(UserError, match=f"x: is {kind}, not a file"):
-                use(place)
-        assert place.stat().st_mode == mode
+                function(target)
+        assert target.stat().st_mode == mode
 
 
 def test_behind_a_link_is_the_file(tmp_path):
     (tmp_path / "folder").mkdir()
     file, link = tmp_path / "folder" / "a.txt", tmp_path / "link"
     link.symlink_to(file)
-    for content in (b"one", b"two"):  # at first it leads nowhere
+    for content in (b"one", b"two"):  # the link is dangling at first
         write_output(link, content)
         assert file.read_bytes() == content
     assert link.is_symlink() and resolve_symlinks(link) == file
@@ -114,20 +114,20 @@ def test_a_descriptor_that_is_not_open_is_one_line():
         write_output(Path("/dev/fd/999"), b"content")
 
 
-@pytest.mark.parametrize(("refusals", "platform", "replaced"), [(3, "win32", True), (1, "linux", False)])
-def test_a_file_that_a_viewer_reads_is_replaced_later(refusals, platform, replaced, tmp_path, monkeypatch):
-    file, replace, left = tmp_path / "a.txt", Path.replace, [refusals]
+@pytest.mark.parametrize(("refusals", "platform", "is_replaced"), [(3, "win32", True), (1, "linux", False)])
+def test_a_file_that_a_viewer_reads_is_replaced_later(refusals, platform, is_replaced, tmp_path, monkeypatch):
+    file, replace, remaining = tmp_path / "a.txt", Path.replace, [refusals]
     file.write_bytes(b"before")
 
-    def refusing(self, target):
-        if left[0]:
-            left[0] -= 1
+    def fail_first(self, target):
+        if remaining[0]:
+            remaining[0] -= 1
             raise PermissionError(13, "Access is denied")
         return replace(self, target)
 
-    monkeypatch.setattr(Path, "replace", refusing)
+    monkeypatch.setattr(Path, "replace", fail_first)
     monkeypatch.setattr("sys.platform", platform)
-    if replaced:
+    if is_replaced:
         write_atomically(file, b"after")
         assert file.read_bytes() == b"after"
     else:

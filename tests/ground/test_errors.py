@@ -1,18 +1,18 @@
-"""One line, whatever stands in it."""
+"""Error messages are one line of printable text."""
 
 from translucid.ground.errors import UserError, nearest
 
 
 def test_what_would_break_the_line_or_command_a_terminal_is_escaped():
-    said = str(UserError("no key 'a\nb\x1b[2J\u2028\u202e\ud800ñ'", file="x\r.tsv", line=3))
-    assert said == "x\\r.tsv:3: no key 'a\\nb\\x1b[2J\\u2028\\u202e\\ud800ñ'."
-    assert said.encode() and said.isprintable()
+    message = str(UserError("no key 'a\nb\x1b[2J\u2028\u202e\ud800ñ'", file="x\r.tsv", line=3))
+    assert message == "x\\r.tsv:3: no key 'a\\nb\\x1b[2J\\u2028\\u202e\\ud800ñ'."
+    assert message.encode() and message.isprintable()
 
 
 def test_the_middle_of_what_is_far_too_long_is_left_out():
-    said = str(UserError("x" * 10_000_000, file="a.tsv", fix="Do this."))
-    assert len(said) < 2100
-    assert said.startswith("a.tsv: xxx") and said.endswith("xxx. Do this.")
+    message = str(UserError("x" * 10_000_000, file="a.tsv", fix="Do this."))
+    assert len(message) < 2100
+    assert message.startswith("a.tsv: xxx") and message.endswith("xxx. Do this.")
 
 
 def test_the_nearest_of_anything_is_found_at_once():

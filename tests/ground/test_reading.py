@@ -1,4 +1,4 @@
-"""What is opened of a folder that a stranger may have made."""
+"""Files in untrusted folders: links, special files and large files are rejected."""
 
 import os
 
@@ -30,7 +30,7 @@ def test_a_link_within_the_folder_and_to_the_folder_pass(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda file: file.symlink_to("../secret"), "leads out of its folder"),
         (lambda file: file.symlink_to("/dev/zero"), "leads out of its folder"),
@@ -40,9 +40,9 @@ def test_a_link_within_the_folder_and_to_the_folder_pass(folder, tmp_path):
         (lambda file: file.write_bytes(b"123456"), "has 6 bytes, more than 5"),
     ],
 )
-def test_everything_else_is_refused_unopened(folder, make, said):
+def test_everything_else_is_refused_unopened(folder, make, message):
     make(folder / "strange")
-    with pytest.raises(UserError, match=f"strange: .*{said}"):
+    with pytest.raises(UserError, match=f"strange: .*{message}"):
         refuse_strange(folder / "strange", folder, 5)
 
 

@@ -1,4 +1,4 @@
-"""The fuzzers start processes of their own, which find `tests.probes` as this one does."""
+"""Let the subprocesses of the fuzzers find `tests.probes`."""
 
 from pathlib import Path
 
@@ -15,6 +15,6 @@ def _probes_can_be_imported(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _small_floats_again():
-    """Opening a run takes numbers too small to matter as 0, which Hypothesis does not like in other tests."""
+    """Restore subnormal floats: opening a run flushes them to 0, which Hypothesis rejects in other tests."""
     yield
     torch.set_flush_denormal(False)

@@ -33,7 +33,7 @@ def test_bad_input_is_one_clear_line_or_right(target):
     assert not tally.failures, tally.failures[0]
     assert tally.tried == COUNTS[target] == tally.refused + tally.accepted
     assert tally.accepted > 0
-    assert tally.refused > 0 or target == "texts"  # any text is a text
+    assert tally.refused > 0 or target == "texts"  # any text is valid input
 
 
 def test_every_target_has_a_share():
@@ -49,7 +49,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize(
-    ("act", "said"),
+    ("act", "message"),
     [
         (raising(ValueError("oh")), "ValueError: oh"),
         (raising(MemoryError()), "MemoryError"),
@@ -57,12 +57,12 @@ def raising(error):
         (lambda: time.sleep(5), "took more than 0.1 seconds"),
     ],
 )
-def test_what_is_no_clear_line_is_a_failure(act, said, monkeypatch):
+def test_what_is_no_clear_line_is_a_failure(act, message, monkeypatch):
     monkeypatch.setattr(module("tally"), "PATIENCE", 2)
     tally = module("tally").Tally("x")
     tally.attempt("the input", act, seconds=0.1)
     assert (tally.tried, tally.refused, tally.accepted) == (1, 0, 0)
-    assert "the input" in tally.failures[0] and said in tally.failures[0]
+    assert "the input" in tally.failures[0] and message in tally.failures[0]
 
 
 def test_the_ceiling_of_memory_holds():

@@ -20,7 +20,7 @@ SHAPES = {
 
 @pytest.fixture(scope="session")
 def untrained(made_once):
-    """Return the run folder of an untrained translator: untrained("transformer"), or another of `SHAPES`."""
+    """Return a function that returns the run folder of an untrained translator of one of the `SHAPES`."""
 
     def write(shape):
         def fill(folder):

@@ -1,4 +1,4 @@
-"""Heads that are off, against models whose output projection lacks their columns."""
+"""Ablated heads, against models without the heads' columns in the output projection."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -33,18 +33,18 @@ def transformer(request):
     options = TransformerOptions(
         width=16, heads=4, feed_forward=24, encoder_layers=2, decoder_layers=2, norm=request.param
     )
-    return shaken(Transformer(V, V, options))
+    return randomize(Transformer(V, V, options))
 
 
-def shaken(model):
-    """Give all weights some size, also biases."""
+def randomize(model):
+    """Randomize all weights, including biases."""
     for parameter in model.parameters():
         parameter.data.normal_(std=0.4)
     return model.eval()
 
 
 def without_columns(model, heads):
-    """Zero the columns of the output projections that read heads; the model changes in place."""
+    """Zero the columns of the output projections that read the heads, in place."""
     for name in heads:
         side, layer, kind, _, head = name.split(".")
         attention = getattr(
@@ -72,18 +72,18 @@ def test_a_head_that_is_off_is_one_without_its_columns(transformer):
     ablated = results(Ablation(OFF).applied(transformer))
     before = results(transformer)
     without_columns(transformer, OFF)
-    tokens, scores, forced = results(transformer)
+    tokens, scores, forced_log_probs = results(transformer)
     assert ablated[0] == tokens != before[0]
     assert ablated[1] == pytest.approx(scores, abs=1e-4)
-    assert ablated[2] == pytest.approx(forced, abs=1e-4)
+    assert ablated[2] == pytest.approx(forced_log_probs, abs=1e-4)
 
 
 def test_the_model_itself_does_not_change_and_weights_are_shared(transformer):
     before = results(transformer)
     ablated = Ablation(OFF).applied(transformer)
     assert results(ablated) != before == results(transformer)
-    for ours, theirs in zip(ablated.parameters(), transformer.parameters(), strict=True):
-        assert ours.data_ptr() == theirs.data_ptr()
+    for parameter, original in zip(ablated.parameters(), transformer.parameters(), strict=True):
+        assert parameter.data_ptr() == original.data_ptr()
 
 
 def test_heads_are_off_in_every_thread_and_in_compiled_graphs(transformer, monkeypatch):
@@ -138,7 +138,7 @@ def test_a_head_that_is_off_contributes_nothing(transformer, mean):
 
 @pytest.mark.parametrize("attention", ["bahdanau", "luong-general"])
 def test_the_attention_of_a_recurrent_model_is_one_head(attention):
-    model = shaken(RecurrentModel(V, V, RecurrentOptions(width=16, attention=attention)))
+    model = randomize(RecurrentModel(V, V, RecurrentOptions(width=16, attention=attention)))
     ablated = results(Ablation(("decoder.0.cross.head.0",)).applied(model))
     without = {"decoder.0.cross.output": lambda x, first: 0 * x}
     with handling(model, without):
@@ -149,7 +149,7 @@ def test_the_attention_of_a_recurrent_model_is_one_head(attention):
 
 
 def test_attention_without_projections_has_one_head():
-    model = shaken(AttentionOnly(V, V, AttentionOnlyOptions(width=16, encoder_layers=2, decoder_layers=1)))
+    model = randomize(AttentionOnly(V, V, AttentionOnlyOptions(width=16, encoder_layers=2, decoder_layers=1)))
     assert gate_point(model, "encoder.1.self") == "encoder.1.self.weights"
     ablated = Ablation(("encoder.1.self.head.0",)).applied(model)
     assert not ablated.encode(torch.tensor(SENTENCES[:1])).states.any()
@@ -166,17 +166,20 @@ TEXT = "I like soccer."
 def test_a_translator_translates_scores_and_inspects_with_heads_off(translator):
     heads = "encoder.0.self.head.1", "decoder.0.cross.head.0"
     ablated = translator.ablated(*heads)
-    other = Translator.load(translator.run, "cpu", "torch")
-    without_columns(other.model, heads)
+    reference = Translator.load(translator.run, "cpu", "torch")
+    without_columns(reference.model, heads)
     before = translator.translate(TEXT)
-    after, expected = ablated.translate(TEXT), other.translate(TEXT)
+    after, expected = ablated.translate(TEXT), reference.translate(TEXT)
     assert after.text == expected.text and after.score == pytest.approx(expected.score, abs=1e-3)
     assert after.score != pytest.approx(before.score, abs=1e-2)
     assert ablated.score(TEXT, "un libro").log_probability == pytest.approx(
-        other.score(TEXT, "un libro").log_probability, abs=1e-3
+        reference.score(TEXT, "un libro").log_probability, abs=1e-3
     )
-    (inspected,), (theirs,) = ablated.inspect([(TEXT, "un libro")]), other.inspect([(TEXT, "un libro")])
-    assert_close(inspected.cross(), theirs.cross(), rtol=1e-3, atol=1e-4)
+    (inspected,), (reference_inspected,) = (
+        ablated.inspect([(TEXT, "un libro")]),
+        reference.inspect([(TEXT, "un libro")]),
+    )
+    assert_close(inspected.cross(), reference_inspected.cross(), rtol=1e-3, atol=1e-4)
     assert ablated.ablated().translate(TEXT) == translator.translate(TEXT) == before
 
 
@@ -211,8 +214,8 @@ def test_a_marian_folder_is_opened_in_place(tmp_path):
     marian_folder(tmp_path / "marian", end=1.0)
     heads = "encoder.1.self.head.2", "decoder.0.cross.head.0"
     translator = Translator.load(tmp_path / "marian", "cpu", "torch")
-    other = Translator.load(tmp_path / "marian", "cpu", "torch")
-    without_columns(other.model, heads)
-    ablated, expected = translator.ablated(*heads).translate(TEXT, **SHORT), other.translate(TEXT, **SHORT)
+    reference = Translator.load(tmp_path / "marian", "cpu", "torch")
+    without_columns(reference.model, heads)
+    ablated, expected = translator.ablated(*heads).translate(TEXT, **SHORT), reference.translate(TEXT, **SHORT)
     assert ablated.text == expected.text != translator.translate(TEXT, **SHORT).text
     assert ablated.score == pytest.approx(expected.score, abs=1e-3)

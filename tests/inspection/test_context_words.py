@@ -1,4 +1,4 @@
-"""Words of previous sentences in what is inspected: their names and places, contributions, and language pieces."""
+"""Words of previous sentences in inspected pairs: spans, positions, contributions and language pieces."""
 
 import math
 
@@ -14,14 +14,14 @@ from translucid.inspection.language_pieces import language_readers
 from translucid.inspection.words import BOUNDARY, ids_without, word_spans
 
 LANGUAGE = ">>es<<"
-# The first sentence was cut off at the front, so that it has no language token.
+# The start of the first sentence was truncated, so it has no language token.
 SOURCE = ["so", "up", SEPARATOR, LANGUAGE, "▁h", "ot", SEPARATOR, LANGUAGE, "▁it", "▁is", "</s>"]
 TARGET = ["▁es", "tá", "▁fría", "</s>"]
 ENTRIES = ["soup", BOUNDARY, LANGUAGE, "hot", BOUNDARY, LANGUAGE, "it", "is", "</s>"]
 
 
 def example(source_shares=None):
-    """Return a sentence with two sentences before it; weights are drawn at random."""
+    """Return a sentence with two sentences before it and random weights."""
     generator = torch.Generator().manual_seed(1)
     count = len(SOURCE), len(TARGET)
 
@@ -47,7 +47,7 @@ def test_words_of_the_context_have_their_names_and_places():
     assert inspected.source_words == ["it", "is", "</s>"], "the context is no part of the sentence"
     words = inspected.words()
     assert words.source == ENTRIES and (words.context, words.opening) == (5, 6)
-    assert [ENTRIES[place] for place in inspected.word_positions] == ["soup", "hot", "it", "is"]
+    assert [ENTRIES[position] for position in inspected.word_positions] == ["soup", "hot", "it", "is"]
     weights = inspected.maps["decoder.0.cross"].mean(0)
     assert words.weights[0, 0] == pytest.approx(weights[:2, :2].sum(1).mean())
     assert words.weights[1, 3] == pytest.approx(weights[2, 4:6].sum())
@@ -72,7 +72,7 @@ def test_contributions_of_all_words_to_a_word():
     shares[0, :] = torch.tensor([0.1, 0.05, 0.3, 0, 0.02, 0.02, 0, 0.2, 0.04, 0.05, 0.01])
     shares[1, 1] = 0.1
     shares[2, 0] = 0.4
-    shares[3, 5] = 0.9  # of the end token
+    shares[3, 5] = 0.9  # the end token's row
     inspected = example(shares)
     first = word_contributions(inspected, 0)
     assert [(source, target) for source, target, _ in first] == [(word, "está") for word in ("soup", "hot", "it", "is")]

@@ -1,4 +1,4 @@
-"""Contrastive explanations: a model whose log-odds can be counted, and one whose probabilities are computed again."""
+"""Contrastive explanations, for a model with known log-odds and for a small random Transformer."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ OTHER = "vieja"
 
 @pytest.fixture(scope="module")
 def case():
-    """A translation by a small Transformer with random weights, whose words have several pieces."""
+    """Return the case of a translation by a small random Transformer, whose words have several pieces."""
     pairs = [Pair(SOURCE, TARGET), Pair("the old woman looks", "la vieja ve")] * 10
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=40), seed=1)
     shape = ["model.width=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1"]
@@ -31,44 +31,44 @@ def case():
     model = build_model(settings.model, tokenizer.source_size, tokenizer.target_size).eval()
     for name, weight in model.named_parameters():
         if name.startswith("output"):
-            weight.data *= 4  # clear preferences
+            weight.data *= 4  # makes the predictions less uniform
     return Case(model, TextPipeline(tokenizer, 99), SOURCE, TARGET)
 
 
 def log_prob(case, source, prefix, word):
-    """The sum of the log-probabilities of a word's pieces after a prefix, each from one step of the decoder."""
+    """Return the summed log-probability of a word's pieces after a prefix, from single decoder steps."""
     state = case.model.start(case.model.encode(torch.tensor([source])))
     total = 0.0
     targets = [*prefix, *word]
-    for i, (fed, token) in enumerate(zip([case.model.bos, *targets[:-1]], targets, strict=True)):
-        logits, state = case.model.step(torch.tensor([fed]), state)
+    for i, (previous, token) in enumerate(zip([case.model.bos, *targets[:-1]], targets, strict=True)):
+        logits, state = case.model.step(torch.tensor([previous]), state)
         if i >= len(prefix):
             total += logits[0].double().log_softmax(-1)[token].item()
     return total
 
 
-def both_words(case, word):
-    """The prefix of a target word, its ids and those of the other word."""
-    first, after = case.target_spans[word]
-    (other,) = case.tokenizer.encode_target([OTHER])
-    assert len(other) > 1
-    return case.target_ids[:first], case.target_ids[first:after], other
+def contrasted_ids(case, word):
+    """Return the prefix of a target word, its ids and the ids of the other word."""
+    start, end = case.target_spans[word]
+    (other_ids,) = case.tokenizer.encode_target([OTHER])
+    assert len(other_ids) > 1
+    return case.target_ids[:start], case.target_ids[start:end], other_ids
 
 
-def without(case, word):
-    """The ids of the source without a word."""
-    first, after = case.source_spans[word]
-    return case.source_ids[:first] + case.source_ids[after:]
+def source_ids_without(case, word):
+    """Return the ids of the source without a word."""
+    start, end = case.source_spans[word]
+    return case.source_ids[:start] + case.source_ids[end:]
 
 
 def test_what_both_words_need_cancels(counter):  # noqa: F811
-    """Logits are 8 for each time that a word is in the source, so the log-odds of two words of it are 0."""
+    """Each occurrence in the source adds 8 to a word's logit, so the log-odds of two source words are 0."""
     contrasted = contrast(counter, "dos", 0)
     assert (contrasted.label, contrasted.log_odds) == ("tres instead of dos", pytest.approx(0, abs=1e-5))
     for method in ("erasure", "gradients"):
-        found = explain(contrasted, method)
-        assert found.source == ["uno", "dos", "tres", "cuatro"]
-        torch.testing.assert_close(found.importance, torch.tensor([[0.0, -8, 8, 0]]), rtol=0, atol=1e-3)
+        explanation = explain(contrasted, method)
+        assert explanation.source == ["uno", "dos", "tres", "cuatro"]
+        torch.testing.assert_close(explanation.importance, torch.tensor([[0.0, -8, 8, 0]]), rtol=0, atol=1e-3)
     assert faithfulness(contrasted, explain(contrasted, "erasure")) == pytest.approx((8, -8), abs=1e-4)
     without_dos = torch.tensor([[True, False, True, True]])
     torch.testing.assert_close(contrasted.probabilities(without_dos), torch.tensor([[8.0]]).sigmoid())
@@ -77,15 +77,15 @@ def test_what_both_words_need_cancels(counter):  # noqa: F811
 
 
 def test_erasure_is_the_difference_of_two_erasures(case):
-    prefix, word, other = both_words(case, 1)
+    prefix, word, other_ids = contrasted_ids(case, 1)
     expected = []
     for i in range(len(case.source_words)):
-        lost = [log_prob(case, case.source_ids, prefix, ids) for ids in (word, other)]
-        left = [log_prob(case, without(case, i), prefix, ids) for ids in (word, other)]
-        expected.append((lost[0] - left[0]) - (lost[1] - left[1]))
-    found = explain(contrast(case, OTHER, 1), "erasure").importance
-    assert found.abs().max() > 0.01
-    torch.testing.assert_close(found, torch.tensor([expected]), rtol=0, atol=1e-4)
+        full = [log_prob(case, case.source_ids, prefix, ids) for ids in (word, other_ids)]
+        erased = [log_prob(case, source_ids_without(case, i), prefix, ids) for ids in (word, other_ids)]
+        expected.append((full[0] - erased[0]) - (full[1] - erased[1]))
+    importance = explain(contrast(case, OTHER, 1), "erasure").importance
+    assert importance.abs().max() > 0.01
+    torch.testing.assert_close(importance, torch.tensor([expected]), rtol=0, atol=1e-4)
 
 
 def test_the_gradient_is_the_difference_of_two_gradients_and_that_of_finite_differences(case):
@@ -93,41 +93,47 @@ def test_the_gradient_is_the_difference_of_two_gradients_and_that_of_finite_diff
     _, source = case.interpolation_path()
     span = contrasted.target_spans[0]
     gradients = []
-    for one, between in (
+    for explained, bounds in (
         (contrasted, span),
         (contrasted.case, span),
         (contrasted.other, contrasted.other.target_spans[0]),
     ):
         embedded = source.clone().requires_grad_()
-        one.along(embedded, *between).sum().backward()
+        explained.along(embedded, *bounds).sum().backward()
         gradients.append(embedded.grad)
     assert gradients[0].abs().max() > 0.01
     torch.testing.assert_close(gradients[0], gradients[1] - gradients[2], rtol=0, atol=1e-5)
     step = 0.01
-    moved = torch.zeros_like(source)
-    moved[0, 2, 3] = step
+    offset = torch.zeros_like(source)
+    offset[0, 2, 3] = step
     with torch.no_grad():
-        rise = contrasted.along(source + moved, *span) - contrasted.along(source - moved, *span)
+        rise = contrasted.along(source + offset, *span) - contrasted.along(source - offset, *span)
     assert gradients[0][0, 2, 3].item() == pytest.approx(rise.item() / (2 * step), abs=1e-3)
 
 
 def test_integrated_gradients_are_a_difference_too_and_add_up(case):
     pytest.importorskip("captum")
     contrasted = contrast(case, OTHER, 1)
-    found = integrated_gradients(contrasted)
+    importance = integrated_gradients(contrasted)
     difference = integrated_gradients(contrasted.case) - integrated_gradients(contrasted.other)
-    torch.testing.assert_close(found, difference, rtol=0, atol=1e-4)
+    torch.testing.assert_close(importance, difference, rtol=0, atol=1e-4)
 
 
 def test_by_default_the_place_is_where_the_model_came_closest_to_the_other_word(case):
     log_odds = []
     for word in range(len(case.target_words)):
-        prefix, own, other = both_words(case, word)
-        log_odds.append(log_prob(case, case.source_ids, prefix, own) - log_prob(case, case.source_ids, prefix, other))
-    found = contrast(case, OTHER)
-    assert found.word == min(range(len(log_odds)), key=log_odds.__getitem__)
-    assert found.log_odds == pytest.approx(min(log_odds), abs=1e-4)
-    assert found.to_json() == {"word": found.word, "instead_of": OTHER, "log_odds": round(found.log_odds, 4)}
+        prefix, word_ids, other_ids = contrasted_ids(case, word)
+        log_odds.append(
+            log_prob(case, case.source_ids, prefix, word_ids) - log_prob(case, case.source_ids, prefix, other_ids)
+        )
+    contrasted = contrast(case, OTHER)
+    assert contrasted.word == min(range(len(log_odds)), key=log_odds.__getitem__)
+    assert contrasted.log_odds == pytest.approx(min(log_odds), abs=1e-4)
+    assert contrasted.to_json() == {
+        "word": contrasted.word,
+        "instead_of": OTHER,
+        "log_odds": round(contrasted.log_odds, 4),
+    }
 
 
 @pytest.mark.parametrize(
@@ -141,9 +147,9 @@ def test_by_default_the_place_is_where_the_model_came_closest_to_the_other_word(
     ],
 )
 def test_what_is_wrong_is_one_line(case, other, word, message):
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as error:
         contrast(case, other, word)
-    assert message.split(":")[0] in str(refused.value) and "\n" not in str(refused.value)
+    assert message.split(":")[0] in str(error.value) and "\n" not in str(error.value)
 
 
 def test_attention_explains_no_contrast(case):
@@ -152,5 +158,5 @@ def test_attention_explains_no_contrast(case):
 
 
 def test_a_word_is_never_contrasted_with_itself_where_another_place_is_meant(case):
-    """The target has the word twice: only other places are compared."""
+    """The target has the word twice, so only the other positions are compared."""
     assert case.target_words[contrast(case, "el").word] != "el"

@@ -1,4 +1,4 @@
-"""Token contributions: what must hold in any model, and the models that have none."""
+"""Token contributions: properties that hold in every model, and models without contributions."""
 
 import json
 from dataclasses import replace
@@ -89,22 +89,22 @@ def test_norms_are_those_of_the_products_of_each_head(model):
     value_matrix = attention.key_value.weight[16:]  # after W^K
     terms = torch.zeros(2, 4, 5, 16)
     for head in range(4):
-        part = slice(4 * head, 4 * head + 4)
-        values = record["encoder.output"] @ value_matrix[part].T @ attention.output.weight[:, part].T  # [2, 5, 16]
-        of_head = record["decoder.1.cross.weights"][:, head, :, :, None] * values[:, None]
-        assert_close(batch.head_norms["decoder.1.cross"][:, head], of_head.norm(dim=-1), rtol=1e-4, atol=1e-6)
-        terms += of_head
+        span = slice(4 * head, 4 * head + 4)
+        values = record["encoder.output"] @ value_matrix[span].T @ attention.output.weight[:, span].T  # [2, 5, 16]
+        head_terms = record["decoder.1.cross.weights"][:, head, :, :, None] * values[:, None]
+        assert_close(batch.head_norms["decoder.1.cross"][:, head], head_terms.norm(dim=-1), rtol=1e-4, atol=1e-6)
+        terms += head_terms
     assert_close(batch.norms["decoder.1.cross"], terms.norm(dim=-1), rtol=1e-4, atol=1e-5)
 
 
 def test_a_head_that_is_off_adds_nothing(model):
     with handling(model, {"decoder.1.cross.head.2": lambda x, first: 0 * x}):
-        off = forced_contributions(model, SOURCE, TARGET)
+        ablated = forced_contributions(model, SOURCE, TARGET)
     model.decoder[1].cross_attention.output.weight[:, 8:12] = 0
     without = forced_contributions(model, SOURCE, TARGET)
-    assert_close(off.source, without.source)
-    assert_close(off.head_norms["decoder.1.cross"], without.head_norms["decoder.1.cross"])
-    assert off.head_norms["decoder.1.cross"][:, 1].any()
+    assert_close(ablated.source, without.source)
+    assert_close(ablated.head_norms["decoder.1.cross"], without.head_norms["decoder.1.cross"])
+    assert ablated.head_norms["decoder.1.cross"][:, 1].any()
 
 
 def test_chunks_of_target_positions_change_nothing(model, monkeypatch):
@@ -122,14 +122,16 @@ def test_a_row_without_a_positive_term_is_undefined_and_so_is_what_builds_on_it(
     assert_close(prefix[0, 0], torch.tensor([0.5, 0.0, 0.0]))
     assert source[0, 1].isnan().all()
     assert prefix[0, 1].isnan().all()
-    assert_close(source[0, 2], torch.tensor([1.0]))  # it reads no such row
+    assert_close(source[0, 2], torch.tensor([1.0]))  # it does not read the undefined row
 
 
 def test_contributions_of_an_attention_only_model_are_products_of_weights():
     model = AttentionOnly(V, V, AttentionOnlyOptions(width=16, encoder_layers=2, decoder_layers=2)).eval()
-    with recording(model, [f"{name}.weights" for name in ("encoder.0.self", "encoder.1.self", "decoder.1.cross")]) as w:
+    with recording(
+        model, [f"{name}.weights" for name in ("encoder.0.self", "encoder.1.self", "decoder.1.cross")]
+    ) as record:
         batch = forced_contributions(model, SOURCE, TARGET)
-    first, second, cross = (weights[:, 0] for weights in w.values())
+    first, second, cross = (weights[:, 0] for weights in record.values())
     assert_close(batch.source, cross @ second @ first)
     assert not batch.prefix.any()  # without residual connections, the last layer reads the source alone
 
@@ -152,14 +154,14 @@ def test_a_recurrent_model_has_none():
 
 
 def inspected_pair(undefined=False):
-    """Two words, the second of two pieces, whose contributions can be checked by hand."""
+    """Return a pair with two target words, the second of two pieces, whose contributions can be checked by hand."""
     source = torch.tensor([[0.5, 0.2], [0.1, 0.1], [0.2, 0.2], [0.0, 0.6]])
     prefix = torch.tensor([[0.3, 0, 0, 0], [0.4, 0.4, 0, 0], [0.2, 0.2, 0.2, 0], [0.1, 0.1, 0.1, 0.1]])
     if undefined:
         source[2], prefix[2] = float("nan"), float("nan")
     weights = torch.eye(4, 2)[None]
     shares = torch.cat([source, 1 - source.sum(1, keepdim=True)], 1)
-    kept = Contributions(
+    contributions = Contributions(
         {"decoder.0.cross": 2 * weights},
         {"decoder.0.cross": 4 * source},
         {},
@@ -168,7 +170,7 @@ def inspected_pair(undefined=False):
         prefix,
     )
     maps = {"decoder.0.cross": weights}
-    return Inspected(["▁a", "</s>"], ["▁x", "▁y", "z", "</s>"], maps, [-1.0] * 4, contributions=kept)
+    return Inspected(["▁a", "</s>"], ["▁x", "▁y", "z", "</s>"], maps, [-1.0] * 4, contributions=contributions)
 
 
 def test_contributions_and_norms_between_words():
@@ -190,15 +192,15 @@ def test_contributions_and_norms_between_words():
 
 def test_alignments_are_read_from_norms_and_contributions():
     inspected = inspected_pair()
-    kept = inspected.contributions
+    contributions = inspected.contributions
     # Each method links x to another word.
-    kept.source[:3] = torch.tensor([[0.5, 0.2], [0.1, 0.4], [0.1, 0.4]])
-    kept.norms["decoder.0.cross"][:3] = torch.tensor([[0.1, 0.2], [0.4, 0.1], [0.4, 0.1]])
+    contributions.source[:3] = torch.tensor([[0.5, 0.2], [0.1, 0.4], [0.1, 0.4]])
+    contributions.norms["decoder.0.cross"][:3] = torch.tensor([[0.1, 0.2], [0.4, 0.1], [0.4, 0.1]])
     inspected = replace(
         inspected,
         source=["▁a", "▁b", "</s>"],
         maps={"decoder.0.cross": torch.tensor([[0.1, 0.9, 0], [0.1, 0.9, 0], [0.1, 0.9, 0], [0, 0, 1]])[None]},
-        contributions=Contributions.of_arrays({name: with_end(x) for name, x in kept.arrays().items()}),
+        contributions=Contributions.of_arrays({name: add_end_column(x) for name, x in contributions.arrays().items()}),
     )
     links = {}
     for method in ("weights", "norms", "contributions"):
@@ -213,7 +215,7 @@ def test_alignments_are_read_from_norms_and_contributions():
     assert {options.method for options in candidates(without)} == {"weights"}
 
 
-def with_end(values):
+def add_end_column(values):
     """Add a column of zeros for the source's end token to a map over the source, which is before the residual."""
     if values.size(-1) == 4:  # the target prefix
         return values
@@ -222,7 +224,7 @@ def with_end(values):
 
 def test_the_record_of_the_page_has_the_source_and_the_prefix():
     record = viewer_record(inspected_pair(undefined=True), method="contributions")
-    kinds = [(one["kind"], one["layer"]) for one in record["maps"]]
+    kinds = [(entry["kind"], entry["layer"]) for entry in record["maps"]]
     assert kinds == [("contributions", None), ("contributions", 0), ("cross", None), ("norms", None), ("norms", 0)]
     assert record["fed"] == ["<s>", "x", "yz"]
     assert record["prefix"][2] == [0.1, 0.1, 0.2]
@@ -251,5 +253,5 @@ def test_a_translator_has_contributions_of_given_pairs_and_of_its_translations(s
     translator = Translator.load(small_run)
     (inspected,) = translator.inspect([("I like soccer", "Me gusta el fútbol")], contributions=True)
     assert len(inspected.source_contributions()) == len(inspected.target_words)
-    (of_translation,) = translator.translate("I like soccer").inspect(contributions=True)
-    assert of_translation.contributions.source.shape == (len(of_translation.target), len(of_translation.source))
+    (translated,) = translator.translate("I like soccer").inspect(contributions=True)
+    assert translated.contributions.source.shape == (len(translated.target), len(translated.source))

@@ -1,4 +1,4 @@
-"""From a sentence to equation 1 in three lines; the equation is done again in float64 by NumPy."""
+"""The attention equation of a translation, computed again in float64 by NumPy."""
 
 import numpy as np
 import pytest
@@ -20,12 +20,12 @@ def softmax(scores, mask):
     return powers / powers.sum(-1, keepdims=True)
 
 
-def exactly(tensor):
+def to_float64(tensor):
     return tensor.double().numpy()
 
 
-def close(ours, theirs):
-    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+def assert_near(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +36,14 @@ def translation(small_run):
 @pytest.mark.parametrize("name", ["decoder.0.cross", "decoder.0.self", "encoder.0.self"])
 @pytest.mark.parametrize("head", [0, 1])
 def test_equation_1_with_the_numbers_of_the_model(translation, name, head):
-    one = translation.equation(name, head)
-    query, key, value = map(exactly, (one.query, one.key, one.value))
+    result = translation.equation(name, head)
+    query, key, value = map(to_float64, (result.query, result.key, result.value))
     assert query.shape[1] == 8  # width 16, two heads
-    weights = softmax(query @ key.T / np.sqrt(8), one.mask.numpy())
-    close(weights, translation.attention[name][0, head].double().numpy())
-    close(weights, exactly(one.weights))
-    close(weights @ value, exactly(one.context))
-    close(query @ key.T / np.sqrt(8), exactly(one.scores))
+    weights = softmax(query @ key.T / np.sqrt(8), result.mask.numpy())
+    assert_near(weights, translation.attention[name][0, head].double().numpy())
+    assert_near(weights, to_float64(result.weights))
+    assert_near(weights @ value, to_float64(result.context))
+    assert_near(query @ key.T / np.sqrt(8), to_float64(result.scores))
 
 
 def test_without_a_name_it_is_where_the_last_layer_looks_at_the_source(translation):
@@ -51,25 +51,25 @@ def test_without_a_name_it_is_where_the_last_layer_looks_at_the_source(translati
 
 
 def test_the_contexts_are_what_the_model_goes_on_with(translation):
-    """The heads side by side are what the output projection of the attention is given."""
-    model, (piece, found) = translation._translator.model, translation.parts[0]
-    given = []
-    hook = model.decoder[0].cross_attention.output.register_forward_pre_hook(lambda _, x: given.append(x[0]))
+    """The concatenated heads are the input of the attention's output projection."""
+    model, (piece, hypothesis) = translation._translator.model, translation.parts[0]
+    inputs = []
+    hook = model.decoder[0].cross_attention.output.register_forward_pre_hook(lambda _, x: inputs.append(x[0]))
     with torch.inference_mode():
-        model.decode(model.encode(torch.tensor([piece.ids])), torch.tensor([[model.bos, *found.tokens]]))
+        model.decode(model.encode(torch.tensor([piece.ids])), torch.tensor([[model.bos, *hypothesis.tokens]]))
     hook.remove()
     heads = [translation.equation("decoder.0.cross", head).context for head in (0, 1)]
-    close(exactly(torch.cat(heads, -1)), exactly(given[0][0]))
+    assert_near(to_float64(torch.cat(heads, -1)), to_float64(inputs[0][0]))
 
 
 def test_the_pieces_are_named_and_the_past_is_what_was_fed(translation):
-    seen = translation.inspected[0]
-    cross, own = translation.equation("decoder.0.cross"), translation.equation("decoder.0.self")
-    assert (cross.looks, cross.seen) == (seen.target, seen.source)
-    assert own.looks == seen.target
-    assert own.seen[1:] == seen.target[:-1]
-    assert translation.equation("encoder.0.self").looks == seen.source
-    assert own.mask.tolist() == np.tri(len(seen.target), dtype=bool).tolist()
+    inspected = translation.inspected[0]
+    cross, self_attention = translation.equation("decoder.0.cross"), translation.equation("decoder.0.self")
+    assert (cross.looks, cross.seen) == (inspected.target, inspected.source)
+    assert self_attention.looks == inspected.target
+    assert self_attention.seen[1:] == inspected.target[:-1]
+    assert translation.equation("encoder.0.self").looks == inspected.source
+    assert self_attention.mask.tolist() == np.tri(len(inspected.target), dtype=bool).tolist()
 
 
 def test_nothing_is_kept_on_the_model(translation):
@@ -91,60 +91,65 @@ def test_what_is_not_there_is_said(translation):
 
 
 def test_it_shows_itself(translation):
-    shown = translation.equation()._repr_html_()
-    assert "decoder.0.cross" in shown
-    assert "query [" in shown
+    html = translation.equation()._repr_html_()
+    assert "decoder.0.cross" in html
+    assert "query [" in html
 
 
-def built(preset, *more):
+def build(preset, *assignments):
     torch.manual_seed(4)
-    return build_model(resolve(preset=preset, assignments=[*SHAPE, *more]).model, 20, 20).eval()
+    return build_model(resolve(preset=preset, assignments=[*SHAPE, *assignments]).model, 20, 20).eval()
 
 
-def numbers(model, name):
-    return exactly(dict(model.named_parameters())[name].detach())
+def parameter_values(model, name):
+    return to_float64(dict(model.named_parameters())[name].detach())
 
 
 SCORES = {
     "rnn-luong-dot": lambda model, h, y: h @ y.T,
-    "rnn-luong-general": lambda model, h, y: h @ numbers(model, "decoder.score.weight.weight") @ y.T,
+    "rnn-luong-general": lambda model, h, y: h @ parameter_values(model, "decoder.score.weight.weight") @ y.T,
     "rnn-bahdanau": lambda model, h, y: (
         np.tanh(
-            (h @ numbers(model, "decoder.score.query.weight").T + numbers(model, "decoder.score.query.bias"))[:, None]
-            + (y @ numbers(model, "decoder.score.key.weight").T)[None]
+            (
+                h @ parameter_values(model, "decoder.score.query.weight").T
+                + parameter_values(model, "decoder.score.query.bias")
+            )[:, None]
+            + (y @ parameter_values(model, "decoder.score.key.weight").T)[None]
         )
-        @ numbers(model, "decoder.score.v")
+        @ parameter_values(model, "decoder.score.v")
     ),
 }
 
 
 @pytest.mark.parametrize("preset", SCORES)
 def test_the_scores_of_recurrent_translators(preset):
-    """The query is the state h, the values are the encoder's outputs y, and the scores those of the papers."""
-    model = built(preset)
-    one = equation(model, SOURCE, TARGET, "decoder.0.cross")
-    h, y = exactly(one.query), exactly(one.value)
-    close(exactly(model.encode(torch.tensor([SOURCE])).states[0].detach()), y)
+    """The query is the state h, the values are the encoder's outputs y, and the scores are those of the papers."""
+    model = build(preset)
+    result = equation(model, SOURCE, TARGET, "decoder.0.cross")
+    h, y = to_float64(result.query), to_float64(result.value)
+    assert_near(to_float64(model.encode(torch.tensor([SOURCE])).states[0].detach()), y)
     weights = softmax(SCORES[preset](model, h, y), True)
-    close(weights, exactly(one.weights))
-    close(weights @ y, exactly(one.context))
-    close(SCORES[preset](model, h, y), exactly(one.scores))
+    assert_near(weights, to_float64(result.weights))
+    assert_near(weights @ y, to_float64(result.context))
+    assert_near(SCORES[preset](model, h, y), to_float64(result.scores))
 
 
 def test_luongs_window(tmp_path):
-    one = equation(built("rnn-luong-local", "model.window=1"), SOURCE, TARGET, "decoder.0.cross")
-    assert not one.mask.all()
-    assert not exactly(one.weights)[~one.mask.numpy()].any()
-    close(exactly(one.weights) @ exactly(one.value), exactly(one.context))
+    result = equation(build("rnn-luong-local", "model.window=1"), SOURCE, TARGET, "decoder.0.cross")
+    assert not result.mask.all()
+    assert not to_float64(result.weights)[~result.mask.numpy()].any()
+    assert_near(to_float64(result.weights) @ to_float64(result.value), to_float64(result.context))
 
 
 @pytest.mark.parametrize("name", ["encoder.1.self", "decoder.5.cross", "decoder.0.self"])
 def test_bare_attention_with_its_learned_scale(name):
-    model = built("attention-only")
-    one = equation(model, SOURCE, TARGET, name)
+    model = build("attention-only")
+    result = equation(model, SOURCE, TARGET, name)
     side, layer, kind = name.split(".")
     stack = "encoder" if side == "encoder" else f"decoder_{kind}"
-    scores = numbers(model, f"{stack}.{layer}.score.scale") * exactly(one.query) @ exactly(one.key).T
-    weights = softmax(scores, one.mask.numpy())
-    close(weights, exactly(one.weights))
-    close(weights @ exactly(one.value), exactly(one.context))
+    scores = (
+        parameter_values(model, f"{stack}.{layer}.score.scale") * to_float64(result.query) @ to_float64(result.key).T
+    )
+    weights = softmax(scores, result.mask.numpy())
+    assert_near(weights, to_float64(result.weights))
+    assert_near(weights @ to_float64(result.value), to_float64(result.context))

@@ -1,4 +1,4 @@
-"""Explanations of a model that is known: it copies, so each target word depends on one source word."""
+"""Explanations of a toy model that copies, so each target word depends on one source word."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ WORDS = ["uno", "dos", "tres", "cuatro", "cinco"]
 
 
 class Counter(SequenceModel):
-    """Writes a word only if the source has it: logits are how often the token is in the source, times 8."""
+    """A model whose logits are 8 times the number of occurrences of the token in the source."""
 
     def __init__(self, vocabulary):
         super().__init__()
@@ -36,7 +36,7 @@ class Counter(SequenceModel):
     def features(self, memory, targets_in):
         bag = (memory.states * memory.mask[..., None]).sum(1, keepdim=True)
         weights = torch.zeros(len(targets_in), 1, targets_in.size(1), memory.mask.size(1))
-        weights[..., -2] = 1  # attention to the last word, whatever it says
+        weights[..., -2] = 1  # attention is always on the last word
         self.weights(weights)
         return bag.expand(-1, targets_in.size(1), -1)
 
@@ -57,31 +57,31 @@ def case():
 
 @pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])
 def test_each_word_depends_on_itself(case, method):
-    found = explain(case, method)
-    assert found.importance.shape == (3, 4)
-    best = [found.source[i] for i in found.importance.argmax(1).tolist()]
-    assert best == found.target == ["tres", "uno", "cuatro"]
+    explanation = explain(case, method)
+    assert explanation.importance.shape == (3, 4)
+    most_important = [explanation.source[i] for i in explanation.importance.argmax(1).tolist()]
+    assert most_important == explanation.target == ["tres", "uno", "cuatro"]
 
 
 def test_what_the_attention_says_is_another_thing(case):
-    found = explain(case, "attention")
-    assert [found.source[i] for i in found.importance.argmax(1).tolist()] == ["cuatro"] * 3
+    explanation = explain(case, "attention")
+    assert [explanation.source[i] for i in explanation.importance.argmax(1).tolist()] == ["cuatro"] * 3
 
 
 def test_faithfulness_tells_them_apart(case):
-    """Out of a bag, a word alone is likelier than in company, and lost when it is gone."""
+    """In a bag of words, a word is likelier alone than among others, and unlikely when it is erased."""
     true, false = (faithfulness(case, explain(case, method)) for method in ("erasure", "attention"))
     assert true.comprehensiveness > 5 > false.comprehensiveness
     assert true.sufficiency < 0 < false.sufficiency
 
 
 def test_the_random_baseline_is_the_mean_over_random_choices_of_words(case):
-    """Of four words, each alone is all there is to choose; one choice in four happens to be the best."""
+    """With four words, the random choices are the four single words, one of which is the best."""
     keep = torch.eye(4, dtype=torch.bool)
     whole = case.log_probs(torch.ones(1, 4, dtype=torch.bool))[0]
-    found = random_faithfulness(case)
-    assert found.comprehensiveness == pytest.approx((whole - case.log_probs(~keep)).mean().item(), abs=1e-5)
-    assert found.sufficiency == pytest.approx((whole - case.log_probs(keep)).mean().item(), abs=1e-5)
+    baseline = random_faithfulness(case)
+    assert baseline.comprehensiveness == pytest.approx((whole - case.log_probs(~keep)).mean().item(), abs=1e-5)
+    assert baseline.sufficiency == pytest.approx((whole - case.log_probs(keep)).mean().item(), abs=1e-5)
     assert compare_with_random(case, explain(case, "erasure"), 2)["random"] == random_faithfulness(case, 2)
 
 
@@ -101,7 +101,7 @@ def test_erasure_is_a_difference_of_log_probabilities(case):
 
 
 def test_gradients_add_up(case):
-    """Completeness: the shares sum to what the log-probability gains from the baseline to the sentence."""
+    """Completeness: the shares sum to the gain in log-probability from the baseline to the sentence."""
     from translucid.decoding.maps import forced_log_probs
     from translucid.inspection.explain.explanation import integrated_gradients
 
@@ -111,10 +111,10 @@ def test_gradients_add_up(case):
                 forced_log_probs(case.model, case.model.encode(torch.tensor([ids])), torch.tensor([case.target_ids]))
             )[0]
 
-    gained = log_probs(case.source_ids) - log_probs(
+    gain = log_probs(case.source_ids) - log_probs(
         [SPECIAL.unknown] * (len(case.source_ids) - 1) + [case.source_ids[-1]]
     )
-    torch.testing.assert_close(integrated_gradients(case, 200).sum(1), gained, rtol=0.02, atol=0.02)
+    torch.testing.assert_close(integrated_gradients(case, 200).sum(1), gain, rtol=0.02, atol=0.02)
 
 
 def test_lime_says_how_well_it_fits(case):

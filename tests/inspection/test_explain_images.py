@@ -1,4 +1,4 @@
-"""Explanations of captioners: toys of which it is known what they read, and small real ones."""
+"""Explanations of captioners: a toy that reads known cells, and small real captioners."""
 
 import json
 import re
@@ -34,12 +34,12 @@ GRID = (SIDE // CELL, SIDE // CELL)
 CELLS = GRID[0] * GRID[1]
 READS = {"uno": 1, "dos": 6, "tres": 11}
 """The cell that each word depends on."""
-LOOKED = 13
-"""The cell that the toy looks at, whatever it writes: in the last row, the second column."""
+ATTENDED = 13
+"""The cell that the toy attends to for every word: in the last row, the second column."""
 
 
 class Points(nn.Module):
-    """The grey level, 0 .. 1, of the pixel in the middle of each cell, each in a dimension of its own [B, S, S]."""
+    """The grey level, 0 .. 1, of the middle pixel of each cell, on the diagonal of a matrix [B, S, S]."""
 
     def forward(self, pixels):
         middles = pixels[:, CELL // 2 :: CELL, CELL // 2 :: CELL].float().mean(-1).flatten(1) / 255
@@ -47,7 +47,7 @@ class Points(nn.Module):
 
 
 class Reader(SequenceModel):
-    """Writes a word if one pixel is bright: its logit is 8 times that, those of all other tokens are 0."""
+    """A captioner in which a word's logit is 8 times the level of one pixel; other tokens have logits of 0."""
 
     def __init__(self, tokenizer):
         super().__init__()
@@ -67,7 +67,7 @@ class Reader(SequenceModel):
 
     def features(self, memory, targets_in):
         weights = torch.zeros(len(targets_in), 1, targets_in.size(1), CELLS)
-        weights[..., LOOKED] = 1
+        weights[..., ATTENDED] = 1
         self.weights(weights)
         return (memory.states * memory.mask[..., None]).sum(1, keepdim=True).expand(-1, targets_in.size(1), -1)
 
@@ -85,7 +85,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def pixels():
-    """Noise, darker than grey, with a bright point in the middle of each cell: what a superpixel's mean is not."""
+    """Return noise darker than grey, with a bright point in the middle of each cell, unlike a superpixel's mean."""
     noise = np.random.default_rng(1).integers(40, 80, (SIDE, SIDE, 3)).astype(np.uint8)
     noise[CELL // 2 :: CELL, CELL // 2 :: CELL] = 250
     return noise
@@ -96,38 +96,40 @@ def toy(tokenizer, pixels):
     return Reader(tokenizer).eval(), tokenizer, pixels, "tres uno dos", GRID
 
 
-def real(kind, tokenizer):
+def build_captioner(kind, tokenizer):
     torch.manual_seed(2)
-    eye = {"size": SIDE, "stride": CELL, "channels": 4}
+    image_encoder = {"size": SIDE, "stride": CELL, "channels": 4}
     if kind == "lstm":
-        return CaptioningLSTM(tokenizer.target_size, CaptionerOptions(width=8, image_encoder=eye)).eval()
-    options = CaptioningTransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, image_encoder=eye)
+        return CaptioningLSTM(tokenizer.target_size, CaptionerOptions(width=8, image_encoder=image_encoder)).eval()
+    options = CaptioningTransformerOptions(
+        width=8, heads=2, feed_forward=8, encoder_layers=1, image_encoder=image_encoder
+    )
     return CaptioningTransformer(tokenizer.target_size, options).eval()
 
 
 @pytest.mark.parametrize("method", ["erasure", "gradients"])
 def test_a_word_depends_on_the_cell_that_it_reads(method, toy):
-    found = explain(CellCase(*toy), method)
-    assert found.target == ["tres", "uno", "dos"]
-    assert found.importance.shape == (3, CELLS)
-    assert found.importance.argmax(1).tolist() == [READS[word] for word in found.target]
-    assert [found.source[i] for i in found.importance.argmax(1)] == ["2,3", "0,1", "1,2"]
+    result = explain(CellCase(*toy), method)
+    assert result.target == ["tres", "uno", "dos"]
+    assert result.importance.shape == (3, CELLS)
+    assert result.importance.argmax(1).tolist() == [READS[word] for word in result.target]
+    assert [result.source[i] for i in result.importance.argmax(1)] == ["2,3", "0,1", "1,2"]
 
 
 def test_lime_finds_the_superpixel_that_a_word_reads(toy):
     case = SuperpixelCase(*toy)
-    found = explain(case, "lime", samples=300)
-    rows, columns = np.divmod([READS[word] for word in found.target], GRID[1])
-    read = case.regions[rows * CELL + CELL // 2, columns * CELL + CELL // 2]
-    assert len(set(read)) == 3
-    assert found.importance.argmax(1).tolist() == read.tolist()
-    assert min(found.fit) > 0.3
-    own = found.importance.max(1).values
-    assert (found.importance.topk(2).values[:, 1] < own / 3).all()
+    result = explain(case, "lime", samples=300)
+    rows, columns = np.divmod([READS[word] for word in result.target], GRID[1])
+    expected = case.regions[rows * CELL + CELL // 2, columns * CELL + CELL // 2]
+    assert len(set(expected)) == 3
+    assert result.importance.argmax(1).tolist() == expected.tolist()
+    assert min(result.fit) > 0.3
+    largest = result.importance.max(1).values
+    assert (result.importance.topk(2).values[:, 1] < largest / 3).all()
 
 
 def test_erasing_a_cell_is_computing_without_it(toy, pixels):
-    """By hand, in float64: the logits without the cell."""
+    """The expected drops are computed by hand in float64, from logits without the cell."""
     case = CellCase(*toy)
     levels = pixels[CELL // 2 :: CELL, CELL // 2 :: CELL].astype(float).mean(-1).ravel() / 255
     weights = case.model.output.weight.detach().double().numpy()
@@ -136,13 +138,13 @@ def test_erasing_a_cell_is_computing_without_it(toy, pixels):
         logits = weights @ levels
         return logits[case.target_ids[:-1]] - np.log(np.exp(logits).sum())
 
-    falls = [log_probs(levels) - log_probs(np.where(np.arange(CELLS) == i, 0, levels)) for i in range(CELLS)]
-    np.testing.assert_allclose(explain(case, "erasure").importance.numpy(), np.transpose(falls), atol=1e-5)
+    drops = [log_probs(levels) - log_probs(np.where(np.arange(CELLS) == i, 0, levels)) for i in range(CELLS)]
+    np.testing.assert_allclose(explain(case, "erasure").importance.numpy(), np.transpose(drops), atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
 def test_erasing_cells_of_a_real_captioner_one_by_one(kind, tokenizer, pixels):
-    case = CellCase(real(kind, tokenizer), tokenizer, pixels, "tres uno", GRID)
+    case = CellCase(build_captioner(kind, tokenizer), tokenizer, pixels, "tres uno", GRID)
     target, importance = torch.tensor([case.target_ids]), explain(case, "erasure").importance
     with torch.no_grad():
         cells = case.model.source_embedding(torch.from_numpy(pixels)[None])
@@ -150,42 +152,42 @@ def test_erasing_cells_of_a_real_captioner_one_by_one(kind, tokenizer, pixels):
         for i in range(CELLS):
             mask = torch.ones(1, CELLS, dtype=torch.bool)
             mask[0, i] = False
-            without = case.by_word(forced_log_probs(case.model, case.model.read(cells, mask), target))[0]
-            assert (whole - without).abs().max() > 1e-6
-            torch.testing.assert_close(importance[:, i], whole - without, atol=2e-5, rtol=1e-3)
+            erased = case.by_word(forced_log_probs(case.model, case.model.read(cells, mask), target))[0]
+            assert (whole - erased).abs().max() > 1e-6
+            torch.testing.assert_close(importance[:, i], whole - erased, atol=2e-5, rtol=1e-3)
 
 
 def test_nothing_left_is_still_a_number(tokenizer, pixels):
     for kind in ("lstm", "transformer"):
-        case = CellCase(real(kind, tokenizer), tokenizer, pixels, "tres uno", GRID)
+        case = CellCase(build_captioner(kind, tokenizer), tokenizer, pixels, "tres uno", GRID)
         assert case.log_probs(torch.zeros(1, CELLS, dtype=torch.bool)).isfinite().all()
 
 
-@pytest.mark.parametrize("parts", [CellCase, SuperpixelCase])
+@pytest.mark.parametrize("case_class", [CellCase, SuperpixelCase])
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
-def test_gradients_add_up(kind, parts, tokenizer, pixels):
-    """Completeness: the shares sum to what the log-probability gains from a grey image to this one."""
-    case = parts(real(kind, tokenizer), tokenizer, pixels, "tres uno", GRID)
+def test_gradients_add_up(kind, case_class, tokenizer, pixels):
+    """Completeness: the shares sum to the gain in log-probability from a grey image to this one."""
+    case = case_class(build_captioner(kind, tokenizer), tokenizer, pixels, "tres uno", GRID)
 
     @torch.no_grad()
     def log_probs(image):
         memory = case.model.encode(torch.from_numpy(image)[None])
         return case.by_word(forced_log_probs(case.model, memory, torch.tensor([case.target_ids])))[0]
 
-    gained = log_probs(pixels) - log_probs(np.full_like(pixels, GREY))
-    assert gained.abs().max() > 0.01
+    gain = log_probs(pixels) - log_probs(np.full_like(pixels, GREY))
+    assert gain.abs().max() > 0.01
     shares = integrated_gradients(case, 100)
     assert shares.shape == (2, len(case.source_words))
-    torch.testing.assert_close(shares.sum(1), gained, rtol=0.02, atol=0.005)
+    torch.testing.assert_close(shares.sum(1), gain, rtol=0.02, atol=0.005)
 
 
 def test_a_superpixel_left_out_is_painted_over_with_its_mean(toy, pixels):
-    case, seen = SuperpixelCase(*toy), []
-    case.model.source_embedding.register_forward_hook(lambda module, given, out: seen.append(given[0]))
+    case, batches = SuperpixelCase(*toy), []
+    case.model.source_embedding.register_forward_hook(lambda module, inputs, out: batches.append(inputs[0]))
     keep = torch.ones(1, len(case.source_words), dtype=torch.bool)
     keep[0, 5] = False
     case.log_probs(keep)
-    (images,) = seen
+    (images,) = batches
     inside = case.regions == 5
     np.testing.assert_array_equal(images[0].numpy()[~inside], pixels[~inside])
     mean = pixels[inside].astype(float).mean(0).round()
@@ -198,19 +200,19 @@ def test_superpixels_cover_the_image_and_follow_its_colours():
     regions = superpixels(image)
     assert set(np.unique(regions)) == set(range(regions.max() + 1))
     assert 10 < regions.max() < 100
-    both = [number for number in range(regions.max() + 1) if len(np.unique(image[regions == number], axis=0)) > 1]
-    assert not both
+    mixed = [number for number in range(regions.max() + 1) if len(np.unique(image[regions == number], axis=0)) > 1]
+    assert not mixed
     assert superpixels(np.full((20, 20, 3), 7, np.uint8)).min() == 0
 
 
 def test_attention_is_shared_out_over_superpixels(toy):
-    """It is all on one cell, so it falls on the superpixels that this cell has pixels of, by their number."""
+    """All attention is on one cell, so each superpixel gets the share of that cell's pixels that it contains."""
     case = SuperpixelCase(*toy)
     importance = explain(case, "attention").importance
     cell = case.regions[-CELL:, CELL : 2 * CELL]
     expected = np.bincount(cell.ravel(), minlength=len(case.source_words)) / CELL**2
     torch.testing.assert_close(importance, torch.from_numpy(expected).float().expand(3, -1))
-    assert explain(CellCase(*toy), "attention").importance.argmax(1).tolist() == [LOOKED] * 3
+    assert explain(CellCase(*toy), "attention").importance.argmax(1).tolist() == [ATTENDED] * 3
 
 
 def test_faithfulness_tells_them_apart(toy):
@@ -226,12 +228,12 @@ def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch)
 
     monkeypatch.setattr("translucid.inspection.explain.image_case.PIXELS", 3 * SIDE * SIDE)
     case, sizes = SuperpixelCase(*toy), []
-    case.model.source_embedding.register_forward_hook(lambda module, given, out: sizes.append(len(out)))
+    case.model.source_embedding.register_forward_hook(lambda module, inputs, out: sizes.append(len(out)))
     keep = torch.rand(8, len(case.source_words)) < 0.5
-    together = case.log_probs(keep)
+    batched = case.log_probs(keep)
     assert sizes == [3, 3, 2]
-    for row, expected in zip(keep, together, strict=True):
-        torch.testing.assert_close(case.log_probs(row[None])[0], expected)
+    for mask, expected in zip(keep, batched, strict=True):
+        torch.testing.assert_close(case.log_probs(mask[None])[0], expected)
 
     def stop():
         raise Cancelled
@@ -244,18 +246,18 @@ def test_what_speaks_for_a_word_lights_up(toy, tmp_path):
     from translucid.inspection.saving import save_saliency
 
     case = CellCase(*toy)
-    found = explain(case, "erasure")
-    shown = overlay_of(case, found)
-    assert shown.words == found.target
-    assert [shown.places(i, 1)[0][0] for i in range(3)] == ["right", "top", "middle"]
-    against = Explanation("erasure", found.source, found.target, -torch.ones_like(found.importance))
+    erasure = explain(case, "erasure")
+    overlay = overlay_of(case, erasure)
+    assert overlay.words == erasure.target
+    assert [overlay.places(i, 1)[0][0] for i in range(3)] == ["right", "top", "middle"]
+    against = Explanation("erasure", erasure.source, erasure.target, -torch.ones_like(erasure.importance))
     assert not overlay_of(case, against).weights.any()
-    patches = SuperpixelCase(*toy)
-    lime = explain(patches, "lime", samples=50)
-    assert all(re.fullmatch(r"\S+%, R² \d\.\d\d", note) for note in overlay_of(patches, lime).notes)
-    assert overlay_of(patches, lime).weights.shape == (3, SIDE, SIDE)
-    told = {**record(lime, {"lime": faithfulness(patches, lime)}), **where(patches)}
-    save_saliency(shown, tmp_path / "a.json", "x", dict, told)
+    superpixel_case = SuperpixelCase(*toy)
+    lime = explain(superpixel_case, "lime", samples=50)
+    assert all(re.fullmatch(r"\S+%, R² \d\.\d\d", note) for note in overlay_of(superpixel_case, lime).notes)
+    assert overlay_of(superpixel_case, lime).weights.shape == (3, SIDE, SIDE)
+    saved_record = {**record(lime, {"lime": faithfulness(superpixel_case, lime)}), **where(superpixel_case)}
+    save_saliency(overlay, tmp_path / "a.json", "x", dict, saved_record)
     saved = json.loads((tmp_path / "a.json").read_text())
     assert np.array(saved["regions"]).shape == (SIDE, SIDE)
     assert len(saved["importance"][0]) == np.max(saved["regions"]) + 1
@@ -266,8 +268,8 @@ def test_no_words_and_packages_that_are_not_there(toy, monkeypatch):
     model, tokenizer, pixels, _, grid = toy
     with pytest.raises(UserError, match="no words"):
         CellCase(model, tokenizer, pixels, " ", grid)
-    known = explanation.find_spec
-    monkeypatch.setattr(explanation, "find_spec", lambda name: None if name == "skimage" else known(name))
+    find_spec = explanation.find_spec
+    monkeypatch.setattr(explanation, "find_spec", lambda name: None if name == "skimage" else find_spec(name))
     refuse_method("lime")
     refuse_method("gradients", images=True)
     with pytest.raises(UserError, match="scikit-image"):

@@ -61,16 +61,16 @@ def model(request):
 
 
 def losses(model, gates, prefix_length=0):
-    """Return -log p of both targets, with factors [H] for the heads of attentions by name."""
+    """Return -log p of both targets, with the heads of each named attention multiplied by factors [H]."""
     handlers = {
         gate_point(model, name): lambda x, first, factors=factors: x * factors[:, None, None]
         for name, factors in gates.items()
     }
-    fed = torch.cat([torch.full((2, 1), model.bos), TARGET[:, :-1]], 1)
+    inputs = torch.cat([torch.full((2, 1), model.bos), TARGET[:, :-1]], 1)
     with torch.no_grad(), handling(model, handlers):
-        log_probs = model(SOURCE, fed).log_softmax(-1)
-    of_targets = [log_probs[n, range(5), TARGET[n]] for n in range(2)]
-    return [-of_targets[0][prefix_length:3].sum().item(), -of_targets[1][prefix_length:].sum().item()]
+        log_probs = model(SOURCE, inputs).log_softmax(-1)
+    target_log_probs = [log_probs[n, range(5), TARGET[n]] for n in range(2)]
+    return [-target_log_probs[0][prefix_length:3].sum().item(), -target_log_probs[1][prefix_length:].sum().item()]
 
 
 @pytest.mark.parametrize("prefix_length", [0, 1])
@@ -91,9 +91,9 @@ def test_gradients_of_gates_are_finite_differences_for_each_sentence(model, pref
 def test_importance_by_gradient_is_the_mean_of_absolute_values(model):
     gradients = gate_gradients(model, SOURCE, TARGET, model.options.maps)
     expected = torch.cat([gradient.abs().mean(0) for gradient in gradients.values()])
-    counted = []
-    importance = gradient_importance(model, model.options.maps, IDS, "cpu", on_done=counted.append)
-    assert list(importance) == head_names(model.options.maps) and sum(counted) == 2
+    counts = []
+    importance = gradient_importance(model, model.options.maps, IDS, "cpu", on_done=counts.append)
+    assert list(importance) == head_names(model.options.maps) and sum(counts) == 2
     assert_close(torch.tensor([*importance.values()]), expected, check_dtype=False, rtol=1e-5, atol=1e-7)
 
 
@@ -131,16 +131,16 @@ def test_a_curve_goes_from_no_head_off_to_all():
 
 
 def test_bleu_with_heads_off_is_that_of_a_model_without_their_columns(untrained):
-    """References are what the model itself writes: BLEU is 100 at first, and falls."""
+    """The references are the model's own translations, so BLEU starts at 100 and falls."""
     translator = Translator.load(untrained("transformer"), "cpu", "torch")
     pairs = [pair._replace(target=translator.translate(pair.source).text) for pair in PAIRS]
     order = head_names(translator.heads)
     points = bleu_curve(translator, pairs, order, console=QUIET)
     assert points[0] == CurvePoint(0, pytest.approx(100)) and [point.off for point in points] == [0, 1, 2, 3, 4, 5, 6]
     for point in points[1:]:
-        other = Translator.load(untrained("transformer"), "cpu", "torch")
-        without_columns(other.model, order[: point.off])
-        expected = score(other, pairs, perplexity=False, console=QUIET).evaluation
+        reference = Translator.load(untrained("transformer"), "cpu", "torch")
+        without_columns(reference.model, order[: point.off])
+        expected = score(reference, pairs, perplexity=False, console=QUIET).evaluation
         assert point.bleu == pytest.approx(expected.scores[0].value)
     assert min(point.bleu for point in points) < 99
 
@@ -170,10 +170,10 @@ def valid(tmp_path):
 
 @pytest.mark.parametrize("shape", ["transformer", "bahdanau"])
 def test_the_command_measures_all_heads(call, untrained, valid, tmp_path, shape):  # noqa: F811 - a fixture
-    done = call("heads", untrained(shape), "--valid", valid, "--beam", 2, "--save", tmp_path / "heads.svg")
-    assert done.code == 0, done.err
+    completed = call("heads", untrained(shape), "--valid", valid, "--beam", 2, "--save", tmp_path / "heads.svg")
+    assert completed.code == 0, completed.err
     names = head_names(Translator.load(untrained(shape), "cpu", "torch").heads)
-    lines = done.out.splitlines()
+    lines = completed.out.splitlines()
     assert sorted(line.split()[0] for line in lines[1 : len(names) + 1]) == sorted(names)
     assert lines[0].split() == ["head", "gradient", "ablation"]
     assert (tmp_path / "heads.svg").read_bytes().startswith(b"<?xml")
@@ -181,21 +181,21 @@ def test_the_command_measures_all_heads(call, untrained, valid, tmp_path, shape)
 
 
 def test_the_command_prints_json_for_the_first_pairs(call, untrained, valid):  # noqa: F811 - a fixture
-    outcome = call("heads", untrained("transformer"), "--valid", valid, "--sentences", 1, "--mean", "--json")
-    record = json.loads(outcome.out)
+    completed = call("heads", untrained("transformer"), "--valid", valid, "--sentences", 1, "--mean", "--json")
+    record = json.loads(completed.out)
     assert record["pairs"] == 1 and len(record["heads"]) == 6
     assert [point["off"] for point in record["curves"]["gradient"]] == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_what_has_no_heads_is_refused_in_one_line(call, untrained, valid, language_run):  # noqa: F811 - a fixture
-    for run, more, message in (
+    for run, options, message in (
         (untrained("no attention"), [], "no attention, so it has no heads"),
         (untrained("bahdanau"), ["--mean"], "have no mean output"),
         (language_run("lm-lstm"), [], "is no translator"),
         (untrained("transformer"), ["--save", "heads.html"], "no kind that can be written"),
     ):
-        done = call("heads", run, "--valid", valid, *more)
-        assert done.code == 2 and message in done.err and len(done.err.splitlines()) == 1
+        completed = call("heads", run, "--valid", valid, *options)
+        assert completed.code == 2 and message in completed.err and len(completed.err.splitlines()) == 1
     with pytest.raises(UserError, match="no pairs"):
         head_report(Translator.load(untrained("transformer"), "cpu", "torch"), [], console=QUIET)
 
@@ -212,8 +212,8 @@ def test_look_and_translate_switch_heads_off(call, untrained):  # noqa: F811 - a
     assert call("look", run, *off, "I like soccer.", "--lens", "logit").code == 0
     tuned = call("look", run, *off, "I like soccer.", "--lens", "tuned")
     assert tuned.code == 2 and "--ablate does not go with --lens tuned" in tuned.err
-    workers = call("translate", run, *off, "--workers", 1, "I like soccer.").out
-    assert workers.strip() == expected.text
+    output = call("translate", run, *off, "--workers", 1, "I like soccer.").out
+    assert output.strip() == expected.text
 
 
 def test_a_record_has_both_translations(untrained):
@@ -224,8 +224,8 @@ def test_a_record_has_both_translations(untrained):
     assert record["heads_off"] == heads
     assert record["before"]["translation"] == before.text
     assert record["after"]["translation"] == ablated.translate("I like soccer. I like 42").text
-    lengths = [part[1].log_probability for part in before.parts]
-    assert record["before"]["log_probability"] == pytest.approx(sum(lengths), abs=1e-2)
+    log_probs = [part[1].log_probability for part in before.parts]
+    assert record["before"]["log_probability"] == pytest.approx(sum(log_probs), abs=1e-2)
     total = 0.0
     for piece, hypothesis in before.parts:
         forced = forced_log_probs(

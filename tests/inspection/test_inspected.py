@@ -1,4 +1,4 @@
-"""Maps as data: which row is which, layers and heads, rollout, JSON; for every kind of model."""
+"""Attention maps as data for every kind of model: rows, layers and heads, rollout and JSON."""
 
 import numpy as np
 import pytest
@@ -50,20 +50,26 @@ def test_log_probs_are_those_of_the_model(model):
 
 def test_cross_attention_is_the_mean_of_all_its_maps(model):
     source, target = torch.tensor([[5, 6, 7, 3], [5, 3, 0, 0]]), torch.tensor([[8, 9, 3], [8, 3, 0]])
-    pairs = [(row[row != 0].tolist(), other[other != 0].tolist()) for row, other in zip(source, target, strict=True)]
-    seen = cross_attention(model, source, target)
-    for (ids, written), weights in zip(pairs, seen, strict=True):
-        maps = forced_pass(model, torch.tensor([ids]), torch.tensor([written])).maps
-        one = Inspected([""] * len(ids), [""] * len(written), {name: map[0] for name, map in maps.items()}, [])
-        torch.testing.assert_close(weights[: len(written), : len(ids)], one.cross())
-        assert not weights[:, len(ids) :].any()
+    pairs = [
+        (source_row[source_row != 0].tolist(), target_row[target_row != 0].tolist())
+        for source_row, target_row in zip(source, target, strict=True)
+    ]
+    batched = cross_attention(model, source, target)
+    for (source_ids, target_ids), weights in zip(pairs, batched, strict=True):
+        maps = forced_pass(model, torch.tensor([source_ids]), torch.tensor([target_ids])).maps
+        single = Inspected(
+            [""] * len(source_ids), [""] * len(target_ids), {name: map[0] for name, map in maps.items()}, []
+        )
+        torch.testing.assert_close(weights[: len(target_ids), : len(source_ids)], single.cross())
+        assert not weights[:, len(source_ids) :].any()
 
 
 def test_a_row_is_where_the_model_looked_when_it_predicted_the_token(model):
-    one, other = (forced_pass(model, SOURCE, torch.tensor([[8, last, 3, 3]])).maps for last in (9, 10))
-    name = next(name for name in one if name.endswith(".cross"))
-    torch.testing.assert_close(one[name][..., :2, :], other[name][..., :2, :])  # the second token was not yet known
-    assert not torch.allclose(one[name][..., 2:, :], other[name][..., 2:, :])
+    first, second = (forced_pass(model, SOURCE, torch.tensor([[8, last, 3, 3]])).maps for last in (9, 10))
+    name = next(name for name in first if name.endswith(".cross"))
+    # The first two rows do not depend on the second token.
+    torch.testing.assert_close(first[name][..., :2, :], second[name][..., :2, :])
+    assert not torch.allclose(first[name][..., 2:, :], second[name][..., 2:, :])
 
 
 def inspected(heads=2, layers=2):
@@ -73,18 +79,18 @@ def inspected(heads=2, layers=2):
 
 
 def test_layers_and_heads_are_chosen_or_averaged():
-    one = inspected()
-    first, second = one.maps["decoder.0.cross"], one.maps["decoder.1.cross"]
-    torch.testing.assert_close(one.cross(), torch.cat([first, second]).mean(0))
-    torch.testing.assert_close(one.cross(1), second.mean(0))
-    torch.testing.assert_close(one.cross(1, 0), second[0])
-    torch.testing.assert_close(one.cross(None, 1), (first[1] + second[1]) / 2)
-    shifted = one.cross(0, shift=True)
+    result = inspected()
+    first, second = result.maps["decoder.0.cross"], result.maps["decoder.1.cross"]
+    torch.testing.assert_close(result.cross(), torch.cat([first, second]).mean(0))
+    torch.testing.assert_close(result.cross(1), second.mean(0))
+    torch.testing.assert_close(result.cross(1, 0), second[0])
+    torch.testing.assert_close(result.cross(None, 1), (first[1] + second[1]) / 2)
+    shifted = result.cross(0, shift=True)
     torch.testing.assert_close(shifted[:2], first.mean(0)[1:])
     torch.testing.assert_close(shifted[2], first.mean(0)[2])
     for layer, head in ((2, None), (None, 2), (0, -1)):
         with pytest.raises(UserError, match="there is no"):
-            one.cross(layer, head)
+            result.cross(layer, head)
 
 
 def test_a_model_without_attention_says_so():
@@ -93,14 +99,14 @@ def test_a_model_without_attention_says_so():
 
 
 def test_json_there_and_back(tmp_path):
-    one = inspected()
-    one.save(tmp_path / "a.json")
-    again = Inspected.load(tmp_path / "a.json")
-    assert (again.source, again.target, again.log_probs) == (one.source, one.target, one.log_probs)
-    for name, weights in one.maps.items():
-        torch.testing.assert_close(again.maps[name], weights, rtol=0, atol=1e-5)
-    assert one.to_json()["source_words"] == ["a", "bc", "</s>"]
-    assert one.word_log_probs() == one.log_probs
+    saved = inspected()
+    saved.save(tmp_path / "a.json")
+    loaded = Inspected.load(tmp_path / "a.json")
+    assert (loaded.source, loaded.target, loaded.log_probs) == (saved.source, saved.target, saved.log_probs)
+    for name, weights in saved.maps.items():
+        torch.testing.assert_close(loaded.maps[name], weights, rtol=0, atol=1e-5)
+    assert saved.to_json()["source_words"] == ["a", "bc", "</s>"]
+    assert saved.word_log_probs() == saved.log_probs
     for text in ("{}", "[1]", "no", '{"source": 1, "target": 2, "attention": 3, "log_probs": 4}'):
         (tmp_path / "b.json").write_text(text)
         with pytest.raises(UserError, match="no saved attention"):
@@ -108,23 +114,23 @@ def test_json_there_and_back(tmp_path):
 
 
 def test_rollout_by_pencil():
-    """One layer each: half of the way stays, half goes where it looked."""
-    encoder = torch.tensor([[[1.0, 0.0], [1.0, 0.0]]])  # both look at the first
-    before = torch.tensor([[[1.0]]])
-    cross = torch.tensor([[[0.0, 1.0]]])  # looks at the second, which is half the first
-    flow = rollout({"encoder.0.self": encoder, "decoder.0.self": before, "decoder.0.cross": cross})
+    """With one layer each, rollout gives half the weight to the residual path and half to the attention."""
+    encoder = torch.tensor([[[1.0, 0.0], [1.0, 0.0]]])  # both attend to the first position
+    decoder = torch.tensor([[[1.0]]])
+    cross = torch.tensor([[[0.0, 1.0]]])  # attends to the second position, whose state is half the first
+    flow = rollout({"encoder.0.self": encoder, "decoder.0.self": decoder, "decoder.0.cross": cross})
     torch.testing.assert_close(flow, torch.tensor([[0.5, 0.5]]))
-    only = rollout({"decoder.0.cross": cross})
-    torch.testing.assert_close(only, torch.tensor([[0.0, 1.0]]))
+    cross_only = rollout({"decoder.0.cross": cross})
+    torch.testing.assert_close(cross_only, torch.tensor([[0.0, 1.0]]))
 
 
 def test_rollout_is_a_product_of_matrices_over_both_sides():
-    """Source and target positions as one line of states, each layer one matrix of it, as Abnar and Zuidema write it."""
+    """Rollout multiplies one matrix per layer over source and target positions, as in Abnar and Zuidema."""
     generator = np.random.default_rng(3)
 
     def weights(heads, rows, columns, mask=None):
-        found = generator.random((heads, rows, columns)) * (1 if mask is None else mask)
-        return found / found.sum(-1, keepdims=True)
+        matrix = generator.random((heads, rows, columns)) * (1 if mask is None else mask)
+        return matrix / matrix.sum(-1, keepdims=True)
 
     sources, targets, layers = 5, 4, 3
     maps = {f"encoder.{i}.self": weights(2, sources, sources) for i in range(layers)}
@@ -145,8 +151,8 @@ def test_rollout_is_a_product_of_matrices_over_both_sides():
         step[sources:, first] = maps[f"decoder.{i}.cross"].mean(0) / 2
         states = step @ states
     flow = states[sources:, first]
-    found = rollout({name: torch.tensor(one) for name, one in maps.items()})
-    np.testing.assert_allclose(found, flow / flow.sum(-1, keepdims=True), atol=1e-6)
+    result = rollout({name: torch.tensor(matrix) for name, matrix in maps.items()})
+    np.testing.assert_allclose(result, flow / flow.sum(-1, keepdims=True), atol=1e-6)
 
 
 def test_rollout_rows_sum_to_one(model):
@@ -158,14 +164,14 @@ def test_watching_in_batches_is_watching_alone(model):
     pairs = [Pair("ab ba", "x y"), Pair("a b a b a b", "y"), Pair("b", "x y x y x")]
     tokenizer = Tokenizer.learn(pairs * 10, TokenizerOptions(vocabulary=12), seed=1)
     ids = [([5, 6, 3], [7, 3]), ([5] * 7 + [3], [8, 3]), ([9, 3], [5, 6, 7, 8, 3])]
-    together = forced_decoding(model, tokenizer, ids, batch_tokens=1000)
-    for one, pair in zip(together, ids, strict=True):
-        (alone,) = forced_decoding(model, tokenizer, [pair])
-        assert one.source == alone.source
-        assert len(one.target) == len(pair[1]) == len(one.log_probs)
-        assert one.maps.keys() == alone.maps.keys()
-        for name, weights in one.maps.items():
-            torch.testing.assert_close(weights, alone.maps[name], rtol=0, atol=1e-5)
+    batched = forced_decoding(model, tokenizer, ids, batch_tokens=1000)
+    for result, pair in zip(batched, ids, strict=True):
+        (single,) = forced_decoding(model, tokenizer, [pair])
+        assert result.source == single.source
+        assert len(result.target) == len(pair[1]) == len(result.log_probs)
+        assert result.maps.keys() == single.maps.keys()
+        for name, weights in result.maps.items():
+            torch.testing.assert_close(weights, single.maps[name], rtol=0, atol=1e-5)
 
 
 def test_characters_that_the_model_does_not_know_are_shown_as_they_are():
@@ -174,15 +180,15 @@ def test_characters_that_the_model_does_not_know_are_shown_as_they_are():
     text = "she reads 足球 a Б"
     ids = [*tokenizer.encode_source([text])[0], 3]
     model = build_model(KINDS["transformer"], tokenizer.source_size, tokenizer.target_size).eval()
-    (seen,) = forced_decoding(model, tokenizer, [(ids, [5, 3])], masked=[Masked(text, {})])
-    words = seen.words().source
+    (result,) = forced_decoding(model, tokenizer, [(ids, [5, 3])], masked=[Masked(text, {})])
+    words = result.words().source
     assert words == ["she", "reads", "足球", "a", "Б", "</s>"]
-    assert [words[i] for i in seen.unknown_words] == ["足球", "Б"]
-    assert Inspected.from_json(seen.to_json()).unknown == seen.unknown
-    assert viewer_record(seen)["unknown"] == [2, 4]
-    (without,) = forced_decoding(model, tokenizer, [(ids, [5, 3])])
-    assert without.words().source[2] == "<unk>"
-    (other,) = forced_decoding(
+    assert [words[i] for i in result.unknown_words] == ["足球", "Б"]
+    assert Inspected.from_json(result.to_json()).unknown == result.unknown
+    assert viewer_record(result)["unknown"] == [2, 4]
+    (unmasked,) = forced_decoding(model, tokenizer, [(ids, [5, 3])])
+    assert unmasked.words().source[2] == "<unk>"
+    (mismatched,) = forced_decoding(
         model, tokenizer, [(ids, [5, 3])], masked=[Masked("another text", {})]
     )  # not what the ids encode
-    assert other.source == without.source
+    assert mismatched.source == unmasked.source

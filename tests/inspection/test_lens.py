@@ -1,4 +1,4 @@
-"""Lenses against the model's own distribution, NumPy, and a decoder that reads the encoder's states as its memory."""
+"""Lenses against the model's distribution, against NumPy, and as the decoder's memory."""
 
 import numpy as np
 import pytest
@@ -38,20 +38,20 @@ KINDS = {
 LANGUAGE = TransformerLanguageOptions(width=D, heads=2, feed_forward=24, layers=2)
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])
 TARGET = torch.tensor([[11, 12, 13, 3], [14, 15, 16, 3]])
-FED = torch.tensor([[2, 11, 12, 13], [2, 14, 15, 16]])
+INPUTS = torch.tensor([[2, 11, 12, 13], [2, 14, 15, 16]])
 
 
-def built(options):
+def build(options):
     torch.manual_seed(1)
     model = build_model(options, V, V).double().eval()
-    for parameter in model.parameters():  # biases and norms too, which are zeros and ones at first
+    for parameter in model.parameters():  # also biases and norms, which are initialized to zeros and ones
         parameter.data.normal_(std=0.4)
     return model
 
 
 @pytest.fixture(params=KINDS)
 def model(request):
-    return built(KINDS[request.param])
+    return build(KINDS[request.param])
 
 
 def softmax(x):
@@ -59,8 +59,8 @@ def softmax(x):
     return powers / powers.sum(-1, keepdims=True)
 
 
-class InNumpy:
-    """A Transformer of one sentence by the equations of its paper."""
+class NumpyTransformer:
+    """A Transformer for one sentence, by the equations of its paper."""
 
     def __init__(self, model):
         self.w = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
@@ -76,7 +76,7 @@ class InNumpy:
 
     def attention(self, name, x, memory, mask):
         key, value = np.split(self.linear(f"{name}.key_value", memory), 2, -1)
-        parts = [np.split(each, 2, -1) for each in (self.linear(f"{name}.query", x), key, value)]  # two heads
+        parts = [np.split(projected, 2, -1) for projected in (self.linear(f"{name}.query", x), key, value)]  # two heads
         heads = []
         for query, key, value in zip(*parts, strict=True):
             scores = np.where(mask, query @ key.T / np.sqrt(D / 2), -np.inf)
@@ -130,27 +130,29 @@ class InNumpy:
 
 @pytest.mark.parametrize("norm", ["pre-norm", "post-norm"])
 def test_the_equation_in_float64(norm):
-    model = built(KINDS[norm])
+    model = build(KINDS[norm])
     if model.output.weight is model.target_embedding.tokens.weight:
         model.output.weight = torch.nn.Parameter(model.output.weight.detach().clone())  # named under `output`
-    in_numpy = InNumpy(model)
+    numpy_model = NumpyTransformer(model)
     with torch.no_grad():
-        source, target = model.source_embedding(SOURCE[:1])[0], model.target_embedding(FED[:1])[0]
-    wanted = in_numpy.lens(in_numpy.encode(source.numpy()), target.numpy())
+        source, target = model.source_embedding(SOURCE[:1])[0], model.target_embedding(INPUTS[:1])[0]
+    expected = numpy_model.lens(numpy_model.encode(source.numpy()), target.numpy())
     result = lens_pass(model, SOURCE[:1], TARGET[:1])
-    for layer, distribution in enumerate(wanted):
+    for layer, distribution in enumerate(expected):
         order = np.argsort(-distribution)  # [T, V]
         np.testing.assert_array_equal(result.top[layer, 0], order[:, :5])
         best = np.take_along_axis(distribution, order[:, :5], -1)
         np.testing.assert_allclose(result.top_log_probs[layer, 0].exp(), best, atol=1e-9)
-        for place, token in enumerate(TARGET[0].tolist()):
-            assert result.log_probs[layer, 0, place].exp().item() == pytest.approx(distribution[place, token], abs=1e-9)
-            assert order[place, result.ranks[layer, 0, place] - 1] == token
+        for position, token in enumerate(TARGET[0].tolist()):
+            assert result.log_probs[layer, 0, position].exp().item() == pytest.approx(
+                distribution[position, token], abs=1e-9
+            )
+            assert order[position, result.ranks[layer, 0, position] - 1] == token
 
 
 def test_the_last_layer_has_the_distribution_of_the_model(model):
     result = lens_pass(model, SOURCE, TARGET)
-    expected = model(SOURCE, FED).log_softmax(-1)
+    expected = model(SOURCE, INPUTS).log_softmax(-1)
     assert result.log_probs.shape == (3, 2, 4)
     assert_close(result.log_probs[-1], expected.gather(-1, TARGET[..., None])[..., 0], rtol=0, atol=1e-6)
     assert_close(result.top_log_probs[-1], expected.topk(5).values, rtol=0, atol=1e-6)
@@ -158,9 +160,9 @@ def test_the_last_layer_has_the_distribution_of_the_model(model):
 
 
 def test_a_language_model_has_a_lens():
-    model = built(LANGUAGE)
+    model = build(LANGUAGE)
     result = lens_pass(model, torch.tensor([[3], [3]]), TARGET)
-    expected = model(torch.tensor([[3], [3]]), FED).log_softmax(-1)
+    expected = model(torch.tensor([[3], [3]]), INPUTS).log_softmax(-1)
     assert_close(result.log_probs[-1], expected.gather(-1, TARGET[..., None])[..., 0], rtol=0, atol=1e-6)
     assert result.ranks.shape == (3, 2, 4)
 
@@ -168,8 +170,8 @@ def test_a_language_model_has_a_lens():
 def test_a_new_tuned_lens_is_the_logit_lens(model):
     lens = new_tuned_lens(model)
     plain, tuned = lens_pass(model, SOURCE, TARGET), lens_pass(model, SOURCE, TARGET, lens)
-    for one, other in zip(plain, tuned, strict=True):
-        assert_close(one, other, rtol=0, atol=1e-9)
+    for expected, actual in zip(plain, tuned, strict=True):
+        assert_close(expected, actual, rtol=0, atol=1e-9)
     lens.maps[1].bias.data.normal_()
     changed = lens_pass(model, SOURCE, TARGET, lens)
     assert not torch.allclose(changed.log_probs[1], plain.log_probs[1], atol=1e-3)
@@ -180,33 +182,33 @@ def test_a_new_tuned_lens_is_the_logit_lens(model):
 def test_a_tuned_lens_comes_closer_to_the_last_layer(monkeypatch):
     monkeypatch.setattr("translucid.inspection.tuned_lens.UPDATES", 60)
     monkeypatch.setattr("translucid.inspection.tuned_lens.RATE", 0.01)
-    model = built(KINDS["pre-norm"])
+    model = build(KINDS["pre-norm"])
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    draw, updates = np.random.default_rng(1), []
+    generator, updates = np.random.default_rng(1), []
     pairs = []
     for _ in range(60):
-        source, target = (draw.integers(4, V, draw.integers(2, 6)).tolist() for _ in range(2))
+        source, target = (generator.integers(4, V, generator.integers(2, 6)).tolist() for _ in range(2))
         pairs.append(([*source, 3], [*target, 3]))
     lens = learn_tuned_lens(model, pairs[:50], on_update=updates.append)
     assert len(updates) == 60
     plain, tuned = divergences(model, pairs[50:]), divergences(model, pairs[50:], lens)
     assert len(plain) == 2
-    for one, other in zip(plain, tuned, strict=True):
-        assert other < 0.7 * one
+    for first, second in zip(plain, tuned, strict=True):
+        assert second < 0.7 * first
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
-    again = learn_tuned_lens(model, pairs[:50])
-    for one, other in zip(lens.parameters(), again.parameters(), strict=True):
-        assert torch.equal(one, other)
+    relearned = learn_tuned_lens(model, pairs[:50])
+    for first, second in zip(lens.parameters(), relearned.parameters(), strict=True):
+        assert torch.equal(first, second)
 
 
 def test_the_divergence_of_the_logit_lens_by_hand():
-    model = built(KINDS["pre-norm"])
+    model = build(KINDS["pre-norm"])
     pairs = [([5, 6, 7, 8, 3], [11, 12, 13, 3]), ([9, 10, 3], [14, 3])]
     sums = np.zeros(2)
     for source, target in pairs:
         states = decoder_states(model, torch.tensor([source]), torch.tensor([target]))
-        first, second, last = (lens_log_probs(model, each[0], i).detach().numpy() for i, each in enumerate(states))
+        first, second, last = (lens_log_probs(model, state[0], i).detach().numpy() for i, state in enumerate(states))
         for layer, log_probs in enumerate((first, second)):
             sums[layer] += (np.exp(last) * (last - log_probs)).sum()
     np.testing.assert_allclose(divergences(model, pairs), sums / 6, rtol=1e-9)
@@ -217,13 +219,13 @@ def test_the_decoder_reads_each_layer_of_the_encoder(model):
     assert list(points) == ["input", "0", "1"]
     with recording(model, list(points.values())) as record:
         memory = model.encode(SOURCE)
-    ordinary = model.decode(memory, FED)
+    ordinary = model.decode(memory, INPUTS)
     for layer, point in points.items():
-        by_hand = model.decode(Memory(final_norm(model, "encoder")(record[point]), memory.mask), FED)
+        by_hand = model.decode(Memory(final_norm(model, "encoder")(record[point]), memory.mask), INPUTS)
         with reading_layer(model, layer):
-            assert_close(model(SOURCE, FED), by_hand)
+            assert_close(model(SOURCE, INPUTS), by_hand)
         assert torch.allclose(by_hand, ordinary, atol=1e-6) == (layer == "1")
-    assert torch.equal(model(SOURCE, FED), ordinary)
+    assert torch.equal(model(SOURCE, INPUTS), ordinary)
 
 
 def test_a_search_reads_the_layer_too(model):
@@ -236,9 +238,9 @@ def test_a_search_reads_the_layer_too(model):
             (best, *_), _ = hypotheses
             ids = torch.tensor([best.with_end])
             forced = lens_pass(model, SOURCE[:1], ids).log_probs[-1].sum().item()
-        scores[layer] = [(each[0].tokens, each[0].log_probability) for each in hypotheses]
+        scores[layer] = [(nbest[0].tokens, nbest[0].log_probability) for nbest in hypotheses]
         assert best.log_probability == pytest.approx(forced, abs=1e-3)
-    assert scores["1"] == [(each[0].tokens, each[0].log_probability) for each in ordinary]
+    assert scores["1"] == [(nbest[0].tokens, nbest[0].log_probability) for nbest in ordinary]
     assert scores["0"] != scores["1"]
 
 
@@ -268,10 +270,10 @@ def test_models_without_such_layers_are_refused():
     recurrent = build_model(RecurrentOptions(width=D), V, V).eval()
     with pytest.raises(UserError, match="a lens is for Transformers"):
         lens_pass(recurrent, SOURCE, TARGET)
-    model = built(KINDS["pre-norm"])
+    model = build(KINDS["pre-norm"])
     with pytest.raises(UserError, match="not an average of several"):
         lens_pass(Ensemble([model, model]), SOURCE, TARGET)
-    with pytest.raises(UserError, match="no encoder"), reading_layer(built(LANGUAGE), "0"):
+    with pytest.raises(UserError, match="no encoder"), reading_layer(build(LANGUAGE), "0"):
         pass
     with pytest.raises(UserError, match=r"no layer '2'. It has input, 0, 1"), reading_layer(model, "2"):
         pass

@@ -1,4 +1,4 @@
-"""Activation patching against PyTorch's hooks, and what follows from its definition."""
+"""Activation patching against PyTorch's hooks, and properties that follow from its definition."""
 
 import json
 
@@ -33,36 +33,36 @@ KINDS = {
     "input feeding": (RecurrentModel, RecurrentOptions(width=16, attention="luong-dot", input_feeding=True)),
     "no attention": (RecurrentModel, RecurrentOptions(width=16, attention="none")),
 }
-SOURCE_PLACES = [[(i, i)] for i in range(5)]
-TARGET_PLACES = [[(t, t)] for t in range(4)]
+SOURCE_POSITIONS = [[(i, i)] for i in range(5)]
+TARGET_POSITIONS = [[(t, t)] for t in range(4)]
 
 
-def runs_of(name, clean=CLEAN, other=OTHER, dtype=torch.float32):
+def build_runs(name, clean=CLEAN, other=OTHER, dtype=torch.float32):
     torch.manual_seed(1)
-    kind, options = KINDS[name]
-    model = kind(V, V, options).eval().to(dtype)
-    for parameter in model.parameters():  # biases too, which are zero at first
+    model_class, options = KINDS[name]
+    model = model_class(V, V, options).eval().to(dtype)
+    for parameter in model.parameters():  # also biases, which are initialized to zero
         parameter.data.normal_(std=0.4)
     return Runs(model, clean, other, PREFIX, (A, B))
 
 
-def places_of(kind):
-    return SOURCE_PLACES if kind == ENCODER else TARGET_PLACES
+def positions_of(kind):
+    return SOURCE_POSITIONS if kind == ENCODER else TARGET_POSITIONS
 
 
 @pytest.mark.parametrize("name", KINDS)
 @torch.inference_mode()
 def test_a_runs_own_states_change_nothing(name):
-    runs = runs_of(name, OTHER, OTHER)
+    runs = build_runs(name, OTHER, OTHER)
     for kind, points in points_by_kind(runs.model).items():
-        places = places_of(kind)
-        patched = runs.patched(points, places)
-        assert torch.equal(patched, runs.log_odds(OTHER, len(places)).expand_as(patched))
+        positions = positions_of(kind)
+        patched = runs.patched(points, positions)
+        assert torch.equal(patched, runs.log_odds(OTHER, len(positions)).expand_as(patched))
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_all_positions_of_a_layer_of_the_encoder_make_it_the_other_run(name):
-    runs = runs_of(name)
+    runs = build_runs(name)
     points = points_by_kind(runs.model)[ENCODER]
     everywhere = [[(i, i) for i in range(5)]]
     carried = runs.carried(points, everywhere)[:, 0]
@@ -77,31 +77,31 @@ def test_all_positions_of_a_layer_of_the_encoder_make_it_the_other_run(name):
 @pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
 @pytest.mark.parametrize("kind", [ENCODER, CROSS, DECODER])
 def test_patching_equals_replacing_the_outputs_of_modules(name, kind):
-    """In float64, every place on its own, by PyTorch's hooks instead of points."""
-    runs = runs_of(name, dtype=torch.float64)
-    model, places = runs.model, places_of(kind)
+    """In float64, each position alone, by PyTorch's hooks instead of points."""
+    runs = build_runs(name, dtype=torch.float64)
+    model, positions = runs.model, positions_of(kind)
     modules = {
         ENCODER: [model.source_embedding, *model.encoder],
         CROSS: [block.cross_attention.output for block in model.decoder],
         DECODER: list(model.decoder),
     }[kind]
-    carried = runs.carried(points_by_kind(model)[kind], places)
-    expected = [[share_by_hooks(runs, module, place) for place in places] for module in modules]
+    carried = runs.carried(points_by_kind(model)[kind], positions)
+    expected = [[share_by_hooks(runs, module, position) for position in positions] for module in modules]
     assert_close(carried, torch.tensor(expected, dtype=torch.float64), rtol=1e-7, atol=1e-7)
 
 
-def share_by_hooks(runs, module, place):
+def share_by_hooks(runs, module, position):
     states = []
 
     def states_of(output):
         return output[0] if isinstance(output, tuple) else output
 
-    def keep(module, inputs, output):
+    def record(module, inputs, output):
         states.append(states_of(output))
 
     def replace(module, inputs, output):
         x = states_of(output).clone()
-        for clean, other in place:
+        for clean, other in position:
             x[:, other] = states[0][:, clean]
         return (x, *output[1:]) if isinstance(output, tuple) else x
 
@@ -110,7 +110,7 @@ def share_by_hooks(runs, module, place):
         return (log_probs[A] - log_probs[B]).item()
 
     with torch.inference_mode():
-        handle = module.register_forward_hook(keep)
+        handle = module.register_forward_hook(record)
         clean = log_odds(CLEAN)
         handle.remove()
         other = log_odds(OTHER)
@@ -122,23 +122,23 @@ def share_by_hooks(runs, module, place):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_last_state_of_the_decoder_is_all_that_the_choice_depends_on(name):
-    runs = runs_of(name)
+    runs = build_runs(name)
     points = points_by_kind(runs.model)[DECODER]
-    carried = runs.carried(points, TARGET_PLACES)
-    if name != "input feeding":  # which passes states on
+    carried = runs.carried(points, TARGET_POSITIONS)
+    if name != "input feeding":  # input feeding carries earlier states over
         assert_close(carried[-1, :-1], torch.zeros(3, dtype=torch.float64), rtol=0, atol=1e-5)
     if name in ("pre-norm", "post-norm", "attention-only", "no attention"):
         assert carried[-1, -1].item() == pytest.approx(1, abs=1e-6)
 
 
 def test_an_earlier_state_acts_through_self_attention():
-    carried = runs_of("pre-norm").carried(["decoder.0.output"], TARGET_PLACES)
+    carried = build_runs("pre-norm").carried(["decoder.0.output"], TARGET_POSITIONS)
     assert carried[0].abs().min() > 1e-4
 
 
 def test_states_of_a_longer_sentence():
-    """Position 3 of CLEAN into position 1 of OTHER, by hand for the embeddings: a sentence with that word."""
-    runs = runs_of("attention-only", torch.tensor([[5, 6, 7, 8, 9, 3]]), torch.tensor([[5, 10, 3]]))
+    """Position 3 of the clean sentence replaces position 1 of the other, by hand for the embeddings."""
+    runs = build_runs("attention-only", torch.tensor([[5, 6, 7, 8, 9, 3]]), torch.tensor([[5, 10, 3]]))
     model = runs.model
     x = model.source_embedding(runs.other).clone()
     x[:, 1] = model.source_embedding(runs.clean)[:, 3]
@@ -148,10 +148,10 @@ def test_states_of_a_longer_sentence():
 
 
 def test_what_applies_to_a_model():
-    kinds = {name: list(points_by_kind(runs_of(name).model)) for name in KINDS}
+    kinds = {name: list(points_by_kind(build_runs(name).model)) for name in KINDS}
     assert kinds["pre-norm"] == kinds["ssru"] == kinds["bahdanau"] == [ENCODER, CROSS, DECODER]
     assert kinds["attention-only"] == kinds["no attention"] == [ENCODER, DECODER]
-    notes = {name: " ".join(notes_on(runs_of(name).model)) for name in KINDS}
+    notes = {name: " ".join(notes_on(build_runs(name).model)) for name in KINDS}
     assert notes["pre-norm"] == ""
     assert notes["attention-only"] == "The outputs of cross-attention are the decoder's states."
     assert "no cross-attention" in notes["no attention"] and "first state" in notes["bahdanau"]
@@ -159,7 +159,7 @@ def test_what_applies_to_a_model():
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    """One whose words are single pieces, but for niño and niños."""
+    """Return a tokenizer whose words are single pieces, except niño and niños."""
     texts = [Pair("el la", "el niño come"), Pair("el la", "la niña come"), Pair("el la", "los niños comen el pan.")]
     return Tokenizer.learn(texts * 3, TokenizerOptions(vocabulary=30), seed=1, flexible=True)
 
@@ -168,21 +168,21 @@ def target_of(tokenizer, text):
     return [*tokenizer.encode_target([text])[0], 3]
 
 
-def after(tokenizer, choice):
-    """Return the pieces of the prefix joined, and the two pieces."""
+def choice_pieces(tokenizer, choice):
+    """Return the joined pieces of the prefix and the two pieces to choose from."""
     return "".join(tokenizer.target_pieces(choice.prefix)), *tokenizer.target_pieces(choice.pieces)
 
 
 def test_a_choice_is_at_the_first_different_piece(tokenizer):
     target = target_of(tokenizer, "el niño come el pan.")
     first, second = choices(tokenizer, target, ("el", "la"))
-    assert after(tokenizer, first)[0] == "" and second.prefix == target[: len(second.prefix)]
+    assert choice_pieces(tokenizer, first)[0] == "" and second.prefix == target[: len(second.prefix)]
     assert tokenizer.decode(second.prefix) == "el niño come"
-    both = [tokenizer.encode_target([word])[0] for word in ("el", "la")]
-    place = 0
-    while both[0][place] == both[1][place]:
-        place += 1
-    assert second.pieces == (both[0][place], both[1][place])
+    encodings = [tokenizer.encode_target([word])[0] for word in ("el", "la")]
+    position = 0
+    while encodings[0][position] == encodings[1][position]:
+        position += 1
+    assert second.pieces == (encodings[0][position], encodings[1][position])
     # The full stop does not belong to the word.
     (last,) = choices(tokenizer, target, ("pan", "niño"))
     assert tokenizer.decode(last.prefix).startswith("el niño come el")
@@ -191,7 +191,7 @@ def test_a_choice_is_at_the_first_different_piece(tokenizer):
 def test_words_that_begin_alike_differ_in_a_later_piece(tokenizer):
     target = target_of(tokenizer, "el niño come")
     (choice,) = choices(tokenizer, target, ("niño", "niña"))
-    text, a, b = after(tokenizer, choice)
+    text, a, b = choice_pieces(tokenizer, choice)
     word = text + a
     assert ("▁el▁niño▁come").startswith(word) and a != b
     (longer,) = choices(tokenizer, target, ("niño", "niños"))
@@ -212,8 +212,8 @@ def test_the_first_difference_of_two_translations(tokenizer):
     target, other = target_of(tokenizer, "el niño come"), target_of(tokenizer, "el pan come")
     choice = first_difference(tokenizer, target, other)
     assert choice.words == ("niño", "pan")
-    place = len(choice.prefix)
-    assert target[:place] == other[:place] == choice.prefix and choice.pieces == (target[place], other[place])
+    index = len(choice.prefix)
+    assert target[:index] == other[:index] == choice.prefix and choice.pieces == (target[index], other[index])
     with pytest.raises(UserError, match="same translation"):
         first_difference(tokenizer, target, target)
     assert first_difference(tokenizer, target, target_of(tokenizer, "el niño")).words[1] == "</s>"
@@ -224,7 +224,7 @@ def test_pairs_of_words():
     old_dog, cat = ["the", "old", "dog", "is", "big", "</s>"], ["the", "cat", "is", "big", "</s>"]
     with pytest.raises(UserError, match="different numbers of words: 'old dog' is to be paired with 'cat'"):
         pair_words(old_dog, cat)
-    # A word with nothing in its place has no pair.
+    # A word without a counterpart has no pair.
     dog = ["the", "dog", "was", "big", "</s>"]
     assert pair_words(dog, old_dog) == [(0, 0), (1, 2), (2, 3), (3, 4), (4, 5)]
     assert pair_words(old_dog, dog) == [(0, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
@@ -243,7 +243,7 @@ def test_pairs_of_pieces():
 
 @pytest.fixture(scope="module")
 def marian(tmp_path_factory):
-    """A folder of MarianMT with random weights, opened in place."""
+    """Load a MarianMT folder with random weights in place."""
     folder = tmp_path_factory.mktemp("marian") / "theirs"
     marian_folder(folder)
     return Translator.load(folder, "cpu", "torch")
@@ -280,7 +280,7 @@ def test_language_tokens_are_places_of_their_own(tmp_path):
     encoder, cross, _ = patching.parts
     assert encoder.words == ["__en__", "music", "</s>"] and encoder.clean_words == ["__en__", "soccer", "</s>"]
     assert cross.words[:3] == ["<s>", "__es__", "me"] and patching.prefix == "me"
-    # Nor is the language a part of the words.
+    # The language token does not belong to the words.
     tokenizer = translator.tokenizer
     target = target_of(tokenizer, "me gusta")
     (choice,) = choices(tokenizer, target, ("gusta", "hay"))
@@ -297,12 +297,12 @@ def test_of_several_places_the_runs_differ_most_at_the_chosen_one(marian):
     differences = []
     for choice in choices(marian.tokenizer, ids, ("el", "la")):
         text = marian.tokenizer.decode(choice.prefix)
-        runs = [marian.pipeline.pairs([(source, target)])[0].source for source in sources]
-        scored = []
-        for source in runs:
+        encoded_sources = [marian.pipeline.pairs([(source, target)])[0].source for source in sources]
+        log_odds = []
+        for source in encoded_sources:
             logits = marian.model(torch.tensor([source]), torch.tensor([[marian.model.bos, *choice.prefix]]))[0, -1]
-            scored.append((logits[choice.pieces[0]] - logits[choice.pieces[1]]).item())
-        differences.append((abs(scored[0] - scored[1]), text))
+            log_odds.append((logits[choice.pieces[0]] - logits[choice.pieces[1]]).item())
+        differences.append((abs(log_odds[0] - log_odds[1]), text))
     assert len(differences) == 2
     assert marian.patch(*sources, ("el", "la"), target=target).prefix == max(differences)[1]
 

@@ -1,4 +1,4 @@
-"""What the viewer gets: the tree of a beam search, and its finished texts."""
+"""The viewer's record of a beam search: its tree and its finished texts."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def tokenizer():
 
 
 def test_a_text_that_is_reached_in_two_ways_is_one_row(tokenizer):
-    """Several segmentations into pieces give the same text: the best of them counts, and the chosen one is kept."""
+    """Of several segmentations of the same text, the best one is shown, unless the search chose another."""
     whole = tokenizer.encode_target(["el perro"])[0]
     letters = [tokenizer.target_vocabulary.index(letter) for letter in "▁el"]
     assert tokenizer.decode(letters) == "el"

@@ -1,4 +1,4 @@
-"""A mask in a notebook."""
+"""The HTML of attention masks in notebooks."""
 
 import pytest
 import torch
@@ -9,15 +9,15 @@ from translucid.inspection.shown_mask import ShownMask
 
 def test_who_may_look_at_whom():
     mask = target_mask(torch.tensor([[2, 7, 0]]), 0)
-    shown = ShownMask(mask, ["<s>", "Me", "<pad>"], ["<s>", "Me", "<pad>"])._repr_html_()
-    assert shown.count("✓") == 1 + 2 + 2 and shown.count("·") == 4
-    assert "Me may not look at &lt;pad&gt;" in shown
-    assert "<pad>" not in shown
+    html = ShownMask(mask, ["<s>", "Me", "<pad>"], ["<s>", "Me", "<pad>"])._repr_html_()
+    assert html.count("✓") == 1 + 2 + 2 and html.count("·") == 4
+    assert "Me may not look at &lt;pad&gt;" in html
+    assert "<pad>" not in html
 
 
 def test_one_row_counts_for_all():
-    shown = ShownMask(padding_mask(torch.tensor([[7, 0]]), 0), ["a", "b", "c"], ["x", "y"])._repr_html_()
-    assert shown.count("✓") == shown.count("·") == 3
+    html = ShownMask(padding_mask(torch.tensor([[7, 0]]), 0), ["a", "b", "c"], ["x", "y"])._repr_html_()
+    assert html.count("✓") == html.count("·") == 3
 
 
 def test_names_are_as_many_as_the_mask_is_large():

@@ -1,4 +1,4 @@
-"""Statistical word links: forward-backward against an enumeration of all alignments, and what is learned."""
+"""Statistical word links: forward-backward against an enumeration of all alignments, and learned links."""
 
 from itertools import product
 
@@ -12,48 +12,50 @@ from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.statistical_alignment import LONGEST_JUMP, UNLINKED, _expected, statistical_links
 
 
-def enumerated(emission, unlinked, jumps):
+def enumerate_alignments(emission, unlinked, jumps):
     """Return the posteriors of links [T, S] and the expected jumps of a pair: a sum over all alignments.
 
     An alignment is a source word for each target word, or none. The first position is drawn uniformly before the first
-    word, which moves nowhere.
+    word, which does not move.
     """
     length, size = emission.shape
     links, counts, total = np.zeros((length, size)), np.zeros(len(jumps)), 0.0
-    move = np.array([[jumps[to - start + LONGEST_JUMP] for to in range(size)] for start in range(size)])
-    move /= move.sum(1, keepdims=True)
+    transitions = np.array([[jumps[to - start + LONGEST_JUMP] for to in range(size)] for start in range(size)])
+    transitions /= transitions.sum(1, keepdims=True)
     for first, alignment in product(range(size), product([None, *range(size)], repeat=length)):
         probability, position = 1 / size, first
-        jumped = []
+        jump_indices = []
         for word, partner in enumerate(alignment):
             if partner is None:
                 probability *= UNLINKED * unlinked[word]
             elif word == 0:
                 probability *= (1 - UNLINKED) * emission[word, partner] * (partner == first)
             else:
-                probability *= (1 - UNLINKED) * move[position, partner] * emission[word, partner]
-                jumped.append(partner - position + LONGEST_JUMP)
+                probability *= (1 - UNLINKED) * transitions[position, partner] * emission[word, partner]
+                jump_indices.append(partner - position + LONGEST_JUMP)
             position = position if partner is None else partner
         total += probability
         for word, partner in enumerate(alignment):
             if partner is not None:
                 links[word, partner] += probability
-        for jump in jumped:
+        for jump in jump_indices:
             counts[jump] += probability
     return links / total, counts / total
 
 
 def test_forward_backward_sums_over_all_alignments():
-    draw = np.random.default_rng(1)
-    jumps = draw.random(2 * LONGEST_JUMP + 1)
+    generator = np.random.default_rng(1)
+    jumps = generator.random(2 * LONGEST_JUMP + 1)
     sizes = [(3, 3), (3, 2), (2, 3), (1, 1)]
     emission, unlinked, counts = np.zeros((4, 3, 3)), np.ones((4, 3)), 0.0
     links = np.zeros((4, 3, 3))
     for row, (length, size) in enumerate(sizes):
-        emission[row, :length, :size] = draw.random((length, size))
-        unlinked[row, :length] = draw.random(length)
-        links[row, :length, :size], of_row = enumerated(emission[row, :length, :size], unlinked[row, :length], jumps)
-        counts += of_row
+        emission[row, :length, :size] = generator.random((length, size))
+        unlinked[row, :length] = generator.random(length)
+        links[row, :length, :size], row_counts = enumerate_alignments(
+            emission[row, :length, :size], unlinked[row, :length], jumps
+        )
+        counts += row_counts
     lengths = torch.tensor([size for _, size in sizes])
     expected = _expected(*(torch.from_numpy(array) for array in (emission, unlinked)), lengths, torch.from_numpy(jumps))
     np.testing.assert_allclose(expected.links, links, atol=1e-6)

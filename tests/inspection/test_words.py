@@ -1,4 +1,4 @@
-"""From pieces to words, from words to alignments, and on to the terminal."""
+"""Word maps from pieces, alignments from word maps, and their display in a terminal."""
 
 import io
 
@@ -51,18 +51,18 @@ def test_each_target_word_is_linked_to_where_it_looked_most_the_end_token_aside(
     links = link(words.weights[:-1, :-1].numpy(), both=False)
     assert links == [(1, 0), (2, 1)]
     assert to_pharaoh(links) == "1-0 2-1"
-    to_the_end = WordMap(["a", "b", "</s>"], ["x", "</s>"], torch.tensor([[0.1, 0.2, 0.7], [0, 0, 1.0]]))
-    assert link(to_the_end.weights[:-1, :-1].numpy(), both=False) == [(1, 0)]
-    nothing = source_shares(WordMap(["</s>"], ["</s>"], torch.ones(1, 1)).between_words.numpy())
-    assert link(nothing, both=True) == link(nothing, both=False) == []
+    end_words = WordMap(["a", "b", "</s>"], ["x", "</s>"], torch.tensor([[0.1, 0.2, 0.7], [0, 0, 1.0]]))
+    assert link(end_words.weights[:-1, :-1].numpy(), both=False) == [(1, 0)]
+    shares = source_shares(WordMap(["</s>"], ["</s>"], torch.ones(1, 1)).between_words.numpy())
+    assert link(shares, both=True) == link(shares, both=False) == []
 
 
 @pytest.mark.parametrize("width", [30, 80, 120])
-@pytest.mark.parametrize("draw", [lambda words, width: attention_table(words), heatmap])
-def test_the_terminal_shows_all_words_within_its_width(width, draw):
+@pytest.mark.parametrize("render", [lambda words, width: attention_table(words), heatmap])
+def test_the_terminal_shows_all_words_within_its_width(width, render):
     words = word_map(SOURCE, TARGET, WEIGHTS)
     console = Console(file=io.StringIO(), width=width)
-    console.print(draw(words, width))
+    console.print(render(words, width))
     text = console.file.getvalue()
     assert all(word in text for word in ("drink", "water", "bebo", "agua"))
     assert all(len(line) <= width for line in text.splitlines())

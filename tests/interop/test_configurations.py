@@ -1,4 +1,4 @@
-"""Configurations of other toolkits: each key that decides what a model computes, and each refused value."""
+"""Configurations of other toolkits: the keys that determine what a model computes, and refused values."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def keys_of(tmp_path, values):
     return Keys(values, tmp_path / "config.json")
 
 
-def shape(tmp_path, kind, values):
+def shape_of(tmp_path, kind, values):
     marian = kind != "m2m"
     return huggingface._shape(keys_of(tmp_path, values), marian=marian, pre=kind != "marian")
 
@@ -56,12 +56,12 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_options_of_a_model_follow_from_its_configuration(tmp_path, kind):
-    assert shape(tmp_path, kind, HUGGINGFACE) == SHAPE | KINDS[kind]
-    few = {key: value for key, value in HUGGINGFACE.items() if value not in ("silu", 0.3, True)}
-    usual = {"nonlinearity": "relu", "dropout": 0.1, "scale_embeddings": kind == "m2m"}
-    assert shape(tmp_path, kind, few) == SHAPE | KINDS[kind] | usual
+    assert shape_of(tmp_path, kind, HUGGINGFACE) == SHAPE | KINDS[kind]
+    without_optional = {key: value for key, value in HUGGINGFACE.items() if value not in ("silu", 0.3, True)}
+    defaults = {"nonlinearity": "relu", "dropout": 0.1, "scale_embeddings": kind == "m2m"}
+    assert shape_of(tmp_path, kind, without_optional) == SHAPE | KINDS[kind] | defaults
     for value, dropout in ((1, 0.9), (-2, 0.0), (0.9, 0.9), (10**400, 0.9)):
-        assert shape(tmp_path, kind, HUGGINGFACE | {"dropout": value})["dropout"] == dropout
+        assert shape_of(tmp_path, kind, HUGGINGFACE | {"dropout": value})["dropout"] == dropout
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,17 +77,17 @@ def test_the_options_of_a_model_follow_from_its_configuration(tmp_path, kind):
     ],
 )
 def test_a_key_that_changes_the_function_is_refused(tmp_path, kind, key, value):
-    usual = kind != "marian" if value is None else not value
-    assert shape(tmp_path, kind, HUGGINGFACE | {key: usual}) == SHAPE | KINDS[kind]
-    with pytest.raises(UserError, match=f"config.json: {key}={not usual} is not supported"):
-        shape(tmp_path, kind, HUGGINGFACE | {key: not usual})
+    supported = kind != "marian" if value is None else not value
+    assert shape_of(tmp_path, kind, HUGGINGFACE | {key: supported}) == SHAPE | KINDS[kind]
+    with pytest.raises(UserError, match=f"config.json: {key}={not supported} is not supported"):
+        shape_of(tmp_path, kind, HUGGINGFACE | {key: not supported})
 
 
 @pytest.mark.parametrize("key", ["decoder_attention_heads", "decoder_ffn_dim"])
 def test_both_sides_have_the_same_numbers(tmp_path, key):
     number = HUGGINGFACE[key] + 2
     with pytest.raises(UserError, match=f'{key}="{number} unlike the encoder\'s" is not supported'):
-        shape(tmp_path, "marian", HUGGINGFACE | {key: number})
+        shape_of(tmp_path, "marian", HUGGINGFACE | {key: number})
 
 
 def test_keys_are_checked_when_they_are_read(tmp_path):
@@ -164,8 +164,8 @@ def test_links_may_lead_out_of_a_snapshot_of_the_hub_but_not_out_of_its_model(tm
 WEIGHTS = {"a": torch.tensor([1.5]), "b": torch.tensor([2.5], dtype=torch.float16)}
 
 
-def parts_of(folder, **names):
-    """Write two files of weights and an index of them."""
+def write_parts(folder, **names):
+    """Write two files of weights and their index."""
     for name, tensor in WEIGHTS.items():
         save_file({name: tensor}, folder / f"{name}.safetensors")
     index = {"weight_map": {"a": "a.safetensors", "b": "b.safetensors"} | names}
@@ -175,19 +175,19 @@ def parts_of(folder, **names):
 def test_weights_are_read_in_float32_from_one_file_or_from_parts(tmp_path):
     with pytest.raises(UserError, match=r"has no weights. It needs model.safetensors or pytorch_model.bin."):
         read_weights(tmp_path)
-    numbers = {"positions": torch.tensor([1, 2])}  # whole numbers are no weights
+    numbers = {"positions": torch.tensor([1, 2])}  # integers are not weights
 
-    def read():
-        found = read_weights(tmp_path)
-        assert {tensor.dtype for tensor in found.values()} == {torch.float32}
-        return {name: tensor.tolist() for name, tensor in found.items()}
+    def read_as_lists():
+        weights = read_weights(tmp_path)
+        assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
+        return {name: tensor.tolist() for name, tensor in weights.items()}
 
     torch.save(WEIGHTS | {"a": torch.tensor([9.0])}, tmp_path / "pytorch_model.bin")
-    assert read() == {"a": [9.0], "b": [2.5]}
-    parts_of(tmp_path)  # safetensors comes first
-    assert read() == {"a": [1.5], "b": [2.5]}
+    assert read_as_lists() == {"a": [9.0], "b": [2.5]}
+    write_parts(tmp_path)  # safetensors take precedence
+    assert read_as_lists() == {"a": [1.5], "b": [2.5]}
     save_file(WEIGHTS | numbers | {"a": torch.tensor([7.0])}, tmp_path / "model.safetensors")
-    assert read() == {"a": [7.0], "b": [2.5]}
+    assert read_as_lists() == {"a": [7.0], "b": [2.5]}
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ FRONT = {"transformer-preprocess": "n", "transformer-postprocess": "da", "transf
 
 
 def test_marians_options_follow_from_its_configuration(tmp_path):
-    wanted = {
+    expected = {
         "kind": "transformer",
         "width": 24,
         "heads": 6,
@@ -255,7 +255,7 @@ def test_marians_options_follow_from_its_configuration(tmp_path):
         "zero_start": True,
         "decoder": "self-attention",
     }
-    assert marian._shape(keys_of(tmp_path, MARIAN)) == wanted
+    assert marian._shape(keys_of(tmp_path, MARIAN)) == expected
     harmless = {
         "type": "transformer",
         "transformer-decoder-autoreg": "self-attention",
@@ -269,8 +269,8 @@ def test_marians_options_follow_from_its_configuration(tmp_path):
         "transformer-decoder-dim-ffn": 40,
         "transformer-decoder-ffn-depth": 2,
     }
-    changed = {"norm": "pre", "nonlinearity": "relu"}
-    assert marian._shape(keys_of(tmp_path, MARIAN | FRONT | harmless)) == wanted | changed
+    changes = {"norm": "pre", "nonlinearity": "relu"}
+    assert marian._shape(keys_of(tmp_path, MARIAN | FRONT | harmless)) == expected | changes
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_marians_options_follow_from_its_configuration(tmp_path):
 def test_a_key_of_marian_that_changes_the_function_is_refused(tmp_path, key, value):
     with pytest.raises(UserError, match=f"config.json: {key}={value!r} is not supported"):
         marian._shape(keys_of(tmp_path, MARIAN | {key: value}))
-    # A norm in front needs its norm at the top.
+    # Pre-norm needs a norm at the top.
     with pytest.raises(UserError, match="transformer-postprocess='da' is not supported"):
         marian._shape(keys_of(tmp_path, MARIAN | FRONT | {"transformer-postprocess-top": ""}))
 
@@ -323,15 +323,25 @@ def test_layers_have_these_names_and_may_share_weights(tmp_path):
     tops = [("encoder_norm", ["encoder_top_ln"]), ("decoder_norm", ["decoder_top_ln"])]
     assert [*marian.layers(1, [2], pre=True)] == [*names, *tops]
 
-    def numbers(**values):
+    def layer_numbers(**values):
         return marian._decoder_layers(keys_of(tmp_path, values))
 
-    assert numbers(**{"dec-depth": 2}) == [1, 2] == numbers(**{"dec-depth": 2, "transformer-tied-layers": []})
-    assert numbers(**{"dec-depth": 2, "transformer-tied-layers": [2, 2]}) == [2, 2]
-    assert numbers(**{"dec-depth": 256}) == [*range(1, 257)]
-    for depth, tied in ((257, None), (2, [1]), (2, [1, 3]), (2, [0, 1]), (2, [1, True]), (2, "12"), (2, {1: 2, 2: 1})):
+    assert (
+        layer_numbers(**{"dec-depth": 2}) == [1, 2] == layer_numbers(**{"dec-depth": 2, "transformer-tied-layers": []})
+    )
+    assert layer_numbers(**{"dec-depth": 2, "transformer-tied-layers": [2, 2]}) == [2, 2]
+    assert layer_numbers(**{"dec-depth": 256}) == [*range(1, 257)]
+    for depth, tied_layers in (
+        (257, None),
+        (2, [1]),
+        (2, [1, 3]),
+        (2, [0, 1]),
+        (2, [1, True]),
+        (2, "12"),
+        (2, {1: 2, 2: 1}),
+    ):
         with pytest.raises(UserError, match="transformer-tied-layers="):
-            numbers(**{"dec-depth": depth, "transformer-tied-layers": tied})
+            layer_numbers(**{"dec-depth": depth, "transformer-tied-layers": tied_layers})
 
 
 def test_both_vocabularies_have_a_size(tmp_path):

@@ -1,4 +1,4 @@
-"""`model.bin` of CTranslate2, written by hand: what is read from it, and what is refused."""
+"""CTranslate2's `model.bin`, written byte by byte: what is read from it, and what is refused."""
 
 import re
 import struct
@@ -15,22 +15,22 @@ from translucid.layers.positions import sinusoidal_positions
 NUMBERS = {"float32": 0, "int8": 1, "int16": 2, "int32": 3, "float16": 4, "uint16": 5}
 
 
-def text(name):
+def packed_text(name):
     return struct.pack("<H", len(name) + 1) + name.encode() + b"\0"
 
 
-def variable(name, array):
+def packed_variable(name, array):
     shape = struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
     content = array.tobytes()
-    return text(name) + shape + struct.pack("<BI", NUMBERS[array.dtype.name], len(content)) + content
+    return packed_text(name) + shape + struct.pack("<BI", NUMBERS[array.dtype.name], len(content)) + content
 
 
 def model_bin(variables, aliases=(), version=6, revision=7):
-    """The content of a file with these variables and pairs of an alias and a name."""
-    parts = [struct.pack("<I", version), text("TransformerSpec"), struct.pack("<II", revision, len(variables))]
-    parts += [variable(name, array) for name, array in variables.items()]
+    """Return the content of a file with these variables, and with aliases as pairs (alias, name)."""
+    parts = [struct.pack("<I", version), packed_text("TransformerSpec"), struct.pack("<II", revision, len(variables))]
+    parts += [packed_variable(name, array) for name, array in variables.items()]
     parts.append(struct.pack("<I", len(aliases)))
-    parts += [text(alias) + text(name) for alias, name in aliases]
+    parts += [packed_text(alias) + packed_text(name) for alias, name in aliases]
     return b"".join(parts)
 
 
@@ -48,13 +48,13 @@ ARRAYS = {
 def test_all_arrays_are_read_and_aliases_share_them(tmp_path):
     file = tmp_path / "model.bin"
     file.write_bytes(model_bin(ARRAYS, [("g", "a"), ("h", "c")], revision=5))
-    found = read_model_file(file)
-    assert (found.specification, found.revision) == ("TransformerSpec", 5)
-    assert [*found.variables] == [*ARRAYS, "g", "h", "h_scale"]
-    for name, array in found.variables.items():
-        wanted = ARRAYS[{"g": "a", "h": "c", "h_scale": "c_scale"}.get(name, name)]
-        assert array.dtype == wanted.dtype and array.shape == wanted.shape
-        np.testing.assert_array_equal(array, wanted)
+    model = read_model_file(file)
+    assert (model.specification, model.revision) == ("TransformerSpec", 5)
+    assert [*model.variables] == [*ARRAYS, "g", "h", "h_scale"]
+    for name, array in model.variables.items():
+        expected = ARRAYS[{"g": "a", "h": "c", "h_scale": "c_scale"}.get(name, name)]
+        assert array.dtype == expected.dtype and array.shape == expected.shape
+        np.testing.assert_array_equal(array, expected)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_all_arrays_are_read_and_aliases_share_them(tmp_path):
         (model_bin({"a": ARRAYS["b"]}).replace(b"\1\1\0\0\0\7", b"\6\1\0\0\0\7"), "has a variable whose size is not"),
         (model_bin({"a": ARRAYS["b"]}).replace(b"\1\1\0\0\0\7", b"\1\2\0\0\0\7"), "has a variable whose size is not"),
         (
-            model_bin({"a": ARRAYS["b"], "z": ARRAYS["b"]}).replace(text("z"), text("a")),
+            model_bin({"a": ARRAYS["b"], "z": ARRAYS["b"]}).replace(packed_text("z"), packed_text("a")),
             "is damaged: it has 'a' twice",
         ),
     ],
@@ -177,8 +177,8 @@ def test_flags_that_change_nothing_are_left(tmp_path):
             variables_of(tmp_path, **arrays | {f"encoder/{name}": np.int8(1)}).refuse_unused()
 
 
-def block(side, width=2):
-    """The arrays of a block, each filled with another number."""
+def block_arrays(side, width=2):
+    """Return the arrays of a block, each filled with different numbers."""
     shapes = {"self_attention/linear_0": 3 * width, "self_attention/linear_1": width, "ffn/linear_0": 5}
     shapes["ffn/linear_1"] = width
     norms = ["self_attention", "ffn"]
@@ -198,9 +198,9 @@ def block(side, width=2):
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
 def test_the_arrays_of_a_block_get_our_names(tmp_path, side):
-    arrays = block(side)
+    arrays = block_arrays(side)
     variables = variables_of(tmp_path, **arrays)
-    found = joined_arrays(variables, block_names(side, 1), 2)
+    parameters = joined_arrays(variables, block_names(side, 1), 2)
     variables.refuse_unused()
     names = {
         "self_attention.query": ("self_attention/linear_0", slice(2)),
@@ -220,12 +220,12 @@ def test_the_arrays_of_a_block_get_our_names(tmp_path, side):
         }
     else:
         names["residuals.1.norm"] = ("ffn/layer_norm", slice(None))
-    assert {*found} == {f"{side}.1.{name}.{part}" for name in names for part in ("weight", "bias")}
+    assert {*parameters} == {f"{side}.1.{name}.{part}" for name in names for part in ("weight", "bias")}
     for name, (theirs, rows) in names.items():
         parts = ("gamma", "beta") if "norm" in name else ("weight", "bias")
         for ours, part in zip(("weight", "bias"), parts, strict=True):
-            wanted = arrays[f"{side}/layer_1/{theirs}/{part}"][rows]
-            np.testing.assert_array_equal(found[f"{side}.1.{name}.{ours}"], wanted)
+            expected = arrays[f"{side}/layer_1/{theirs}/{part}"][rows]
+            np.testing.assert_array_equal(parameters[f"{side}.1.{name}.{ours}"], expected)
 
 
 def test_layers_are_counted_up_to_a_gap(tmp_path):
@@ -238,8 +238,8 @@ def test_layers_are_counted_up_to_a_gap(tmp_path):
 WIDTH = 8
 
 
-def network(pre=False, layers=(2, 1), table=None, **changes):
-    """The arrays of a model with zeros for weights and a table of positions of `layers`."""
+def network_arrays(pre=False, layers=(2, 1), table=None, **changes):
+    """Return the arrays of a model with constant weights, this table of positions and `layers` on each side."""
     if table is None:
         table = sinusoidal_positions(300, WIDTH).numpy()
     arrays = {
@@ -254,20 +254,20 @@ def network(pre=False, layers=(2, 1), table=None, **changes):
         if pre:
             arrays |= {f"{side}/layer_norm/{part}": np.ones(WIDTH, np.float32) for part in ("gamma", "beta")}
         for i in range(count):
-            for name, array in block(side, WIDTH).items():
+            for name, array in block_arrays(side, WIDTH).items():
                 arrays[name.replace("layer_1", f"layer_{i}")] = array
     return arrays | {name.replace("__", "/"): value for name, value in changes.items()}
 
 
-def read(tmp_path, arrays):
+def read_network(tmp_path, arrays):
     variables = variables_of(tmp_path, **arrays)
-    model, found = ctranslate2._network(variables)
+    model, tensors = ctranslate2._network(variables)
     variables.refuse_unused()
-    return model, found
+    return model, tensors
 
 
 def test_the_options_of_a_model_follow_from_its_arrays(tmp_path):
-    wanted = {
+    expected = {
         "kind": "transformer",
         "width": WIDTH,
         "heads": 4,
@@ -282,8 +282,8 @@ def test_the_options_of_a_model_follow_from_its_arrays(tmp_path):
         "positions": "sinusoidal",
         "first_position": 0,
     }
-    model, arrays = read(tmp_path, network())
-    assert model == wanted
+    model, arrays = read_network(tmp_path, network_arrays())
+    assert model == expected
     assert arrays["output.bias"].tolist() == [0] * 6
     # Three matrices and a bias; an encoder layer has 7 matrices or norms, a decoder layer 11, each with a bias.
     assert len(arrays) == 4 + 2 * 14 + 22
@@ -294,8 +294,8 @@ def test_the_options_of_a_model_follow_from_its_arrays(tmp_path):
     }
     for side in ("encoder", "decoder"):
         changes |= {f"{side}/activation": np.int8(0), f"{side}/scale_embeddings": np.int8(0)}
-    model, arrays = read(tmp_path, network(pre=True, layers=(0, 2)) | changes)
-    other = {
+    model, arrays = read_network(tmp_path, network_arrays(pre=True, layers=(0, 2)) | changes)
+    changed_options = {
         "norm": "pre",
         "encoder_layers": 0,
         "decoder_layers": 2,
@@ -305,7 +305,7 @@ def test_the_options_of_a_model_follow_from_its_arrays(tmp_path):
         "zero_start": True,
         "tie_output": False,
     }
-    assert model == wanted | other
+    assert model == expected | changed_options
     assert arrays["output.bias"].tolist() == [*range(6)]
     assert {f"{side}_norm.{part}" for side in ("encoder", "decoder") for part in ("weight", "bias")} < {*arrays}
 
@@ -315,29 +315,29 @@ def test_the_options_of_a_model_follow_from_its_arrays(tmp_path):
 @pytest.mark.parametrize("length", [3, 300])
 def test_tables_of_positions_are_recognised_though_they_are_rounded(tmp_path, kind, first, length):
     table = sinusoidal_positions(length, WIDTH, first=first, kind=kind).numpy() + np.float32(0.009)
-    model, arrays = read(tmp_path, network(table=table))
+    model, arrays = read_network(tmp_path, network_arrays(table=table))
     assert (model["positions"], model["first_position"]) == (kind, first) and "max_length" not in model
     assert not any("positions" in name for name in arrays)
 
 
 def test_other_tables_of_positions_are_learned_ones_or_none(tmp_path):
     table = sinusoidal_positions(300, WIDTH).numpy()
-    for other in (table + np.float32(0.011), sinusoidal_positions(300, WIDTH, first=3).numpy()):
-        model, arrays = read(tmp_path, network(table=other))
+    for learned_table in (table + np.float32(0.011), sinusoidal_positions(300, WIDTH, first=3).numpy()):
+        model, arrays = read_network(tmp_path, network_arrays(table=learned_table))
         assert model["positions"] == "learned" and model["max_length"] == 300 and "first_position" not in model
         for side in ("source", "target"):
-            np.testing.assert_array_equal(arrays[f"{side}_embedding.positions.table"], other)
-    model, arrays = read(tmp_path, network(table=np.zeros((300, WIDTH), np.float32)))
+            np.testing.assert_array_equal(arrays[f"{side}_embedding.positions.table"], learned_table)
+    model, arrays = read_network(tmp_path, network_arrays(table=np.zeros((300, WIDTH), np.float32)))
     assert model["positions"] == "none" and not any("positions" in name for name in arrays)
-    # Rows behind the 256th do not matter; but both sides have the same rows, and the width of the model.
+    # Rows after the 256th are ignored, but both sides must have the same rows, and the width of the model.
     table[256:] = 9
-    assert read(tmp_path, network(table=table))[0]["positions"] == "sinusoidal"
+    assert read_network(tmp_path, network_arrays(table=table))[0]["positions"] == "sinusoidal"
     table[255] = 9
-    assert read(tmp_path, network(table=table))[0]["positions"] == "learned"
+    assert read_network(tmp_path, network_arrays(table=table))[0]["positions"] == "learned"
     names = [f"{side}/position_encodings/encodings" for side in ("encoder", "decoder")]
     for tables, longest in ((((30, WIDTH), (20, WIDTH)), 20), (((1, WIDTH), (9, WIDTH)), 2)):
         arrays = {name: np.ones(shape, np.float32) for name, shape in zip(names, tables, strict=True)}
-        model, _ = read(tmp_path, network() | arrays)
+        model, _ = read_network(tmp_path, network_arrays() | arrays)
         assert (model["positions"], model["max_length"]) == ("learned", longest)
 
 
@@ -353,16 +353,16 @@ def test_other_tables_of_positions_are_learned_ones_or_none(tmp_path):
 )
 def test_models_of_other_kinds_are_refused(tmp_path, changes, message):
     with pytest.raises(UserError, match=re.escape(message)):
-        read(tmp_path, network() | changes)
+        read_network(tmp_path, network_arrays() | changes)
 
 
 def test_a_factor_is_that_of_the_width_up_to_rounding(tmp_path):
     factor = {f"{side}/scale_embeddings": np.float32(WIDTH**0.5 + 0.0099) for side in ("encoder", "decoder")}
-    assert read(tmp_path, network() | factor)[0]["scale_embeddings"] is True
-    arrays = network()
+    assert read_network(tmp_path, network_arrays() | factor)[0]["scale_embeddings"] is True
+    arrays = network_arrays()
     del arrays["encoder/position_encodings/encodings"]
     with pytest.raises(UserError, match="has no table of positions, which is not supported"):
-        read(tmp_path, arrays)
+        read_network(tmp_path, arrays)
 
 
 @pytest.mark.parametrize(("revision", "supported"), [(7, True), (8, False)])

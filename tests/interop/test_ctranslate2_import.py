@@ -1,4 +1,4 @@
-"""CTranslate2's folders become runs again."""
+"""CTranslate2 models are imported as runs."""
 
 import json
 import random
@@ -37,8 +37,8 @@ KINDS = [
 ]
 
 
-def ours(out, changes, *, joint=True, quantization="float32"):
-    """An untrained model of ours and its tokenizer, exported."""
+def export_our_model(out, changes, *, joint=True, quantization="float32"):
+    """Build an untrained model and its tokenizer, and export both."""
     pairs = [Pair(*pair) for pair in zip(*sentences(), strict=True)]
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, joint=joint), seed=1)
     torch.manual_seed(1)
@@ -50,7 +50,7 @@ def ours(out, changes, *, joint=True, quantization="float32"):
     return model, tokenizer
 
 
-def opened(path):
+def load_run(path):
     run = RunFolder(path)
     configuration, tokenizer = run.configuration(), run.tokenizer()
     return run.load_sequence_model(configuration, tokenizer), tokenizer, configuration
@@ -75,14 +75,14 @@ def test_embeddings_are_scaled_by_a_flag_or_by_a_factor(factor, scaled, tmp_path
 @pytest.mark.parametrize("joint", [True, False], ids=["joint", "separate"])
 @pytest.mark.parametrize("changes", KINDS, ids=str)
 def test_what_we_wrote_comes_back(tmp_path, changes, joint):
-    model, tokenizer = ours(tmp_path / "out", changes, joint=joint)
+    model, tokenizer = export_our_model(tmp_path / "out", changes, joint=joint)
     import_model(tmp_path / "out", tmp_path / "run")
-    again, its, _ = opened(tmp_path / "run")
-    assert again.options == model.options.model_copy(update={"dropout": again.options.dropout})
-    assert its.fingerprint == tokenizer.fingerprint
+    reimported, its_tokenizer, _ = load_run(tmp_path / "run")
+    assert reimported.options == model.options.model_copy(update={"dropout": reimported.options.dropout})
+    assert its_tokenizer.fingerprint == tokenizer.fingerprint
     ids, target = torch.randint(4, 150, (3, 9)), torch.randint(2, 150, (3, 7))
     with torch.inference_mode():
-        torch.testing.assert_close(again(ids, target), model(ids, target), atol=1e-5, rtol=0)
+        torch.testing.assert_close(reimported(ids, target), model(ids, target), atol=1e-5, rtol=0)
 
 
 def test_one_list_of_pieces_may_have_other_embeddings_on_each_side(tmp_path):
@@ -91,58 +91,60 @@ def test_one_list_of_pieces_may_have_other_embeddings_on_each_side(tmp_path):
     model = build_model(TransformerOptions(**SMALL, share_embeddings=False), 150, 150)
     export_ctranslate2(model, tokenizer, tmp_path / "out", "float32")
     import_model(tmp_path / "out", tmp_path / "run")
-    again, _, configuration = opened(tmp_path / "run")
-    assert not again.options.share_embeddings
+    reimported, _, configuration = load_run(tmp_path / "run")
+    assert not reimported.options.share_embeddings
     assert configuration.data.tokenizer.joint and not configuration.data.tokenizer.shared_ids
     weights = dict(model.named_parameters())
-    for name, weight in again.named_parameters():
+    for name, weight in reimported.named_parameters():
         torch.testing.assert_close(weight, weights[name], atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("learned", [False, True], ids=["sinusoidal", "learned"])
 def test_a_sentencepiece_model_of_others_beside_the_weights(tmp_path, learned):
-    """The settings of a folder whose vocabulary is a list; its rows are in our order, so the weights stay."""
+    """The settings of a folder whose vocabulary is a list: its rows are in our order, so the weights are unchanged."""
     changes = {"positions": "learned", "max_length": 60} if learned else {}
     folder = tmp_path / "out"
-    model, tokenizer = ours(folder, {"norm": "post", **changes})
+    model, tokenizer = export_our_model(folder, {"norm": "post", **changes})
     (folder / "tokenizer.model").rename(folder / "sentencepiece.bpe.model")
-    found = from_ctranslate2(folder)
+    imported = from_ctranslate2(folder)
     options = {"joint": True, "shared_ids": False, "languages": {}, "language_pieces": "source-side", "vocabulary": 150}
-    assert found.settings["data"] == {"tokenizer": options} | ({} if learned else {"max_tokens": 512})
+    assert imported.settings["data"] == {"tokenizer": options} | ({} if learned else {"max_tokens": 512})
     expected = {"kind": "transformer", **SMALL, "norm": "post", "nonlinearity": "relu", "scale_embeddings": True}
     expected |= {"zero_start": False, "tie_output": True, "share_embeddings": True, **changes}
-    assert found.settings["model"] == expected | ({} if learned else {"positions": "sinusoidal", "first_position": 0})
-    assert found.kind == "CTranslate2" and found.tokenizer.target_vocabulary == tokenizer.target_vocabulary
+    assert imported.settings["model"] == expected | (
+        {} if learned else {"positions": "sinusoidal", "first_position": 0}
+    )
+    assert imported.kind == "CTranslate2" and imported.tokenizer.target_vocabulary == tokenizer.target_vocabulary
     weights = dict(model.named_parameters())
-    assert {*weights} <= {*found.tensors}
+    assert {*weights} <= {*imported.tensors}
     for name, weight in weights.items():
-        wanted = weight.detach().clone()
+        expected_weight = weight.detach().clone()
         if name == "output.bias":  # padding is never written
-            wanted[[0]] = found.tensors[name][[0]]
-        torch.testing.assert_close(found.tensors[name], wanted, atol=1e-6, rtol=0, msg=name)
+            expected_weight[[0]] = imported.tensors[name][[0]]
+        torch.testing.assert_close(imported.tensors[name], expected_weight, atol=1e-6, rtol=0, msg=name)
 
 
 @pytest.mark.parametrize(
-    ("quantization", "off"),
+    ("quantization", "tolerance"),
     [("int8", 0.02), ("int16", 0.003), ("float16", 0.002), ("bfloat16", 0.004), ("int8_bfloat16", 0.02)],
 )
-def test_smaller_weights_come_back_as_far_as_they_go(tmp_path, quantization, off):
-    model, _ = ours(tmp_path / "out", {"norm": "pre"}, quantization=quantization)
+def test_smaller_weights_come_back_as_far_as_they_go(tmp_path, quantization, tolerance):
+    model, _ = export_our_model(tmp_path / "out", {"norm": "pre"}, quantization=quantization)
     import_model(tmp_path / "out", tmp_path / "run")
-    again, *_ = opened(tmp_path / "run")
-    assert again.options.positions == "sinusoidal"
-    for (name, one), other in zip(model.named_parameters(), again.parameters(), strict=True):
-        assert (one - other).abs().max() <= off * one.abs().max(), name
-    assert any(not torch.equal(*two) for two in zip(model.parameters(), again.parameters(), strict=True))
+    reimported, *_ = load_run(tmp_path / "run")
+    assert reimported.options.positions == "sinusoidal"
+    for (name, weight), reimported_weight in zip(model.named_parameters(), reimported.parameters(), strict=True):
+        assert (weight - reimported_weight).abs().max() <= tolerance * weight.abs().max(), name
+    assert any(not torch.equal(*pair) for pair in zip(model.parameters(), reimported.parameters(), strict=True))
 
 
 @pytest.fixture(scope="module", params=["swish", "languages", "m2m"])
-def converted(request, tmp_path_factory):
-    """A folder of Hugging Face as a run, and as a run by way of CTranslate2's own converter."""
+def converted_runs(request, tmp_path_factory):
+    """A Hugging Face model as two runs: imported directly, and imported from CTranslate2's own conversion."""
     from ctranslate2.converters import TransformersConverter  # it imports `transformers`
 
-    place, kind = tmp_path_factory.mktemp(request.param), request.param
-    theirs, files = place / "theirs", ["source.spm", "target.spm"]
+    folder, kind = tmp_path_factory.mktemp(request.param), request.param
+    theirs, files = folder / "theirs", ["source.spm", "target.spm"]
     if kind == "m2m":
         from translucid.interop.huggingface_rows import M2M100
 
@@ -150,85 +152,88 @@ def converted(request, tmp_path_factory):
         files = ["sentencepiece.bpe.model"]
     else:
         marian_folder(theirs, languages=("es", "pt") if kind == "languages" else ())
-    TransformersConverter(str(theirs), copy_files=files).convert(str(place / "ct2"))
-    import_model(theirs, place / "straight")
-    import_model(place / "ct2", place / "around")
-    return kind, place / "straight", place / "around"
+    TransformersConverter(str(theirs), copy_files=files).convert(str(folder / "ct2"))
+    import_model(theirs, folder / "straight")
+    import_model(folder / "ct2", folder / "around")
+    return kind, folder / "straight", folder / "around"
 
 
-def test_what_the_converter_made_is_the_model_that_it_was_made_of(converted):
-    kind, straight, around = converted
-    one, tokenizer, _ = opened(straight)
-    other, its, configuration = opened(around)
-    assert configuration.model == one.options.model_copy(update={"dropout": configuration.model.dropout})
-    ids, same = tokenizer.encode_source(TEXTS), its.encode_source(TEXTS)
-    assert [tokenizer.source_pieces(i) for i in ids] == [its.source_pieces(i) for i in same]
-    known = [piece for piece in tokenizer.target_vocabulary[3:] if piece in its.target_vocabulary]
-    assert len(known) > 0.9 * its.target_size
-    places = [
-        [vocabulary.index(p) for p in known] for vocabulary in (tokenizer.target_vocabulary, its.target_vocabulary)
+def test_what_the_converter_made_is_the_model_that_it_was_made_of(converted_runs):
+    kind, direct, from_ctranslate2_run = converted_runs
+    direct_model, tokenizer, _ = load_run(direct)
+    model, its_tokenizer, configuration = load_run(from_ctranslate2_run)
+    assert configuration.model == direct_model.options.model_copy(update={"dropout": configuration.model.dropout})
+    ids, its_ids = tokenizer.encode_source(TEXTS), its_tokenizer.encode_source(TEXTS)
+    assert [tokenizer.source_pieces(i) for i in ids] == [its_tokenizer.source_pieces(i) for i in its_ids]
+    shared_pieces = [piece for piece in tokenizer.target_vocabulary[3:] if piece in its_tokenizer.target_vocabulary]
+    assert len(shared_pieces) > 0.9 * its_tokenizer.target_size
+    columns = [
+        [vocabulary.index(p) for p in shared_pieces]
+        for vocabulary in (tokenizer.target_vocabulary, its_tokenizer.target_vocabulary)
     ]
-    for mine, theirs in zip(ids, same, strict=True):
+    for mine, theirs in zip(ids, its_ids, strict=True):
         with torch.inference_mode():
-            wanted = one(torch.tensor([[*mine, 3]]), torch.tensor([[2, places[0][7], places[0][9]]]))
-            found = other(torch.tensor([[*theirs, 3]]), torch.tensor([[2, places[1][7], places[1][9]]]))
-        torch.testing.assert_close(found[..., places[1]], wanted[..., places[0]], atol=1e-4, rtol=0)
+            expected = direct_model(torch.tensor([[*mine, 3]]), torch.tensor([[2, columns[0][7], columns[0][9]]]))
+            logits = model(torch.tensor([[*theirs, 3]]), torch.tensor([[2, columns[1][7], columns[1][9]]]))
+        torch.testing.assert_close(logits[..., columns[1]], expected[..., columns[0]], atol=1e-4, rtol=0)
     codes = {"languages": (None, "pt"), "m2m": ("en", "es")}.get(kind, (None, None))
-    translators = [Translator.load(run, "cpu", "torch", source=codes[0], target=codes[1]) for run in (straight, around)]
-    texts = [[found.text for found in translator.translate(TEXTS, beam=1)] for translator in translators]
+    translators = [
+        Translator.load(run, "cpu", "torch", source=codes[0], target=codes[1]) for run in (direct, from_ctranslate2_run)
+    ]
+    texts = [[translation.text for translation in translator.translate(TEXTS, beam=1)] for translator in translators]
     assert texts[0] == texts[1]
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def intact_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "out"
-    ours(folder, {"norm": "pre"}, quantization="int8")
+    export_our_model(folder, {"norm": "pre"}, quantization="int8")
     return folder
 
 
-def said_of(folder, tmp_path):
-    """What one line says of a folder that can't be imported."""
-    with pytest.raises(UserError) as refused:
+def import_error(folder, tmp_path):
+    """Return the one-line error of importing a folder."""
+    with pytest.raises(UserError) as error:
         import_model(folder, tmp_path / "run")
-    assert "\n" not in str(refused.value) and not (tmp_path / "run").exists()
-    return str(refused.value)
+    assert "\n" not in str(error.value) and not (tmp_path / "run").exists()
+    return str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("break_it", "said"),
+    ("damage", "message"),
     [
         (lambda f: (f / "model.bin").write_bytes(b""), "cut short"),
         (lambda f: (f / "model.bin").write_bytes(struct.pack("<I", 5)), "of the format 5"),
         (lambda f: (f / "config.json").unlink(), "config.json: is missing"),
-        (lambda f: changed(f, add_source_bos=True), "add_source_bos=True is not supported"),
-        (lambda f: changed(f, layer_norm_epsilon=0.1), "layer_norm_epsilon"),
+        (lambda f: change_config(f, add_source_bos=True), "add_source_bos=True is not supported"),
+        (lambda f: change_config(f, layer_norm_epsilon=0.1), "layer_norm_epsilon"),
         (lambda f: (f / "tokenizer.model").unlink(), "has no SentencePiece model source.spm"),
         (lambda f: (f / "shared_vocabulary.json").unlink(), "has no vocabulary"),
         (lambda f: (f / "shared_vocabulary.json").write_text('["a", 1]'), "is not a list of pieces"),
         (lambda f: (f / "shared_vocabulary.json").write_text('["a", "a"]'), "has a piece twice"),
         (lambda f: (f / "shared_vocabulary.json").write_text('["a"]'), "has 1 pieces, and there are 150 embeddings"),
-        (lambda f: renamed(f), "is not that of the SentencePiece model"),
+        (lambda f: swap_pieces(f), "is not that of the SentencePiece model"),
     ],
 )
-def test_what_is_not_whole_is_one_line(whole, tmp_path, break_it, said):
-    shutil.copytree(whole, tmp_path / "theirs")
-    break_it(tmp_path / "theirs")
-    assert said in said_of(tmp_path / "theirs", tmp_path)
+def test_what_is_not_whole_is_one_line(intact_folder, tmp_path, damage, message):
+    shutil.copytree(intact_folder, tmp_path / "theirs")
+    damage(tmp_path / "theirs")
+    assert message in import_error(tmp_path / "theirs", tmp_path)
 
 
-def changed(folder, **values):
+def change_config(folder, **values):
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
-def renamed(folder):
+def swap_pieces(folder):
     file = folder / "shared_vocabulary.json"
     names = json.loads(file.read_text())
     file.write_text(json.dumps([*names[:-2], names[-1], names[-2]]))
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"with_relative_position": True}, "has no table of positions"),
         ({"ffn_glu": True}, "linear_0_noact"),
@@ -236,8 +241,8 @@ def renamed(folder):
         ({"activation": ctranslate2.specs.Activation.GELUTanh}, "has the activation 1"),
     ],
 )
-def test_models_that_we_do_not_have_are_refused(whole, tmp_path, options, said):
-    shutil.copytree(whole, tmp_path / "theirs")
+def test_models_that_we_do_not_have_are_refused(intact_folder, tmp_path, options, message):
+    shutil.copytree(intact_folder, tmp_path / "theirs")
     spec = ctranslate2.specs.TransformerSpec.from_config(1, 2, **options)
 
     def fill(part, name, value):
@@ -245,59 +250,59 @@ def test_models_that_we_do_not_have_are_refused(whole, tmp_path, options, said):
             square = (
                 (150, 4) if "embeddings/weight" in name or "embeddings_0" in name or "projection" in name else (4, 4)
             )
-            one = name.endswith(("gamma", "beta"))
-            setattr(part, name.split("/")[-1], np.ones(4 if one else square, np.float32))
+            is_vector = name.endswith(("gamma", "beta"))
+            setattr(part, name.split("/")[-1], np.ones(4 if is_vector else square, np.float32))
 
     ctranslate2.specs.model_spec.visit_spec(spec, fill)
     if hasattr(spec.encoder, "position_encodings"):
         for side in (spec.encoder, spec.decoder):
             side.position_encodings.encodings = np.zeros((9, 4), np.float32)
     for name in ("source", "target"):
-        getattr(spec, f"register_{name}_vocabulary")(json.loads((whole / "shared_vocabulary.json").read_text()))
+        getattr(spec, f"register_{name}_vocabulary")(json.loads((intact_folder / "shared_vocabulary.json").read_text()))
     spec.validate()
     spec.save(str(tmp_path / "theirs"))
-    assert said in said_of(tmp_path / "theirs", tmp_path)
+    assert message in import_error(tmp_path / "theirs", tmp_path)
 
 
-def test_other_specifications_are_refused(whole, tmp_path):
-    shutil.copytree(whole, tmp_path / "theirs")
+def test_other_specifications_are_refused(intact_folder, tmp_path):
+    shutil.copytree(intact_folder, tmp_path / "theirs")
     file = tmp_path / "theirs" / "model.bin"
     file.write_bytes(file.read_bytes().replace(b"TransformerSpec", b"WhisperSpecific"))
-    assert "is a 'WhisperSpecific' of revision 7, which is not supported" in said_of(tmp_path / "theirs", tmp_path)
+    assert "is a 'WhisperSpecific' of revision 7, which is not supported" in import_error(tmp_path / "theirs", tmp_path)
 
 
-def test_hostile_files_are_one_line_and_cost_nothing(whole, tmp_path):
-    """Truncations, flipped bytes, and lengths of any size at every place where a length may stand."""
-    content = (whole / "model.bin").read_bytes()
-    draw = random.Random(1)
+def test_hostile_files_are_one_line_and_cost_nothing(intact_folder, tmp_path):
+    """Truncated files, flipped bits and wrong lengths are refused with one line."""
+    content = (intact_folder / "model.bin").read_bytes()
+    rng = random.Random(1)
     folder = tmp_path / "theirs"
-    shutil.copytree(whole, folder)
+    shutil.copytree(intact_folder, folder)
     file = folder / "model.bin"
-    refused = kept = 0
+    refusals = accepted = 0
     for attempt in range(300):
         broken = bytearray(content)
         if attempt % 3 == 0:
-            del broken[draw.randrange(len(broken)) :]
+            del broken[rng.randrange(len(broken)) :]
         elif attempt % 3 == 1:
-            at = draw.randrange(min(len(broken), 2000) if attempt % 2 else len(broken))
-            broken[at] ^= 1 << draw.randrange(8)
+            offset = rng.randrange(min(len(broken), 2000) if attempt % 2 else len(broken))
+            broken[offset] ^= 1 << rng.randrange(8)
         else:
-            at = draw.randrange(len(broken) - 4)
-            broken[at : at + 4] = draw.choice([b"\xff" * 4, b"\0" * 4, b"\xff\xff\xff\x7f"])
+            offset = rng.randrange(len(broken) - 4)
+            broken[offset : offset + 4] = rng.choice([b"\xff" * 4, b"\0" * 4, b"\xff\xff\xff\x7f"])
         file.write_bytes(broken)
         try:
             from translucid.interop.ctranslate2 import from_ctranslate2
 
             from_ctranslate2(folder)
-            kept += 1  # a weight was hit
+            accepted += 1  # only a weight was changed
         except UserError as error:
             assert "\n" not in str(error)
-            refused += 1
-    assert refused > 120 and kept > 20
+            refusals += 1
+    assert refusals > 120 and accepted > 20
 
 
 def test_sizes_that_the_file_does_not_bear_out(tmp_path):
-    """Four thousand million variables, and one of many terabytes."""
+    """A file that claims four billion variables, and one that claims terabytes."""
     start = struct.pack("<I", 6) + struct.pack("<H", 2) + b"T\0" + struct.pack("<I", 7)
     for rest in (
         struct.pack("<I", 0xFFFFFFFF),
@@ -313,11 +318,11 @@ def test_sizes_that_the_file_does_not_bear_out(tmp_path):
             read_model_file(tmp_path / "model.bin")
 
 
-def test_weights_are_those_of_the_file(whole, tmp_path):
-    """int8 by hand: what is stored, divided by the scale of its row."""
-    import_model(whole, tmp_path / "run")
+def test_weights_are_those_of_the_file(intact_folder, tmp_path):
+    """int8 weights, computed by hand: the stored values divided by the scale of their row."""
+    import_model(intact_folder, tmp_path / "run")
     tensors, _ = load_tensors(tmp_path / "run" / "model.safetensors")
-    found = read_model_file(whole / "model.bin").variables
+    variables = read_model_file(intact_folder / "model.bin").variables
     name = "decoder/layer_0/ffn/linear_1/weight"
-    wanted = found[name].astype(np.float64) / found[f"{name}_scale"][:, None]
-    np.testing.assert_allclose(tensors["decoder.0.feed_forward.outer.weight"].numpy(), wanted, atol=1e-6)
+    expected = variables[name].astype(np.float64) / variables[f"{name}_scale"][:, None]
+    np.testing.assert_allclose(tensors["decoder.0.feed_forward.outer.weight"].numpy(), expected, atol=1e-6)

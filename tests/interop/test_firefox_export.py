@@ -11,7 +11,7 @@ import pytest
 import torch
 import yaml
 
-from tests.interop.test_huggingface_export import made
+from tests.interop.test_huggingface_export import make_model
 from tests.probes.engines import run_engine
 from tests.probes.foreign import sentences
 from translucid.api.translator import Translator
@@ -44,7 +44,7 @@ TEXTS = list(sentences()[0][:20])
 @pytest.fixture(scope="module")
 def student():
     """A small student with random weights, and its tokenizer."""
-    model, tokenizer, _ = made(STUDENT)
+    model, tokenizer, _ = make_model(STUDENT)
     return model, tokenizer
 
 
@@ -63,26 +63,26 @@ def folder(student, factors, tmp_path_factory):
 
 
 def read_items(content):
-    """Return the type, the shape and the content of each item of a model file, by its name."""
+    """Return the type, shape and content of each item of a model file, by name."""
     version, count = struct.unpack_from("<QQ", content)
     assert version == 1
     headers = [struct.unpack_from("<QQQQ", content, 16 + 32 * i) for i in range(count)]
-    place, names, shapes = 16 + 32 * count, [], []
+    offset, names, shapes = 16 + 32 * count, [], []
     for length, *_ in headers:
-        names.append(content[place : place + length - 1].decode())
-        assert content[place + length - 1] == 0
-        place += length
+        names.append(content[offset : offset + length - 1].decode())
+        assert content[offset + length - 1] == 0
+        offset += length
     for _, _, dimensions, _ in headers:
-        shapes.append(struct.unpack_from(f"<{dimensions}i", content, place))
-        place += 4 * dimensions
-    (padding,) = struct.unpack_from("<Q", content, place)
-    place += 8 + padding
+        shapes.append(struct.unpack_from(f"<{dimensions}i", content, offset))
+        offset += 4 * dimensions
+    (padding,) = struct.unpack_from("<Q", content, offset)
+    offset += 8 + padding
     items = {}
     for name, shape, (_, kind, _, length) in zip(names, shapes, headers, strict=True):
-        assert place % 256 == 0
-        items[name] = kind, shape, content[place : place + length]
-        place += length
-    assert place == len(content)
+        assert offset % 256 == 0
+        items[name] = kind, shape, content[offset : offset + length]
+        offset += length
+    assert offset == len(content)
     return items
 
 
@@ -124,8 +124,8 @@ def test_the_vocabulary_has_a_multiple_of_8_rows_of_which_the_added_ones_are_nev
     assert rows % 8 and items["Wemb"][1] == (rows + -rows % 8, 64)
     bias = np.frombuffer(items["decoder_ff_logit_out_b"][2], np.float32)
     assert (bias[rows : rows + -rows % 8] == -100).all() and (bias[:rows] > -100).all()
-    facts = yaml.safe_load(items["special:model.yml"][2].rstrip(b"\0"))
-    assert facts["dim-vocabs"] == [rows + -rows % 8] * 2 and facts["dec-cell"] == "ssru"
+    settings = yaml.safe_load(items["special:model.yml"][2].rstrip(b"\0"))
+    assert settings["dim-vocabs"] == [rows + -rows % 8] * 2 and settings["dec-cell"] == "ssru"
     pieces = pieces_of((folder / "vocab.enes.spm").read_bytes(), folder)
     assert [piece.piece for piece in pieces.pieces[:2]] == ["</s>", "<unk>"] and len(pieces.pieces) == rows
 
@@ -133,19 +133,19 @@ def test_the_vocabulary_has_a_multiple_of_8_rows_of_which_the_added_ones_are_nev
 def test_factors_are_those_of_the_largest_input(student):
     model, _ = student
     source, target = [9, 8, 7, 3], [5, 6, 3]
-    seen = []
+    layer_inputs = []
     layer = model.decoder[0].cross_attention.query
-    hook = layer.register_forward_hook(lambda layer, inputs, output: seen.append(inputs[0]))
+    hook = layer.register_forward_hook(lambda layer, inputs, output: layer_inputs.append(inputs[0]))
     with torch.no_grad():
         model(torch.tensor([source]), torch.tensor([[2, *target[:-1]]]))
     hook.remove()
-    measured = input_factors(model, [(source, target)])
-    assert measured["decoder.0.cross_attention.query"] == pytest.approx(127 / seen[0].abs().max().item())
+    computed = input_factors(model, [(source, target)])
+    assert computed["decoder.0.cross_attention.query"] == pytest.approx(127 / layer_inputs[0].abs().max().item())
     assert all(not part._forward_pre_hooks for part in model.modules())
 
 
 def test_the_simulation_computes_what_whole_numbers_do(student, factors, folder):
-    """Integer products of the file's numbers, in NumPy, with the equation of the module's docstring."""
+    """Integer products of the file's numbers in NumPy, by the equation in the module's docstring."""
     model, _ = student
     items = read_items((folder / "model.enes.intgemm.alphas.bin").read_bytes())
     _, (rows, columns), content = items["decoder_l1_rnn_Wf"]
@@ -153,8 +153,8 @@ def test_the_simulation_computes_what_whole_numbers_do(student, factors, folder)
     (factor,) = struct.unpack_from("<f", content, rows * columns)
     name = "decoder.0.ssru.projection"
     x = torch.randn(5, 64) * 200 / factors[name]  # some are out of range
-    whole = np.rint(x.numpy() * np.float32(factors[name])).clip(-127, 127).astype(np.int64)
-    expected = whole @ numbers.T / (factors[name] * factor)
+    integers = np.rint(x.numpy() * np.float32(factors[name])).clip(-127, 127).astype(np.int64)
+    expected = integers @ numbers.T / (factors[name] * factor)
     with torch.no_grad():
         layer = simulated(model, factors).get_submodule(name)
         np.testing.assert_allclose(layer(x)[:, :64], expected, rtol=1e-4, atol=1e-5)
@@ -162,11 +162,11 @@ def test_the_simulation_computes_what_whole_numbers_do(student, factors, folder)
 
 
 def greedy(model, tokenizer, texts):
-    """Return greedy translations of at most 10 tokens, without a rule against loops."""
+    """Return greedy translations of at most 10 tokens, without loop prevention."""
     options = DecodingOptions(beam=1, max_loops=0, max_length_ratio=0, max_length_extra=10)
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source(texts)]
-    found = TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(sources, options)
-    return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
+    results = TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(sources, options)
+    return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in results]
 
 
 LOAD = """
@@ -202,7 +202,7 @@ ENGINES = {"bergamot": BERGAMOT, "fxtranslate": FXTRANSLATE}
 def test_the_engines_translate_as_the_simulation_does(student, factors, folder, engine):
     theirs = run_engine(engine, ENGINES[engine], folder, json.dumps(TEXTS))
     ours = greedy(simulated(student[0], factors), student[1], TEXTS)
-    # Theirs may be longer than 10 tokens. Near ties are decided by the order in which floating-point numbers are added.
+    # Theirs may be longer than 10 tokens, and near ties depend on the order of floating-point additions.
     assert sum(their.startswith(our) for their, our in zip(theirs, ours, strict=True)) >= len(TEXTS) - 2
     assert len({*ours}) > 5
 
@@ -221,7 +221,7 @@ def read_shortlist_file(content):
 
 def test_a_shortlist_has_the_rows_of_marian_and_the_common_pieces_at_the_end_token(student, factors, tmp_path):
     _, tokenizer = student
-    shortlist = Shortlist([20, 10], {5: [9, 8], 1: [7]})  # 3, the end token, becomes row 0, and 1 stays row 1
+    shortlist = Shortlist([20, 10], {5: [9, 8], 1: [7]})  # our id 3, the end token, becomes row 0, and 1 stays row 1
     export_firefox(*student, tmp_path / "out", factors, languages=("en", "es"), shortlist=shortlist)
     lists = read_shortlist_file((tmp_path / "out" / "lex.50.50.enes.s2t.bin").read_bytes())
     assert len(lists) == tokenizer.source_size - 2
@@ -232,7 +232,7 @@ def test_a_shortlist_has_the_rows_of_marian_and_the_common_pieces_at_the_end_tok
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_engines_output_no_piece_that_a_shortlist_lacks(student, factors, tmp_path, engine):
-    """Without a shortlist, all outputs have one of two pieces."""
+    """Without a shortlist, every output contains one of two pieces."""
     model, tokenizer = student
     preferred = tokenizer.target_pieces(range(tokenizer.target_size)).index("V"), *tokenizer.encode_target(["watch"])[0]
     shortlist = Shortlist({*range(60, 150)} - {*preferred}, {})
@@ -287,7 +287,7 @@ def test_what_the_engines_lack_is_refused(student, tmp_path, changes, message):
 
 
 def test_two_vocabularies_and_unknown_languages_are_refused(student, factors, tmp_path):
-    model, tokenizer, _ = made({**STUDENT, "share_embeddings": False}, joint=False)
+    model, tokenizer, _ = make_model({**STUDENT, "share_embeddings": False}, joint=False)
     with pytest.raises(UserError, match=r"model.share_embeddings=false is not supported"):
         export_firefox(model, tokenizer, tmp_path / "out", factors, languages=("en", "es"))
     with pytest.raises(UserError, match="the languages are unknown"):
@@ -302,7 +302,7 @@ def test_the_command_measures_on_pairs(student, corpus, tmp_path, capsys):
     assert "Give sentence pairs with --check" in capsys.readouterr().err
     assert run([*command, "--check", str(corpus / "test.tsv")]) == 2
     errors = capsys.readouterr().err
-    # Random weights translate too badly.
+    # Random weights translate too badly to measure a loss of quality.
     assert "by Firefox's arithmetic with int8" in errors and "can't be compared on --check" in errors
     file = tmp_path / "run" / "config.yaml"
     file.write_text(file.read_text().replace("valid: []", f"valid: [{corpus / 'test.tsv'}]"))
@@ -314,28 +314,31 @@ def test_an_export_can_be_imported_with_its_rounded_weights(student, factors, fo
     import_model(folder, tmp_path / "run", source_language="en", target_language="es")
     imported = Translator.load(tmp_path / "run", "cpu", "torch")
     expected = simulated(student[0], factors).state_dict()
-    kept = [1, *range(3, 150)]  # the export has no rows for padding and for the start token
+    exported_rows = [1, *range(3, 150)]  # the export has no rows for padding and for the start token
     for name, weights in imported.model.state_dict().items():
         ours = expected[name]
         if len(ours) == 150:
-            weights, ours = weights[kept], ours[kept]
+            weights, ours = weights[exported_rows], ours[exported_rows]
         assert torch.equal(weights, ours), name
     assert imported.tokenizer.encode_source(TEXTS) == student[1].encode_source(TEXTS)
-    again = tmp_path / "again"
-    export_firefox(imported.model, imported.tokenizer, again, factors, languages=("en", "es"))
-    before, after = (read_items((place / "model.enes.intgemm.alphas.bin").read_bytes()) for place in (folder, again))
+    second_export = tmp_path / "again"
+    export_firefox(imported.model, imported.tokenizer, second_export, factors, languages=("en", "es"))
+    before, after = (
+        read_items((export_folder / "model.enes.intgemm.alphas.bin").read_bytes())
+        for export_folder in (folder, second_export)
+    )
     assert before["encoder_l1_ffn_W1"] == after["encoder_l1_ffn_W1"]
 
 
 @pytest.mark.parametrize("name", ["cut", "version", "count", "shape", "type"])
 def test_damaged_files_are_refused(folder, tmp_path, name):
     content = bytearray((folder / "model.enes.intgemm.alphas.bin").read_bytes())
-    places = {"version": (0, 2), "count": (8, 1 << 62), "shape": (16 + 16, 1 << 40), "type": (16 + 8, 0x10001)}
+    changes = {"version": (0, 2), "count": (8, 1 << 62), "shape": (16 + 16, 1 << 40), "type": (16 + 8, 0x10001)}
     if name == "cut":
         content = content[:3000]
     else:
-        place, number = places[name]
-        struct.pack_into("<Q", content, place, number)
+        offset, number = changes[name]
+        struct.pack_into("<Q", content, offset, number)
     for file in folder.glob("*.spm"):
         shutil.copy(file, tmp_path)
     (tmp_path / "model.enes.intgemm.alphas.bin").write_bytes(content)

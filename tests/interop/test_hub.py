@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub, from a server on this machine that answers as the Hub does."""
+"""Models of the Hugging Face Hub, served by a local imitation of the Hub."""
 
 import json
 import re
@@ -22,7 +22,7 @@ REVISIONS = {"main": COMMIT, "refs/pr/4": COMMIT, COMMIT: COMMIT}
 
 
 class Hub(BaseHTTPRequestHandler):
-    """The parts of the Hub's API that listing and downloading files need."""
+    """The parts of the Hub's API for listing and downloading files."""
 
     folder: Path
     fetched: list[str]
@@ -47,8 +47,8 @@ class Hub(BaseHTTPRequestHandler):
             return self.send(b"", 404, {"X-Error-Code": "RevisionNotFound"})
         if "/tree/" in path:
             return self.send(json.dumps(self.files()).encode())
-        facts = {"id": "owner/opus", "sha": REVISIONS[revision], "siblings": [{"rfilename": "config.json"}]}
-        return self.send(json.dumps(facts).encode())
+        record = {"id": "owner/opus", "sha": REVISIONS[revision], "siblings": [{"rfilename": "config.json"}]}
+        return self.send(json.dumps(record).encode())
 
     def files(self):
         return [
@@ -75,7 +75,7 @@ class Hub(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(folder):
+def serve_hub(folder):
     handler = type("Here", (Hub,), {"folder": folder, "fetched": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -85,16 +85,16 @@ def serving(folder):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("hub") / "opus"
-    marian_folder(place)
+    model_folder = tmp_path_factory.mktemp("hub") / "opus"
+    marian_folder(model_folder)
     for name in ("pytorch_model.bin", "tf_model.h5", "modeling_opus.py", "README.md"):
-        (place / name).write_text("may not be fetched")
-    return place
+        (model_folder / name).write_text("may not be fetched")
+    return model_folder
 
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    """Point the client to an address, as HF_ENDPOINT and HF_HOME do when it is imported."""
+    """Return a function that points the client to an address, as HF_ENDPOINT and HF_HOME do on import."""
 
     def point(address):
         monkeypatch.setattr(constants, "ENDPOINT", address)
@@ -108,18 +108,18 @@ def hub(monkeypatch, tmp_path):
 
 def test_a_model_is_downloaded_once_without_what_could_be_executed(folder, hub, tmp_path):
     import_model(folder, tmp_path / "local")
-    with serving(folder) as server:
+    with serve_hub(folder) as server:
         hub(f"http://127.0.0.1:{server.server_port}")
         for name, revision in (("run", ""), ("again", "@refs/pr/4")):
             import_model(Path(f"hf:owner/opus{revision}"), tmp_path / name)
-            noted = json.loads(RunFolder(tmp_path / name).provenance_file.read_text())
-            assert noted == {"imported": f"hf:owner/opus{revision}", "commit": COMMIT, "kind": "MarianMT"}
-        fetched = server.RequestHandlerClass.fetched
-    assert len(fetched) == len({*fetched})
-    assert {Path(name).suffix for name in fetched} == {".json", ".spm", ".safetensors"}
+            provenance = json.loads(RunFolder(tmp_path / name).provenance_file.read_text())
+            assert provenance == {"imported": f"hf:owner/opus{revision}", "commit": COMMIT, "kind": "MarianMT"}
+        downloaded = server.RequestHandlerClass.fetched
+    assert len(downloaded) == len({*downloaded})
+    assert {Path(name).suffix for name in downloaded} == {".json", ".spm", ".safetensors"}
     model, expected = (Translator.load(tmp_path / name).translate("I sing").text for name in ("run", "local"))
     assert model == expected
-    # The server is gone, and the files are in the cache.
+    # The server is stopped by now, but the files are cached.
     import_model(Path("hf:owner/opus"), tmp_path / "offline")
 
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_downloaded_is_one_line(folder, hub, tmp_path):
     for file in folder.iterdir():
         if file.suffix != ".safetensors":
             (tmp_path / "pickled" / file.name).write_bytes(file.read_bytes())
-    with serving(tmp_path / "pickled") as server:
+    with serve_hub(tmp_path / "pickled") as server:
         hub(f"http://127.0.0.1:{server.server_port}")
         for name, message in {
             "hf:owner/opus": "hf:owner/opus: has no safetensors, and pickled weights are not downloaded. Give a rev",

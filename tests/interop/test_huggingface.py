@@ -1,4 +1,4 @@
-"""Hugging Face's folders become runs that write what `transformers` writes."""
+"""Imported Hugging Face models write what `transformers` writes."""
 
 import json
 import shutil
@@ -22,8 +22,8 @@ TEXTS = [*sentences()[0][:8], "I ☃ like", "¿ él", "it's 3.14, isn't it?"]
 KINDS = ["swish", "languages", "m2m", "nllb", "untied relu", "untied apart gelu", "untied m2m"]
 
 
-class Opened:
-    """A folder as `transformers` and as we open it."""
+class Imported:
+    """A folder as loaded by `transformers` and as imported by us."""
 
     def __init__(self, folder, run, kind):
         self.kind, self.folder, self.run = kind, folder, run
@@ -44,13 +44,13 @@ class Opened:
                 shutil.copy(folder / "vocab.json", folder / "target_vocab.json")
             self.languages = (None, "pt") if several else (None, None)
         if "untied" in kind:
-            in_shards(self.theirs, folder)
+            save_in_shards(self.theirs, folder)
         import_model(folder, run)
         source, target = self.languages
         self.ours = Translator.load(run, "cpu", "torch", source=source, target=target)
 
     def their_ids(self, texts):
-        """Source ids, and what a decoder begins with, by their own rules written out."""
+        """Return source ids and the decoder's first ids, by an independent implementation of their rules."""
         config = self.theirs.config
         if self.many:
             processor = sentencepiece.SentencePieceProcessor(model_file=str(self.folder / "sentencepiece.bpe.model"))
@@ -59,115 +59,124 @@ class Opened:
             return [[first, *(row if row > 1 else 3 for row in ids), 2] for ids in rows], [2, first + 1]
         processor = sentencepiece.SentencePieceProcessor(model_file=str(self.folder / "source.spm"))
         vocabulary = json.loads((self.folder / "vocab.json").read_text())
-        told = [vocabulary[">>pt<<"]] if self.kind == "languages" else []
-        cut = ([vocabulary.get(p, 1) for p in processor.encode(text, out_type=str)] for text in texts)
-        return [[*told, *ids, 0] for ids in cut], [config.decoder_start_token_id]
+        language_ids = [vocabulary[">>pt<<"]] if self.kind == "languages" else []
+        piece_ids = ([vocabulary.get(p, 1) for p in processor.encode(text, out_type=str)] for text in texts)
+        return [[*language_ids, *ids, 0] for ids in piece_ids], [config.decoder_start_token_id]
 
     def our_ids(self, texts):
         return [[*ids, 3] for ids in self.ours.tokenizer.encode_source(texts)]
 
 
-def in_shards(model, folder):
-    """Write the weights in several files, as large models have them."""
+def save_in_shards(model, folder):
+    """Save the weights in several files, as for large models."""
     (folder / "model.safetensors").unlink()
     model.save_pretrained(folder, max_shard_size="20KB")
     assert len([*folder.glob("model-*.safetensors")]) > 1
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def opened(request, tmp_path_factory):
-    place = tmp_path_factory.mktemp(request.param)
-    return Opened(place / "theirs", place / "run", request.param)
+def imported(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    return Imported(folder / "theirs", folder / "run", request.param)
 
 
-def columns(opened):
-    """Which of our target ids is which row of theirs."""
-    config = opened.theirs.config
-    end, unknown = config.eos_token_id, 1 if "arian" in type(opened.theirs).__name__ else 3
+def columns_by_row(imported):
+    """Map the rows of their vocabulary to our target ids."""
+    config = imported.theirs.config
+    end, unknown = config.eos_token_id, 1 if "arian" in type(imported.theirs).__name__ else 3
     special = {config.pad_token_id, end, unknown, config.decoder_start_token_id}
     rest = [row for row in range(config.vocab_size) if row not in special]
     return {unknown: 1, end: 3} | {row: 4 + i for i, row in enumerate(rest)}
 
 
-def test_texts_become_the_same_tokens_and_tokens_the_same_logits(opened):
-    ids, begin = opened.their_ids(TEXTS)
-    ours = opened.our_ids(TEXTS)
-    place = columns(opened)
-    unknown = next(row for row, mine in place.items() if mine == 1)
-    rows = torch.tensor([*place])
+def test_texts_become_the_same_tokens_and_tokens_the_same_logits(imported):
+    ids, begin = imported.their_ids(TEXTS)
+    ours = imported.our_ids(TEXTS)
+    columns = columns_by_row(imported)
+    unknown = next(row for row, mine in columns.items() if mine == 1)
+    rows = torch.tensor([*columns])
     for theirs, mine in zip(ids, ours, strict=True):
-        size = len(place) + 2  # what only SentencePiece knows has a row of its own behind all others
-        assert [1 if i >= size else i for i in mine] == [1 if row == unknown else place[row] for row in theirs]
-        written = [*begin, *theirs[1:4]]
+        size = len(columns) + 2  # pieces that only SentencePiece knows get rows of their own after all others
+        assert [1 if i >= size else i for i in mine] == [1 if row == unknown else columns[row] for row in theirs]
+        decoder_ids = [*begin, *theirs[1:4]]
         with torch.inference_mode():
-            wanted = opened.theirs(input_ids=torch.tensor([theirs]), decoder_input_ids=torch.tensor([written])).logits
-            found = opened.ours.model(torch.tensor([mine]), torch.tensor([[2, *(place[row] for row in written[1:])]]))
+            expected = imported.theirs(
+                input_ids=torch.tensor([theirs]), decoder_input_ids=torch.tensor([decoder_ids])
+            ).logits
+            logits = imported.ours.model(
+                torch.tensor([mine]), torch.tensor([[2, *(columns[row] for row in decoder_ids[1:])]])
+            )
         torch.testing.assert_close(
-            found[..., [place[row] for row in rows.tolist()]], wanted[..., rows], atol=1e-4, rtol=0
+            logits[..., [columns[row] for row in rows.tolist()]], expected[..., rows], atol=1e-4, rtol=0
         )
 
 
-def test_named_states_are_the_hidden_states_of_transformers(opened):
-    ids, begin = opened.their_ids(TEXTS)
-    place = columns(opened)
-    theirs, mine = ids[0], opened.our_ids(TEXTS)[0]
-    written = [*begin, *theirs[1:4]]
-    model = opened.ours.model
+def test_named_states_are_the_hidden_states_of_transformers(imported):
+    ids, begin = imported.their_ids(TEXTS)
+    columns = columns_by_row(imported)
+    theirs, mine = ids[0], imported.our_ids(TEXTS)[0]
+    decoder_ids = [*begin, *theirs[1:4]]
+    model = imported.ours.model
     with torch.inference_mode():
-        wanted = opened.theirs(
-            input_ids=torch.tensor([theirs]), decoder_input_ids=torch.tensor([written]), output_hidden_states=True
+        expected = imported.theirs(
+            input_ids=torch.tensor([theirs]), decoder_input_ids=torch.tensor([decoder_ids]), output_hidden_states=True
         )
         with recording(model, list(points_of(model))) as record:
-            model(torch.tensor([mine]), torch.tensor([[2, *(place[row] for row in written[1:])]]))
-    for side, hidden in (("encoder", wanted.encoder_hidden_states), ("decoder", wanted.decoder_hidden_states)):
+            model(torch.tensor([mine]), torch.tensor([[2, *(columns[row] for row in decoder_ids[1:])]]))
+    for side, hidden_states in (
+        ("encoder", expected.encoder_hidden_states),
+        ("decoder", expected.decoder_hidden_states),
+    ):
         points = list(state_points(model, side).values())
-        assert len(points) == len(hidden)
-        # Theirs are the states before the first layer, after each layer, and the last one after the final norm.
-        for point, states in zip([*points[:-1], f"{side}.output"], hidden, strict=True):
+        assert len(points) == len(hidden_states)
+        # Theirs are the states before the first layer, after each layer, and the last state after the final norm.
+        for point, states in zip([*points[:-1], f"{side}.output"], hidden_states, strict=True):
             torch.testing.assert_close(record[point], states, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_the_same_is_written(opened, beam):
-    ids, begin = opened.their_ids(TEXTS)
-    place, config = columns(opened), opened.theirs.config
-    never = [[row] for row in range(config.vocab_size) if row not in place or place[row] == 1]
+def test_the_same_is_written(imported, beam):
+    ids, begin = imported.their_ids(TEXTS)
+    columns, config = columns_by_row(imported), imported.theirs.config
+    bad_words = [[row] for row in range(config.vocab_size) if row not in columns or columns[row] == 1]
     forced = {"forced_bos_token_id": begin[1]} if len(begin) > 1 else {}
-    options = opened.ours.configuration.decoding.model_copy(
+    options = imported.ours.configuration.decoding.model_copy(
         update={"beam": beam, "length_penalty": 0.0, "max_loops": 0, "min_length": 0}
     )
-    ended = 0
-    for theirs, mine in zip(ids, opened.our_ids(TEXTS), strict=True):
-        wanted = opened.theirs.generate(
+    finished = 0
+    for theirs, mine in zip(ids, imported.our_ids(TEXTS), strict=True):
+        expected = imported.theirs.generate(
             torch.tensor([theirs]),
             num_beams=beam,
             do_sample=False,
             length_penalty=0.0,
             early_stopping="never" if beam > 1 else False,
             max_new_tokens=2 * len(theirs) + 18,
-            bad_words_ids=never,
+            bad_words_ids=bad_words,
             **forced,
         )[0].tolist()
-        if wanted[-1] != config.eos_token_id:  # cut off, where we end an output
+        if expected[-1] != config.eos_token_id:  # cut off at the limit, where we would end the output
             continue
-        ended += 1
-        (found,) = opened.ours.torch_engine.decode([mine], options)[0]
-        assert found.tokens == [place[row] for row in wanted[1:-1]]
-    assert ended > 2
+        finished += 1
+        (hypothesis,) = imported.ours.torch_engine.decode([mine], options)[0]
+        assert hypothesis.tokens == [columns[row] for row in expected[1:-1]]
+    assert finished > 2
 
 
-def test_ctranslate2_writes_it_too(opened):
-    source, target = opened.languages
-    other = Translator.load(opened.run, "cpu", "ctranslate2", source=source, target=target)
-    wanted = opened.ours.translate(TEXTS, beam=1)
-    found = other.translate(TEXTS, beam=1)
-    assert [one.nbest[0].hypotheses[0].tokens for one in found] == [one.nbest[0].hypotheses[0].tokens for one in wanted]
+def test_ctranslate2_writes_it_too(imported):
+    source, target = imported.languages
+    their_translator = Translator.load(imported.run, "cpu", "ctranslate2", source=source, target=target)
+    expected = imported.ours.translate(TEXTS, beam=1)
+    translations = their_translator.translate(TEXTS, beam=1)
+    assert [translation.nbest[0].hypotheses[0].tokens for translation in translations] == [
+        translation.nbest[0].hypotheses[0].tokens for translation in expected
+    ]
 
 
-def test_a_run_comes_of_it_that_needs_no_training_to_go_on(opened):
-    assert not (opened.run / "state").exists()
-    assert json.loads((opened.run / "provenance.jsonl").read_text())["imported"] == str(opened.folder)
-    assert RunFolder(opened.run).configuration().preset is None
+def test_a_run_comes_of_it_that_needs_no_training_to_go_on(imported):
+    assert not (imported.run / "state").exists()
+    assert json.loads((imported.run / "provenance.jsonl").read_text())["imported"] == str(imported.folder)
+    assert RunFolder(imported.run).configuration().preset is None
 
 
 def test_languages_are_asked_for_and_can_be_changed(tmp_path):
@@ -199,7 +208,7 @@ def test_a_model_of_one_pair_takes_no_other(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("break_it", "said"),
+    ("damage", "message"),
     [
         (lambda f: (f / "vocab.json").unlink(), "vocab.json: is missing"),
         (lambda f: (f / "vocab.json").write_text("["), "is not JSON"),
@@ -208,37 +217,43 @@ def test_a_model_of_one_pair_takes_no_other(tmp_path):
         (lambda f: (f / "source.spm").write_bytes(b"nothing"), "is not a SentencePiece model"),
         (lambda f: (f / "model.safetensors").write_bytes(b"nothing" * 9), "is damaged"),
         (lambda f: (f / "model.safetensors").unlink(), "has no weights"),
-        (lambda f: changed(f, model_type="t5"), "model_type='t5' is not supported"),
-        (lambda f: changed(f, activation_function="tanh"), "activation_function='tanh' is not supported"),
-        (lambda f: changed(f, decoder_ffn_dim=48), "decoder_ffn_dim='48 unlike the encoder's' is not supported"),
-        (lambda f: changed(f, encoder_layers=5), "is missing"),
-        (lambda f: changed(f, d_model="wide"), "d_model is 'wide', not a whole number"),
-        (lambda f: changed(f, d_model=1 << 14), "does not fit the model"),
-        (lambda f: changed(f, dropout={}), "dropout is {}, not a number"),
-        (lambda f: changed(f, dropout=float("nan")), "dropout is nan, not a number"),
-        (lambda f: changed(f, num_beams=None), "num_beams is None, not a whole number"),
-        (lambda f: pickled(f), "holds more than weights"),
-        (lambda f: weights(f, "decoder.layers.0.self_attn.v_proj.weight", lambda w: w.view(32, 8)), "is damaged"),
-        (lambda f: weights(f, "encoder.layers.0.self_attn.k_proj.bias", lambda w: w.fill_(float("nan"))), "not finite"),
-        (lambda f: weights(f, "decoder.layers.0.fc1.weight", lambda w: w.fill_(float("-inf"))), "not finite"),
-        (lambda f: weights(f, "encoder.layers.1.fc2.bias", lambda w: w.to(torch.int64)), "has no weights"),
-        (lambda f: not_utf8(f / "target.spm"), "is damaged"),
+        (lambda f: change_config(f, model_type="t5"), "model_type='t5' is not supported"),
+        (lambda f: change_config(f, activation_function="tanh"), "activation_function='tanh' is not supported"),
+        (lambda f: change_config(f, decoder_ffn_dim=48), "decoder_ffn_dim='48 unlike the encoder's' is not supported"),
+        (lambda f: change_config(f, encoder_layers=5), "is missing"),
+        (lambda f: change_config(f, d_model="wide"), "d_model is 'wide', not a whole number"),
+        (lambda f: change_config(f, d_model=1 << 14), "does not fit the model"),
+        (lambda f: change_config(f, dropout={}), "dropout is {}, not a number"),
+        (lambda f: change_config(f, dropout=float("nan")), "dropout is nan, not a number"),
+        (lambda f: change_config(f, num_beams=None), "num_beams is None, not a whole number"),
+        (lambda f: pickle_weights(f), "holds more than weights"),
+        (
+            lambda f: change_weights(f, "decoder.layers.0.self_attn.v_proj.weight", lambda w: w.view(32, 8)),
+            "is damaged",
+        ),
+        (
+            lambda f: change_weights(f, "encoder.layers.0.self_attn.k_proj.bias", lambda w: w.fill_(float("nan"))),
+            "not finite",
+        ),
+        (lambda f: change_weights(f, "decoder.layers.0.fc1.weight", lambda w: w.fill_(float("-inf"))), "not finite"),
+        (lambda f: change_weights(f, "encoder.layers.1.fc2.bias", lambda w: w.to(torch.int64)), "has no weights"),
+        (lambda f: break_utf8(f / "target.spm"), "is damaged"),
     ],
 )
-def test_what_is_not_whole_is_one_line(tmp_path, broken_folder, break_it, said):
+def test_what_is_not_whole_is_one_line(tmp_path, broken_folder, damage, message):
     folder = tmp_path / "theirs"
     shutil.copytree(broken_folder, folder)
-    break_it(folder)
-    with pytest.raises(UserError) as refused:
+    damage(folder)
+    with pytest.raises(UserError) as error:
         import_model(folder, tmp_path / "run")
-    assert said in str(refused.value).replace('"', "'")
-    assert "\n" not in str(refused.value)
+    assert message in str(error.value).replace('"', "'")
+    assert "\n" not in str(error.value)
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("row", [0.0, 0.5])
 def test_what_a_decoder_is_fed_first_is_theirs(tmp_path, row):
-    """The row of padding, which is usually zero; a model may have learned another one."""
+    """The row of padding is usually zero, but a model may have learned a different one."""
     theirs = marian_folder(tmp_path / "theirs")
     with torch.no_grad():
         theirs.model.shared.weight[theirs.config.decoder_start_token_id] = row
@@ -247,14 +262,14 @@ def test_what_a_decoder_is_fed_first_is_theirs(tmp_path, row):
     ours = Translator.load(tmp_path / "run", "cpu", "torch")
     assert ours.model.options.zero_start is (row == 0)
     unknown, end = 1, 0
-    asked = {
+    inputs = {
         "input_ids": torch.tensor([[unknown, end]]),
         "decoder_input_ids": torch.tensor([[theirs.config.decoder_start_token_id]]),
     }
     with torch.inference_mode():
-        wanted = theirs(**asked).logits[0, 0, [unknown, end]]
-        found = ours.model(torch.tensor([[1, 3]]), torch.tensor([[2]]))[0, 0, [1, 3]]
-    torch.testing.assert_close(found, wanted, atol=1e-4, rtol=0)
+        expected = theirs(**inputs).logits[0, 0, [unknown, end]]
+        logits = ours.model(torch.tensor([[1, 3]]), torch.tensor([[2]]))[0, 0, [1, 3]]
+    torch.testing.assert_close(logits, expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize(
@@ -276,7 +291,7 @@ def test_what_a_decoder_is_fed_first_is_theirs(tmp_path, row):
             "tokenizer_config.json",
             {"added_tokens_decoder": {"90": {"content": "eng_Latn"}, "91": {"content": "spa_Latn"}, "x": {}, "92": 1}},
         ),
-        # A list gives no rows: they follow one another, without those that are not of languages.
+        # A list gives no row numbers: languages get consecutive rows, and other tokens get none.
         ("special_tokens_map.json", {"additional_special_tokens": ["eng_Latn", "spa_Latn", "<mask>", {"content": 1}]}),
         ("tokenizer_config.json", {"extra_special_tokens": ["<mask>", 7, "eng_Latn", "spa_Latn"]}),
     ],
@@ -301,26 +316,26 @@ def broken_folder(tmp_path_factory):
     return folder
 
 
-def changed(folder, **values):
+def change_config(folder, **values):
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
-def weights(folder, name, change):
+def change_weights(folder, name, change):
     file, name = folder / "model.safetensors", f"model.{name}"
     tensors = load_file(file)
     tensors[name] = change(tensors[name].clone())
     save_file(tensors, file)
 
 
-def not_utf8(file):
-    """Damage a piece: its first letter becomes a byte that is no character."""
+def break_utf8(file):
+    """Damage a piece: replace its first letter by a byte that is not valid UTF-8."""
     content, space = file.read_bytes(), "▁".encode()
-    place = content.index(space) + len(space)
-    file.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
+    start = content.index(space) + len(space)
+    file.write_bytes(content[:start] + b"\xff" + content[start + 1 :])
 
 
-def pickled(folder):
+def pickle_weights(folder):
     (folder / "model.safetensors").unlink()
     torch.save({"a": print}, folder / "pytorch_model.bin")
 
@@ -331,21 +346,27 @@ def test_weights_of_pytorchs_own_format_are_read_too(tmp_path):
     (tmp_path / "theirs" / "model.safetensors").unlink()
     torch.save(model.state_dict(), tmp_path / "theirs" / "pytorch_model.bin")
     import_model(tmp_path / "theirs", tmp_path / "other")
-    one, other = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("one", "other"))
-    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    from_safetensors, from_pickle = (
+        load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("one", "other")
+    )
+    assert from_safetensors.keys() == from_pickle.keys() and all(
+        torch.equal(from_safetensors[name], from_pickle[name]) for name in from_safetensors
+    )
 
 
-def test_the_language_that_a_target_is_told_does_not_count_in_its_score(opened):
+def test_the_language_that_a_target_is_told_does_not_count_in_its_score(imported):
     source, target = TEXTS[0], sentences()[1][0]
-    found = opened.ours.score(source, target)
-    tokenizer = opened.ours.tokenizer
-    (ids,), (asked,) = tokenizer.encode_source([source]), tokenizer.encode_target([target])
-    told = len(tokenizer.target_opening)
-    assert told == (opened.many)
+    score = imported.ours.score(source, target)
+    tokenizer = imported.ours.tokenizer
+    (ids,), (target_ids,) = tokenizer.encode_source([source]), tokenizer.encode_target([target])
+    opening_length = len(tokenizer.target_opening)
+    assert opening_length == (imported.many)
     with torch.inference_mode():
-        logits = opened.ours.model(torch.tensor([[*ids, 3]]), torch.tensor([[2, *asked]]))[0].double().log_softmax(-1)
-    wanted = [logits[t, token].item() for t, token in enumerate([*asked, 3])][told:]
-    assert found.tokens == [*asked, 3][told:]
-    assert found.log_probabilities == pytest.approx(wanted, abs=1e-4)
-    forced, _ = opened.ours.forced_scores([(source, target)])
-    assert (forced.tokens, forced.perplexity) == (len(wanted), pytest.approx(found.perplexity, rel=1e-4))
+        logits = (
+            imported.ours.model(torch.tensor([[*ids, 3]]), torch.tensor([[2, *target_ids]]))[0].double().log_softmax(-1)
+        )
+    expected = [logits[t, token].item() for t, token in enumerate([*target_ids, 3])][opening_length:]
+    assert score.tokens == [*target_ids, 3][opening_length:]
+    assert score.log_probabilities == pytest.approx(expected, abs=1e-4)
+    forced, _ = imported.ours.forced_scores([(source, target)])
+    assert (forced.tokens, forced.perplexity) == (len(expected), pytest.approx(score.perplexity, rel=1e-4))

@@ -1,4 +1,4 @@
-"""Imports of models that differ in one detail from the usual ones, and what becomes of it."""
+"""Imports of models that differ from the usual ones in one detail."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from translucid.interop.marian import from_marian
 from translucid.interop.pieces import NEVER
 
 
-def changed(file, remove=(), **values):
+def change_json(file, remove=(), **values):
     content = json.loads(file.read_text()) | values
     for key in remove:
         del content[key]
@@ -29,41 +29,44 @@ def nllb(tmp_path):
     return tmp_path / "nllb"
 
 
-def same(found, other):
-    assert found.settings == other.settings and found.tokenizer.fingerprint == other.tokenizer.fingerprint
-    assert found.tensors.keys() == other.tensors.keys()
-    assert all(torch.equal(tensor, other.tensors[name]) for name, tensor in found.tensors.items())
+def assert_same_import(imported, expected):
+    assert imported.settings == expected.settings and imported.tokenizer.fingerprint == expected.tokenizer.fingerprint
+    assert imported.tensors.keys() == expected.tensors.keys()
+    assert all(torch.equal(tensor, expected.tensors[name]) for name, tensor in imported.tensors.items())
 
 
 def test_pieces_without_an_embedding_are_left_out(nllb):
     size = json.loads((nllb / "config.json").read_text())["vocab_size"]
     before = from_huggingface(nllb)
     assert [*before.settings["data"]["tokenizer"]["languages"]] == ["eng_Latn", "spa_Latn"]
-    facts = json.loads((nllb / "tokenizer_config.json").read_text())
-    facts["added_tokens_decoder"] |= {str(size): {"content": "fra_Latn"}, str(size - 1): {"content": "deu_Latn"}}
-    (nllb / "tokenizer_config.json").write_text(json.dumps(facts))
-    found = from_huggingface(nllb)
-    assert [*found.settings["data"]["tokenizer"]["languages"]] == ["eng_Latn", "spa_Latn", "deu_Latn"]
-    assert len(found.tokenizer.target_vocabulary) == len(before.tokenizer.target_vocabulary)
+    configuration = json.loads((nllb / "tokenizer_config.json").read_text())
+    configuration["added_tokens_decoder"] |= {
+        str(size): {"content": "fra_Latn"},
+        str(size - 1): {"content": "deu_Latn"},
+    }
+    (nllb / "tokenizer_config.json").write_text(json.dumps(configuration))
+    imported = from_huggingface(nllb)
+    assert [*imported.settings["data"]["tokenizer"]["languages"]] == ["eng_Latn", "spa_Latn", "deu_Latn"]
+    assert len(imported.tokenizer.target_vocabulary) == len(before.tokenizer.target_vocabulary)
 
 
 def test_what_a_configuration_does_not_say_is_as_usual(nllb):
-    before = from_huggingface(nllb)
-    changed(nllb / "config.json", ["pad_token_id", "eos_token_id", "decoder_start_token_id"])
-    same(from_huggingface(nllb), before)
-    changed(nllb / "config.json", ["max_position_embeddings"], num_beams=0)
-    found = from_huggingface(nllb)
-    assert (found.settings["data"]["max_tokens"], found.settings["decoding"]["beam"]) == (512, 1)
-    assert before.settings["decoding"]["beam"] == 5 and before.settings["data"]["max_tokens"] == 600
+    expected = from_huggingface(nllb)
+    change_json(nllb / "config.json", ["pad_token_id", "eos_token_id", "decoder_start_token_id"])
+    assert_same_import(from_huggingface(nllb), expected)
+    change_json(nllb / "config.json", ["max_position_embeddings"], num_beams=0)
+    imported = from_huggingface(nllb)
+    assert (imported.settings["data"]["max_tokens"], imported.settings["decoding"]["beam"]) == (512, 1)
+    assert expected.settings["decoding"]["beam"] == 5 and expected.settings["data"]["max_tokens"] == 600
 
 
 def test_a_start_token_of_fairseq_is_never_written_and_is_no_missing_embedding(nllb):
     bias = from_huggingface(nllb).tensors["output.bias"]
     assert bias.tolist() == [0.0, 0.0, NEVER] + [0.0] * (len(bias) - 3)
-    changed(nllb / "config.json", decoder_start_token_id=0)
-    found = from_huggingface(nllb)
-    assert found.tensors["output.bias"].tolist()[:5] == [0.0, 0.0, NEVER, 0.0, 0.0]
-    assert found.settings["model"]["zero_start"] is False
+    change_json(nllb / "config.json", decoder_start_token_id=0)
+    imported = from_huggingface(nllb)
+    assert imported.tensors["output.bias"].tolist()[:5] == [0.0, 0.0, NEVER, 0.0, 0.0]
+    assert imported.settings["model"]["zero_start"] is False
 
 
 def test_a_model_without_languages_is_refused(nllb):
@@ -83,17 +86,17 @@ def test_a_configuration_has_at_most_a_megabyte(nllb):
 
 def test_the_settings_of_a_marian_model(tmp_path):
     marian_folder(tmp_path / "one", languages=("es", "pt"))
-    found = from_huggingface(tmp_path / "one")
-    assert found.kind == "MarianMT" and found.settings["decoding"] == {"beam": 5}
+    imported = from_huggingface(tmp_path / "one")
+    assert imported.kind == "MarianMT" and imported.settings["decoding"] == {"beam": 5}
     tokenizer = {"joint": False, "shared_ids": True, "language_pieces": "source-side"}
-    languages = {"languages": {"es": ">>es<<", "pt": ">>pt<<"}, "vocabulary": len(found.tokenizer.target_vocabulary)}
-    assert found.settings["data"] == {"tokenizer": tokenizer | languages, "max_tokens": 600}
-    model = found.settings["model"]
+    languages = {"languages": {"es": ">>es<<", "pt": ">>pt<<"}, "vocabulary": len(imported.tokenizer.target_vocabulary)}
+    assert imported.settings["data"] == {"tokenizer": tokenizer | languages, "max_tokens": 600}
+    model = imported.settings["model"]
     assert (model["zero_start"], model["share_embeddings"], model["tie_output"]) == (True, True, True)
-    before = found
-    changed(tmp_path / "one" / "config.json", ["decoder_start_token_id"])
-    same(from_huggingface(tmp_path / "one"), before)
-    changed(tmp_path / "one" / "config.json", ["pad_token_id"])
+    expected = imported
+    change_json(tmp_path / "one" / "config.json", ["decoder_start_token_id"])
+    assert_same_import(from_huggingface(tmp_path / "one"), expected)
+    change_json(tmp_path / "one" / "config.json", ["pad_token_id"])
     with pytest.raises(UserError, match="pad_token_id is None, not a whole number"):
         from_huggingface(tmp_path / "one")
 
@@ -101,25 +104,25 @@ def test_the_settings_of_a_marian_model(tmp_path):
 def test_embeddings_are_those_that_transformers_uses(tmp_path):
     shared, encoder, decoder, output = (torch.full((2, 2), float(i)) for i in range(4))
     names = ["model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"]
-    whole = dict(zip([*names, "lm_head.weight"], (shared, encoder, decoder, output), strict=True))
+    all_tensors = dict(zip([*names, "lm_head.weight"], (shared, encoder, decoder, output), strict=True))
 
-    def chosen(*missing, shared, tied):
-        tensors = {name: tensor for name, tensor in whole.items() if name not in missing}
-        found = huggingface._embeddings(tensors, shared=shared, tied=tied, folder=tmp_path)
-        assert [*found] == ["source", "target", "output"]
-        return [int(tensor[0, 0]) for tensor in found.values()]
+    def choose(*missing, shared, tied):
+        tensors = {name: tensor for name, tensor in all_tensors.items() if name not in missing}
+        embeddings = huggingface._embeddings(tensors, shared=shared, tied=tied, folder=tmp_path)
+        assert [*embeddings] == ["source", "target", "output"]
+        return [int(tensor[0, 0]) for tensor in embeddings.values()]
 
-    assert chosen(shared=True, tied=True) == [0, 0, 0]
-    assert chosen(shared=False, tied=True) == [1, 2, 2]
-    assert chosen(shared=False, tied=False) == [1, 2, 3]
-    assert chosen("lm_head.weight", shared=False, tied=False) == [1, 2, 2]
-    assert chosen(names[1], names[2], "lm_head.weight", shared=False, tied=False) == [0, 0, 0]
-    assert chosen(names[0], shared=True, tied=True) == [1, 2, 2]
-    whole["lm_head.weight"] = torch.ones(2)
-    assert chosen(shared=False, tied=False) == [1, 2, 2]
+    assert choose(shared=True, tied=True) == [0, 0, 0]
+    assert choose(shared=False, tied=True) == [1, 2, 2]
+    assert choose(shared=False, tied=False) == [1, 2, 3]
+    assert choose("lm_head.weight", shared=False, tied=False) == [1, 2, 2]
+    assert choose(names[1], names[2], "lm_head.weight", shared=False, tied=False) == [0, 0, 0]
+    assert choose(names[0], shared=True, tied=True) == [1, 2, 2]
+    all_tensors["lm_head.weight"] = torch.ones(2)
+    assert choose(shared=False, tied=False) == [1, 2, 2]
     message = re.escape(f"has no weights {names[1]}. Is the folder complete?")
     with pytest.raises(UserError, match=message):
-        chosen(names[0], names[1], shared=False, tied=True)
+        choose(names[0], names[1], shared=False, tied=True)
 
 
 def test_a_block_with_a_missing_bias_is_refused(tmp_path):
@@ -171,9 +174,9 @@ def test_an_archive_without_a_readable_configuration_is_no_model(tmp_path):
     [("all", True, True), ("src", True, False), ("target", False, True), ("none", False, False)],
 )
 def test_marians_matrices_are_put_into_our_order(tmp_path, ties, shared, tied):
-    """Their `</s>` and `<unk>` are the first two rows; ours the fourth and the second."""
+    """Rows of `</s>` and `<unk>`: the first two in Marian, the fourth and the second here."""
     marian_file(tmp_path, ties=ties)
-    found, arrays = from_marian(tmp_path), np.load(tmp_path / "model.npz")
+    imported, arrays = from_marian(tmp_path), np.load(tmp_path / "model.npz")
     size = len(arrays["decoder_ff_logit_out_b"][0])
     matrices = {
         "source_embedding.tokens": arrays["Wemb" if shared else "encoder_Wemb"],
@@ -181,20 +184,20 @@ def test_marians_matrices_are_put_into_our_order(tmp_path, ties, shared, tied):
     }
     matrices["output"] = matrices["target_embedding.tokens"] if tied else arrays["decoder_ff_logit_out_W"].T
     for name, matrix in matrices.items():
-        ours = found.tensors[f"{name}.weight"].numpy()
+        ours = imported.tensors[f"{name}.weight"].numpy()
         np.testing.assert_array_equal(ours[1], matrix[1])
         np.testing.assert_array_equal(ours[3], matrix[0])
         np.testing.assert_array_equal(ours[4 : size + 2], matrix[2:])
         assert not ours[[0, 2]].any()
         np.testing.assert_array_equal(ours[size + 2 :], np.tile(matrix[1], (len(ours) - size - 2, 1)))
-    bias, theirs = found.tensors["output.bias"].numpy(), arrays["decoder_ff_logit_out_b"][0]
+    bias, theirs = imported.tensors["output.bias"].numpy(), arrays["decoder_ff_logit_out_b"][0]
     np.testing.assert_array_equal(bias[[1, 3]], theirs[[1, 0]])
     np.testing.assert_array_equal(bias[4 : size + 2], theirs[2:])
     assert (bias[[0, 2]] == NEVER).all() and (bias[size + 2 :] == NEVER).all() and len(bias) > size + 2
-    weight = found.tensors["decoder.1.self_attention.key_value.weight"].numpy()
+    weight = imported.tensors["decoder.1.self_attention.key_value.weight"].numpy()
     halves = [arrays[f"decoder_l2_self_W{part}"].T for part in "kv"]
     np.testing.assert_array_equal(weight, np.concatenate(halves))
-    assert all(tensor.is_contiguous() for tensor in found.tensors.values())
+    assert all(tensor.is_contiguous() for tensor in imported.tensors.values())
 
 
 def test_a_model_without_an_output_bias_and_with_another_size_of_embeddings(tmp_path):
@@ -204,9 +207,9 @@ def test_a_model_without_an_output_bias_and_with_another_size_of_embeddings(tmp_
     arrays["decoder_ff_logit_out_Wt"] = output.T
     del arrays["decoder_ff_logit_out_b"]
     np.savez(tmp_path / "model.npz", **arrays)
-    found = from_marian(tmp_path)
-    assert {*found.tensors["output.bias"].tolist()} == {0.0, NEVER}
-    np.testing.assert_array_equal(found.tensors["output.weight"][3], output.T[0])
+    imported = from_marian(tmp_path)
+    assert {*imported.tensors["output.bias"].tolist()} == {0.0, NEVER}
+    np.testing.assert_array_equal(imported.tensors["output.weight"][3], output.T[0])
     arrays["decoder_Wemb"] = arrays["decoder_Wemb"][:-1]
     np.savez(tmp_path / "model.npz", **arrays)
     rows = len(arrays["decoder_Wemb"])

@@ -1,4 +1,4 @@
-"""Which reader a folder gets, what a new run holds, and which imports are kept in the cache."""
+"""How a folder's reader is chosen, what a new run contains, and which imports are cached."""
 
 import json
 import re
@@ -33,21 +33,21 @@ def test_the_kind_depends_on_the_files(tmp_path):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("theirs") / "opus"
-    marian_folder(place, languages=("es", "pt"))
-    return place
+    model_folder = tmp_path_factory.mktemp("theirs") / "opus"
+    marian_folder(model_folder, languages=("es", "pt"))
+    return model_folder
 
 
 def test_a_new_run_has_no_state_and_says_where_it_comes_from(folder, tmp_path):
-    found, configuration = import_model(folder, tmp_path / "run", target_language="pt")
+    imported, configuration = import_model(folder, tmp_path / "run", target_language="pt")
     run = RunFolder(tmp_path / "run")
     assert configuration.data.languages == run.configuration().data.languages == (None, "pt")
     model = run.load_sequence_model(run.configuration(), run.tokenizer())
     # Shared weights count once.
-    assert found.parameters == sum(parameter.numel() for parameter in model.parameters())
+    assert imported.parameters == sum(parameter.numel() for parameter in model.parameters())
     (line,) = (tmp_path / "run" / "provenance.jsonl").read_text().splitlines()
-    noted = json.loads(line)
-    assert (noted["imported"], noted["kind"]) == (str(folder), "MarianMT")
+    provenance = json.loads(line)
+    assert (provenance["imported"], provenance["kind"]) == (str(folder), "MarianMT")
     assert {file.name for file in run.path.iterdir() if not file.name.startswith(".")} == {
         "config.yaml",
         "model.safetensors",
@@ -65,7 +65,7 @@ def test_a_new_run_has_no_state_and_says_where_it_comes_from(folder, tmp_path):
 
 
 def test_languages_that_the_model_lacks_are_refused_before_the_run_is_written(folder, tmp_path):
-    for source in ("en", None):  # a piece in the source names the target alone
+    for source in ("en", None):  # a language piece in the source names only the target
         with pytest.raises(UserError, match="does not have the target language 'fr'"):
             import_model(folder, tmp_path / "run", source_language=source, target_language="fr")
     assert not (tmp_path / "run").exists()
@@ -81,47 +81,47 @@ def test_a_model_with_a_language_on_each_side_may_get_the_other_one_later(tmp_pa
 
 @pytest.mark.parametrize("error", importing._DAMAGE)
 def test_damage_of_any_kind_is_one_line(folder, tmp_path, monkeypatch, error):
-    def read(given):
+    def read(folder):
         raise error("what happened")
 
     monkeypatch.setitem(importing._READERS, "huggingface", read)
-    what = f"is damaged, or of a kind that can't be imported ({error.__name__}: "
-    with pytest.raises(UserError, match=re.escape(what) + ".*what happened.*Get the folder again"):
+    message = f"is damaged, or of a kind that can't be imported ({error.__name__}: "
+    with pytest.raises(UserError, match=re.escape(message) + ".*what happened.*Get the folder again"):
         import_model(folder, tmp_path / "run")
 
 
 def test_a_folder_of_marian_is_imported_with_its_vocabularies(tmp_path):
     marian_file(tmp_path / "theirs")
     vocabulary = tmp_path / "theirs" / "vocab.yml"
-    elsewhere = tmp_path / "theirs" / "decoder.yml"
-    found = from_marian(tmp_path / "theirs")
-    assert found.kind == "Marian" and found.settings["data"]["max_tokens"] == 512
-    assert found.settings["data"]["tokenizer"] == {
+    decoder_file = tmp_path / "theirs" / "decoder.yml"
+    imported = from_marian(tmp_path / "theirs")
+    assert imported.kind == "Marian" and imported.settings["data"]["max_tokens"] == 512
+    assert imported.settings["data"]["tokenizer"] == {
         "joint": False,
         "shared_ids": True,
         "languages": {},
-        "vocabulary": len(found.tokenizer.target_vocabulary),
+        "vocabulary": len(imported.tokenizer.target_vocabulary),
     }
-    # Their decoder.yml names paths of another machine, and decides if all of its files exist.
-    other = vocabulary.rename(tmp_path / "theirs" / "other.yml")
-    by_model = from_marian_with(elsewhere, ["/their/source.spm", "/their/target.spm"]).tokenizer.fingerprint
-    assert by_model != found.tokenizer.fingerprint
-    assert from_marian_with(elsewhere, ["/their/other.yml", "/their/gone.yml"]).tokenizer.fingerprint == by_model
-    again = from_marian_with(elsewhere, ["/their/other.yml"])
-    assert again.tokenizer.fingerprint == found.tokenizer.fingerprint
-    elsewhere.unlink()
+    # Their decoder.yml may name paths of another machine; it is used if files of these names exist here.
+    renamed_vocabulary = vocabulary.rename(tmp_path / "theirs" / "other.yml")
+    by_model = from_marian_with(decoder_file, ["/their/source.spm", "/their/target.spm"]).tokenizer.fingerprint
+    assert by_model != imported.tokenizer.fingerprint
+    assert from_marian_with(decoder_file, ["/their/other.yml", "/their/gone.yml"]).tokenizer.fingerprint == by_model
+    reimported = from_marian_with(decoder_file, ["/their/other.yml"])
+    assert reimported.tokenizer.fingerprint == imported.tokenizer.fingerprint
+    decoder_file.unlink()
     for name in ("b-vocab.yml", "c-vocab.yml", "d-vocab.yml"):
-        (tmp_path / "theirs" / name).write_bytes(other.read_bytes())
+        (tmp_path / "theirs" / name).write_bytes(renamed_vocabulary.read_bytes())
     with pytest.raises(UserError, match=r"3 vocabularies stand beside it, and it needs one or two. Put a decoder.yml"):
         from_marian(tmp_path / "theirs")
     (tmp_path / "theirs" / "d-vocab.yml").unlink()
-    assert from_marian(tmp_path / "theirs").tokenizer.fingerprint == found.tokenizer.fingerprint
+    assert from_marian(tmp_path / "theirs").tokenizer.fingerprint == imported.tokenizer.fingerprint
 
 
 def test_marians_languages_may_have_embeddings_of_their_own(tmp_path):
     marian_file(tmp_path, ties="target")
-    found = from_marian(tmp_path)
-    options, model = found.settings["data"]["tokenizer"], found.settings["model"]
+    imported = from_marian(tmp_path)
+    options, model = imported.settings["data"]["tokenizer"], imported.settings["model"]
     assert (options["joint"], options["shared_ids"]) == (False, False)
     assert (model["share_embeddings"], model["tie_output"]) == (False, True)
 
@@ -132,11 +132,11 @@ def from_marian_with(decoder, names):
 
 
 def test_so_many_imports_are_kept(folder, tmp_path, monkeypatch):
-    kept = []
+    calls = []
     monkeypatch.setattr(run_resolution, "find_kept", lambda kind, made_from: None)
-    monkeypatch.setattr(run_resolution, "keep", lambda kind, made_from, make, most: kept.append((kind, most)))
+    monkeypatch.setattr(run_resolution, "keep", lambda kind, made_from, make, most: calls.append((kind, most)))
     run_resolution.resolve_run(folder)
-    assert kept == [("imported", 4)]
+    assert calls == [("imported", 4)]
 
 
 def test_the_fingerprint_of_a_folder_is_that_of_its_files(tmp_path, monkeypatch):
@@ -147,16 +147,16 @@ def test_the_fingerprint_of_a_folder_is_that_of_its_files(tmp_path, monkeypatch)
     first = run_resolution._fingerprint(folder)
     (folder / "inside" / "c").write_text("1")
     assert run_resolution._fingerprint(folder) == first and len(first) == 64
-    found = {first}
+    fingerprints = {first}
     (folder / "b").write_text("12")
-    found.add(run_resolution._fingerprint(folder))
+    fingerprints.add(run_resolution._fingerprint(folder))
     (folder / "b").rename(folder / "c")
-    found.add(run_resolution._fingerprint(folder))
+    fingerprints.add(run_resolution._fingerprint(folder))
     monkeypatch.setattr(run_resolution, "__version__", "0")
-    found.add(run_resolution._fingerprint(folder))
+    fingerprints.add(run_resolution._fingerprint(folder))
     folder.rename(tmp_path / "moved")
-    found.add(run_resolution._fingerprint(tmp_path / "moved"))
-    assert len(found) == 5
+    fingerprints.add(run_resolution._fingerprint(tmp_path / "moved"))
+    assert len(fingerprints) == 5
 
 
 def test_a_path_of_several_parts_is_no_name(tmp_path, monkeypatch):

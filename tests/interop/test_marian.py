@@ -1,4 +1,4 @@
-"""Marian's .npz files become runs, and runs become them; CTranslate2's converter is the judge."""
+"""Marian's .npz files are imported as runs and exported again, checked against CTranslate2's converter."""
 
 import io
 import shutil
@@ -38,9 +38,9 @@ def folder(request, tmp_path):
     return tmp_path / "theirs"
 
 
-def judge(folder: Path, out: Path) -> ctranslate2.Translator:
-    """The model by CTranslate2's own converter, which is given Marian's sinusoids, as it has others."""
-    from ctranslate2.converters import MarianConverter  # it imports `transformers`
+def convert_with_ctranslate2(folder: Path, out: Path) -> ctranslate2.Translator:
+    """Convert a model with CTranslate2's own converter, using Marian's sinusoidal positions instead of its own."""
+    from ctranslate2.converters import MarianConverter  # imports `transformers`
 
     arrays = dict(np.load(folder / "model.npz"))
     arrays["Wpos"] = sinusoidal_positions(500, 16, kind="sinusoidal-tensor2tensor").numpy()
@@ -51,24 +51,24 @@ def judge(folder: Path, out: Path) -> ctranslate2.Translator:
 
 
 def test_what_is_imported_gives_the_same_probabilities(folder, tmp_path):
-    other = judge(folder, tmp_path / "ct2")
+    reference = convert_with_ctranslate2(folder, tmp_path / "ct2")
     import_model(folder / "model.npz", tmp_path / "run")
     translator = Translator.load(tmp_path / "run", "cpu", "torch")
     tokenizer = translator.tokenizer
     targets = sentences()[1][: len(TEXTS)]
-    sources, written = tokenizer.encode_source(list(TEXTS)), tokenizer.encode_target(list(targets))
+    sources, target_ids = tokenizer.encode_source(list(TEXTS)), tokenizer.encode_target(list(targets))
     names = set(read_vocabulary((folder / "vocab.yml").read_bytes(), folder))
     compared = 0
-    for source, target in zip(sources, written, strict=True):
+    for source, target in zip(sources, target_ids, strict=True):
         pieces = tokenizer.source_pieces(source), tokenizer.target_pieces(target)
         if not {*pieces[0], *pieces[1]} <= names:
             continue
         compared += 1
-        wanted = other.score_batch([pieces[0]], [pieces[1]])[0].log_probs
+        expected = reference.score_batch([pieces[0]], [pieces[1]])[0].log_probs
         with torch.inference_mode():
             logits = translator.model(torch.tensor([[*source, 3]]), torch.tensor([[2, *target]]))[0]
-        found = logits.log_softmax(-1)[torch.arange(len(target) + 1), [*target, 3]]
-        np.testing.assert_allclose(found, wanted, atol=1e-4)
+        log_probs = logits.log_softmax(-1)[torch.arange(len(target) + 1), [*target, 3]]
+        np.testing.assert_allclose(log_probs, expected, atol=1e-4)
     assert compared > 2
 
 
@@ -83,11 +83,12 @@ def test_it_goes_back_and_comes_again_unchanged(folder, tmp_path):
     assert ids == after.tokenizer.encode_source(list(TEXTS))
     source, target = torch.tensor([[*ids[0], 3]]), torch.tensor([[2, *ids[1]]])
     with torch.inference_mode():
-        one, other = (
-            each.model(source, target)[..., [1, *range(3, each.tokenizer.target_size)]] for each in (before, after)
+        logits, logits_again = (
+            translator.model(source, target)[..., [1, *range(3, translator.tokenizer.target_size)]]
+            for translator in (before, after)
         )
-    said = one > -50  # what is never said has a logit of its own behind
-    torch.testing.assert_close(one[said], other[said], atol=1e-5, rtol=0)
+    is_finite = logits > -50  # pieces that are never written have an arbitrary very low logit
+    torch.testing.assert_close(logits[is_finite], logits_again[is_finite], atol=1e-5, rtol=0)
     assert [t.text for t in before.translate(TEXTS, **SHORT)] == [t.text for t in after.translate(TEXTS, **SHORT)]
 
 
@@ -96,12 +97,12 @@ def test_the_folder_names_its_files_and_holds_marians_ids(tmp_path):
     import_model(tmp_path / "theirs", tmp_path / "run")
     translator = Translator.load(tmp_path / "run", "cpu", "torch")
     export_marian(translator.model, translator.tokenizer, tmp_path / "back", beam=3)
-    facts = yaml.safe_load((tmp_path / "back" / "decoder.yml").read_text())
-    assert facts["models"] == ["model.npz"] and facts["beam-size"] == 3
-    assert {*facts["vocabs"]} == {file.name for file in (tmp_path / "back").glob("*.spm")}
+    decoder_settings = yaml.safe_load((tmp_path / "back" / "decoder.yml").read_text())
+    assert decoder_settings["models"] == ["model.npz"] and decoder_settings["beam-size"] == 3
+    assert {*decoder_settings["vocabs"]} == {file.name for file in (tmp_path / "back").glob("*.spm")}
     arrays = np.load(tmp_path / "back" / "model.npz")
-    told = yaml.safe_load(arrays["special:model.yml"].tobytes().rstrip(b"\0"))
-    assert told["transformer-postprocess"] == "dan" and told["tied-embeddings-all"]
+    model_settings = yaml.safe_load(arrays["special:model.yml"].tobytes().rstrip(b"\0"))
+    assert model_settings["transformer-postprocess"] == "dan" and model_settings["tied-embeddings-all"]
     theirs = np.load(tmp_path / "theirs" / "model.npz")
     np.testing.assert_array_equal(arrays["encoder_l1_self_Wk"], theirs["encoder_l1_self_Wk"])
     np.testing.assert_array_equal(arrays["Wemb"][:2], theirs["Wemb"][:2])
@@ -141,30 +142,30 @@ MARIAN_DEFAULTS = """
 
 
 @pytest.fixture(scope="module", params=["post", "pre"])
-def exported(request, tmp_path_factory):
-    """A run that came from Marian, and the folder that it is exported to."""
-    place = tmp_path_factory.mktemp(request.param)
-    marian_file(place / "theirs", norm=request.param)
-    import_model(place / "theirs", place / "run")
-    translator = Translator.load(place / "run", "cpu", "torch")
-    export_marian(translator.model, translator.tokenizer, place / "out", beam=5)
-    return request.param, place / "out"
+def exported_run(request, tmp_path_factory):
+    """The export of a run that was imported from Marian."""
+    root = tmp_path_factory.mktemp(request.param)
+    marian_file(root / "theirs", norm=request.param)
+    import_model(root / "theirs", root / "run")
+    translator = Translator.load(root / "run", "cpu", "torch")
+    export_marian(translator.model, translator.tokenizer, root / "out", beam=5)
+    return request.param, folder / "out"
 
 
-def test_what_a_model_does_not_set_has_marians_default(exported):
-    norm, folder = exported
-    written = yaml.safe_load(np.load(folder / "model.npz")["special:model.yml"].tobytes().rstrip(b"\0"))
+def test_what_a_model_does_not_set_has_marians_default(exported_run):
+    norm, folder = exported_run
+    settings = yaml.safe_load(np.load(folder / "model.npz")["special:model.yml"].tobytes().rstrip(b"\0"))
     defaults = yaml.safe_load(MARIAN_DEFAULTS)
-    assert {name: written.get(name) for name in defaults} == defaults
-    assert written["transformer-postprocess-top"] == ("n" if norm == "pre" else "")
-    assert (written["dim-emb"], written["enc-depth"], written["dec-depth"]) == (16, 2, 2)
-    assert (written["transformer-dim-ffn"], written["transformer-ffn-activation"]) == (24, "swish")
+    assert {name: settings.get(name) for name in defaults} == defaults
+    assert settings["transformer-postprocess-top"] == ("n" if norm == "pre" else "")
+    assert (settings["dim-emb"], settings["enc-depth"], settings["dec-depth"]) == (16, 2, 2)
+    assert (settings["transformer-dim-ffn"], settings["transformer-ffn-activation"]) == (24, "swish")
 
 
-def test_marians_sentencepiece_model_has_an_end_and_an_unknown_token_and_no_others(exported):
-    _, folder = exported
-    written = yaml.safe_load(np.load(folder / "model.npz")["special:model.yml"].tobytes().rstrip(b"\0"))
-    for file, size in zip((folder / "source.spm", folder / "target.spm"), written["dim-vocabs"], strict=True):
+def test_marians_sentencepiece_model_has_an_end_and_an_unknown_token_and_no_others(exported_run):
+    _, folder = exported_run
+    settings = yaml.safe_load(np.load(folder / "model.npz")["special:model.yml"].tobytes().rstrip(b"\0"))
+    for file, size in zip((folder / "source.spm", folder / "target.spm"), settings["dim-vocabs"], strict=True):
         model = pieces_of(file.read_bytes(), file)
         spec = model.trainer_spec
         assert (spec.eos_id, spec.unk_id, spec.pad_id, spec.bos_id) == (0, 1, -1, -1)
@@ -184,7 +185,7 @@ def test_layers_may_share_their_weights(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"type": "amun"}, "type='amun' is not supported"),
         (
@@ -201,30 +202,30 @@ def test_layers_may_share_their_weights(tmp_path):
         ({"dim-emb": "wide"}, "dim-emb is 'wide', not a whole number"),
     ],
 )
-def test_what_we_have_not_is_one_line(tmp_path, changes, said):
+def test_what_we_have_not_is_one_line(tmp_path, changes, message):
     marian_file(tmp_path / "theirs", **changes)
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as error:
         import_model(tmp_path / "theirs", tmp_path / "run")
-    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert message in str(error.value) and "\n" not in str(error.value)
     assert not (tmp_path / "run").exists()
 
 
-def damaged(folder):
+def truncate(folder):
     file = folder / "model.npz"
     file.write_bytes(file.read_bytes()[:-500])
 
 
-def pickled(folder):
+def pickle_config(folder):
     content = io.BytesIO()
     np.savez(content, **{"special:model.yml": np.array([{"a": 1}], object)})
     (folder / "model.npz").write_bytes(content.getvalue())
 
 
 @pytest.mark.parametrize(
-    ("break_it", "said"),
+    ("damage", "message"),
     [
-        (damaged, "is damaged, or no .npz file"),
-        (pickled, "is damaged, or no .npz file"),
+        (truncate, "is damaged, or no .npz file"),
+        (pickle_config, "is damaged, or no .npz file"),
         (lambda f: (f / "vocab.yml").write_text("a: b\n"), "vocab.yml:1: is not a piece and its row"),
         (lambda f: (f / "vocab.yml").write_text("</s>: 0\n<unk>: 0\n"), "two pieces the same row"),
         (lambda f: (f / "vocab.yml").write_text("a: 0\n"), "has no <unk> or no </s>"),
@@ -232,34 +233,34 @@ def pickled(folder):
         (lambda f: shutil.copy(f / "model.npz", f / "other.npz"), "holds 2 model files"),
     ],
 )
-def test_what_is_not_whole_is_one_line(tmp_path, break_it, said):
+def test_what_is_not_whole_is_one_line(tmp_path, damage, message):
     marian_file(tmp_path / "theirs")
-    break_it(tmp_path / "theirs")
-    with pytest.raises(UserError) as refused:
+    damage(tmp_path / "theirs")
+    with pytest.raises(UserError) as error:
         import_model(tmp_path / "theirs", tmp_path / "run")
-    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_vocabulary_is_read_line_by_line():
     lines = ['"</s>": 0', "<unk>: 1", r'"\"": 2', "'it''s': 3", r'? "\x85"', ": 4", r'"▁\u00e9": 5', "y: 6", '":": 7']
     text = "\n".join([*lines, r'"a\\b": 8', "~: 9", ""])
-    found = read_vocabulary(text.encode(), Path("vocab.yml"))
-    assert [*found] == ["</s>", "<unk>", '"', "it's", "\x85", "▁é", "y", ":", "a\\b", "~"]
-    assert [*found.values()] == [*range(10)]
+    vocabulary = read_vocabulary(text.encode(), Path("vocab.yml"))
+    assert [*vocabulary] == ["</s>", "<unk>", '"', "it's", "\x85", "▁é", "y", ":", "a\\b", "~"]
+    assert [*vocabulary.values()] == [*range(10)]
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"positions": "sinusoidal"}, "model.positions=sinusoidal is another function than Marian computes"),
         ({"zero_start": False}, "model.zero_start=False is another function"),
         ({"nonlinearity": "gelu"}, "Marian has no model.nonlinearity=gelu"),
     ],
 )
-def test_a_model_that_marian_has_not_is_refused(small_run, tmp_path, changes, said):
-    shape = {"width": 16, "heads": 2, "feed_forward": 24, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
+def test_a_model_that_marian_has_not_is_refused(small_run, tmp_path, changes, message):
+    options = {"width": 16, "heads": 2, "feed_forward": 24, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
     tokenizer = Translator.load(small_run, "cpu", "torch").tokenizer
     size = tokenizer.source_size
-    model = build_model(TransformerOptions(**shape | changes), size, size)
-    with pytest.raises(UserError, match=said):
+    model = build_model(TransformerOptions(**options | changes), size, size)
+    with pytest.raises(UserError, match=message):
         export_marian(model, tokenizer, tmp_path / "out", beam=5)

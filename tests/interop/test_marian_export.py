@@ -1,10 +1,10 @@
-"""Every file of an export to Marian but the vocabularies, as a whole."""
+"""All files of an export to Marian except the vocabularies, compared completely."""
 
 import numpy as np
 import pytest
 import yaml
 
-from tests.interop.test_huggingface_export import SMALL, made
+from tests.interop.test_huggingface_export import SMALL, make_model
 from tests.probes.foreign import marian_file
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
@@ -85,17 +85,17 @@ def test_a_folder_of_marian(tmp_path, norm):
         "ulr-dim-emb": 0,
         "ulr-trainable-transformation": False,
     }
-    # All arrays are theirs, in the order of the rows of our vocabulary; their order is ours but for the added pieces.
+    # All arrays have their names and contents; embeddings and bias have additional rows for the added pieces.
     theirs = dict(np.load(tmp_path / "theirs" / "model.npz"))
     del theirs["special:model.yml"]
     assert {*arrays} == {*theirs}
     for name, array in theirs.items():
-        found = arrays[name]
+        exported = arrays[name]
         if name == "Wemb":
-            found = found[: len(array)]
+            exported = exported[: len(array)]
         elif name == "decoder_ff_logit_out_b":
-            found = found[:, : array.shape[1]]
-        np.testing.assert_array_equal(found, array, err_msg=name)
+            exported = exported[:, : array.shape[1]]
+        np.testing.assert_array_equal(exported, array, err_msg=name)
     with pytest.raises(UserError, match="is there already"):
         export_marian(translator.model, translator.tokenizer, tmp_path / "out", beam=3)
     export_marian(translator.model, translator.tokenizer, tmp_path / "out", beam=4, overwrite=True)
@@ -107,14 +107,14 @@ def test_a_folder_of_marian(tmp_path, norm):
     [(True, True, "all"), (True, False, "src"), (False, True, ""), (False, False, None)],
 )
 def test_marian_is_told_which_matrices_are_one(tmp_path, share, tie, key):
-    _, tokenizer, _ = made({"norm": "post", "share_embeddings": share}, joint=share)
-    shape = {**SMALL, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
-    options = TransformerOptions(**shape, share_embeddings=share, tie_output=tie)
+    _, tokenizer, _ = make_model({"norm": "post", "share_embeddings": share}, joint=share)
+    model_options = {**SMALL, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
+    options = TransformerOptions(**model_options, share_embeddings=share, tie_output=tie)
     model = build_model(options, tokenizer.source_size, tokenizer.target_size)
     export_marian(model, tokenizer, tmp_path / "out", beam=5)
     arrays = dict(np.load(tmp_path / "out" / "model.npz"))
-    written = yaml.safe_load(arrays["special:model.yml"].tobytes().rstrip(b"\0"))
-    keys = {name: written["tied-embeddings" + name] for name in ("", "-src", "-all")}
+    settings = yaml.safe_load(arrays["special:model.yml"].tobytes().rstrip(b"\0"))
+    keys = {name: settings["tied-embeddings" + name] for name in ("", "-src", "-all")}
     assert keys == {name: key is not None and name == (key and f"-{key}") for name in keys}
     assert yaml.safe_load((tmp_path / "out" / "decoder.yml").read_text())["beam-size"] == 5
     names = {"Wemb"} if share else {"encoder_Wemb", "decoder_Wemb"}
@@ -125,15 +125,15 @@ def test_marian_is_told_which_matrices_are_one(tmp_path, share, tie, key):
 
 
 def test_marian_has_neither_elmo_nor_languages(tmp_path):
-    _, tokenizer, _ = made({"norm": "post"})
+    _, tokenizer, _ = make_model({"norm": "post"})
     elmo = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
     with pytest.raises(UserError, match=r"only a Transformer can become a model of Marian. Use it as it is."):
         export_marian(build_model(elmo, 150, 150), tokenizer, tmp_path / "out", beam=5)
-    needed = "model.positions=sinusoidal-tensor2tensor model.first_position=0 model.scale_embeddings=true"
+    required_settings = "model.positions=sinusoidal-tensor2tensor model.first_position=0 model.scale_embeddings=true"
     plain = build_model(TransformerOptions(**SMALL), 150, 150)
-    with pytest.raises(UserError, match=f"Train with --set {needed} model.zero_start=true for it."):
+    with pytest.raises(UserError, match=f"Train with --set {required_settings} model.zero_start=true for it."):
         export_marian(plain, tokenizer, tmp_path / "out", beam=5)
-    fit = {**SMALL, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
+    supported = {**SMALL, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
 
     class Opening:
         source_opening, target_opening = (), (5,)
@@ -141,5 +141,5 @@ def test_marian_has_neither_elmo_nor_languages(tmp_path):
     with pytest.raises(
         UserError, match=r"Marian reads no language pieces, and this model is multilingual. Use --to huggingface."
     ):
-        export_marian(build_model(TransformerOptions(**fit), 150, 150), Opening(), tmp_path / "out", beam=5)
+        export_marian(build_model(TransformerOptions(**supported), 150, 150), Opening(), tmp_path / "out", beam=5)
     assert [*tmp_path.iterdir()] == []

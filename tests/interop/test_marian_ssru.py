@@ -1,4 +1,4 @@
-"""Marian's models with SSRU decoders, compared with the equations in float64 and with Marian itself."""
+"""Marian models with SSRU decoders, compared with float64 equations and with Marian itself."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ TEXTS = [pair[:12] for pair in sentences()]
 
 
 @pytest.fixture(scope="module", params=["post", "pre"])
-def imported(request, tmp_path_factory):
-    """Marian's folder, and the run that it becomes."""
-    place = tmp_path_factory.mktemp(request.param)
-    marian_file(place / "theirs", norm=request.param, activation="relu", ssru=True)
-    import_model(place / "theirs", place / "run")
-    return place / "theirs", Translator.load(place / "run", "cpu", "torch")
+def imported_pair(request, tmp_path_factory):
+    """A Marian model's folder, and a translator of the run that it was imported to."""
+    folder = tmp_path_factory.mktemp(request.param)
+    marian_file(folder / "theirs", norm=request.param, activation="relu", ssru=True)
+    import_model(folder / "theirs", folder / "run")
+    return folder / "theirs", Translator.load(folder / "run", "cpu", "torch")
 
 
 def ids_of(translator):
@@ -44,16 +44,16 @@ class Equations:
 
     def __init__(self, folder: Path) -> None:
         arrays = dict(np.load(folder / "model.npz"))
-        self.facts = yaml.safe_load(arrays.pop("special:model.yml").tobytes().rstrip(b"\0"))
+        self.settings = yaml.safe_load(arrays.pop("special:model.yml").tobytes().rstrip(b"\0"))
         self.arrays = {name: array.astype(np.float64) for name, array in arrays.items()}
-        self.pre = self.facts["transformer-preprocess"] == "n"
+        self.pre = self.settings["transformer-preprocess"] == "n"
 
-    def linear(self, name, place, x):
-        return x @ self.arrays[f"{name}_W{place}"] + self.arrays[f"{name}_b{place}"]
+    def linear(self, name, matrix, x):
+        return x @ self.arrays[f"{name}_W{matrix}"] + self.arrays[f"{name}_b{matrix}"]
 
     def norm(self, name, x):
-        behind = "_pre" if f"{name}_ln_scale_pre" in self.arrays else ""
-        scale, bias = self.arrays[f"{name}_ln_scale{behind}"], self.arrays[f"{name}_ln_bias{behind}"]
+        suffix = "_pre" if f"{name}_ln_scale_pre" in self.arrays else ""
+        scale, bias = self.arrays[f"{name}_ln_scale{suffix}"], self.arrays[f"{name}_ln_bias{suffix}"]
         return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * scale + bias
 
     def residual(self, name, x, sublayer):
@@ -63,7 +63,7 @@ class Equations:
 
     def attention(self, name, x, memory):
         query, key, value = self.linear(name, "q", x), self.linear(name, "k", memory), self.linear(name, "v", memory)
-        width = query.shape[1] // self.facts["transformer-heads"]
+        width = query.shape[1] // self.settings["transformer-heads"]
         heads = []
         for first in range(0, query.shape[1], width):
             columns = slice(first, first + width)
@@ -92,14 +92,14 @@ class Equations:
     def log_probabilities(self, source, target):
         table = self.arrays["Wemb"]
         memory = self.embedded(table[source])
-        for i in range(1, self.facts["enc-depth"] + 1):
+        for i in range(1, self.settings["enc-depth"] + 1):
             name = f"encoder_l{i}"
             memory = self.residual(f"{name}_self_Wo", memory, lambda x, n=name: self.attention(f"{n}_self", x, x))
             memory = self.residual(f"{name}_ffn_ffn", memory, lambda x, n=name: self.feed_forward(f"{n}_ffn", x))
         if self.pre:
             memory = self.norm("encoder_top", memory)
         x = self.embedded(np.concatenate([np.zeros((1, table.shape[1])), table[target[:-1]]]))
-        for i in range(1, self.facts["dec-depth"] + 1):
+        for i in range(1, self.settings["dec-depth"] + 1):
             name = f"decoder_l{i}"
             rnn = f"{name}_rnn" if self.pre else f"{name}_rnn_ffn"
             x = self.residual(rnn, x, lambda x, n=name: self.ssru(f"{n}_rnn", x))
@@ -112,8 +112,8 @@ class Equations:
         return normalised[np.arange(len(target)), target]
 
 
-def test_probabilities_are_those_of_the_equations(imported, tmp_path):
-    _, translator = imported
+def test_probabilities_are_those_of_the_equations(imported_pair, tmp_path):
+    _, translator = imported_pair
     export_marian(translator.model, translator.tokenizer, tmp_path / "out", beam=1)
     equations = Equations(tmp_path / "out")
     rows = {3: 0, 1: 1}  # Marian's end and unknown token, by our ids
@@ -124,27 +124,27 @@ def test_probabilities_are_those_of_the_equations(imported, tmp_path):
         )
 
 
-def test_weights_come_back_bit_by_bit(imported, tmp_path):
-    theirs, translator = imported
+def test_weights_come_back_bit_by_bit(imported_pair, tmp_path):
+    theirs, translator = imported_pair
     export_marian(translator.model, translator.tokenizer, tmp_path / "back", beam=5)
     before, after = np.load(theirs / "model.npz"), np.load(tmp_path / "back" / "model.npz")
     assert {*before.files} == {*after.files}
     for name in before.files:
         if name == "special:model.yml":
-            facts = yaml.safe_load(after[name].tobytes().rstrip(b"\0"))
-            assert (facts["transformer-decoder-autoreg"], facts["dec-cell"]) == ("rnn", "ssru")
+            settings = yaml.safe_load(after[name].tobytes().rstrip(b"\0"))
+            assert (settings["transformer-decoder-autoreg"], settings["dec-cell"]) == ("rnn", "ssru")
             continue
-        # Pieces that only SentencePiece had were added to the vocabulary.
-        places = tuple(slice(length) for length in before[name].shape)
-        np.testing.assert_array_equal(before[name], after[name][places], err_msg=name)
+        # Pieces that only SentencePiece knew were added to the vocabulary.
+        slices = tuple(slice(length) for length in before[name].shape)
+        np.testing.assert_array_equal(before[name], after[name][slices], err_msg=name)
     import_model(tmp_path / "back", tmp_path / "again")
-    again = Translator.load(tmp_path / "again", "cpu", "torch")
-    assert again.model.options == translator.model.options
+    reimported = Translator.load(tmp_path / "again", "cpu", "torch")
+    assert reimported.model.options == translator.model.options
     assert translator.model.options.decoder == "ssru"
-    for name, weights in again.model.state_dict().items():
+    for name, weights in reimported.model.state_dict().items():
         ours = translator.model.state_dict()[name]
-        kept = slice(None) if len(ours) == ours.shape[-1] == 16 or len(ours) < 100 else [1, *range(3, len(ours))]
-        assert torch.equal(weights[kept], ours[kept]), name
+        kept_rows = slice(None) if len(ours) == ours.shape[-1] == 16 or len(ours) < 100 else [1, *range(3, len(ours))]
+        assert torch.equal(weights[kept_rows], ours[kept_rows]), name
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,14 @@ print(json.dumps([list(map(float, scores)), texts]))
 """
 
 
-def test_marian_itself_scores_and_translates_alike(imported, tmp_path):
-    _, translator = imported
+def test_marian_itself_scores_and_translates_alike(imported_pair, tmp_path):
+    _, translator = imported_pair
     export_marian(translator.model, translator.tokenizer, tmp_path / "out", beam=1)
     for name, texts in zip(("source", "target"), TEXTS, strict=True):
         (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
     scores, texts = run_engine("pymarian", MARIAN, tmp_path / "out", tmp_path / "source", tmp_path / "target")
     ours = [log_probabilities(translator, *ids).sum() for ids in ids_of(translator)]
-    np.testing.assert_allclose(scores, ours, atol=2e-4, rtol=3e-6)  # random weights are hundreds of nats off
-    # Random weights do not end their sentences, so that Marian's are longer.
+    np.testing.assert_allclose(scores, ours, atol=2e-4, rtol=3e-6)  # with random weights, sums reach hundreds of nats
+    # With random weights, sentences do not end, so Marian's outputs are longer.
     for theirs, translation in zip(texts, translator.translate(TEXTS[0], beam=1, max_loops=0, **SHORT), strict=True):
         assert len(translation.text) > 5 and theirs.startswith(translation.text)

@@ -1,4 +1,4 @@
-"""A multilingual run in other toolkits: the piece of the target language in front of the source works there, too."""
+"""Multilingual runs in other toolkits: the language piece before the source works there, too."""
 
 import pytest
 import torch
@@ -18,13 +18,13 @@ LANGUAGES = ["en", "es"]
 GREEDY = {"beam": 1, "max_length_ratio": 1, "max_length_extra": 4}
 
 
-def exported(run, out, to, *more):
-    assert run_command(["export", str(run), str(out), "--to", to, *more]) == 0
+def export_run(run, out, to, *options):
+    assert run_command(["export", str(run), str(out), "--to", to, *options]) == 0
     return out
 
 
-def translated(run, language):
-    """The greedy translations of a run by our own search."""
+def greedy_translations(run, language):
+    """Return a run's greedy translations by our own search."""
     translator = Translator.load(run, "cpu", "torch", target=language)
     return [translation.text for translation in translator.translate(TEXTS, split=False, **GREEDY)]
 
@@ -33,7 +33,7 @@ def translated(run, language):
 def test_transformers_recognises_the_language_in_the_text(multilingual_run, tmp_path, language):
     from transformers import MarianMTModel, MarianTokenizer
 
-    folder = exported(multilingual_run, tmp_path / "out", "huggingface")
+    folder = export_run(multilingual_run, tmp_path / "out", "huggingface")
     model, tokenizer = MarianMTModel.from_pretrained(folder).eval(), MarianTokenizer.from_pretrained(folder)
     assert tokenizer.supported_language_codes == [">>en<<", ">>es<<"]
     ours = Translator.load(multilingual_run, "cpu", "torch", target=language)
@@ -43,30 +43,30 @@ def test_transformers_recognises_the_language_in_the_text(multilingual_run, tmp_
         assert tokenizer.convert_ids_to_tokens(ids[0]) == ours.tokenizer.source_pieces(piece.ids)
         with torch.inference_mode():
             logits = model(ids, decoder_input_ids=torch.tensor([[model.config.decoder_start_token_id]])).logits[0, 0]
-            wanted = ours.model(torch.tensor([piece.ids]), torch.tensor([[2]]))[0, 0]
+            expected = ours.model(torch.tensor([piece.ids]), torch.tensor([[2]]))[0, 0]
         rows = tokenizer.convert_tokens_to_ids(ours.tokenizer.target_pieces(range(4, 50)))
-        torch.testing.assert_close(logits[rows], wanted[4:50], atol=1e-4, rtol=0)
+        torch.testing.assert_close(logits[rows], expected[4:50], atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("to", ["ctranslate2", "huggingface"])
 def test_what_is_exported_comes_back(multilingual_run, tmp_path, to):
-    more = ["--target-language", "es"] if to == "ctranslate2" else []
-    import_model(exported(multilingual_run, tmp_path / "out", to, *more), tmp_path / "run")
+    options = ["--target-language", "es"] if to == "ctranslate2" else []
+    import_model(export_run(multilingual_run, tmp_path / "out", to, *options), tmp_path / "run")
     for language in LANGUAGES:
-        assert translated(tmp_path / "run", language) == translated(multilingual_run, language)
+        assert greedy_translations(tmp_path / "run", language) == greedy_translations(multilingual_run, language)
 
 
 def test_the_fast_engine_reads_the_language(multilingual_run):
     fast = Translator.load(multilingual_run, "cpu", "ctranslate2", target="es")
     for language in LANGUAGES:
         translations = fast.between(None, language).translate(TEXTS, split=False, **GREEDY)
-        assert [translation.text for translation in translations] == translated(multilingual_run, language)
+        assert [translation.text for translation in translations] == greedy_translations(multilingual_run, language)
 
 
 def test_onnx_reads_it_before_the_source(multilingual_run, corpus, tmp_path):
     pytest.importorskip("onnxruntime")
     check = ["--target-language", "es", "--check", f"{corpus}/test.tsv:en-es"]
-    exported(multilingual_run, tmp_path / "out", "onnx", *check)
+    export_run(multilingual_run, tmp_path / "out", "onnx", *check)
 
 
 def test_an_export_of_one_language_needs_its_name(multilingual_run, tmp_path, capsys):
@@ -76,7 +76,7 @@ def test_an_export_of_one_language_needs_its_name(multilingual_run, tmp_path, ca
 
 @pytest.fixture(scope="module", params=["m2m", "nllb"])
 def extended(request, corpus, tmp_path_factory):
-    """A folder with an imported model and the same with another language, which has learned nothing of it."""
+    """A folder with an imported model, and the same model with an added, untrained language."""
     folder = tmp_path_factory.mktemp(request.param)
     nllb = request.param == "nllb"
     many_languages_folder(folder / "theirs", nllb=nllb, end=2.0)
@@ -94,22 +94,22 @@ def extended(request, corpus, tmp_path_factory):
 
 def test_an_imported_model_gets_a_language(extended):
     folder, nllb = extended
-    before, now = RunFolder(folder / "run"), RunFolder(folder / "more")
-    pieces = now.tokenizer().target_vocabulary[before.tokenizer().target_size :]
-    language, former = ("ita_Latn", ["eng_Latn", "spa_Latn"]) if nllb else ("__it__", ["__en__", "__es__"])
+    original_run, extended_run = RunFolder(folder / "run"), RunFolder(folder / "more")
+    pieces = extended_run.tokenizer().target_vocabulary[original_run.tokenizer().target_size :]
+    language, former_languages = ("ita_Latn", ["eng_Latn", "spa_Latn"]) if nllb else ("__it__", ["__en__", "__es__"])
     assert pieces[:2] == [language, "ǥ"] and len(pieces) > 20
-    old, new = load_tensors(before.model_file)[0], load_tensors(now.model_file)[0]
+    old, new = load_tensors(original_run.model_file)[0], load_tensors(extended_run.model_file)[0]
     name = "source_embedding.tokens.weight"
     size = len(old[name])
     torch.testing.assert_close(new[name][:size], old[name])
-    rows = [before.tokenizer().source_id(piece) for piece in former]
+    rows = [original_run.tokenizer().source_id(piece) for piece in former_languages]
     torch.testing.assert_close(new[name][size], old[name][rows].mean(0))
     torch.testing.assert_close(new[name][size + 1], old[name][len(SPECIAL) :].mean(0))
     # M2M100 has no bias, so the new pieces have none.
     assert not new["output.bias"][size:].any()
     for target in LANGUAGES:
         outputs = []
-        for run in (before, now):
+        for run in (original_run, extended_run):
             translator = Translator.load(run.path, "cpu", "torch", source="en", target=target)
             outputs.append([result.text for result in translator.translate(TEXTS, split=False, **GREEDY)])
         assert outputs[0] == outputs[1]

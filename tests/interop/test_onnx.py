@@ -1,4 +1,4 @@
-"""An exported model says in onnxruntime what ours says; who uses it needs nothing of this package."""
+"""An exported model computes the same in onnxruntime, and its users need nothing of this package."""
 
 import json
 import re
@@ -41,7 +41,7 @@ LIMITS = {"max_length_ratio": 2.0, "max_length_extra": 20}
 """The length limits of the example in the documentation."""
 ONE = {"encoder_layers": 1, "decoder_layers": 1}
 SMALL = {"width": 16, "heads": 2, "feed_forward": 32, **ONE}
-KINDS = [  # each takes six seconds; Transformers with pre-norm and sinusoidal positions are those of the runs below
+KINDS = [  # each takes six seconds; the runs below cover pre-norm Transformers with sinusoidal positions
     TransformerOptions(**SMALL, norm="post", positions="learned", max_length=60, tie_output=False),
     TransformerOptions(**{**SMALL, "decoder_layers": 2}, norm="post", decoder="ssru", zero_start=True),
     AttentionOnlyOptions(width=16, **ONE),
@@ -53,11 +53,11 @@ KINDS = [  # each takes six seconds; Transformers with pre-norm and sinusoidal p
 
 @pytest.fixture(scope="module", autouse=True)
 def _operators_collected_once():
-    """PyTorch collects what it knows of ONNX's operators anew for each graph, in a fifth of the time of an export."""
+    """Cache PyTorch's collection of ONNX operators, which it rebuilds for each graph: a fifth of an export's time."""
     from torch.onnx._internal.exporter._registration import ONNXRegistry
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ONNXRegistry, "from_torchlib", staticmethod(cache(ONNXRegistry.from_torchlib)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(cache(ONNXRegistry.from_torchlib)))
         yield
 
 
@@ -69,20 +69,20 @@ def tokenizer():
 @pytest.fixture(
     scope="module", params=KINDS, ids=lambda options: f"{options.kind} {options.model_dump().get('attention', '')}"
 )
-def both(request, tokenizer, tmp_path_factory):
-    """An untrained model with opinions, and the folder it was exported to."""
+def exported_pair(request, tokenizer, tmp_path_factory):
+    """An untrained model with peaked predictions, and the folder of its export."""
     torch.manual_seed(1)
     model = build_model(request.param, tokenizer.source_size, tokenizer.target_size).eval()
     for parameter in model.parameters():
         parameter.data += 0.3 * torch.randn_like(parameter)
-    model.output.bias.data[:3] += 2  # of what is never said it thinks highly
+    model.output.bias.data[:3] += 2  # make special tokens likely, though they must never be written
     out = tmp_path_factory.mktemp("onnx") / "out"
     export_onnx(model, tokenizer, out, "float32", longest=50)
     return model, out
 
 
-def test_logits_are_ours_for_any_number_of_sentences_of_any_length(both):
-    model, out = both
+def test_logits_are_ours_for_any_number_of_sentences_of_any_length(exported_pair):
+    model, out = exported_pair
     exported = Exported(out, threads=1)
     assert exported.facts["source"]["longest"] == 50
     positions = None if model.options.kind == "recurrent" else model.max_length or 1024
@@ -91,26 +91,29 @@ def test_logits_are_ours_for_any_number_of_sentences_of_any_length(both):
         ids = torch.randint(4, 100, (len(lengths), max(lengths)))
         for row, length in zip(ids, lengths, strict=True):
             row[length - 1], row[length:] = model.eos, model.pad
-        rows = torch.tensor([0, *range(len(lengths))])  # the first twice
+        rows = torch.tensor([0, *range(len(lengths))])  # repeats the first row
         tokens = torch.full((len(lengths),), model.bos)
-        given = exported.start(ids.numpy())
+        their_state = exported.start(ids.numpy())
         with torch.no_grad():
             state = model.start(model.encode(ids))
             for step in range(6):
                 if step == 2:
                     state, tokens = state.select(rows), tokens[rows]
-                    given = {name: np.take(tensor, rows.numpy(), axis=0) for name, tensor in given.items()}
+                    their_state = {name: np.take(tensor, rows.numpy(), axis=0) for name, tensor in their_state.items()}
                 ours, state = model.step(tokens, state)
-                theirs, given = exported.step(tokens.numpy(), given)
+                theirs, their_state = exported.step(tokens.numpy(), their_state)
                 np.testing.assert_allclose(theirs, ours.numpy(), atol=1e-4, rtol=0)
                 tokens = torch.randint(4, 100, (len(tokens),))
 
 
-def test_greedy_translations_are_ours(both, tokenizer):
-    model, out = both
+def test_greedy_translations_are_ours(exported_pair, tokenizer):
+    model, out = exported_pair
     options = DecodingOptions(beam=1, max_loops=0, max_length_extra=8, max_length_ratio=1)
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:20]])]
-    ours = [found[0].tokens for found in TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(sources, options)]
+    ours = [
+        hypotheses[0].tokens
+        for hypotheses in TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(sources, options)
+    ]
     assert Exported(out, threads=1).greedy(sources, options) == ours
     assert len({tuple(tokens) for tokens in ours}) > 5
 
@@ -120,7 +123,7 @@ LANGUAGES = ["--source-language", "en", "--target-language", "es"]
 
 @pytest.fixture(scope="module")
 def many_languages(tmp_path_factory):
-    """A run that reads and writes several languages."""
+    """A run with several source and target languages."""
     folder = tmp_path_factory.mktemp("languages")
     many_languages_folder(folder / "theirs", end=2.0, decoder_layers=1)
     import_model(folder / "theirs", folder / "run")
@@ -129,7 +132,7 @@ def many_languages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def exported_run(many_languages, tmp_path_factory):
-    """That run for two of its languages."""
+    """The export of that run for two of its languages."""
     out = tmp_path_factory.mktemp("onnx") / "float"
     assert run(["export", str(many_languages), str(out), "--to", "onnx", *LANGUAGES]) == 0
     return out
@@ -143,14 +146,14 @@ def ours(many_languages):
 def test_the_example_of_the_document_needs_neither_this_package_nor_torch(exported_run, ours, tmp_path):
     document = (ROOT / "docs" / "export.md").read_text()
     (example,) = re.findall(r"\n## ONNX.*?```python\n(.*?)```", document, flags=re.DOTALL)
-    hidden = "import sys\nsys.modules.update(torch=None, translucid=None)\n"
-    (tmp_path / "example.py").write_text(hidden + example)
+    blocked = "import sys\nsys.modules.update(torch=None, translucid=None)\n"
+    (tmp_path / "example.py").write_text(blocked + example)
     for text in ("I like soccer.", "She reads a book"):
         command = [sys.executable, tmp_path / "example.py", exported_run, text]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        wanted = ours.translate(text, beam=1, max_loops=0, min_length=0, **LIMITS).text
-        assert done.stdout == wanted + "\n"
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert completed.returncode == 0, completed.stderr
+        expected = ours.translate(text, beam=1, max_loops=0, min_length=0, **LIMITS).text
+        assert completed.stdout == expected + "\n"
 
 
 def test_a_model_of_many_languages_is_given_away_for_two_of_them(many_languages, exported_run, ours, tmp_path):
@@ -161,36 +164,40 @@ def test_a_model_of_many_languages_is_given_away_for_two_of_them(many_languages,
     sources = [[*ids, 3] for ids in ours.tokenizer.encode_source([pair.source for pair in PAIRS[:20]])]
     options = DecodingOptions(beam=1, max_loops=0)
     assert exported.greedy(sources, options) == [
-        found[0].tokens for found in ours.torch_engine.decode(sources, options)
+        hypotheses[0].tokens for hypotheses in ours.torch_engine.decode(sources, options)
     ]
 
 
 def test_what_is_written_is_said_in_its_facts(exported_run):
-    facts = json.loads((exported_run / "model.json").read_text())
-    there = {facts[side][key] for side, key in (("source", "tokenizer"), ("encoder", "file"), ("decoder", "file"))}
-    assert {file.name for file in exported_run.iterdir()} == {*there, "model.json"}
+    metadata = json.loads((exported_run / "model.json").read_text())
+    named_files = {
+        metadata[side][key] for side, key in (("source", "tokenizer"), ("encoder", "file"), ("decoder", "file"))
+    }
+    assert {file.name for file in exported_run.iterdir()} == {*named_files, "model.json"}
     exported = Exported(exported_run)
     for side in ("encoder", "decoder"):
         session = getattr(exported, side)
-        assert [each.name for each in session.get_inputs()] == facts[side]["inputs"]
-        assert [each.name for each in session.get_outputs()] == facts[side]["outputs"]
-    assert (facts["source"]["longest"], facts["target"]["longest"]) == (600, 1024)
-    assert facts["special"] == {"pad": 0, "unknown": 1, "start": 2, "end": 3}
+        assert [tensor.name for tensor in session.get_inputs()] == metadata[side]["inputs"]
+        assert [tensor.name for tensor in session.get_outputs()] == metadata[side]["outputs"]
+    assert (metadata["source"]["longest"], metadata["target"]["longest"]) == (600, 1024)
+    assert metadata["special"] == {"pad": 0, "unknown": 1, "start": 2, "end": 3}
 
 
 def test_int8_is_smaller_and_checked(exported_run, many_languages, corpus, tmp_path, capsys, monkeypatch):
-    def copied(model, flat, folder):  # instead of writing them once more, which takes its time
+    def copy_graphs(model, flat, folder):  # copies the existing graphs, because writing them again is slow
         for file in exported_run.glob("*.onnx"):
             shutil.copy(file, folder)
 
-    monkeypatch.setattr("translucid.interop.onnx.export.write_graphs", copied)
-    monkeypatch.setattr("translucid.evaluation.metrics.Criterion.tells", lambda self, score: True)  # of a poor model
+    monkeypatch.setattr("translucid.interop.onnx.export.write_graphs", copy_graphs)
+    monkeypatch.setattr(
+        "translucid.evaluation.metrics.Criterion.tells", lambda self, score: True
+    )  # the model is untrained
     call = ["export", str(many_languages), str(tmp_path / "out"), "--to", "onnx", *LANGUAGES]
     call += ["--quantization", "int8", "--check", str(corpus / "test.tsv")]
     assert run(call) == 0
     assert "by onnxruntime with int8, greedy, on 20 pairs" in capsys.readouterr().err
     sizes = [sum(file.stat().st_size for file in out.glob("*.onnx")) for out in (tmp_path / "out", exported_run)]
-    assert sizes[0] < 0.8 * sizes[1]  # most of so small a model is its table of positions
+    assert sizes[0] < 0.8 * sizes[1]  # most of such a small model is its table of positions
     monkeypatch.setattr("translucid.engines.trials.ALLOWED", -1.0)
     assert run([*call, "--overwrite"]) == 2
     assert "int8 costs" in capsys.readouterr().err
@@ -212,10 +219,10 @@ def test_what_can_not_be_written_is_refused(small_run, tmp_path, capsys, monkeyp
 
 
 def test_other_kinds_of_models_are_refused():
-    told = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
-    for options, said in (
-        (told, "ELMo"),
+    with_elmo = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
+    for options, kind in (
+        (with_elmo, "ELMo"),
         (TransformerLanguageOptions(width=16), "TransformerLanguageModel"),
     ):
-        with pytest.raises(UserError, match=f"{said}.* can't become an ONNX model"):
+        with pytest.raises(UserError, match=f"{kind}.* can't become an ONNX model"):
             flat_states(build_model(options, 50, 50))

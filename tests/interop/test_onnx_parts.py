@@ -1,4 +1,4 @@
-"""Exports to ONNX without the exporter: what describes a model, its limits, and the greedy search with a stand-in."""
+"""ONNX exports without the exporter: metadata, limits, and greedy search with a fake model."""
 
 import json
 import logging
@@ -83,11 +83,11 @@ def test_states_are_named_tensors_and_come_back(options, fixed, carried):
             tokens = torch.tensor([token, token])
             tensors = flat.tensors(state)
             assert len(tensors) == len(flat.parts) and {len(tensor) for tensor in tensors} == {2}
-            wanted, state = model.step(tokens, state)
-            found, after = model.step(tokens, flat.state(tensors))
-            torch.testing.assert_close(found, wanted)
-            for one, other in zip(flat.tensors(after), flat.tensors(state), strict=True):
-                torch.testing.assert_close(one, other)
+            expected, state = model.step(tokens, state)
+            logits, after = model.step(tokens, flat.state(tensors))
+            torch.testing.assert_close(logits, expected)
+            for tensor, expected_tensor in zip(flat.tensors(after), flat.tensors(state), strict=True):
+                torch.testing.assert_close(tensor, expected_tensor)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_table_of_positions_limits_lengths(options, positions):
 
 
 class Tokens:
-    """A tokenizer of letters."""
+    """A tokenizer that encodes one token per letter."""
 
     def __init__(self, joint):
         self.joint = joint
@@ -124,7 +124,7 @@ class Tokens:
 @pytest.mark.parametrize(("joint", "longest", "accepted"), [(True, 50, 50), (False, 2000, 1024)])
 def test_what_describes_an_exported_model(tmp_path, monkeypatch, joint, longest, accepted):
     model = build_model(TRANSFORMER, 20, 20)
-    made = []
+    quantized = []
 
     def write(model, flat, folder):
         for name in ("encoder.onnx", "decoder.onnx"):
@@ -132,25 +132,25 @@ def test_what_describes_an_exported_model(tmp_path, monkeypatch, joint, longest,
 
     monkeypatch.setattr(export, "refuse_without_packages", lambda: None)
     monkeypatch.setattr(export, "write_graphs", write)
-    monkeypatch.setattr(export, "_make_smaller", lambda file: made.append(file.name))
+    monkeypatch.setattr(export, "_make_smaller", lambda file: quantized.append(file.name))
     tokenizer, out = Tokens(joint), tmp_path / "out"
-    checked = []
+    checked_files = []
 
     def check(folder):
-        checked.append(sorted(file.name for file in folder.iterdir()))
+        checked_files.append(sorted(file.name for file in folder.iterdir()))
 
     arguments = {"longest": longest, "languages": ("en", "es")}
     export.export_onnx(model, tokenizer, out, "int8" if joint else "float32", **arguments, check=check)
-    assert made == (["encoder.onnx", "decoder.onnx"] if joint else [])
-    assert checked == [["decoder.onnx", "encoder.onnx", "model.json", "tokenizer.model"]]
+    assert quantized == (["encoder.onnx", "decoder.onnx"] if joint else [])
+    assert checked_files == [["decoder.onnx", "encoder.onnx", "model.json", "tokenizer.model"]]
     names = STATES[0][1].keys() | STATES[0][2].keys()
-    facts = json.loads((out / "model.json").read_text())
+    metadata = json.loads((out / "model.json").read_text())
     parts = [*STATES[0][1], *STATES[0][2]]
     assert {*parts} == names
     files = ("tokenizer.model", "tokenizer.model") if joint else ("source.model", "target.model")
-    options = facts.pop("model")
+    options = metadata.pop("model")
     assert options["kind"] == "transformer" and options["width"] == 8 and not {"dropout", "elmo"} & {*options}
-    assert facts == {
+    assert metadata == {
         "format": "translucid-onnx",
         "version": 1,
         "weights": "int8" if joint else "float32",
@@ -180,7 +180,7 @@ def test_what_describes_an_exported_model(tmp_path, monkeypatch, joint, longest,
 @pytest.mark.parametrize(("weights", "fits"), [(500_000_000, True), (500_000_001, False)])
 def test_a_graph_has_at_most_two_gigabytes(tmp_path, monkeypatch, weights, fits):
     class FitsError(Exception):
-        """The model was not refused."""
+        """Raised instead of writing graphs: the model was accepted."""
 
     def write(*_):
         raise FitsError
@@ -197,34 +197,34 @@ def test_a_graph_has_at_most_two_gigabytes(tmp_path, monkeypatch, weights, fits)
 
 def test_weights_of_products_become_int8(tmp_path, monkeypatch):
     quantization = pytest.importorskip("onnxruntime.quantization")
-    asked = []
+    calls = []
 
-    def quantize(file, small, operators, **options):
-        asked.append((file.name, operators, options))
-        small.write_text("small")
+    def quantize(file, smaller, operators, **options):
+        calls.append((file.name, operators, options))
+        smaller.write_text("small")
 
     monkeypatch.setattr(quantization, "quantize_dynamic", quantize)
     (tmp_path / "a.onnx").write_text("large")
     export._make_smaller(tmp_path / "a.onnx")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.onnx", "small")]
     options = {"per_channel": True, "reduce_range": True, "weight_type": quantization.QuantType.QInt8}
-    assert asked == [("a.onnx", ["MatMul", "Gemm", "Gather"], options)]
+    assert calls == [("a.onnx", ["MatMul", "Gemm", "Gather"], options)]
 
 
 def test_messages_of_the_exporter_are_suppressed_and_others_are_not():
     before = logging.root.manager.disable
     with quiet():
-        warnings.warn("not seen", stacklevel=1)  # an error in these tests, if it were
+        warnings.warn("not seen", stacklevel=1)  # if it were seen, it would be an error in these tests
         assert not logging.getLogger("x").isEnabledFor(logging.WARNING)
         assert logging.getLogger("x").isEnabledFor(logging.ERROR)
     assert logging.root.manager.disable == before
 
 
-class Steps(Exported):
-    """A model that wants `wanted`, then the next token, and so on; notes what it is fed."""
+class ScriptedModel(Exported):
+    """A model that prefers `wanted`'s tokens, one after the other; records the tokens that it gets."""
 
-    def __init__(self, *wanted, opening=(), longest=None):
-        self.wanted, self.fed = wanted, []
+    def __init__(self, *preferred, opening=(), longest=None):
+        self.preferred, self.inputs = preferred, []
         special = dict(SPECIAL._asdict())
         target = {"opening": list(opening), "longest": longest}
         self.facts = {"special": special, "target": target, "never": [0, 1, 2]}
@@ -235,58 +235,61 @@ class Steps(Exported):
 
     def step(self, tokens, state):
         logits = np.zeros((len(tokens), 9), np.float32)
-        logits[:, :3] = 9  # what is never written is wanted most
+        logits[:, :3] = 9  # special tokens, which are never written, have the highest logits
         logits[:, 3] = 1
-        wanted = self.wanted[min(len(self.fed), len(self.wanted) - 1)]
-        for row, token in zip(logits, wanted, strict=True):
+        preferred = self.preferred[min(len(self.inputs), len(self.preferred) - 1)]
+        for row, token in zip(logits, preferred, strict=True):
             row[token] = 2
-        self.fed.append(tokens.tolist())
+        self.inputs.append(tokens.tolist())
         return logits, state
 
 
 def greedy(model, sentences, **options):
-    usual = {"beam": 1, "min_length": 0, "max_length_ratio": 0, "max_length_extra": 4}
-    return model.greedy(sentences, DecodingOptions(**usual | options))
+    defaults = {"beam": 1, "min_length": 0, "max_length_ratio": 0, "max_length_extra": 4}
+    return model.greedy(sentences, DecodingOptions(**defaults | options))
 
 
 def test_a_greedy_search_ends_with_the_last_sentence():
-    model = Steps((5, 3), (6, 7), (3, 7))
+    model = ScriptedModel((5, 3), (6, 7), (3, 7))
     assert greedy(model, [[4, 4, 3], [4, 3]]) == [[5, 6], []]
     assert model.source == [[4, 4, 3], [4, 3, 0]]
-    assert model.fed == [[2, 2], [5, 3], [6, 7]]
+    assert model.inputs == [[2, 2], [5, 3], [6, 7]]
 
 
 def test_a_greedy_search_keeps_its_limits():
-    assert greedy(Steps((5,)), [[4, 3]]) == [[5] * 4]
-    assert greedy(Steps((5, 5)), [[4, 4, 3], [4, 3]], max_length_ratio=1, max_length_extra=1) == [[5] * 3, [5] * 2]
-    assert greedy(Steps((5,), longest=3), [[4, 3]]) == [[5] * 2]
-    model = Steps((5,), opening=(7, 8))
-    # The tokens that every output begins with, and one more.
+    assert greedy(ScriptedModel((5,)), [[4, 3]]) == [[5] * 4]
+    assert greedy(ScriptedModel((5, 5)), [[4, 4, 3], [4, 3]], max_length_ratio=1, max_length_extra=1) == [
+        [5] * 3,
+        [5] * 2,
+    ]
+    assert greedy(ScriptedModel((5,), longest=3), [[4, 3]]) == [[5] * 2]
+    model = ScriptedModel((5,), opening=(7, 8))
+    # The tokens of the opening, and one more.
     assert greedy(model, [[4, 3]], max_length_extra=1) == [[7, 8, 5]]
-    assert model.fed == [[2], [7], [8]]
+    assert model.inputs == [[2], [7], [8]]
 
 
 def test_a_greedy_search_writes_at_least_so_many_tokens_behind_the_opening():
-    assert greedy(Steps((3,)), [[4, 3]]) == [[]]
+    assert greedy(ScriptedModel((3,)), [[4, 3]]) == [[]]
     for shortest in (0, 1, 2):
-        model = Steps((3,), opening=(7,))
+        model = ScriptedModel((3,), opening=(7,))
         assert greedy(model, [[4, 3]], min_length=shortest) == [[7] + [4] * shortest]
 
 
 def test_texts_are_translated_32_at_a_time(tmp_path, monkeypatch):
-    asked = []
+    calls = []
 
     class Echo:
         def __init__(self, folder):
             assert folder == tmp_path
 
         def greedy(self, sentences, options):
-            asked.append((len(sentences), options))
+            calls.append((len(sentences), options))
             return sentences
 
     monkeypatch.setattr(running, "Exported", Echo)
     pairs = [Pair("a" * (1 + number), "") for number in range(70)]
-    found = exported_texts(tmp_path, Tokens(True), pairs, 3)
-    assert found == [str([10] * (1 + number) + [3]) for number in range(70)]
+    texts = exported_texts(tmp_path, Tokens(True), pairs, 3)
+    assert texts == [str([10] * (1 + number) + [3]) for number in range(70)]
     options = DecodingOptions(beam=1, max_loops=0)
-    assert asked == [(32, options), (32, options), (6, options)]
+    assert calls == [(32, options), (32, options), (6, options)]

@@ -1,4 +1,4 @@
-"""Vocabularies in our order and back in theirs: small ones, compared as a whole."""
+"""Conversion of vocabularies into our order and back: small ones, compared completely."""
 
 import re
 from importlib import import_module
@@ -31,10 +31,10 @@ NORMAL, UNKNOWN, CONTROL, DEFINED, UNUSED, BYTE = range(1, 7)
 OURS = ["<pad>", "<unk>", "<s>", "</s>"]
 
 
-def sentencepiece_model(*listed):
-    """A SentencePiece model of these pieces, each with its score and type."""
+def sentencepiece_model(*entries):
+    """Build a SentencePiece model of these pieces; each comes with its score and type."""
     model = PROTO()
-    for piece, score, kind in listed:
+    for piece, score, kind in entries:
         model.pieces.add(piece=piece, score=score, type=kind)
     model.normalizer_spec.name = "nmt_nfkc"
     model.denormalizer_spec.name = "other"
@@ -42,7 +42,7 @@ def sentencepiece_model(*listed):
     return model
 
 
-def listed(model):
+def entries_of(model):
     return [(piece.piece, piece.score, piece.type) for piece in model.pieces]
 
 
@@ -50,32 +50,32 @@ IDS = {"</s>": 0, "<unk>": 1, "b": 4, "a": 3, "<pad>": 6, "<s>": 5}
 
 
 @pytest.mark.parametrize(
-    ("special", "names", "rows", "said"),
+    ("special", "names", "rows", "can_output"),
     [
-        # Marian's: the decoder begins with padding; another piece with a special spelling loses its name.
+        # Marian: the decoder starts with padding; another piece spelled like a special token loses its name.
         ({"pad": 6, "start": 6}, ["<row 2>", "a", "b", "<row 5>"], [None, 1, 6, 0, 2, 3, 4, 5], [False, True, True]),
-        # Fairseq's: the decoder begins with the end token.
+        # Fairseq: the decoder starts with the end token.
         ({"pad": 6, "start": 0}, ["<row 2>", "a", "b", "<row 5>"], [6, 1, 0, 0, 2, 3, 4, 5], [True, True, False]),
         ({"pad": None, "start": None}, ["<row 2>", "a", "b", "<row 5>", "<row 6>"], [None, 1, None, 0], [False, True]),
         ({"pad": 6, "start": 5}, ["<row 2>", "a", "b"], [6, 1, 5, 0, 2, 3, 4], [True, True, True]),
     ],
 )
-def test_a_vocabulary_in_our_order(special, names, rows, said):
+def test_a_vocabulary_in_our_order(special, names, rows, can_output):
     vocabulary = Vocabulary.of(IDS, 7, unknown=1, end=0, **special)
     assert vocabulary.names == [*OURS, *names]
     assert vocabulary.rows == [*rows, *range(2, 7)][: len(vocabulary.names)]
     if special["start"] is None:
         assert vocabulary.can_output == [False, True, False, True, *[True] * 5]
     else:
-        assert vocabulary.can_output == [*said, True, *[True] * len(names)]
+        assert vocabulary.can_output == [*can_output, True, *[True] * len(names)]
 
 
 def test_rows_that_do_not_exist_are_refused(monkeypatch):
-    def of(ids, size, **changes):
+    def make_vocabulary(ids, size, **changes):
         special = {"pad": 1, "unknown": 2, "start": 1, "end": 0}
         return Vocabulary.of(ids, size, **special | changes)
 
-    assert of({"a": 3}, 4).names == [*OURS, "a"]
+    assert make_vocabulary({"a": 3}, 4).names == [*OURS, "a"]
     for ids, size, changes in (
         ({}, 3, {}),
         ({}, (1 << 21) + 1, {}),
@@ -85,9 +85,9 @@ def test_rows_that_do_not_exist_are_refused(monkeypatch):
         ({}, 4, {"start": -1}),
     ):
         with pytest.raises(UserError, match=f"the vocabulary does not fit embeddings of {size:,} rows"):
-            of(ids, size, **changes)
+            make_vocabulary(ids, size, **changes)
     monkeypatch.setattr(pieces, "_MOST", 5)
-    assert len(of({}, 5).names) == 6
+    assert len(make_vocabulary({}, 5).names) == 6
 
 
 def test_weights_are_put_into_our_order():
@@ -99,16 +99,16 @@ def test_weights_are_put_into_our_order():
     matrices = {"source": matrix, "target": 10 * matrix, "output": 100 * matrix}
     rows = [[0, 0], [1.5, 2], [3.5, 4], [0.5, 1], [2.5, 3], [1.5, 2]]
     bias = torch.tensor([0.25, 0.5, 0.75, 1.0])
-    found = vocabulary_weights(vocabulary, vocabulary, matrices, bias)
-    assert [*found] == [
+    weights = vocabulary_weights(vocabulary, vocabulary, matrices, bias)
+    assert [*weights] == [
         "source_embedding.tokens.weight",
         "target_embedding.tokens.weight",
         "output.weight",
         "output.bias",
     ]
-    for factor, tensor in zip((1, 10, 100), found.values(), strict=False):
+    for factor, tensor in zip((1, 10, 100), weights.values(), strict=False):
         assert torch.equal(tensor, factor * torch.tensor(rows))
-    assert found["output.bias"].tolist() == [NEVER, 0.5, 1.0, 0.25, 0.75, NEVER]
+    assert weights["output.bias"].tolist() == [NEVER, 0.5, 1.0, 0.25, 0.75, NEVER]
     assert vocabulary.bias(None).tolist() == [NEVER, 0, 0, 0, 0, NEVER]
     assert torch.tensor(NEVER).exp() < 1e-40
 
@@ -120,7 +120,7 @@ def test_languages_are_found_by_their_spelling():
     assert languages_in(names, "m2m", "nllb") == {"es": "__es__", "spa_Latn": "spa_Latn"}
 
 
-THEIRS = [
+THEIR_PIECES = [
     ("<unk>", 0.0, UNKNOWN),
     ("<s>", 0.0, CONTROL),
     ("a", -1.5, NORMAL),
@@ -132,10 +132,10 @@ THEIRS = [
 
 
 def test_a_sentencepiece_model_gets_our_ids():
-    model = sentencepiece_model(*THEIRS)
+    model = sentencepiece_model(*THEIR_PIECES)
     assert missing_pieces(model, ["▁b"]) == ["a", "<0x41>"]
-    made = PROTO.FromString(rewritten(model, [*OURS, ">>es<<", "▁b", "é", "two", "c", "<s>x"], [">>es<<"]))
-    assert listed(made) == [
+    converted = PROTO.FromString(rewritten(model, [*OURS, ">>es<<", "▁b", "é", "two", "c", "<s>x"], [">>es<<"]))
+    assert entries_of(converted) == [
         ("<pad>", 0.0, CONTROL),
         ("<unk>", 0.0, UNKNOWN),
         ("<s>", 0.0, CONTROL),
@@ -147,38 +147,42 @@ def test_a_sentencepiece_model_gets_our_ids():
         ("c", -4.5, UNUSED),
         ("<s>x", -14.5, UNUSED),
     ]
-    spec = made.trainer_spec
+    spec = converted.trainer_spec
     assert (spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id) == (0, 1, 2, 3)
     assert [spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece] == OURS
     assert (spec.unk_surface, spec.vocab_size, spec.model_prefix) == ("⁇", 10, "theirs")
-    assert (made.normalizer_spec.name, made.denormalizer_spec.name) == ("nmt_nfkc", "other")
+    assert (converted.normalizer_spec.name, converted.denormalizer_spec.name) == ("nmt_nfkc", "other")
     model.ClearField("denormalizer_spec")
     assert not PROTO.FromString(rewritten(model, [*OURS], [])).HasField("denormalizer_spec")
 
 
 def test_our_sentencepiece_model_gets_the_usual_ids():
-    ours = sentencepiece_model(*[(name, 0.0, CONTROL) for name in OURS], ("a", -1.5, NORMAL), ("b", -2.5, DEFINED))
-    made = PROTO.FromString(model_of(ours, ["<unk>", "<s>", "</s>", "b", "a"]))
-    assert listed(made) == [
+    model = sentencepiece_model(*[(name, 0.0, CONTROL) for name in OURS], ("a", -1.5, NORMAL), ("b", -2.5, DEFINED))
+    converted = PROTO.FromString(model_of(model, ["<unk>", "<s>", "</s>", "b", "a"]))
+    assert entries_of(converted) == [
         ("<unk>", 0.0, UNKNOWN),
         ("<s>", 0.0, CONTROL),
         ("</s>", 0.0, CONTROL),
         ("b", -2.5, DEFINED),
         ("a", -1.5, NORMAL),
     ]
-    spec = made.trainer_spec
+    spec = converted.trainer_spec
     assert (spec.unk_id, spec.bos_id, spec.eos_id, spec.pad_id, spec.vocab_size) == (0, 1, 2, -1, 5)
 
 
 def test_pieces_that_only_sentencepiece_has_are_added_to_each_vocabulary():
-    both = [Vocabulary.of({"</s>": 0, "<unk>": 1, ">>es<<": 2, "x": 3}, 4, pad=None, unknown=1, start=None, end=0)] * 2
-    models, languages = adapted_models([sentencepiece_model(*THEIRS[:3]), sentencepiece_model(*THEIRS[:5])], both)
+    vocabularies = [
+        Vocabulary.of({"</s>": 0, "<unk>": 1, ">>es<<": 2, "x": 3}, 4, pad=None, unknown=1, start=None, end=0)
+    ] * 2
+    models, languages = adapted_models(
+        [sentencepiece_model(*THEIR_PIECES[:3]), sentencepiece_model(*THEIR_PIECES[:5])], vocabularies
+    )
     assert languages == {"es": ">>es<<"}
-    assert both[0].names == [*OURS, ">>es<<", "x", "a", "▁b", "<0x41>"]
-    for model, known in zip(models, (("a",), ("a", "▁b", "<0x41>")), strict=True):
-        made = PROTO.FromString(model)
-        assert [piece.piece for piece in made.pieces] == both[0].names
-        assert [piece.piece for piece in made.pieces if piece.score > -5 and piece.score < 0] == [*known]
+    assert vocabularies[0].names == [*OURS, ">>es<<", "x", "a", "▁b", "<0x41>"]
+    for model, own_pieces in zip(models, (("a",), ("a", "▁b", "<0x41>")), strict=True):
+        converted = PROTO.FromString(model)
+        assert [piece.piece for piece in converted.pieces] == vocabularies[0].names
+        assert [piece.piece for piece in converted.pieces if piece.score > -5 and piece.score < 0] == [*own_pieces]
 
 
 def test_what_is_no_sentencepiece_model_is_refused():
@@ -206,10 +210,10 @@ def test_the_orders_of_marian_and_fairseq():
     assert (opus.ids.index(SPECIAL.start), opus.ids.index(5)) == (4, 3)
     names = [*OURS, "<row 9>", "spa_Latn", "a", "<row 0>", "eng_Latn", "b"]
     languages = ["eng_Latn", "spa_Latn"]
-    written = ["<s>", "<pad>", "</s>", "<unk>", "a", "b", "spa_Latn", "eng_Latn", "<row 9>"]
-    assert fairseq_rows(names, languages, same_start=True) == Rows([7, 0, 3, 1, 6, 9, 5, 8, 4], written, 1, 2, 2)
-    others = Rows([2, 0, 3, 1, 6, 9, 5, 8, 4, 7], [*written, "<row 0>"], pad=1, start=0, end=2)
-    assert fairseq_rows(names, languages, same_start=False) == others
+    expected_names = ["<s>", "<pad>", "</s>", "<unk>", "a", "b", "spa_Latn", "eng_Latn", "<row 9>"]
+    assert fairseq_rows(names, languages, same_start=True) == Rows([7, 0, 3, 1, 6, 9, 5, 8, 4], expected_names, 1, 2, 2)
+    expected = Rows([2, 0, 3, 1, 6, 9, 5, 8, 4, 7], [*expected_names, "<row 0>"], pad=1, start=0, end=2)
+    assert fairseq_rows(names, languages, same_start=False) == expected
     names.remove("<row 0>")
     assert fairseq_rows(names, languages, same_start=True).ids[0] == SPECIAL.pad
     m2m = [f"__{code}__" for code in M2M100]
@@ -261,16 +265,16 @@ def test_ctranslate2s_lists_are_read_by_any_name(tmp_path, name):
 
 def test_ctranslate2s_special_tokens_are_those_of_its_configuration(tmp_path):
     names = ["<unk>", "a", "</s>", "<s>", "<pad>", "[UNK]"]
-    usual = Keys({}, tmp_path / "config.json")
-    assert vocabulary_of(names, usual, False).rows[:4] == [4, 0, 3, 2]
-    assert vocabulary_of(names, usual, True).rows[:4] == [4, 0, None, 2]
-    other = Keys({"unk_token": "[UNK]", "eos_token": "a", "decoder_start_token": "a"}, tmp_path / "config.json")
-    assert vocabulary_of(names, other, False).rows[:4] == [4, 5, 1, 1]
-    assert vocabulary_of(names[:4], usual, False).rows[:4] == [None, 0, 3, 2]
+    defaults = Keys({}, tmp_path / "config.json")
+    assert vocabulary_of(names, defaults, False).rows[:4] == [4, 0, 3, 2]
+    assert vocabulary_of(names, defaults, True).rows[:4] == [4, 0, None, 2]
+    configured = Keys({"unk_token": "[UNK]", "eos_token": "a", "decoder_start_token": "a"}, tmp_path / "config.json")
+    assert vocabulary_of(names, configured, False).rows[:4] == [4, 5, 1, 1]
+    assert vocabulary_of(names[:4], defaults, False).rows[:4] == [None, 0, 3, 2]
     with pytest.raises(UserError, match=r"config.json: eos_token is 'b', which is not in the vocabulary"):
         vocabulary_of(names, Keys({"eos_token": "b"}, tmp_path / "config.json"), False)
     with pytest.raises(UserError, match="is a model of OpenNMT, which reads sources without an end token"):
-        vocabulary_of([*names, "<blank>"], usual, False)
+        vocabulary_of([*names, "<blank>"], defaults, False)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A Hugging Face folder stands where a run does."""
+"""A Hugging Face folder can be used in place of a run."""
 
 import json
 import os
@@ -20,9 +20,9 @@ from translucid.interop.run_resolution import resolve_run
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("theirs") / "opus"
-    marian_folder(place, end=2.0)
-    return place
+    model_folder = tmp_path_factory.mktemp("theirs") / "opus"
+    marian_folder(model_folder, end=2.0)
+    return model_folder
 
 
 @pytest.fixture(autouse=True)
@@ -32,27 +32,27 @@ def cache(tmp_path, monkeypatch):
 
 def test_it_is_imported_once_and_translates_as_its_run(folder, tmp_path, capsys, monkeypatch):
     import_model(folder, tmp_path / "run")
-    wanted = Translator.load(tmp_path / "run", "cpu").translate("I like soccer").text
+    expected = Translator.load(tmp_path / "run", "cpu").translate("I like soccer").text
     capsys.readouterr()
-    assert Translator.load(folder, "cpu").translate("I like soccer").text == wanted
-    said = capsys.readouterr()
-    assert said.out == "" and said.err.count("importing") == said.err.count("\n") == 1
+    assert Translator.load(folder, "cpu").translate("I like soccer").text == expected
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("importing") == captured.err.count("\n") == 1
     monkeypatch.setattr(run_resolution, "keep", lambda *_: pytest.fail("imported again"))
-    assert Translator.load(str(folder), "cpu").translate("I like soccer").text == wanted
+    assert Translator.load(str(folder), "cpu").translate("I like soccer").text == expected
     assert capsys.readouterr().err == ""
 
 
 def test_one_that_has_changed_is_imported_again_and_a_damaged_copy_too(folder, tmp_path):
-    mine = tmp_path / "mine"
-    shutil.copytree(folder, mine)
-    first = resolve_run(mine)
-    assert resolve_run(mine) == first
-    os.utime(mine / "vocab.json", (1, 1))
-    second = resolve_run(mine)
+    copy = tmp_path / "mine"
+    shutil.copytree(folder, copy)
+    first = resolve_run(copy)
+    assert resolve_run(copy) == first
+    os.utime(copy / "vocab.json", (1, 1))
+    second = resolve_run(copy)
     assert second != first
     (second / "model.safetensors").write_bytes(b"damaged")
-    assert resolve_run(mine) == second
-    assert Translator.load(mine, "cpu", "torch").model
+    assert resolve_run(copy) == second
+    assert Translator.load(copy, "cpu", "torch").model
 
 
 def test_a_model_on_the_hub_is_refused_with_the_command_that_imports_it():
@@ -71,8 +71,8 @@ def test_what_is_found_for_it_stays(folder):
 def test_a_folder_of_neither_kind_is_one_line(tmp_path):
     with pytest.raises(UserError, match=r"neither a run folder, .* nor a Hugging Face folder, which"):
         resolve_run(tmp_path)
-    for given in (tmp_path / "gone", tmp_path / ("x" * 5000)):
-        assert resolve_run(given) == given
+    for path in (tmp_path / "gone", tmp_path / ("x" * 5000)):
+        assert resolve_run(path) == path
 
 
 def test_a_name_is_that_of_a_run_in_the_folder_of_runs(small_run, tmp_path, monkeypatch):
@@ -81,34 +81,34 @@ def test_a_name_is_that_of_a_run_in_the_folder_of_runs(small_run, tmp_path, monk
     assert resolve_run("mine") == Path("runs/mine") and resolve_run("other") == Path("other")
     assert Translator.load("mine", "cpu", "torch").run == str(Path("runs/mine"))
     assert call(["translate", "mine", "I like soccer", "--max-length-ratio", "1"]) == 0
-    (tmp_path / "mine").mkdir()  # a folder comes first
+    (tmp_path / "mine").mkdir()  # a folder of this name takes precedence
     with pytest.raises(UserError, match="mine: is neither a run folder"):
         resolve_run("mine")
 
 
 def test_every_command_finds_a_run_in_the_same_way():
-    missing, waiting, seen = [], [("translucid", get_command(app))], 0
-    while waiting:
-        path, command = waiting.pop()
-        waiting += [(f"{path} {name}", one) for name, one in getattr(command, "commands", {}).items()]
+    missing, pending, count = [], [("translucid", get_command(app))], 0
+    while pending:
+        path, command = pending.pop()
+        pending += [(f"{path} {name}", subcommand) for name, subcommand in getattr(command, "commands", {}).items()]
         for parameter in command.params:
             if (parameter.metavar or "").startswith("RUN"):
-                seen += 1
+                count += 1
                 if parameter.callback is None:
                     missing.append(f"{path} {parameter.name}")
-    # These make a run, read outputs too, read a pair of languages besides, or name a language of the run.
-    known = {"translucid import out", "translucid compare a", "translucid compare b", "translucid serve runs"}
-    known |= {"translucid mcp runs"}
-    known |= {"translucid translate pivot", "translucid evaluate pivot"}
-    assert seen > 25 and {*missing} <= known
+    # These create a run, read outputs too, read a pair of languages besides, or name a language of the run.
+    expected = {"translucid import out", "translucid compare a", "translucid compare b", "translucid serve runs"}
+    expected |= {"translucid mcp runs"}
+    expected |= {"translucid translate pivot", "translucid evaluate pivot"}
+    assert count > 25 and {*missing} <= expected
 
 
 def test_a_bad_one_leaves_nothing_in_the_cache(folder, tmp_path):
-    mine = tmp_path / "mine"
-    shutil.copytree(folder, mine)
-    (mine / "vocab.json").write_text("[")
+    copy = tmp_path / "mine"
+    shutil.copytree(folder, copy)
+    (copy / "vocab.json").write_text("[")
     with pytest.raises(UserError, match="is not JSON"):
-        resolve_run(mine)
+        resolve_run(copy)
     assert not [*(tmp_path / "translucid" / "imported").iterdir()]
 
 
@@ -126,7 +126,7 @@ def test_commands_take_it(folder, tmp_path, command, monkeypatch, capsys):
 
 
 def test_it_stands_beside_a_run_and_in_its_place_in_every_command(folder, tmp_path, capsys):
-    """`compare`, `--ensemble`, `--rerank-with` and `export` took runs alone."""
+    """`compare`, `--ensemble`, `--rerank-with` and `export` accepted only runs before."""
     test = tmp_path / "test.tsv"
     test.write_text("I like soccer\tMe gusta el fútbol\nThe house\tLa casa\n" * 4, encoding="utf-8")
     short = ["--max-length-ratio", "1"]

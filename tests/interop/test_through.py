@@ -1,4 +1,4 @@
-"""What stands for a language is a token and no word, in all that is seen of an imported model."""
+"""In imported models, the language token is never treated as a word."""
 
 import json
 from dataclasses import replace
@@ -27,11 +27,11 @@ TEXTS = [*sentences()[0][:12]]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """M2M100, whose both sides are told their language."""
-    place = tmp_path_factory.mktemp("through")
-    many_languages_folder(place / "theirs", end=1.0)
-    import_model(place / "theirs", place / "run", source_language="en", target_language="es")
-    return place / "run"
+    """An imported M2M100, with language tokens in the source and in the target."""
+    folder = tmp_path_factory.mktemp("through")
+    many_languages_folder(folder / "theirs", end=1.0)
+    import_model(folder / "theirs", folder / "run", source_language="en", target_language="es")
+    return folder / "run"
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +41,11 @@ def m2m(run):
 
 @pytest.fixture(scope="module")
 def marian(tmp_path_factory):
-    """MarianMT, whose source is told the target's language."""
-    place = tmp_path_factory.mktemp("through")
-    marian_folder(place / "theirs", languages=("es", "pt"))
-    import_model(place / "theirs", place / "run", target_language="pt")
-    return Translator.load(place / "run", "cpu", "torch")
+    """An imported MarianMT model, with the target language's token in the source."""
+    folder = tmp_path_factory.mktemp("through")
+    marian_folder(folder / "theirs", languages=("es", "pt"))
+    import_model(folder / "theirs", folder / "run", target_language="pt")
+    return Translator.load(folder / "run", "cpu", "torch")
 
 
 @pytest.fixture(params=["m2m", "marian"])
@@ -54,20 +54,20 @@ def translator(request):
 
 
 def test_words_are_those_of_the_text_and_attention_to_the_language_has_a_column(translator):
-    (one,) = translator.inspect([(TEXT, TARGET)])
-    words = one.words()
-    language = "__en__" if one.opening[1] else ">>pt<<"
+    (inspected,) = translator.inspect([(TEXT, TARGET)])
+    words = inspected.words()
+    language = "__en__" if inspected.opening[1] else ">>pt<<"
     assert words.source == [language, *TEXT.split(), "</s>"]
     assert words.target == [*TARGET.split(), "</s>"]
     torch.testing.assert_close(words.weights.sum(1), torch.ones(5))
-    told = one.opening[1]
-    first = next(after for _, _, after in one.target_spans)
-    torch.testing.assert_close(words.weights[0, 0], one.cross()[told:first, 0].mean())
-    assert len(one.word_log_probs()) == 5
-    assert sum(one.word_log_probs()) == pytest.approx(sum(one.log_probs[told:]))
-    again = Inspected.from_json(json.loads(json.dumps(one.to_json())))
-    assert again.words().source == words.source and again.opening == one.opening
-    record = viewer_record(one)
+    opening_length = inspected.opening[1]
+    first = next(after for _, _, after in inspected.target_spans)
+    torch.testing.assert_close(words.weights[0, 0], inspected.cross()[opening_length:first, 0].mean())
+    assert len(inspected.word_log_probs()) == 5
+    assert sum(inspected.word_log_probs()) == pytest.approx(sum(inspected.log_probs[opening_length:]))
+    reloaded = Inspected.from_json(json.loads(json.dumps(inspected.to_json())))
+    assert reloaded.words().source == words.source and reloaded.opening == inspected.opening
+    record = viewer_record(inspected)
     assert (record["source"], record["target"]) == (words.source, words.target)
     assert len(record["probabilities"]) == len(record["target"])
 
@@ -90,30 +90,33 @@ def test_links_are_between_words_also_where_the_language_is_looked_at_most(trans
     from translucid.inspection.alignment import read_alignment
 
     options = AlignmentOptions(both=both, shift=shift)
-    seen = translator.inspect([(TEXT, TARGET)])[0]
-    looks = {name: weights.clone() for name, weights in seen.maps.items()}
-    for name, weights in looks.items():
+    inspected = translator.inspect([(TEXT, TARGET)])[0]
+    maps = {name: weights.clone() for name, weights in inspected.maps.items()}
+    for name, weights in maps.items():
         if name.endswith("cross"):
             weights[..., 0] += 5
-    for one in (seen, Inspected(seen.source, seen.target, looks, seen.log_probs, seen.opening)):
-        links = read_alignment(one, options)
+    for candidate in (
+        inspected,
+        Inspected(inspected.source, inspected.target, maps, inspected.log_probs, inspected.opening),
+    ):
+        links = read_alignment(candidate, options)
         assert {target for _, target in links} == {0, 1, 2, 3} or both
         assert links and all(0 <= source < 3 and 0 <= target < 4 for source, target in links)
-    for found in translator.translate(TEXTS, split=False, **SHORT):
-        sources, targets = len(found.source.split()), len(found.text.split())
-        assert all(0 <= s < sources and 0 <= t < max(targets, 1) for s, t in found.alignment)
+    for translation in translator.translate(TEXTS, split=False, **SHORT):
+        sources, targets = len(translation.source.split()), len(translation.text.split())
+        assert all(0 <= s < sources and 0 <= t < max(targets, 1) for s, t in translation.alignment)
 
 
 def test_an_explanation_leaves_the_language_where_it_is(translator):
     case = Case(translator.model, translator.pipeline, TEXT, TARGET)
     assert (case.source_words, case.target_words) == (TEXT.split(), TARGET.split())
     assert case.attention().shape == (4, 3)
-    read = []
+    sources = []
     encode = translator.model.encode
 
-    def spy(source, *more):
-        read.append(source)
-        return encode(source, *more)
+    def spy(source, *arguments):
+        sources.append(source)
+        return encode(source, *arguments)
 
     translator.model.encode = spy
     try:
@@ -121,9 +124,9 @@ def test_an_explanation_leaves_the_language_where_it_is(translator):
     finally:
         del translator.model.encode
     opening = list(translator.tokenizer.source_opening)
-    nothing = [i for i in read[0][0].tolist() if i != SPECIAL.pad]
-    assert nothing == [*opening, SPECIAL.end]
-    assert read[0][1].tolist()[:1] == opening
+    empty_source = [i for i in sources[0][0].tolist() if i != SPECIAL.pad]
+    assert empty_source == [*opening, SPECIAL.end]
+    assert sources[0][1].tolist()[:1] == opening
     baseline, source = case.interpolation_path()
     same = (baseline == source).all(-1)[0]
     assert same[0] and same[-1] and not same[1:-1].any()
@@ -132,44 +135,46 @@ def test_an_explanation_leaves_the_language_where_it_is(translator):
 
 
 def test_what_is_told_is_not_scored(m2m):
-    (found,) = m2m.translate([TEXT])
-    ((*pieces, end),) = m2m.token_log_probabilities(found)
-    hypothesis = found.nbest[0].hypotheses[0]
+    (translation,) = m2m.translate([TEXT])
+    ((*pieces, end),) = m2m.token_log_probabilities(translation)
+    hypothesis = translation.nbest[0].hypotheses[0]
     assert end[0] == "</s>" and len(pieces) == len(hypothesis.tokens) - 1
     assert sum(value for _, value in [*pieces, end]) == pytest.approx(hypothesis.log_probability, abs=1e-4)
     forced, _ = m2m.forced_scores([(TEXT, TARGET)])
-    (one,) = m2m.inspect([(TEXT, TARGET)])
-    assert forced.tokens == len(one.target) - 1
+    (inspected,) = m2m.inspect([(TEXT, TARGET)])
+    assert forced.tokens == len(inspected.target) - 1
 
 
 def test_doubts_count_the_tokens_of_the_text(m2m):
-    """Eight source tokens, two target tokens: too short; with one more on each side it would not be."""
+    """Eight source tokens and two target tokens are too short; one more on each side would pass."""
     tokenizer = m2m.tokenizer
-    opened = [*tokenizer.source_opening, *range(40, 48)]
-    short = [*tokenizer.target_opening, 40, 41]
+    source_ids = [*tokenizer.source_opening, *range(40, 48)]
+    target_ids = [*tokenizer.target_opening, 40, 41]
     about = m2m.quality_checks.about
-    assert about("a b c d", opened, "x y", short, 0.0) == ["too short: 2 words for 4"]
-    assert about("a b c d", opened[:-1], "x y", short, 0.0) == []
-    assert about("a b c d", opened, "x y", [*short, 42], 0.0) == []
+    assert about("a b c d", source_ids, "x y", target_ids, 0.0) == ["too short: 2 words for 4"]
+    assert about("a b c d", source_ids[:-1], "x y", target_ids, 0.0) == []
+    assert about("a b c d", source_ids, "x y", [*target_ids, 42], 0.0) == []
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 @pytest.mark.parametrize("shortest", [1, 3])
 def test_an_output_is_not_empty_though_its_language_is_a_token(tmp_path, engine, shortest):
-    many_languages_folder(tmp_path / "theirs", end=9.0)  # which would end at once
+    many_languages_folder(tmp_path / "theirs", end=9.0)  # a bias that would end outputs at once
     import_model(tmp_path / "theirs", tmp_path / "run", source_language="en", target_language="es")
     translator = Translator.load(tmp_path / "run", "cpu", engine)
     for beam in (1, 3):
-        (found,) = translator.translate([TEXT], beam=beam, min_length=shortest)
-        assert len(found.nbest[0].hypotheses[0].tokens) == 1 + shortest
+        (translation,) = translator.translate([TEXT], beam=beam, min_length=shortest)
+        assert len(translation.nbest[0].hypotheses[0].tokens) == 1 + shortest
 
 
 def test_a_loop_is_scored_by_ctranslate2_as_by_us(run, m2m):
-    """It searches again with the loop forbidden, and scores what it finds."""
-    other = Translator.load(run, "cpu", "ctranslate2")
+    """CTranslate2 searches again with the loop forbidden, and scores the new output."""
+    their_translator = Translator.load(run, "cpu", "ctranslate2")
     options = {"beam": 2, "max_loops": 2, "max_length_ratio": 0.0, "max_length_extra": 5}
     for text in TEXTS[:6]:
-        ours, theirs = (one.translate(text, **options).nbest[0].hypotheses[0] for one in (m2m, other))
+        ours, theirs = (
+            candidate.translate(text, **options).nbest[0].hypotheses[0] for candidate in (m2m, their_translator)
+        )
         assert ours.tokens == theirs.tokens
         assert theirs.log_probability == pytest.approx(ours.log_probability, abs=2e-2)
 
@@ -178,28 +183,30 @@ def test_trees_and_other_ways_to_go_on_begin_with_the_language(m2m):
     trace = m2m.trace(TEXT, 3)
     first = [node for node in trace.nodes if node.parent == 0]
     assert [(trace.name(node.token), node.log_prob) for node in first] == [("__es__", 0.0)]
-    told = m2m.tokenizer.target_opening
+    opening = m2m.tokenizer.target_opening
     source = torch.tensor([[*m2m.tokenizer.encode_source([TEXT])[0], SPECIAL.end]])
-    found = continuations(m2m.model, source, told, 4, m2m.configuration.decoding, prefix_length=1)
-    assert all(one.tokens[:1] == told and one.token_log_probabilities[0] == 0 for one in found)
-    ended = [one for one in found if one.tokens == told]
-    assert all(len(one.token_log_probabilities) == 2 for one in ended)
+    hypotheses = continuations(m2m.model, source, opening, 4, m2m.configuration.decoding, prefix_length=1)
+    assert all(
+        hypothesis.tokens[:1] == opening and hypothesis.token_log_probabilities[0] == 0 for hypothesis in hypotheses
+    )
+    finished = [hypothesis for hypothesis in hypotheses if hypothesis.tokens == opening]
+    assert all(len(hypothesis.token_log_probabilities) == 2 for hypothesis in finished)
 
 
 def test_long_texts_are_told_their_language_in_every_piece(translator):
     text = " ".join(sentences()[0][:40]).replace(".", ",").replace("?", ",")
     translator = replace(translator, pipeline=replace(translator.pipeline, longest=40))
-    found = translator.translate(text, beam=1)
+    translation = translator.translate(text, beam=1)
     opening = list(translator.tokenizer.source_opening)
-    assert len(found.parts) > 3
-    assert all(piece.ids[:1] == opening and len(piece.ids) <= 40 for piece, _ in found.parts)
+    assert len(translation.parts) > 3
+    assert all(piece.ids[:1] == opening and len(piece.ids) <= 40 for piece, _ in translation.parts)
 
 
 LANGUAGES = ["__en__", "__es__"]
 
 
 def shortlists(translator):
-    """By name: the pieces of a text, and lists by source words."""
+    """Return vocabularies by name: the target-side vocabulary of a text, and a shortlist by source words."""
     tokenizer = translator.tokenizer
     links = learn_links(
         translator.model, [pair.ids for pair in translator.pipeline.pairs([(TEXT, TARGET)])], torch.device("cpu")
@@ -214,27 +221,31 @@ def shortlists(translator):
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_a_shortlist_holds_for_its_languages_and_has_them_all(run, m2m, considered, engine):
     (run / "tuned.json").unlink(missing_ok=True)
-    whole = Translator.load(run, "cpu", "torch")
-    backwards = [
-        one.nbest[0].hypotheses[0].tokens for one in whole.between("es", "en").translate(TEXTS, beam=1, **SHORT)
+    full_translator = Translator.load(run, "cpu", "torch")
+    expected = [
+        translation.nbest[0].hypotheses[0].tokens
+        for translation in full_translator.between("es", "en").translate(TEXTS, beam=1, **SHORT)
     ]
     tuned = Tuned(engine=engine, considered=considered, languages=("en", "es"))
     save_tuned(run, tuned, shortlists(m2m)[considered])
     try:
-        listed = read_shortlist(run / "shortlist.tsv", m2m.tokenizer)
-        names = m2m.tokenizer.target_pieces(listed.always)
+        shortlist = read_shortlist(run / "shortlist.tsv", m2m.tokenizer)
+        names = m2m.tokenizer.target_pieces(shortlist.always)
         assert {*LANGUAGES} <= {*names}
         narrow = Translator.load(run, "cpu")
         assert considered in str(narrow.engine)
         spanish = m2m.tokenizer.target_opening
-        for found in narrow.translate(TEXTS, beam=2, **SHORT):
-            tokens = found.nbest[0].hypotheses[0].tokens
+        for translation in narrow.translate(TEXTS, beam=2, **SHORT):
+            tokens = translation.nbest[0].hypotheses[0].tokens
             assert tokens[:1] == spanish
             if considered == "seen pieces":
-                assert {*tokens} <= {*listed.always}
-        other = narrow.between("es", "en")
-        assert "all pieces" in str(other.engine)
-        assert [one.nbest[0].hypotheses[0].tokens for one in other.translate(TEXTS, beam=1, **SHORT)] == backwards
+                assert {*tokens} <= {*shortlist.always}
+        reversed_translator = narrow.between("es", "en")
+        assert "all pieces" in str(reversed_translator.engine)
+        assert [
+            translation.nbest[0].hypotheses[0].tokens
+            for translation in reversed_translator.translate(TEXTS, beam=1, **SHORT)
+        ] == expected
         assert "all pieces" in str(Translator.load(run, "cpu", source="es", target="en").engine)
     finally:
         (run / "tuned.json").unlink()
@@ -243,17 +254,25 @@ def test_a_shortlist_holds_for_its_languages_and_has_them_all(run, m2m, consider
 
 def test_ctranslate2_is_given_no_lists_by_words_with_a_beginning(m2m):
     lists = ["seen pieces", "small shortlist", "large shortlist"]
-    ways = all_configurations(m2m.model, lists, opened=True)
-    assert {way.considered for way in ways if way.engine == "ctranslate2"} == {"all pieces", "seen pieces"}
-    assert {way.considered for way in ways if way.engine == "torch"} == {"all pieces", *lists}
+    configurations = all_configurations(m2m.model, lists, opened=True)
+    assert {configuration.considered for configuration in configurations if configuration.engine == "ctranslate2"} == {
+        "all pieces",
+        "seen pieces",
+    }
+    assert {configuration.considered for configuration in configurations if configuration.engine == "torch"} == {
+        "all pieces",
+        *lists,
+    }
 
 
 def test_our_search_with_a_shortlist_says_what_it_says_without_where_all_is_on_it(m2m, tmp_path):
     file = tmp_path / "list.tsv"
     names = [piece for piece in m2m.tokenizer.target_vocabulary[4:] if " " not in piece]
     file.write_text(f"\t{' '.join(names)}\n")
-    own = TorchEngine.of(m2m.model, m2m.tokenizer, torch.device("cpu"))
-    ids = [[*one, SPECIAL.end] for one in m2m.tokenizer.encode_source(TEXTS)]
+    engine = TorchEngine.of(m2m.model, m2m.tokenizer, torch.device("cpu"))
+    ids = [[*ids, SPECIAL.end] for ids in m2m.tokenizer.encode_source(TEXTS)]
     options = m2m.configuration.searching(SHORT)
-    narrow = own.narrowed("seen pieces", file, m2m.tokenizer)
-    assert [one[0].tokens for one in narrow.decode(ids, options)] == [one[0].tokens for one in own.decode(ids, options)]
+    narrow = engine.narrowed("seen pieces", file, m2m.tokenizer)
+    assert [hypotheses[0].tokens for hypotheses in narrow.decode(ids, options)] == [
+        hypotheses[0].tokens for hypotheses in engine.decode(ids, options)
+    ]

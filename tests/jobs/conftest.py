@@ -1,4 +1,4 @@
-"""Jobs as a user starts them: in a process of their own, which can be killed."""
+"""Translation jobs in a separate process, as users start them; the process can be killed."""
 
 import pytest
 import torch
@@ -7,18 +7,18 @@ from tests.probes.forked import forked
 from translucid.corpora.phrasebook import generate
 
 WINDOW = 256
-"""Lines that are written together, in these tests: fewer than usual, so that a text has several windows soon."""
+"""Lines per window in these tests: fewer than usual, so that a short text has several windows."""
 REPLACED = {"translucid.jobs.job.Job.window": WINDOW}
 QUICK = ["--beam", "1", "--max-length-ratio", "0"]
-if torch.backends.mkl.is_available():  # which makes the same sums on any number of threads, to the last digit
+if torch.backends.mkl.is_available():  # MKL's sums do not depend on the number of threads
     QUICK += ["--format", "jsonl"]
 
 
 @pytest.fixture(scope="session")
 def text(tmp_path_factory):
-    """A text of five windows; in the last, a line that is empty, one that is not UTF-8, one too long for one piece.
+    """A text of five windows; the last one has an empty line, a line that is not UTF-8, and a line that is too long.
 
-    Only so many sentences differ, because each is translated once a window.
+    Few sentences differ, because each window translates equal sentences only once.
     """
     file = tmp_path_factory.mktemp("text") / "in.txt"
     sources = [pair.source.encode() for pair in generate(61, max_words=8)]
@@ -30,26 +30,26 @@ def text(tmp_path_factory):
 
 @pytest.fixture
 def start(small_run, text, tmp_path):
-    """Start a job: start("--workers", 2) gives the process; its output goes to out.txt."""
+    """Return a function that starts a job and returns its process: start("--workers", 2); it writes to out.txt."""
     processes = []
 
-    def starting(*options, out=tmp_path / "out.txt", **given):
+    def start_job(*options, out=tmp_path / "out.txt", **process_options):
         command = ["translate", small_run, "--input", text, "--output", out]
-        process = forked(*command, *QUICK, *map(str, options), errors_apart=True, replaced=REPLACED, **given)
+        process = forked(*command, *QUICK, *map(str, options), errors_apart=True, replaced=REPLACED, **process_options)
         processes.append(process)
         return process
 
-    yield starting
+    yield start_job
     for process in processes:
         process.kill()
         process.wait()
 
 
 @pytest.fixture(scope="session")
-def whole(small_run, text, tmp_path_factory):
-    """What comes out for the text when nothing is in the way."""
+def uninterrupted_output(small_run, text, tmp_path_factory):
+    """The output of a job that is not interrupted."""
     out = tmp_path_factory.mktemp("whole") / "out.txt"
     process = forked("translate", small_run, "--input", text, "--output", out, *QUICK, replaced=REPLACED)
-    said, _ = process.communicate()
-    assert process.returncode == 2 and "1 lines are not UTF-8" in said
+    output, _ = process.communicate()
+    assert process.returncode == 2 and "1 lines are not UTF-8" in output
     return out.read_bytes()

@@ -1,4 +1,4 @@
-"""Jobs over images keep the promises of jobs over text: a line for each, in order, also after a kill."""
+"""Captioning jobs behave like translation jobs: one line per image, in order, and they resume after an interruption."""
 
 import io
 import json
@@ -38,7 +38,7 @@ def eyes(scenes, tmp_path_factory):
 
 @pytest.fixture
 def folder(scenes, tmp_path):
-    """Pictures as files, one of them cut short."""
+    """Pictures as files, one of them truncated."""
     with tarfile.open(scenes / "images.tar") as images:
         images.extractall(tmp_path / "pictures")
     broken = tmp_path / "pictures/train/000002.png"
@@ -48,12 +48,12 @@ def folder(scenes, tmp_path):
 
 def test_a_line_for_each_image_and_the_broken_one_is_told_of(eyes, folder, tmp_path, capsys):
     assert run(["caption", str(eyes), str(folder), "--output", str(tmp_path / "out.tsv")]) == 2
-    said = " ".join(capsys.readouterr().err.split())
+    stderr = " ".join(capsys.readouterr().err.split())
     lines = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
     files = sorted(str(file) for file in folder.rglob("*.png"))
     assert [name for name, _ in lines] == files
     assert [name for name, text in lines if not text] == [str(folder / "train/000002.png")]
-    assert "line" in said and "000002.png" in said and "1 images could not be read" in said
+    assert "line" in stderr and "000002.png" in stderr and "1 images could not be read" in stderr
 
 
 def test_a_tar_a_list_and_several_processes_give_the_same(eyes, scenes, tmp_path, forked_workers):
@@ -63,13 +63,13 @@ def test_a_tar_a_list_and_several_processes_give_the_same(eyes, scenes, tmp_path
     with tarfile.open(tar) as images:
         assert [record["image"] for record in records] == [f"{tar}/{name}" for name in images.getnames()]
     (tmp_path / "list").write_text("".join(record["image"] + "\n" for record in records))
-    more = ["--input", str(tmp_path / "list"), "--format", "jsonl", "--workers", "2"]
-    assert run(["caption", str(eyes), *more, "--output", str(tmp_path / "two.jsonl")]) == 0
-    others = [json.loads(line) for line in (tmp_path / "two.jsonl").read_text().splitlines()]
-    # Convolutions add up in another order on another number of threads: the last digit of a score may differ.
-    scores = [[record.pop("score") for record in side] for side in (records, others)]
+    options = ["--input", str(tmp_path / "list"), "--format", "jsonl", "--workers", "2"]
+    assert run(["caption", str(eyes), *options, "--output", str(tmp_path / "two.jsonl")]) == 0
+    other_records = [json.loads(line) for line in (tmp_path / "two.jsonl").read_text().splitlines()]
+    # Convolutions add in a different order on another number of threads: the last digit of a score may differ.
+    scores = [[record.pop("score") for record in side] for side in (records, other_records)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-4)
-    assert records == others
+    assert records == other_records
 
 
 def test_a_job_that_was_stopped_goes_on_to_the_same_file(eyes, scenes, tmp_path, monkeypatch):
@@ -79,14 +79,14 @@ def test_a_job_that_was_stopped_goes_on_to_the_same_file(eyes, scenes, tmp_path,
     assert run([*command, str(tmp_path / "whole.tsv")]) == 0
     write, written = running.FileOutput.write, []
 
-    def until(self, text, record, *, keep):
+    def interrupt_third(self, text, record, *, keep):
         if len(written) == 2:
             raise KeyboardInterrupt
         written.append(text)
         write(self, text, record, keep=keep)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(running.FileOutput, "write", until)
+    with monkeypatch.context() as patch:
+        patch.setattr(running.FileOutput, "write", interrupt_third)
         assert run([*command, str(out)]) != 0
     assert not out.exists()
     assert run([*command, str(out)]) == 0
@@ -95,15 +95,15 @@ def test_a_job_that_was_stopped_goes_on_to_the_same_file(eyes, scenes, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nothing.png"], "nothing.png"),
         ([], "there is no image"),
     ],
 )
-def test_what_is_not_there_is_said_in_a_line(eyes, capsys, arguments, said):
+def test_what_is_not_there_is_said_in_a_line(eyes, capsys, arguments, message):
     assert run(["caption", str(eyes), *arguments]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_captioner_translates_no_text_and_a_translator_sees_no_image(eyes, small_run, scenes, capsys):
@@ -114,47 +114,47 @@ def test_a_captioner_translates_no_text_and_a_translator_sees_no_image(eyes, sma
 
 
 def test_an_evaluation_reads_each_image_once_and_looks_at_it_once(eyes, scenes, monkeypatch):
-    look, looked, read, opened = ImageEncoder.compute_grids, [], ImageFiles.read, []
+    compute_grids, encoded, read, names_read = ImageEncoder.compute_grids, [], ImageFiles.read, []
     monkeypatch.setattr(
         ImageEncoder,
         "compute_grids",
-        lambda image_encoder, pixels: looked.append(len(pixels)) or look(image_encoder, pixels),
+        lambda image_encoder, pixels: encoded.append(len(pixels)) or compute_grids(image_encoder, pixels),
     )
-    monkeypatch.setattr(ImageFiles, "read", lambda files, name: opened.append(name) or read(files, name))
+    monkeypatch.setattr(ImageFiles, "read", lambda files, name: names_read.append(name) or read(files, name))
     pairs = list(read_pairs(scenes / "train.tsv"))
     gold, files = read_gold(scenes / "gold.jsonl"), ImageFiles.open([scenes / "images.tar"])
     started = time.perf_counter()
-    found = score_captions(Captioner.load(eyes), pairs, files, gold=gold, console=Console(file=io.StringIO()))
-    assert 0 < found.evaluation.seconds < time.perf_counter() - started
-    assert found.evaluation.forced.tokens > 0
-    assert sum(looked) == found.evaluation.images == len(opened) == len(set(opened)) == 24
+    scores = score_captions(Captioner.load(eyes), pairs, files, gold=gold, console=Console(file=io.StringIO()))
+    assert 0 < scores.evaluation.seconds < time.perf_counter() - started
+    assert scores.evaluation.forced.tokens > 0
+    assert sum(encoded) == scores.evaluation.images == len(names_read) == len(set(names_read)) == 24
 
 
 def test_perplexity_and_accuracy_are_those_of_the_references_one_by_one(eyes, scenes):
     pairs = list(read_pairs(scenes / "valid.tsv"))[:-2]  # so that one image has fewer references
     captioner, files = Captioner.load(eyes), ImageFiles.open([scenes / "images.tar"])
     forced = score_captions(captioner, pairs, files, console=Console(file=io.StringIO())).evaluation.forced
-    model, log_probs, right = captioner.model, [], []
+    model, log_probs, correct = captioner.model, [], []
     for name, caption in pairs:
         (ids,) = captioner.tokenizer.encode_target([caption])
         source = torch.from_numpy(captioner.picture(files.read(name), name).pixels)[None]
         with torch.inference_mode():
             logits = model.decode(model.encode(source), torch.tensor([[model.bos, *ids]]))[0].double()
-        wanted = torch.tensor([*ids, model.eos])
-        log_probs += logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0].tolist()
-        right += (logits.argmax(-1) == wanted).tolist()
+        targets = torch.tensor([*ids, model.eos])
+        log_probs += logits.log_softmax(-1).gather(1, targets[:, None])[:, 0].tolist()
+        correct += (logits.argmax(-1) == targets).tolist()
     assert forced.tokens == len(log_probs)
     assert forced.perplexity == pytest.approx(math.exp(-sum(log_probs) / len(log_probs)), rel=1e-5)
-    assert forced.accuracy == pytest.approx(sum(right) / len(right))
+    assert forced.accuracy == pytest.approx(sum(correct) / len(correct))
 
 
 def test_an_image_in_a_tar_is_found_however_its_path_is_written(eyes, scenes, monkeypatch):
     monkeypatch.chdir(scenes)
     captioner = Captioner.load(eyes, "cpu")
     name = ImageFiles.open([Path("images.tar")]).names()[0]
-    plain, dotted = (read_named(captioner, f"{tar}/{name}") for tar in ("images.tar", "./images.tar"))
-    assert (plain.pixels == dotted.pixels).all()
-    assert dotted.name == f"./images.tar/{name}"
+    picture, dotted_picture = (read_named(captioner, f"{tar}/{name}") for tar in ("images.tar", "./images.tar"))
+    assert (picture.pixels == dotted_picture.pixels).all()
+    assert dotted_picture.name == f"./images.tar/{name}"
 
 
 def test_captions_go_on_from_words_and_a_search_is_drawn_as_it_went(eyes, scenes):
@@ -162,12 +162,14 @@ def test_captions_go_on_from_words_and_a_search_is_drawn_as_it_went(eyes, scenes
     name = next(read_pairs(scenes / "valid.tsv")).source
     picture = captioner.picture(files.read(name), name)
     (prefix,) = captioner.tokenizer.encode_target(["a red"])
-    found = captioner.continued(picture, "a red", 3)
-    nexts = [caption.hypothesis.with_end[len(prefix)] for caption in found]
-    assert [caption.hypothesis.tokens[: len(prefix)] for caption in found] == [prefix] * 3 and len(set(nexts)) == 3
-    assert all(caption.text == captioner.tokenizer.decode(caption.hypothesis.tokens) for caption in found)
+    continuations = captioner.continued(picture, "a red", 3)
+    next_tokens = [caption.hypothesis.with_end[len(prefix)] for caption in continuations]
+    assert [caption.hypothesis.tokens[: len(prefix)] for caption in continuations] == [prefix] * 3 and len(
+        set(next_tokens)
+    ) == 3
+    assert all(caption.text == captioner.tokenizer.decode(caption.hypothesis.tokens) for caption in continuations)
     assert len(captioner.continued(picture, "", 2)) == 2
-    traced = captioner.trace(picture, 3)
+    trace = captioner.trace(picture, 3)
     best = captioner.caption(picture, beam=3).nbest[0].hypothesis
-    assert traced.tokens(traced.best) == best.with_end
-    assert traced.name(best.with_end[-1]) == "</s>"
+    assert trace.tokens(trace.best) == best.with_end
+    assert trace.name(best.with_end[-1]) == "</s>"

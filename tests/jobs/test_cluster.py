@@ -1,4 +1,4 @@
-"""The same job on Ray: here, on two CPUs."""
+"""The same job on Ray, here with two CPUs."""
 
 import sys
 
@@ -17,7 +17,7 @@ WINDOW = 48
 
 @pytest.fixture(scope="module")
 def environment():
-    """What is set here is unset in the end."""
+    """A MonkeyPatch for the module."""
     with pytest.MonkeyPatch.context() as patch:
         yield patch
 
@@ -29,7 +29,9 @@ def ray(environment):
         import ray.data
     except ImportError as error:
         pytest.skip(f"RAY IS NOT TESTED: {error}. Install the extra `cluster`.")
-    environment.setenv("RAY_worker_niceness", "0")  # else every other process goes before its workers
+    environment.setenv(
+        "RAY_worker_niceness", "0"
+    )  # otherwise its workers run at lower priority than all other processes
     ray.init("local", num_cpus=2, object_store_memory=80_000_000, include_dashboard=False, log_to_driver=False)
     yield ray
     ray.shutdown()
@@ -48,32 +50,32 @@ def text(tmp_path):
 def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
     ray, small_run, text, tmp_path, monkeypatch
 ):
-    """It goes on where one process stopped, and one process goes on where it stopped."""
+    """Ray resumes a job that a single process started, and a single process resumes Ray's."""
     monkeypatch.setattr("translucid.jobs.job.Job.window", WINDOW)
     job = Job(small_run, DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=4), device="cpu")
-    said = []
+    messages = []
 
-    def stopping(lines):
+    def interrupt_after_lines(lines):
         if lines:
             raise KeyboardInterrupt
 
-    def written(out, executor, **more):
+    def write_to(out, executor, **options):
         with text.open("rb") as stream:
-            return run(job, stream, FileOutput(tmp_path / out), executor, say=said.append, **more)
+            return run(job, stream, FileOutput(tmp_path / out), executor, say=messages.append, **options)
 
-    assert written("one", alone(job)) == 1
+    assert write_to("one", alone(job)) == 1
     with pytest.raises(KeyboardInterrupt):
-        written("out", alone(job), advance=stopping)
-    summary = said[1]
+        write_to("out", alone(job), advance=interrupt_after_lines)
+    summary = messages[1]
     assert summary.startswith("warning: ")
     assert f"of {4 * WINDOW} lines look wrong" in summary and "too long for the model: line" in summary
-    said.clear()
-    other = tmp_path / "other.txt"  # what the workers read
-    other.write_bytes(text.read_bytes()[:-1] + b"?")
+    messages.clear()
+    changed_input = tmp_path / "other.txt"  # the file that the workers read
+    changed_input.write_bytes(text.read_bytes()[:-1] + b"?")
     with pytest.raises(UserError, match="the input has changed while it was translated"):
-        written("out", ray_cluster(job, other, "auto", workers=1))
-    assert written("out", alone(job)) == 1
-    assert said == [
+        write_to("out", ray_cluster(job, changed_input, "auto", workers=1))
+    assert write_to("out", alone(job)) == 1
+    assert messages == [
         f"continued after line {WINDOW} of an earlier, interrupted run",
         f"line {WINDOW + 5}: not UTF-8",
         f"continued after line {3 * WINDOW} of an earlier, interrupted run",

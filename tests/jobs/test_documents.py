@@ -1,4 +1,4 @@
-"""A document is written when it is whole, and a job that was killed goes on. No model is needed to see that."""
+"""A document is written only when it is complete, and an interrupted job resumes; no model is needed to test that."""
 
 import json
 from contextlib import contextmanager
@@ -16,64 +16,66 @@ CONTENT = b"".join(b"  line %s\r\n\n" % bytes([97 + i]) for i in range(10)) + b"
 SIZE = 4
 
 
-class Shouting:
+class UppercaseJob:
     """A job that writes in capitals."""
 
     wrapped = False
     window = SIZE
 
     def __init__(self, **identity):
-        self.made_of = identity
+        self.parts = identity
 
     def identity(self, device):
-        return self.made_of
+        return self.parts
 
 
 class Crash(BaseException):
-    """The plug is pulled."""
+    """Simulates a power failure."""
 
 
 @contextmanager
-def shouting(stop_before=None):
-    class Way:
+def uppercase_executor(stop_before=None):
+    class Executor:
         device = "cpu"
 
         def __call__(self, windows):
             for number, window in enumerate(windows):
                 if number == stop_before:
                     raise Crash
-                yield window, answered(window)
+                yield window, translate_window(window)
 
-    yield Way()
+    yield Executor()
 
 
-def answered(window):
-    lines, doubts = [], []
+def translate_window(window):
+    lines, warnings = [], []
     for i, line in enumerate(window.lines):
         record = json.loads(line)
         record["text"] = record["text"].upper()
-        doubts += [(i, "odd: an end")] * ("END" in record["text"])
-        told = {"origin": "model", "confidence": None, "doubts": [], "matches": []}
-        lines.append(json.dumps({"marked": record, **told}) + "\n")
-    return Done("".join(lines).encode(), doubts)
+        warnings += [(i, "odd: an end")] * ("END" in record["text"])
+        fields = {"origin": "model", "confidence": None, "doubts": [], "matches": []}
+        lines.append(json.dumps({"marked": record, **fields}) + "\n")
+    return Done("".join(lines).encode(), warnings)
 
 
-def translate(output, stop_before=None, numbers=None, said=None, **identity):
+def translate(output, stop_before=None, numbers=None, messages=None, **identity):
     document = read_document("a.txt", CONTENT)
     numbers = segments_to_translate(document, again=False) if numbers is None else numbers
     advanced = []
-    say = (said if said is not None else []).append
-    way = shouting(stop_before)
-    translate_document(Shouting(**identity), document, numbers, output, way, say=say, advance=advanced.append)
+    report = (messages if messages is not None else []).append
+    executor = uppercase_executor(stop_before)
+    translate_document(
+        UppercaseJob(**identity), document, numbers, output, executor, say=report, advance=advanced.append
+    )
     return sum(advanced)
 
 
 def test_a_whole_document_and_nothing_beside_it(tmp_path):
-    said = []
-    assert translate(tmp_path / "b.txt", said=said) == 11
+    messages = []
+    assert translate(tmp_path / "b.txt", messages=messages) == 11
     assert (tmp_path / "b.txt").read_bytes() == CONTENT.upper()
     assert [file.name for file in tmp_path.iterdir()] == ["b.txt"]
-    assert said == ["warning: 1 of 11 segments looks wrong. 1 warning (odd): line 21."]
+    assert messages == ["warning: 1 of 11 segments looks wrong. 1 warning (odd): line 21."]
 
 
 def test_to_standard_output(capfdbinary):
@@ -83,8 +85,8 @@ def test_to_standard_output(capfdbinary):
 
 def test_only_the_segments_that_are_asked_for(tmp_path):
     translate(tmp_path / "b.txt", numbers=[1, 10])
-    wanted = CONTENT.replace(b"line b", b"LINE B").replace(b"the end", b"THE END")
-    assert (tmp_path / "b.txt").read_bytes() == wanted
+    expected = CONTENT.replace(b"line b", b"LINE B").replace(b"the end", b"THE END")
+    assert (tmp_path / "b.txt").read_bytes() == expected
 
 
 def test_a_job_that_was_killed_goes_on_where_it_stopped(tmp_path):
@@ -99,9 +101,9 @@ def test_a_job_that_was_killed_goes_on_where_it_stopped(tmp_path):
 def test_another_job_starts_over_and_says_why(tmp_path):
     with pytest.raises(Crash):
         translate(tmp_path / "b.txt", stop_before=2, model=1)
-    said = []
-    assert translate(tmp_path / "b.txt", said=said, model=2) == 11
-    assert "thrown away: model was 1 and is 2" in said[0]
+    messages = []
+    assert translate(tmp_path / "b.txt", messages=messages, model=2) == 11
+    assert "thrown away: model was 1 and is 2" in messages[0]
 
 
 def test_a_segment_goes_to_another_process_and_back():
@@ -109,8 +111,8 @@ def test_a_segment_goes_to_another_process_and_back():
     (line,) = marked_lines([Segment(marked, "line 1", longest=3)]).splitlines()
     record = json.loads(line)
     assert record.pop("longest") == 3
-    told = {"origin": "memory", "confidence": 0.5, "doubts": ["lost: x"], "matches": [[83, "a", "b"]]}
-    target = target_of(json.dumps({"marked": record, **told}).encode())
+    fields = {"origin": "memory", "confidence": 0.5, "doubts": ["lost: x"], "matches": [[83, "a", "b"]]}
+    target = target_of(json.dumps({"marked": record, **fields}).encode())
     assert target.marked == marked and (target.origin, target.confidence, target.doubts) == (
         "memory",
         0.5,

@@ -1,4 +1,4 @@
-"""A text is cut where its lines end, and recognised again."""
+"""Texts are split into windows at line ends, and positions are recognised again."""
 
 import io
 from itertools import pairwise
@@ -30,10 +30,10 @@ def test_only_a_full_window_that_has_ended_is_whole():
 
 
 def test_reading_goes_on_at_a_place():
-    whole = list(Reader(io.BytesIO(TEXT), 3).windows())
+    windows = list(Reader(io.BytesIO(TEXT), 3).windows())
     reader = Reader(io.BytesIO(TEXT), 3)
-    assert reader.skip_to(whole[1].after)
-    assert list(reader.windows()) == whole[2:]
+    assert reader.skip_to(windows[1].after)
+    assert list(reader.windows()) == windows[2:]
 
 
 @pytest.mark.parametrize("text", [TEXT[:30], b"", TEXT.replace(b"1", b"2")])

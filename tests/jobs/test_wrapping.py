@@ -1,4 +1,4 @@
-"""Hard-wrapped lines become paragraphs, and paragraphs lines again."""
+"""Hard-wrapped lines are joined into paragraphs, and translated paragraphs are wrapped again."""
 
 import io
 
@@ -33,9 +33,9 @@ def test_lines_are_as_full_as_their_own_and_as_far_indented():
 @given(st.lists(st.text("ab ", min_size=1), min_size=1, max_size=6), st.text("xy ", max_size=40))
 def test_nothing_is_lost_on_the_way(lines, text):
     text = " ".join(text.split())
-    spread = wrapped(text, lines)
-    assert len(spread) == len(lines)
-    assert "".join("".join(spread).split()) == text.replace(" ", "")
+    wrapped_lines = wrapped(text, lines)
+    assert len(wrapped_lines) == len(lines)
+    assert "".join("".join(wrapped_lines).split()) == text.replace(" ", "")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
@@ -48,8 +48,8 @@ def test_windows_end_with_a_paragraph(size):
     for window in windows[:-1]:
         assert window.whole
         assert window.lines[-1] == b"" or len(window.lines) == 2 * size
-        # Who reads the window again by itself gets the same.
+        # Reading the window's bytes separately gives the same window.
         part = text[window.before.bytes : window.after.bytes]
-        (again,) = Reader(io.BytesIO(part), size, wrapped=True).windows()
-        assert again.lines == window.lines
+        (reread,) = Reader(io.BytesIO(part), size, wrapped=True).windows()
+        assert reread.lines == window.lines
     assert not windows[-1].whole or windows[-1].lines[-1] == b"" or len(windows[-1].lines) == 2 * size

@@ -1,4 +1,4 @@
-"""Additive scores by products and divisions are those of the equation, forwards and backwards."""
+"""The additive score kernel against its equation: values and gradients."""
 
 import pytest
 import torch
@@ -8,10 +8,10 @@ from translucid.kernels import additive
 from translucid.kernels.dispatch import reference_mode
 
 
-def both(queries, keys, width, size=1.0):
+def fast_and_reference(queries, keys, width, size=1.0):
     torch.manual_seed(1)
     score = Concat(width, 5)
-    found = []
+    results = []
     for fast in (True, False):
         query = (size * torch.randn(*queries, width, generator=torch.Generator().manual_seed(2))).requires_grad_()
         memory = (size * torch.randn(*keys, width, generator=torch.Generator().manual_seed(3))).requires_grad_()
@@ -23,23 +23,23 @@ def both(queries, keys, width, size=1.0):
                 scores = score(query, score.keys(memory))
         (scores * torch.linspace(-1, 2, scores.numel()).view_as(scores)).sum().backward()
         gradients = [query.grad, memory.grad, *(p.grad.clone() for p in score.parameters())]
-        found.append((scores, gradients))
-    return found
+        results.append((scores, gradients))
+    return results
 
 
 @pytest.mark.parametrize("block", [1, 40, 1 << 18])
 @pytest.mark.parametrize("queries", [1, 3])
 def test_it_is_the_equation(monkeypatch, queries, block):
     monkeypatch.setattr(additive, "BLOCK", block)
-    (fast, fast_gradients), (exact, gradients) = both((4, queries), (4, 7), 6)
+    (fast, fast_gradients), (exact, gradients) = fast_and_reference((4, queries), (4, 7), 6)
     assert fast.grad_fn.name().startswith("_Additive")
     torch.testing.assert_close(fast, exact, rtol=1e-5, atol=1e-5)
-    for one, other in zip(fast_gradients, gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    for actual, reference in zip(fast_gradients, gradients, strict=True):
+        torch.testing.assert_close(actual, reference, rtol=1e-4, atol=1e-5)
 
 
 def test_what_is_far_beyond_the_bounds_is_finite():
-    (fast, gradients), _ = both((2, 1), (2, 3), 4, size=200.0)
+    (fast, gradients), _ = fast_and_reference((2, 1), (2, 3), 4, size=200.0)
     assert torch.isfinite(fast).all()
     assert all(torch.isfinite(gradient).all() for gradient in gradients)
 

@@ -1,4 +1,4 @@
-"""Whether there may be a GPU is told without loading PyTorch."""
+"""The check for GPUs that works without PyTorch, and the choice of a device."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from translucid.kernels import devices
 @pytest.mark.parametrize(
     ("version", "platform", "files", "no_gpu"),
     [
-        ("2.13.0+cpu", "linux", ["nvidia0"], True),  # a PyTorch that could not use it
+        ("2.13.0+cpu", "linux", ["nvidia0"], True),  # this PyTorch could not use it
         ("2.13.0", "linux", [], True),
         ("2.13.0", "linux", ["nvidia0", "nvidiactl"], False),
         ("2.13.0+rocm7.0", "linux", ["kfd"], False),
@@ -64,13 +64,13 @@ def test_a_device_that_is_not_there_is_refused(two_gpus, name):
         devices.choose_device(name)
 
 
-@pytest.mark.parametrize(("device", "asked"), [("cpu", []), ("cuda:1", ["cuda:1"])])
-def test_random_states_of_other_gpus_are_left_alone(device, asked, monkeypatch):
-    """By itself PyTorch would save the state of every GPU, and so make a context on each."""
-    devices_asked = []
-    monkeypatch.setattr("torch.random.fork_rng", devices_asked.append)
+@pytest.mark.parametrize(("device", "expected"), [("cpu", []), ("cuda:1", ["cuda:1"])])
+def test_random_states_of_other_gpus_are_left_alone(device, expected, monkeypatch):
+    """By default, PyTorch would save the state of every GPU and create a context on each."""
+    calls = []
+    monkeypatch.setattr("torch.random.fork_rng", calls.append)
     devices.own_random_state(device)
-    assert devices_asked == [asked]
+    assert calls == [expected]
 
 
 def test_no_caller_reads_the_random_states_of_all_gpus():

@@ -1,4 +1,4 @@
-"""The switch: what it names, where it holds, and that everything asks it."""
+"""The reference mode: kernel names, scope, and its effect on a whole training step."""
 
 import subprocess
 import sys
@@ -16,25 +16,25 @@ from translucid.models.transformer import Transformer
 from translucid.training.objective import batch_loss
 
 
-def made_plain():
+def reference_kernels():
     return {name for name in KERNELS if uses_reference(name)}
 
 
 def test_without_names_all_are_plain_and_names_add_up():
-    assert made_plain() == set()
+    assert reference_kernels() == set()
     with reference_mode():
-        assert made_plain() == KERNELS
+        assert reference_kernels() == KERNELS
         with reference_mode("loss"):
-            assert made_plain() == KERNELS
+            assert reference_kernels() == KERNELS
     with reference_mode("loss"), reference_mode("dropout", "linear"):
-        assert made_plain() == {"loss", "dropout", "linear"}
-    assert made_plain() == set()
+        assert reference_kernels() == {"loss", "dropout", "linear"}
+    assert reference_kernels() == set()
 
 
 def test_an_error_opens_it_again():
     with pytest.raises(ZeroDivisionError), reference_mode():
         raise ZeroDivisionError
-    assert made_plain() == set()
+    assert reference_kernels() == set()
 
 
 def test_a_kernel_that_is_not_there_is_refused():
@@ -46,12 +46,12 @@ def test_a_kernel_that_is_not_there_is_refused():
 
 
 def test_other_threads_are_not_concerned():
-    found = []
+    results = []
     with reference_mode():
-        thread = Thread(target=lambda: found.append(made_plain()))
+        thread = Thread(target=lambda: results.append(reference_kernels()))
         thread.start()
         thread.join()
-    assert found == [set()]
+    assert results == [set()]
 
 
 def losses(model, batch):
@@ -62,41 +62,41 @@ def losses(model, batch):
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_within_it_a_training_step_is_pytorchs_own_operations(dropout, monkeypatch):
-    """No function of ours is left in the graph, and precision and thresholds make no difference."""
+    """The graph has no custom function, and neither precision nor thresholds change the results."""
     model = Transformer(
         40,
         40,
         TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=1, dropout=dropout),
     ).train()
     batch = Batch(*torch.randint(4, 40, (3, 6, 5)))
-    ours = {"_LinearBackward", "_ProductsBackward", "_ChunkedLossBackward"}
+    custom_nodes = {"_LinearBackward", "_ProductsBackward", "_ChunkedLossBackward"}
 
     def nodes(loss):
-        seen, todo = set(), [loss.grad_fn]
-        while todo:
-            node = todo.pop()
-            if node is not None and node not in seen:
-                seen.add(node)
-                todo += [before for before, _ in node.next_functions]
-        return {node.name() for node in seen}
+        visited, pending = set(), [loss.grad_fn]
+        while pending:
+            node = pending.pop()
+            if node is not None and node not in visited:
+                visited.add(node)
+                pending += [before for before, _ in node.next_functions]
+        return {node.name() for node in visited}
 
     with reference_mode():
         exact, gradients = losses(model, batch)
     monkeypatch.setattr(linear, "LARGE", 0)
     monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
     with rounded_products():
-        taken = nodes(losses(model, batch)[0])
+        kernel_nodes = nodes(losses(model, batch)[0])
         with reference_mode():
-            loss, same = losses(model, batch)
-    assert ours <= taken
-    assert not ours & nodes(loss)
+            loss, repeated_gradients = losses(model, batch)
+    assert custom_nodes <= kernel_nodes
+    assert not custom_nodes & nodes(loss)
     assert "ScaledDotProductFlashAttentionForCpuBackward0" not in nodes(loss)
     assert torch.equal(loss, exact)
-    for one, other in zip(same, gradients, strict=True):
-        assert torch.equal(one, other)
+    for actual, expected in zip(repeated_gradients, gradients, strict=True):
+        assert torch.equal(actual, expected)
 
 
 def test_the_machine_can_be_asked_without_pytorch():
     program = "import sys, translucid.kernels.machine, translucid.kernels.dispatch; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "False"

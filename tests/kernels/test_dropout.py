@@ -1,4 +1,4 @@
-"""Dropout by random bytes: the share, the mean, the gradient and the seed, as PyTorch's own has them."""
+"""Dropout by random bytes: rate, mean, gradient and seed behave as in PyTorch's dropout."""
 
 import math
 
@@ -12,35 +12,35 @@ from translucid.kernels.dropout import Dropout, _integer_type
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 def test_what_is_kept_and_its_gradient_are_those_of_the_plain_one(dtype):
-    """The two draw other elements, but make the same of them."""
-    kept = []
-    for closed in (False, True):
+    """Both implementations drop different elements but scale the kept ones alike."""
+    masks = []
+    for is_reference in (False, True):
         x = torch.randn(20_000, generator=torch.Generator().manual_seed(1)).to(dtype).requires_grad_()
-        if closed:
+        if is_reference:
             with reference_mode("dropout"):
                 y = Dropout(0.25)(x)
         else:
             y = Dropout(0.25)(x)
         y.backward(x.detach())
         assert y.dtype == x.grad.dtype == dtype
-        there = y != 0
-        torch.testing.assert_close(y[there], (x / 0.75)[there])
+        is_kept = y != 0
+        torch.testing.assert_close(y[is_kept], (x / 0.75)[is_kept])
         torch.testing.assert_close(x.grad, y.detach())
-        kept.append(there)
-    for there in kept:
-        assert there.float().mean() == pytest.approx(0.75, abs=0.015)
-    assert not torch.equal(*kept)
+        masks.append(is_kept)
+    for is_kept in masks:
+        assert is_kept.float().mean() == pytest.approx(0.75, abs=0.015)
+    assert not torch.equal(*masks)
 
 
 def test_the_plain_one_is_pytorchs():
     x = torch.ones(1000)
     torch.manual_seed(3)
     with reference_mode("dropout"):
-        found = Dropout(0.5)(x)
+        expected = Dropout(0.5)(x)
     torch.manual_seed(3)
-    assert torch.equal(found, torch.nn.functional.dropout(x, 0.5))
+    assert torch.equal(expected, torch.nn.functional.dropout(x, 0.5))
     torch.manual_seed(3)
-    assert not torch.equal(Dropout(0.5)(x), found)
+    assert not torch.equal(Dropout(0.5)(x), expected)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
@@ -60,7 +60,7 @@ def test_a_dropout_of_any_size_is_within_two_percent(p):
 
 
 def test_the_cheapest_numbers_that_are_fine_enough_are_drawn():
-    """Bytes where p is within two percent of a multiple of 1/256, words where only 1/65536 will do, else floats."""
+    """Use bytes if p is within two percent of a multiple of 1/256, 16-bit words for 1/65536, otherwise floats."""
     kinds = {
         0.5: np.uint8,
         0.1: np.uint8,

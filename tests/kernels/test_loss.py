@@ -1,4 +1,4 @@
-"""The loss in chunks against the equation: values, gradients, extremes, and what is not made when nobody wants it."""
+"""The chunked loss against its equation: values, gradients, extreme logits and unneeded gradients."""
 
 import pytest
 import torch
@@ -34,69 +34,69 @@ def gradients(features, output, labels, smoothing, soft=None):
 @pytest.mark.parametrize("is_soft", [False, True])
 def test_values_and_gradients_are_those_of_plain(dtype, smoothing, rows, is_soft, monkeypatch):
     monkeypatch.setattr(kernel, "ROWS", rows)
-    drawn, soft = inputs(dtype=dtype), soft_targets() if is_soft else None
-    loss, found = gradients(*drawn, smoothing, soft)
+    tensors, soft = inputs(dtype=dtype), soft_targets() if is_soft else None
+    loss, actual_gradients = gradients(*tensors, smoothing, soft)
     with reference_mode():
-        expected, exact = gradients(*drawn, smoothing, soft)
+        expected, expected_gradients = gradients(*tensors, smoothing, soft)
     assert type(loss.smoothed.grad_fn) is not type(expected.smoothed.grad_fn)
     torch.testing.assert_close(loss.smoothed, expected.smoothed, check_dtype=False)
     assert loss.cross_entropy == pytest.approx(float(expected.cross_entropy), rel=1e-5)
     assert loss[2:] == expected[2:]
-    for one, other in zip(found, exact, strict=True):
-        assert one.dtype == dtype
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    for actual_gradient, expected_gradient in zip(actual_gradients, expected_gradients, strict=True):
+        assert actual_gradient.dtype == dtype
+        torch.testing.assert_close(actual_gradient, expected_gradient, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("rows", [3, 512])
 def test_rounded_products_give_nearly_the_same(smoothing, rows, monkeypatch):
     monkeypatch.setattr(kernel, "ROWS", rows)
-    drawn = inputs(50, 64, 300)
+    tensors = inputs(50, 64, 300)
     with rounded_products():
-        near, rounded = gradients(*drawn, smoothing)
+        rounded_loss, rounded_gradients = gradients(*tensors, smoothing)
         with reference_mode():
-            loss, exact = gradients(*drawn, smoothing)
-    assert near.smoothed != loss.smoothed
-    torch.testing.assert_close(near.smoothed, loss.smoothed, rtol=1e-3, atol=0)
-    assert near.cross_entropy == pytest.approx(float(loss.cross_entropy), rel=1e-3)
-    for one, other in zip(rounded, exact, strict=True):
-        assert one.dtype == torch.float32
-        assert (one - other).norm() < 0.01 * other.norm()
+            loss, exact_gradients = gradients(*tensors, smoothing)
+    assert rounded_loss.smoothed != loss.smoothed
+    torch.testing.assert_close(rounded_loss.smoothed, loss.smoothed, rtol=1e-3, atol=0)
+    assert rounded_loss.cross_entropy == pytest.approx(float(loss.cross_entropy), rel=1e-3)
+    for rounded_gradient, exact_gradient in zip(rounded_gradients, exact_gradients, strict=True):
+        assert rounded_gradient.dtype == torch.float32
+        assert (rounded_gradient - exact_gradient).norm() < 0.01 * exact_gradient.norm()
 
 
 @pytest.mark.parametrize("bias", [-200.0, 61.0, 200.0])
 def test_extreme_logits_are_no_different(bias):
     features, output, labels = inputs()
     soft = soft_targets()
-    loss, found = gradients(features, output, labels, 0.1, soft)
+    loss, expected_gradients = gradients(features, output, labels, 0.1, soft)
     with torch.no_grad():
         output.bias += bias
-    extreme, same = gradients(features, output, labels, 0.1, soft)
+    extreme, actual_gradients = gradients(features, output, labels, 0.1, soft)
     torch.testing.assert_close(extreme.smoothed, loss.smoothed, rtol=1e-4, atol=1e-4)
     assert extreme.correct == loss.correct
-    for one, other in zip(same, found, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+    for actual_gradient, expected_gradient in zip(actual_gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(actual_gradient, expected_gradient, rtol=1e-3, atol=1e-4)
 
 
 def test_large_logits_stay_finite():
     features, output, labels = inputs()
     features = (features.detach() * 1e4).requires_grad_()
-    loss, found = gradients(features, output, labels, 0.1)
+    loss, actual_gradients = gradients(features, output, labels, 0.1)
     assert torch.isfinite(loss.smoothed)
-    assert all(torch.isfinite(gradient).all() for gradient in found)
+    assert all(torch.isfinite(gradient).all() for gradient in actual_gradients)
 
 
 def test_gradients_that_nobody_wants_are_not_made(monkeypatch):
-    """In validation, for one; and all the same the sums are those of training, bit for bit."""
-    made = []
+    """Without gradients, as in validation, the sums are identical to those in training."""
+    gradient_flags = []
     sums = kernel._sums
-    monkeypatch.setattr(kernel, "_sums", lambda *x: made.append(x[-1] is not None) or sums(*x))
+    monkeypatch.setattr(kernel, "_sums", lambda *x: gradient_flags.append(x[-1] is not None) or sums(*x))
     features, output, labels = inputs()
     with_gradients = smoothed_loss(features, output, labels, 0.1)
     with torch.no_grad():
         without = smoothed_loss(features, output, labels, 0.1)
     frozen = smoothed_loss(features.detach(), output.requires_grad_(False), labels, 0.1)
-    assert made == [True, False, False]
+    assert gradient_flags == [True, False, False]
     assert with_gradients.smoothed.requires_grad
     assert not without.smoothed.requires_grad and not frozen.smoothed.requires_grad
     assert with_gradients == without == frozen
@@ -142,13 +142,13 @@ def test_chunks_on_a_gpu_have_the_values_and_gradients_of_plain(monkeypatch, smo
         if soft:
             soft = SoftTargets(*(part.to(emulation.device) for part in soft))
         target = Target(labels.to(emulation.device), smoothing, soft, 0.3 if soft else 0.0)
-        found = loss_of_target(features, on_gpu, target)
-        found_gradients = torch.autograd.grad(found.smoothed * 3, [features, on_gpu.weight, on_gpu.bias])
-        assert float(found.smoothed.detach()) == pytest.approx(float(expected.smoothed), rel=1e-5)
-        assert float(found.cross_entropy) == pytest.approx(float(expected.cross_entropy), rel=1e-5)
-        assert int(found.correct) == int(expected.correct)
-        for gradient, right in zip(found_gradients, gradients, strict=True):
-            torch.testing.assert_close(gradient.cpu(), right)
+        loss = loss_of_target(features, on_gpu, target)
+        actual_gradients = torch.autograd.grad(loss.smoothed * 3, [features, on_gpu.weight, on_gpu.bias])
+        assert float(loss.smoothed.detach()) == pytest.approx(float(expected.smoothed), rel=1e-5)
+        assert float(loss.cross_entropy) == pytest.approx(float(expected.cross_entropy), rel=1e-5)
+        assert int(loss.correct) == int(expected.correct)
+        for gradient, expected_gradient in zip(actual_gradients, gradients, strict=True):
+            torch.testing.assert_close(gradient.cpu(), expected_gradient)
 
 
 def test_a_gpu_never_holds_all_logits(monkeypatch):
@@ -156,11 +156,11 @@ def test_a_gpu_never_holds_all_logits(monkeypatch):
     shapes = []
     linear = kernel.F.linear
 
-    def watched(x, *rest):
+    def recording_linear(x, *rest):
         shapes.append(len(x))
         return linear(x, *rest)
 
-    monkeypatch.setattr(kernel.F, "linear", watched)
+    monkeypatch.setattr(kernel.F, "linear", recording_linear)
     with Emulation("cuda") as emulation, torch.no_grad():
         output = nn.Linear(6, 11).to(emulation.device)
         labels = torch.randint(11, (10,)).to(emulation.device)

@@ -1,4 +1,4 @@
-"""Which library multiplies float32, whether bfloat16 is faster, and that the process stays as it was."""
+"""The choice of the library for float32 products and of bfloat16, and that process settings are restored."""
 
 import os
 import subprocess
@@ -18,11 +18,11 @@ MATMUL = torch.backends.mkldnn.matmul
 
 @pytest.fixture(params=["none", "ieee"])
 def before(request):
-    """How a program that imports us has set the precision of products, at any time."""
-    found = MATMUL.fp32_precision
+    """Set and return the precision of products that the importing program has chosen."""
+    saved = MATMUL.fp32_precision
     MATMUL.fp32_precision = request.param
     yield request.param
-    MATMUL.fp32_precision = found
+    MATMUL.fp32_precision = saved
 
 
 def test_outside_and_after_an_error_all_is_as_it_was(before, monkeypatch):
@@ -46,15 +46,15 @@ def test_within_plain_the_usual_library_is_taken(before, monkeypatch):
 
 
 def test_of_threads_that_overlap_the_last_puts_it_back(before, monkeypatch):
-    """The second enters while the first is inside, and leaves after it."""
+    """The second thread enters while the first is inside and leaves after it."""
     monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
-    barrier, found = Barrier(2, timeout=10), []
+    barrier, precisions = Barrier(2, timeout=10), []
 
     def first():
         with fast_products():
             barrier.wait()  # both are inside
             barrier.wait()
-        found.append(MATMUL.fp32_precision)
+        precisions.append(MATMUL.fp32_precision)
         barrier.wait()
 
     def second():
@@ -71,12 +71,12 @@ def test_of_threads_that_overlap_the_last_puts_it_back(before, monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == ["bf16"]
+    assert precisions == ["bf16"]
     assert MATMUL.fp32_precision == before
 
 
-def timed(monkeypatch, *seconds):
-    """Pretend that the products that are compared take so many seconds."""
+def set_durations(monkeypatch, *seconds):
+    """Make the compared products appear to take these numbers of seconds."""
     monkeypatch.setattr(onednn, "fastest", lambda *products: list(seconds))
 
 
@@ -95,7 +95,7 @@ def test_onednn_is_better_on_amds_processors_with_avx512_unless_it_rounds(capabi
 
 @pytest.mark.parametrize(("seconds", "quick"), [((2.0, 1.0), True), ((0.9, 1.0), False), ((1.0, 6.0), False)])
 def test_bfloat16_is_quick_where_its_products_take_clearly_less_time(seconds, quick, monkeypatch):
-    timed(monkeypatch, *seconds)
+    set_durations(monkeypatch, *seconds)
     monkeypatch.setattr("torch.backends.mkldnn.is_available", lambda: True)
     monkeypatch.setattr(onednn, "onednn_is_better", lambda: False)
     monkeypatch.setattr(rounding, "bfloat16_gain", onednn.bfloat16_gain.__wrapped__)
@@ -154,11 +154,13 @@ def test_measuring_leaves_the_random_state():
 
 
 def test_a_capped_library_is_not_trusted_with_bfloat16():
-    """Without the instructions, which the processor may have, oneDNN emulates them."""
+    """If oneDNN may not use the bfloat16 instructions, it emulates them slowly."""
     program = "import torch; from translucid.kernels.rounding import *; print(gain_of_rounding(torch.device('cpu')))"
     environment = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 1
+    completed = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert float(completed.stdout) < 1
 
 
 def test_products_write_nothing_into_the_environment():
@@ -208,5 +210,7 @@ def test_products_of_many_shapes_take_no_memory_with_them(training):
                     y.sum().backward()
         print((pages() - before) * 4 // 1024)
     """
-    done = subprocess.run([sys.executable, "-c", program, str(training)], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 100  # MiB; 240 with all that oneDNN would keep by itself
+    completed = subprocess.run(
+        [sys.executable, "-c", program, str(training)], capture_output=True, text=True, check=True
+    )
+    assert int(completed.stdout) < 100  # MiB; 240 with everything that oneDNN caches by default

@@ -1,4 +1,4 @@
-"""The recurrence over time against NumPy's loop in float64, forwards and backwards, whichever way computes it."""
+"""The recurrence over time against NumPy's loop in float64, for values and gradients of every implementation."""
 
 import numpy as np
 import pytest
@@ -7,18 +7,18 @@ import torch
 from translucid.kernels import recurrence, reference_mode
 from translucid.kernels.recurrence import linear_recurrence, reference_recurrence
 
-WAYS = {"stepped": linear_recurrence, "doubled": recurrence._doubled, "reference": reference_recurrence}
+IMPLEMENTATIONS = {"stepped": linear_recurrence, "doubled": recurrence._doubled, "reference": reference_recurrence}
 
 
-def parts(length, dtype=torch.float64, least=0.0, most=1.0):
+def parts(length, dtype=torch.float64, lower=0.0, upper=1.0):
     generator = torch.Generator().manual_seed(length)
-    a = least + (most - least) * torch.rand(2, length, 3, generator=generator, dtype=torch.float64)
+    a = lower + (upper - lower) * torch.rand(2, length, 3, generator=generator, dtype=torch.float64)
     b = torch.randn(2, length, 3, generator=generator, dtype=torch.float64)
     return a.to(dtype).requires_grad_(), b.to(dtype).requires_grad_()
 
 
-def looped(a, b):
-    """The equation in float64."""
+def loop_recurrence(a, b):
+    """Compute the equation in float64."""
     a, b = (x.detach().double().numpy() for x in (a, b))
     h = np.zeros_like(b)
     h[:, 0] = b[:, 0]
@@ -27,15 +27,15 @@ def looped(a, b):
     return h
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=IMPLEMENTATIONS)
 def compute(request):
-    return WAYS[request.param]
+    return IMPLEMENTATIONS[request.param]
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 7, 8, 9, 65])
 def test_it_is_the_loop(compute, length):
     a, b = parts(length)
-    np.testing.assert_allclose(compute(a, b).detach().numpy(), looped(a, b), atol=1e-13)
+    np.testing.assert_allclose(compute(a, b).detach().numpy(), loop_recurrence(a, b), atol=1e-13)
 
 
 @pytest.mark.parametrize("length", [1, 2, 6])
@@ -45,26 +45,26 @@ def test_gradients_are_finite_differences(compute, length):
 
 # Products of 2,000 gates below 1e-3 are 0 in float32, and a scan that divides by them returns NaN; those of gates above
 # 0.999 carry a summand, and its rounding, from the first position to the last.
-@pytest.mark.parametrize(("least", "most"), [(0.0, 1e-3), (0.999, 1.0), (0.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
-def test_long_sequences_are_exact_in_float32(compute, least, most):
-    a, b = parts(2000, torch.float32, least, most)
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1e-3), (0.999, 1.0), (0.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
+def test_long_sequences_are_exact_in_float32(compute, lower, upper):
+    a, b = parts(2000, torch.float32, lower, upper)
     h = compute(a, b)
-    expected = looped(a, b)
+    expected = loop_recurrence(a, b)
     np.testing.assert_allclose(h.detach().numpy(), expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
     seeds = torch.randn(h.shape, generator=torch.Generator().manual_seed(1))
     da, db = torch.autograd.grad(h, (a, b), seeds)
-    exact_a, exact_b = parts(2000, torch.float64, least, most)
+    exact_a, exact_b = parts(2000, torch.float64, lower, upper)
     exact_a.data.copy_(a.data)
     exact_b.data.copy_(b.data)
     exact = torch.autograd.grad(reference_recurrence(exact_a, exact_b), (exact_a, exact_b), seeds.double())
-    for gradient, other in zip((da, db), exact, strict=True):
-        torch.testing.assert_close(gradient.double(), other, rtol=1e-4, atol=1e-5 * other.abs().max().item())
+    for gradient, reference in zip((da, db), exact, strict=True):
+        torch.testing.assert_close(gradient.double(), reference, rtol=1e-4, atol=1e-5 * reference.abs().max().item())
 
 
 def test_reference_mode_and_the_compiler_have_other_ways(monkeypatch):
     a, b = parts(9)
     monkeypatch.setattr(recurrence, "_computed", None)
     with reference_mode("recurrence"):
-        np.testing.assert_allclose(linear_recurrence(a, b).detach().numpy(), looped(a, b), atol=1e-13)
+        np.testing.assert_allclose(linear_recurrence(a, b).detach().numpy(), loop_recurrence(a, b), atol=1e-13)
     compiled = torch.compile(linear_recurrence, backend="eager", fullgraph=True)
-    np.testing.assert_allclose(compiled(a, b).detach().numpy(), looped(a, b), atol=1e-13)
+    np.testing.assert_allclose(compiled(a, b).detach().numpy(), loop_recurrence(a, b), atol=1e-13)

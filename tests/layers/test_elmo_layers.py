@@ -1,4 +1,4 @@
-"""What ELMo is made of: characters, projected LSTMs, and the mix of layers."""
+"""Building blocks of ELMo: character encoders, projected LSTMs and the mix of layers."""
 
 import math
 
@@ -59,18 +59,18 @@ def test_words_are_spelled_in_bytes_between_two_marks():
 
 
 def by_hand(layer, row):
-    """The vector of one word, in loops."""
+    """Compute the vector of one word with loops."""
     weights = {name: weight.detach().double().numpy() for name, weight in layer.named_parameters()}
     c = weights["characters.weight"][row]  # [longest, C]
-    found = []
+    features = []
     for number in range(len(layer.filters)):
         w, b = weights[f"filters.{number}.weight"], weights[f"filters.{number}.bias"]
         for f in range(len(w)):
-            at = [
+            activations = [
                 b[f] + sum(w[f, :, i] @ c[t + i] for i in range(number + 1)) for t in range(len(c) - number)
-            ]  # the filter at each place
-            found.append(max(0.0, *at))
-    y = np.array(found)
+            ]  # the filter at each position
+            features.append(max(0.0, *activations))
+    y = np.array(features)
     for number in range(2):
         change = weights[f"highways.{number}.change.weight"] @ y + weights[f"highways.{number}.change.bias"]
         gate = weights[f"highways.{number}.gate.weight"] @ y + weights[f"highways.{number}.gate.bias"]
@@ -85,9 +85,9 @@ def test_characters_are_those_of_the_equation():
     ids = torch.tensor([[7, 5, 4], [5, 2, 6]])
     x = layer(ids)
     assert x.shape == (2, 3, 6)
-    for place in np.ndindex(2, 3):
-        expected = by_hand(layer, layer.table[ids[place]].tolist())
-        assert x[place].tolist() == pytest.approx(expected.tolist(), abs=1e-5)
+    for position in np.ndindex(2, 3):
+        expected = by_hand(layer, layer.table[ids[position]].tolist())
+        assert x[position].tolist() == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def test_a_word_is_the_same_in_any_company_and_has_gradients():
@@ -100,8 +100,8 @@ def test_a_word_is_the_same_in_any_company_and_has_gradients():
 
 def test_a_highway_begins_by_letting_through():
     y = torch.rand(50, 8)
-    moved = (Highway(8)(y) - y).abs().mean() / y.abs().mean()
-    assert 0 < moved < 0.5
+    relative_change = (Highway(8)(y) - y).abs().mean() / y.abs().mean()
+    assert 0 < relative_change < 0.5
 
 
 @torch.no_grad()
@@ -109,15 +109,15 @@ def test_a_projected_lstm_is_that_of_the_equation():
     lstm = ProjectedLSTM(4, 7, 3, 0.5).double().eval()
     x = torch.randn(2, 5, 4, dtype=torch.float64)
     cells = [torch.randn(2, 7, dtype=torch.float64) for _ in range(6)]
-    seen, after = lstm(x, cells)
+    outputs, next_cells = lstm(x, cells)
     h = x
     for number in range(3):
-        part = lstm.layers[number]
-        states, last = reference_lstm(h, (cells[2 * number], cells[2 * number + 1]), part.w, part.u, part.b)
+        layer = lstm.layers[number]
+        states, last = reference_lstm(h, (cells[2 * number], cells[2 * number + 1]), layer.w, layer.u, layer.b)
         out = states @ lstm.projections[number].weight.t()
         h = out if number == 0 else h + out
-        torch.testing.assert_close(seen[number], h)
-        torch.testing.assert_close(after[2 * number : 2 * number + 2], [*last])
+        torch.testing.assert_close(outputs[number], h)
+        torch.testing.assert_close(next_cells[2 * number : 2 * number + 2], [*last])
 
 
 def test_a_projected_lstm_drops_while_training_only():

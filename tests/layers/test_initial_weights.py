@@ -1,4 +1,4 @@
-"""The size of every initial weight, against the formulas of the papers: a wrong one trains badly, but it trains."""
+"""The size of every initial weight against the formulas of the papers; training tolerates wrong ones but gets worse."""
 
 import math
 

@@ -29,8 +29,8 @@ def test_sinusoids_of_others_have_sines_first(kind):
     table, width = sinusoidal_positions(40, 12, first=2, kind=kind), 12
     for p in (0, 1, 39):
         for i in range(6):
-            fall = 2 * i / width if kind == "sinusoidal-halves" else i / (width / 2 - 1)
-            angle = (p + 2) / 10000**fall
+            exponent = 2 * i / width if kind == "sinusoidal-halves" else i / (width / 2 - 1)
+            angle = (p + 2) / 10000**exponent
             assert table[p, i] == pytest.approx(math.sin(angle), abs=1e-6)
             assert table[p, 6 + i] == pytest.approx(math.cos(angle), abs=1e-6)
 
@@ -45,9 +45,9 @@ def test_positions_may_begin_later():
 def test_a_start_token_may_be_nothing_but_its_place():
     tokens = token_embeddings(10, 10, 16, shared=True)[0]
     embedding = Embedding(tokens, SinusoidalPositions(16), 0.0, scaled=False, zero_token=2)
-    found = embedding(torch.tensor([[2, 5]]))
-    torch.testing.assert_close(found[0, 0], sinusoidal_positions(1, 16)[0])
-    torch.testing.assert_close(found[0, 1], tokens.weight[5] + sinusoidal_positions(2, 16)[1])
+    embedded = embedding(torch.tensor([[2, 5]]))
+    torch.testing.assert_close(embedded[0, 0], sinusoidal_positions(1, 16)[0])
+    torch.testing.assert_close(embedded[0, 1], tokens.weight[5] + sinusoidal_positions(2, 16)[1])
 
 
 @pytest.mark.parametrize(("name", "function"), [("relu", nn.ReLU()), ("swish", nn.SiLU()), ("gelu", nn.GELU())])
@@ -59,11 +59,11 @@ def test_feed_forward_has_its_nonlinearity(name, function):
 def test_a_shift_is_the_same_linear_map_at_every_position():
     width, shift = 8, 5
     table = sinusoidal_positions(200, width).double().numpy()
-    turn = np.zeros((width, width))
+    rotation = np.zeros((width, width))
     for i in range(0, width, 2):
         angle = shift / 10000 ** (i / width)
-        turn[i : i + 2, i : i + 2] = [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
-    np.testing.assert_allclose(table[shift:], table[:-shift] @ turn.T, atol=1e-5)
+        rotation[i : i + 2, i : i + 2] = [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
+    np.testing.assert_allclose(table[shift:], table[:-shift] @ rotation.T, atol=1e-5)
 
 
 def test_the_table_grows_and_starts_anywhere():
@@ -96,13 +96,13 @@ def test_dropout_is_on_the_sum_of_embedding_and_position():
 
 
 def test_an_lstm_remembers_from_the_start():
-    """By the bias of its forget gates, 1; its other biases and all of a GRU's are as small as PyTorch has them."""
-    for cell, forgetting in (("lstm", 1), ("gru", None)):
+    """The bias of its forget gates is 1; all other biases, also those of a GRU, keep PyTorch's small values."""
+    for cell, forget_gate in (("lstm", 1), ("gru", None)):
         for name, bias in Recurrence(cell, 3, 16, 2, bidirectional=True).rnn.named_parameters():
             if name.startswith("bias"):
                 gates = bias.detach().chunk(4 if cell == "lstm" else 3)
                 ones = [i for i, gate in enumerate(gates) if bool((gate == 1).all())]
-                assert ones == ([forgetting] if forgetting and "ih" in name else [])
+                assert ones == ([forget_gate] if forget_gate and "ih" in name else [])
                 assert all(gate.abs().max() < 0.4 for i, gate in enumerate(gates) if i not in ones)
 
 
@@ -111,11 +111,11 @@ def test_sentences_of_any_lengths_in_any_order_are_read_as_each_alone(cell):
     recurrence, x, lengths = Recurrence(cell, 3, 8, 2, bidirectional=True), torch.randn(4, 6, 3), [2, 6, 1, 4]
     outputs, last = recurrence.read(x, torch.tensor(lengths))
     for i, length in enumerate(lengths):
-        alone, its_last = recurrence.read(x[i : i + 1, :length], torch.tensor([length]))
-        torch.testing.assert_close(outputs[i, :length], alone[0])
+        single, single_last = recurrence.read(x[i : i + 1, :length], torch.tensor([length]))
+        torch.testing.assert_close(outputs[i, :length], single[0])
         assert not outputs[i, length:].any()
-        for part, its_part in zip(last, its_last, strict=True):
-            torch.testing.assert_close(part[:, i], its_part[:, 0])
+        for state, single_state in zip(last, single_last, strict=True):
+            torch.testing.assert_close(state[:, i], single_state[:, 0])
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
@@ -124,14 +124,14 @@ def test_layers_drop_between_them_while_training(cell):
     for layers, drops in ((1, False), (2, True)):
         recurrence = Recurrence(cell, 3, 8, layers, dropout=0.5)
         zeros = tuple(torch.zeros(layers, 4, 8) for _ in range(2 if cell == "lstm" else 1))
-        ways = [
+        calls = [
             lambda r=recurrence: r.read(x, lengths)[0],
             lambda r=recurrence, z=zeros: r(x, z)[0],
             lambda r=recurrence, z=zeros: r.step(x[:, 0], z)[0],
         ]
-        for way in ways:
-            assert torch.equal(recurrence.train() and way(), way()) is not drops
-            assert torch.equal(recurrence.eval() and way(), way())
+        for call in calls:
+            assert torch.equal(recurrence.train() and call(), call()) is not drops
+            assert torch.equal(recurrence.eval() and call(), call())
 
 
 def test_residuals():
@@ -147,32 +147,32 @@ def test_residuals_drop_what_the_sublayer_says_and_never_what_they_add_it_to(nor
     x = torch.linspace(5, 6, 24).view(2, 3, 4)
     residual, drop, normal = Residual(4, 0.5, norm), Dropout(0.5), nn.LayerNorm(4)
     torch.manual_seed(2)
-    found = residual(x, torch.cos)
+    output = residual(x, torch.cos)
     torch.manual_seed(2)
     expected = x + drop(normal(x).cos()) if norm == "pre" else normal(x + drop(x.cos()))
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(output, expected)
     if norm == "pre":
-        assert {0.0, 2.0} == set(((found - x) / normal(x).cos()).round(decimals=3).flatten().tolist())
+        assert {0.0, 2.0} == set(((output - x) / normal(x).cos()).round(decimals=3).flatten().tolist())
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_a_step_drops_between_layers_what_one_tells_the_next(cell):
-    """Neither what the first reads, nor what the last says, nor what a layer remembers."""
-    both, lower, upper = (Recurrence(cell, 4, 4, layers, dropout=0.5) for layers in (2, 1, 1))
-    for layer, one in enumerate((lower, upper)):
+    """Dropout changes neither the input of the first layer, nor the output of the last, nor the cells."""
+    stacked, lower, upper = (Recurrence(cell, 4, 4, layers, dropout=0.5) for layers in (2, 1, 1))
+    for layer, recurrence in enumerate((lower, upper)):
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
-            getattr(one.rnn, f"{name}_l0").data = getattr(both.rnn, f"{name}_l{layer}").data
+            getattr(recurrence.rnn, f"{name}_l0").data = getattr(stacked.rnn, f"{name}_l{layer}").data
     x = torch.randn(3, 4)
     cells = tuple(torch.randn(2, 3, 4) for _ in range(2 if cell == "lstm" else 1))
     torch.manual_seed(2)
-    output, after = both.step(x, cells)
-    said, below = lower.step(x, tuple(part[:1] for part in cells))
+    output, next_cells = stacked.step(x, cells)
+    lower_output, lower_cells = lower.step(x, tuple(part[:1] for part in cells))
     torch.manual_seed(2)
-    heard = nn.functional.dropout(said, 0.5)
-    assert (heard == 0).any() and (heard != 0).any()
-    expected, above = upper.step(heard, tuple(part[1:] for part in cells))
+    dropped = nn.functional.dropout(lower_output, 0.5)
+    assert (dropped == 0).any() and (dropped != 0).any()
+    expected, upper_cells = upper.step(dropped, tuple(part[1:] for part in cells))
     torch.testing.assert_close(output, expected)
-    for part, *parts in zip(after, below, above, strict=True):
+    for part, *parts in zip(next_cells, lower_cells, upper_cells, strict=True):
         torch.testing.assert_close(part, torch.cat(parts))
 
 

@@ -1,4 +1,4 @@
-"""Differences of low rank, against the equation and against a model whose matrices are the sums."""
+"""Low-rank differences against the equation and against a model with the merged matrices."""
 
 import copy
 
@@ -20,8 +20,8 @@ def model():
     return build_model(SMALL, 20, 20).eval()
 
 
-def moved(model):
-    """Let the differences be some."""
+def randomize_differences(model):
+    """Give the differences random values and return the model."""
     for up, _ in differences(model).values():
         up.normal_()
     return model
@@ -48,10 +48,10 @@ def test_it_begins_as_the_model_was(model):
 @pytest.mark.parametrize(("parts", "count"), [(["attention"], 5 * 3), (["feed-forward"], 3 * 2)])
 def test_only_the_parts_that_are_wanted(model, parts, count):
     assert adapt(model, 2, 2.0, parts) == count == len(differences(model))
-    learned = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    assert len(learned) == 2 * count
-    assert all("attention" in name for name in learned) is (parts == ["attention"])
-    assert all(name.endswith((".up", ".down")) for name in learned)
+    trainable = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    assert len(trainable) == 2 * count
+    assert all("attention" in name for name in trainable) is (parts == ["attention"])
+    assert all(name.endswith((".up", ".down")) for name in trainable)
 
 
 def test_an_ssru_belongs_to_the_attention():
@@ -74,7 +74,7 @@ def test_what_is_frozen_gets_none(model):
 def test_a_matrix_that_embeds_and_is_the_output_gets_one(options, count):
     model = build_model(SMALL.model_copy(update=options), 20, 20)
     assert adapt(model, 2, 2.0, ["embeddings"]) == count == len(differences(model))
-    moved(model)
+    randomize_differences(model)
     tied = options.get("tie_output", True)
     assert torch.equal(model.output.weight, model.target_embedding.tokens.weight) is tied
 
@@ -85,7 +85,7 @@ def test_merged_it_says_the_same(options, parts):
     model = build_model(SMALL.model_copy(update=options), 20, 20).eval()
     plain, source, target = copy.deepcopy(model), torch.randint(4, 20, (2, 5)), torch.randint(4, 20, (2, 4))
     adapt(model, 2, 1.5, parts)
-    moved(model)
+    randomize_differences(model)
     assert not torch.allclose(model(source, target), plain(source, target))
     base = {name: weight.clone() for name, weight in merged(plain).items()}
     for name, weight in merged(model).items():
@@ -98,7 +98,7 @@ def test_merged_it_says_the_same(options, parts):
 
 def test_only_the_differences_have_gradients(model):
     adapt(model, 2, 1.5, ["attention", "feed-forward"])
-    moved(model)
+    randomize_differences(model)
     model(torch.randint(4, 20, (2, 5)), torch.randint(4, 20, (2, 4))).sum().backward()
     for name, parameter in model.named_parameters():
         assert (parameter.grad is not None) is name.endswith((".up", ".down")), name

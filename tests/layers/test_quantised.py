@@ -1,4 +1,4 @@
-"""Matrices rounded to 8 bits are those of CTranslate2, and the gradient goes through the rounding unchanged."""
+"""Matrices rounded to 8 bits equal those of CTranslate2, and gradients pass through the rounding unchanged."""
 
 import copy
 
@@ -45,7 +45,7 @@ def batch(tokenizer):
 
 
 def oracle(weight):
-    """The equation in float64; ties of float32 are avoided by the tests' random weights."""
+    """Compute the equation in float64; the random weights of the tests have no ties in float32."""
     weight = weight.detach().double().numpy()
     largest = np.abs(weight).max(1, keepdims=True)
     scale = 127 / np.where(largest == 0, 127, largest)
@@ -64,7 +64,7 @@ def test_rounding_is_that_of_the_equation():
 
 
 def test_the_weights_in_use_are_those_of_the_int8_model_of_ctranslate2(model, tokenizer, tmp_path):
-    """All of them: nothing else is rounded, and every matrix is."""
+    """Every matrix is rounded, and nothing else is."""
     export_ctranslate2(model.eval(), tokenizer, tmp_path / "int8", "int8")
     variables = Variables(read_model_file(tmp_path / "int8" / "model.bin").variables, tmp_path)
     expected = joined_arrays(variables, layer_names({"encoder": 1, "decoder": 2}, pre=False), OPTIONS.width)
@@ -81,17 +81,17 @@ def test_the_weights_in_use_are_those_of_the_int8_model_of_ctranslate2(model, to
 
 
 def test_an_int8_export_has_no_waste(model, tokenizer, tmp_path):
-    """The shared embedding once, positions in half precision, the vocabulary without line breaks and escapes."""
+    """The shared embedding is saved once, positions in half precision, the vocabulary without breaks and escapes."""
     export_ctranslate2(model.eval(), tokenizer, tmp_path / "int8", "int8")
     folder = tmp_path / "int8"
     sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
     assert {*sizes} == {"model.bin", "config.json", "shared_vocabulary.json", "tokenizer.model"}
     rows = sum(len(weight) for weight in matrices(model))
     weights = sum(weight.numel() for weight in matrices(model))
-    others = sum(parameter.numel() for parameter in model.parameters()) - weights
+    other_weights = sum(parameter.numel() for parameter in model.parameters()) - weights
     positions = 1024 * OPTIONS.width
-    names = 10_000  # those of the variables
-    assert sizes["model.bin"] < weights + 4 * rows + 4 * others + 2 * positions + names
+    names = 10_000  # the names of the variables
+    assert sizes["model.bin"] < weights + 4 * rows + 4 * other_weights + 2 * positions + names
     vocabulary = (folder / "shared_vocabulary.json").read_text(encoding="utf-8")
     assert "\\u2581" not in vocabulary and "\n" not in vocabulary and "▁m" in vocabulary
 
@@ -107,8 +107,8 @@ def test_the_gradient_is_that_of_the_rounded_weights(model, tokenizer):
         loss = batch_loss(model, batch(tokenizer)).smoothed
         loss.backward()
     assert loss.item() == expected.item() != batch_loss(model, batch(tokenizer)).smoothed.item()
-    for weight, other in zip(model.parameters(), rounded.parameters(), strict=True):
-        assert torch.equal(weight.grad, other.grad)
+    for weight, reference in zip(model.parameters(), rounded.parameters(), strict=True):
+        assert torch.equal(weight.grad, reference.grad)
 
 
 def test_weights_are_put_back_after_an_error_and_only_rounded_if_wanted(model):
@@ -121,6 +121,6 @@ def test_weights_are_put_back_after_an_error_and_only_rounded_if_wanted(model):
 
 
 def test_a_matrix_that_modules_share_is_named_once():
-    embedding, output, alone = nn.Embedding(5, 4), nn.Linear(4, 5), nn.LSTM(4, 4)
+    embedding, output, lstm = nn.Embedding(5, 4), nn.Linear(4, 5), nn.LSTM(4, 4)
     output.weight = embedding.weight
-    assert [id(weight) for weight in matrices(nn.ModuleList([embedding, output, alone]))] == [id(embedding.weight)]
+    assert [id(weight) for weight in matrices(nn.ModuleList([embedding, output, lstm]))] == [id(embedding.weight)]

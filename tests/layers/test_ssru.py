@@ -1,4 +1,4 @@
-"""The SSRU against a loop in float64 that is written from the paper (D19-5632, section 3.1)."""
+"""The SSRU against a loop in float64 that follows the paper (D19-5632, section 3.1)."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def unit():
     return unit
 
 
-def written_out(unit, x, cell):
+def reference_ssru(unit, x, cell):
     w_f, w = (matrix.detach().numpy() for matrix in unit.projection.weight.chunk(2))
     outputs = []
     for x_t in x.transpose(0, 1).detach().numpy():
@@ -30,7 +30,7 @@ def written_out(unit, x, cell):
 def test_it_is_the_equation(unit):
     x = torch.randn(3, 9, D, dtype=torch.float64)
     output, cell = unit(x)
-    expected, last = written_out(unit, x, np.zeros((3, D)))
+    expected, last = reference_ssru(unit, x, np.zeros((3, D)))
     np.testing.assert_allclose(output.detach().numpy(), expected, atol=1e-14)
     np.testing.assert_allclose(cell.detach().numpy(), last, atol=1e-14)
     assert (output > 0).any() and (output == 0).any()
@@ -38,10 +38,10 @@ def test_it_is_the_equation(unit):
 
 def test_a_step_continues_the_sequence(unit):
     x, cell = torch.randn(3, 5, D, dtype=torch.float64), torch.zeros(3, D, dtype=torch.float64)
-    whole, last = unit(x)
+    full, last = unit(x)
     for t in range(5):
         step, cell = unit(x[:, t : t + 1], cell)
-        torch.testing.assert_close(step[:, 0], whole[:, t], rtol=0, atol=1e-14)
+        torch.testing.assert_close(step[:, 0], full[:, t], rtol=0, atol=1e-14)
     torch.testing.assert_close(cell, last, rtol=0, atol=1e-14)
 
 

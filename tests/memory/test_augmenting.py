@@ -1,4 +1,4 @@
-"""Pairs with the translation of a near match behind their source."""
+"""Training pairs with the translation of a near match appended to their source."""
 
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import MATCH
@@ -18,9 +18,9 @@ PAIRS = [
 def test_the_best_of_the_others_stands_behind_a_source(tmp_path):
     TranslationMemory.make(tmp_path / "m.memory", PAIRS, "")
     with TranslationMemory.open(tmp_path / "m.memory", fixed=True) as memory:
-        told = []
-        found = [*augmented(PAIRS, memory, 60, told.append)]
-    assert found == [
+        progress = []
+        annotated_pairs = [*augmented(PAIRS, memory, 60, progress.append)]
+    assert annotated_pairs == [
         Pair(f"I like green tea{MATCH} Me gusta el té negro", "Me gusta el té verde"),
         Pair(f"I like black tea{MATCH} Me gusta el té verde", "Me gusta el té negro"),
         Pair(f"I like black tea a lot{MATCH} Me gusta el té negro", "Me gusta mucho el té negro"),

@@ -1,4 +1,4 @@
-"""Entries that are found by a part of their text, edited and removed, one at a time and as a whole or not at all."""
+"""Entries of a memory are found by part of their text, edited, and removed one by one or all or none."""
 
 import numpy as np
 import pytest
@@ -19,17 +19,17 @@ PAIRS = [
 
 @pytest.fixture
 def memory(tmp_path):
-    with TranslationMemory.open(tmp_path / "m.memory", write=True) as opened:
-        opened.add(PAIRS, "Ana")
-        yield opened
+    with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory_file:
+        memory_file.add(PAIRS, "Ana")
+        yield memory_file
 
 
-def sources(found):
-    return [entry.source for entry in found]
+def sources_of(entries):
+    return [entry.source for entry in entries]
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "wanted"),
+    ("text", "options", "expected"),
     [
         ("file", {}, ["FILE not found", "Open the profile", "Save the file"]),
         ("file", {"whole_words": True}, ["FILE not found", "Save the file"]),
@@ -42,22 +42,22 @@ def sources(found):
         (".*", {}, []),
     ],
 )
-def test_a_part_of_a_text_is_found_the_newest_first(memory, text, options, wanted):
-    assert sources(memory.find(text, **options)) == wanted
+def test_a_part_of_a_text_is_found_the_newest_first(memory, text, options, expected):
+    assert sources_of(memory.find(text, **options)) == expected
 
 
 def test_many_are_found_page_by_page_while_others_write(memory):
     memory.add([Pair(f"row {i}", f"fila {i}") for i in range(2500)], "Ben")
-    found = memory.find("row")
-    first = next(found)
+    entries = memory.find("row")
+    first = next(entries)
     memory.add([Pair("row 9999", "fila 9999")], "Ben")
-    assert first.source == "row 2499" and len([*found]) == 2499
+    assert first.source == "row 2499" and len([*entries]) == 2499
 
 
 def test_scripts_and_composed_letters(memory):
     memory.add([Pair("Café ÉTÉ", "足球比赛")], "Ben")
-    assert sources(memory.find("cafe\N{COMBINING ACUTE ACCENT} été")) == ["Café ÉTÉ"]
-    assert sources(memory.find("球比")) == ["Café ÉTÉ"]
+    assert sources_of(memory.find("cafe\N{COMBINING ACUTE ACCENT} été")) == ["Café ÉTÉ"]
+    assert sources_of(memory.find("球比")) == ["Café ÉTÉ"]
     assert found_in("") is None
 
 
@@ -67,9 +67,9 @@ def test_an_entry_gets_another_translation(memory):
     after = memory.exact("Save the file").entry
     assert (after.target, after.who) == ("Guarde el archivo", "Ben")
     assert memory.edit("Save the", "Guarde", "Ben") is None and len(memory) == 4
-    for wrong in ("", "x" * (LONGEST + 1)):
+    for invalid in ("", "x" * (LONGEST + 1)):
         with pytest.raises(UserError, match="1 to 20,000 characters"):
-            memory.edit("Save the file", wrong, "Ben")
+            memory.edit("Save the file", invalid, "Ben")
     assert memory.exact("Save the file").target == "Guarde el archivo"
 
 
@@ -77,31 +77,31 @@ def test_entries_are_removed_all_or_none(memory):
     with pytest.raises(UserError, match="no entry of 'Save it'"):
         memory.remove(["Save the file", "Save it"])
     assert len(memory) == 4 and memory.exact("Save the file")
-    assert sources(memory.remove(["Save the file", "Click OK", "Click OK"])) == ["Save the file", "Click OK"]
+    assert sources_of(memory.remove(["Save the file", "Click OK", "Click OK"])) == ["Save the file", "Click OK"]
     assert len(memory) == 2 and memory.exact("Save the file") is None
-    assert sources(match.entry for match in memory.matches("Save the file", 30)) == []
+    assert sources_of(match.entry for match in memory.matches("Save the file", 30)) == []
     assert "latest change" not in memory.facts()
 
 
 def test_what_is_removed_is_in_no_list_of_words(memory):
-    """Else a number that SQLite gives a second time would stand in lists of words that its text does not have."""
+    """Otherwise a row number that SQLite reuses would stay in the lists of words that its new text does not contain."""
 
-    def listed():
+    def ids_in_lists():
         rows = memory._database.execute("SELECT size, ids FROM postings").fetchall()
         assert all(size == len(ids) // 4 for size, ids in rows)
         return sorted(np.concatenate([np.frombuffer(ids, "<u4") for _, ids in rows]).tolist())
 
-    before = listed()
+    before = ids_in_lists()
     memory.add([Pair("one more entry", "una entrada más")], "Ben")
-    assert len(listed()) == len(before) + len(Folded("one more entry").pairs)
+    assert len(ids_in_lists()) == len(before) + len(Folded("one more entry").pairs)
     memory.remove(["one more entry"])
-    assert listed() == before
+    assert ids_in_lists() == before
 
 
 def test_what_comes_after_a_removal_counts_as_new(memory):
-    """`memory learn` asks for what was changed since it last learned."""
-    learned = memory.change
+    """`memory learn` reads what was changed since it last learned."""
+    last_learned = memory.change
     memory.remove(["Click OK"])
     memory.add([Pair("Click here", "Pulse aquí")], "Ben")
-    assert sources(memory.entries(learned)) == ["Click here"]
-    assert memory.change > learned
+    assert sources_of(memory.entries(last_learned)) == ["Click here"]
+    assert memory.change > last_learned

@@ -19,7 +19,7 @@ def match(text, source, target="…"):
         ("See https://b.org/x.", "See https://a.org/.", "Véase https://a.org/.", 99, "Véase https://b.org/x."),
         ("Save the file.", "Save the file", "Guardar", 98, "Guardar"),
         ("SAVE the file", "Save the file", "Guardar", 98, "Guardar"),
-        # A number that the translation does not have can't be replaced.
+        # A number that the translation does not contain can't be replaced.
         ("I have 4 cats", "I have 3 cats", "Tengo tres gatos", 97, "Tengo tres gatos"),
         ("Room 2, shelf 5", "Room 2, shelf 2", "Estante 2, sala 2", 97, "Estante 2, sala 2"),
         ("Add 4 of 5", "Add 4 of 4", "De 4, añada 4", 97, "De 4, añada 4"),
@@ -39,22 +39,22 @@ def match(text, source, target="…"):
         ("a b c d", "a b c x", "…", 75, "…"),
         ("a b c d e", "a b c d", "…", 80, "…"),
         ("a b", "x y", "…", 0, "…"),
-        # Words that change places are as far apart as two others.
+        # Swapped words count like two different words.
         ("a b c d", "b a c d", "…", 50, "…"),
-        # Of a text without spaces, characters are compared.
+        # In text without spaces, characters are compared.
         ("我喜欢足球", "我喜欢篮球", "…", 80, "…"),
         ("!?", "!?!", "…", 67, "…"),
         ("Copy 5 files now", "Copy 3 files", "Copiar 3 archivos", 75, "Copiar 5 archivos"),
     ],
 )
 def test_percent_and_translation(text, source, target, percent, translation):
-    found = match(text, source, target)
-    assert (found.percent, found.target) == (percent, translation)
+    near_match = match(text, source, target)
+    assert (near_match.percent, near_match.target) == (percent, translation)
 
 
 def test_differing_words_stand_beside_each_other():
-    found = match("I like red apples a lot", "I like green pears")
-    assert found.differing == [("red apples a lot", "green pears")] or found.differing == [
+    near_match = match("I like red apples a lot", "I like green pears")
+    assert near_match.differing == [("red apples a lot", "green pears")] or near_match.differing == [
         ("red apples", "green pears"),
         ("a lot", ""),
     ]
@@ -63,7 +63,7 @@ def test_differing_words_stand_beside_each_other():
 
 
 @pytest.mark.parametrize(
-    ("target", "changes", "wanted"),
+    ("target", "changes", "expected"),
     [
         ("Cuesta 1.250,50 €", [("1,250.50", "3,000.75")], "Cuesta 3.000,75 €"),
         ("Cuesta 1250 €", [("1,250", "3,000.75")], None),
@@ -77,8 +77,8 @@ def test_differing_words_stand_beside_each_other():
         ("nada", [("3", "3")], "nada"),
     ],
 )
-def test_filling(target, changes, wanted):
-    assert filled(target, changes) == wanted
+def test_filling(target, changes, expected):
+    assert filled(target, changes) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Indices of corpora in the cache, and memories written for other programs."""
+"""Cached indices of corpora, and memories exported for other programs."""
 
 import io
 import os
@@ -29,11 +29,11 @@ def cache(tmp_path, monkeypatch):
 def test_a_corpus_is_indexed_once(corpus_file, cache):
     with open_memory(corpus_file) as memory:
         assert memory.exact("four").target == "cuatro"
-    (kept,) = cache.iterdir()
-    before = (kept / "index.memory").stat().st_mtime_ns
+    (cached,) = cache.iterdir()
+    before = (cached / "index.memory").stat().st_mtime_ns
     with open_memory(corpus_file) as memory:
         assert memory.matches("one two four", 60)[0].entry.who == "pairs.tsv"
-    assert [*cache.iterdir()] == [kept] and (kept / "index.memory").stat().st_mtime_ns == before
+    assert [*cache.iterdir()] == [cached] and (cached / "index.memory").stat().st_mtime_ns == before
 
 
 def test_another_text_is_indexed_anew(corpus_file, cache):
@@ -53,11 +53,11 @@ def test_a_damaged_index_is_made_anew(corpus_file, cache):
 
 
 def test_an_interrupted_index_is_none(corpus_file, cache, monkeypatch):
-    def interrupted(*given):
+    def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(TranslationMemory, "_add_pair", interrupted)
+    with monkeypatch.context() as patch:
+        patch.setattr(TranslationMemory, "_add_pair", interrupt)
         with pytest.raises(KeyboardInterrupt):
             open_memory(corpus_file)
     assert not [*cache.iterdir()]
@@ -66,7 +66,7 @@ def test_an_interrupted_index_is_none(corpus_file, cache, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("a.tsv", "", "empty"),
         ("a.tsv", "\t\n", "no sentence pairs"),
@@ -76,11 +76,11 @@ def test_an_interrupted_index_is_none(corpus_file, cache, monkeypatch):
         ("missing.memory", None, "no such memory"),
     ],
 )
-def test_what_can_not_be_opened_is_said(tmp_path, cache, name, content, said):
+def test_what_can_not_be_opened_is_said(tmp_path, cache, name, content, message):
     file = tmp_path / name
     if content is not None:
         file.write_text(content)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         open_memory(file)
 
 
@@ -92,5 +92,5 @@ def test_a_memory_written_as_tmx_is_read_again(tmp_path):
         write_tmx(memory, stream, ("en", "es"), lambda count: None)
     file = Path(tmp_path / "m.tmx")
     file.write_bytes(stream.getvalue())
-    assert [*read_pairs(file)] == pairs[:2]  # no TMX can hold a bell, so the memory has not taken it
+    assert [*read_pairs(file)] == pairs[:2]  # TMX can't contain a bell character, so the memory refused it
     assert b'changeid="An &amp; a"' in stream.getvalue()

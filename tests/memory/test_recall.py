@@ -1,4 +1,4 @@
-"""What of a memory is used, and what is only shown."""
+"""Which matches of a memory are used, and which are only shown."""
 
 import pytest
 
@@ -45,13 +45,13 @@ def test_what_is_used_is_shown(memory):
 
 
 def test_a_near_match_with_wrong_numbers_is_not_used_in_a_long_text(tmp_path):
-    long = "Please move every one of the blue boxes that stand behind the old gate of the garden"
+    sentence = "Please move every one of the blue boxes that stand behind the old gate of the garden"
     with TranslationMemory.open(tmp_path / "long.memory", write=True) as memory:
-        memory.add([Pair(f"{long} {a} of {a} times", f"Mueva {a} de {a} veces") for a in (3,)], "a")
-        wrong = f"{long} 3 of 7 times"
-        assert memory.matches(wrong, 80)[0].percent >= 90
-        assert Recall(memory, 75).used(wrong) is None
-        assert Recall(memory, 75).used(f"{long} 7 of 7 times").target == "Mueva 7 de 7 veces"
-        assert Recall(memory, 75).used(f"{long} 3 of 3 times 8") is None
-        memory.add([Pair(f"{long} 3 of 9 times", "Mueva 3 de 9 veces")], "a")
-        assert Recall(memory, 75).used(wrong).target == "Mueva 3 de 7 veces"
+        memory.add([Pair(f"{sentence} {a} of {a} times", f"Mueva {a} de {a} veces") for a in (3,)], "a")
+        changed_text = f"{sentence} 3 of 7 times"
+        assert memory.matches(changed_text, 80)[0].percent >= 90
+        assert Recall(memory, 75).used(changed_text) is None
+        assert Recall(memory, 75).used(f"{sentence} 7 of 7 times").target == "Mueva 7 de 7 veces"
+        assert Recall(memory, 75).used(f"{sentence} 3 of 3 times 8") is None
+        memory.add([Pair(f"{sentence} 3 of 9 times", "Mueva 3 de 9 veces")], "a")
+        assert Recall(memory, 75).used(changed_text).target == "Mueva 3 de 7 veces"

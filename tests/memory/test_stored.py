@@ -1,4 +1,4 @@
-"""What the files hold, value by value: a changed hash, band or mark would make the memories of users useless."""
+"""Stored values of memory files: a changed hash, band or mark would make users' existing memories useless."""
 
 import io
 import itertools
@@ -19,7 +19,7 @@ from translucid.memory.translation_memory import TranslationMemory, _checked, _d
 
 TEXT = "Save 3 files, {x} of 足球"
 KEY = [0x734CD, 0x18484, 0xB3B15, 0x794, 0xA47BE, 0x1FB45, 0x49759]
-"""Save, a number, files, a placeholder, of, and a character each: with BLAKE2b, they are the same on all machines."""
+"""The keys of Save, a number, files, a placeholder, of, and two characters; BLAKE2b is the same on all machines."""
 HASHES = [7930, 32492, 61003, 83317, 83821, 119623, 119881, 128745]
 
 
@@ -30,68 +30,68 @@ WORDS = [f"{left}{right}" for left in "abcdefgh" for right in "abcdefghijklmnopq
 def memory(tmp_path, monkeypatch):
     clock = itertools.count(1_700_000_000)
     monkeypatch.setattr(translation_memory.time, "time", lambda: next(clock))
-    with TranslationMemory.open(tmp_path / "m.memory", write=True) as opened:
-        yield opened
+    with TranslationMemory.open(tmp_path / "m.memory", write=True) as new_memory:
+        yield new_memory
 
 
-def rows(memory, table):
+def rows_of(memory, table):
     return memory._database.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
 
 
 def test_the_keys_of_words_and_the_hashes_of_their_pairs():
     assert [ord(character) for character in Folded(TEXT).key] == KEY
     assert sorted(Folded(TEXT).pairs) == HASHES
-    # The last character below the surrogates, and the first one behind them.
+    # The last character below the surrogates, and the first one above them.
     assert (_character("w907228"), _character("w89807")) == ("\ud7ff", "\ue000")
 
 
 def test_the_tables_of_a_memory(memory):
     memory.add([Pair(TEXT, "Guarde 3"), Pair("of", "de")], "Ana")
-    key, of = "".join(map(chr, KEY)), chr(KEY[4])
-    assert rows(memory, "segments") == [
+    key, of_key = "".join(map(chr, KEY)), chr(KEY[4])
+    assert rows_of(memory, "segments") == [
         (1, _digest(TEXT), key, TEXT, "Guarde 3", "Ana", 1_700_000_000, 1),
-        (2, _digest("of"), of, "of", "de", "Ana", 1_700_000_000, 2),
+        (2, _digest("of"), of_key, "of", "de", "Ana", 1_700_000_000, 2),
     ]
     # A text of seven words is in band 5 of 64, as 2 log2(7) = 5.6, and a text of one word is in band 0.
     expected = {(64 * pair + 5, 1, 1) for pair in HASHES} | {(64 * pair, 1, 2) for pair in Folded("of").pairs}
-    stored = {(bucket, size, int.from_bytes(ids, "little")) for _, bucket, size, ids in rows(memory, "postings")}
+    stored = {(bucket, size, int.from_bytes(ids, "little")) for _, bucket, size, ids in rows_of(memory, "postings")}
     assert stored == expected
 
 
 def test_bands_of_lengths():
-    """The bands of a square root of two begin at 1, 1.4, 2, 2.8, 4 and so on words; the last one has no end."""
+    """Each band starts at a power of the square root of two (1, 1.4, 2, 2.8, 4 words, …); the last one is unbounded."""
     assert [_band(words) for words in (0, 1, 2, 3, 4, 5, 6, 8, 1 << 31, 1 << 40)] == [0, 0, 2, 3, 4, 4, 5, 6, 62, 63]
 
 
 @pytest.mark.parametrize("length", [8, 16])
 @pytest.mark.parametrize("edit", ["replaced", "added", "removed"])
 def test_a_match_of_just_the_wanted_percentage_is_found(memory, length, edit):
-    """87.5 % counts as 88 %: the segments are at the very limits of words, bands and missing pairs."""
+    """A similarity of 87.5 % rounds to 88 %: words, bands and missing pairs are exactly at their limits."""
     words = WORDS[:length]
     edits = length // 8
-    others = {
+    stored_words = {
         "replaced": [*words],
         "added": [*words],
         "removed": [word for i, word in enumerate(words) if i % 8 != 3],
     }[edit]
     if edit == "replaced":
-        others[3::8] = ["other"] * edits
-    memory.add([Pair(" ".join(others), "x")], "Ana")
-    wanted = words
+        stored_words[3::8] = ["other"] * edits
+    memory.add([Pair(" ".join(stored_words), "x")], "Ana")
+    query_words = words
     if edit == "added":
-        wanted = [word for i, word in enumerate(words) if i % 8 != 3]
-    assert [match.percent for match in memory.matches(" ".join(wanted), 88)] == [88]
-    assert memory.matches(" ".join(wanted), 89) == []
+        query_words = [word for i, word in enumerate(words) if i % 8 != 3]
+    assert [match.percent for match in memory.matches(" ".join(query_words), 88)] == [88]
+    assert memory.matches(" ".join(query_words), 89) == []
 
 
 def test_long_texts_at_the_limit_of_missing_pairs(memory):
-    """(100.5 - p) % of 200 words are replaced, none beside another: p % of them are equal, rounded up."""
+    """(100.5 - p) % of 200 words are replaced, never two adjacent ones: p % of them are equal, rounded up."""
     words = WORDS
     memory.add([Pair(" ".join(words), "x")], "Ana")
     for percent in range(60, 98, 2):
         count = 201 - 2 * percent
-        wanted = [f"x{word}" if i % 2 and i < 2 * count else word for i, word in enumerate(words)]
-        assert [match.percent for match in memory.matches(" ".join(wanted), percent)] == [percent]
+        query_words = [f"x{word}" if i % 2 and i < 2 * count else word for i, word in enumerate(words)]
+        assert [match.percent for match in memory.matches(" ".join(query_words), percent)] == [percent]
 
 
 def test_a_segment_in_256_lists_is_counted(monkeypatch):
@@ -111,8 +111,8 @@ def test_of_equally_good_matches_the_newest_comes_first_and_five_are_shown(memor
         memory.add([Pair(f"page {word} two three", word)], "Ana")
     assert [match.target for match in memory.matches("page x two three", 75)] == ["g", "f", "e", "d", "c"]
     assert [match.target for match in memory.matches("page b two three", 100)] == ["b"]
-    for text, least, most in (("page b two three", 101, 5), ("page b two three", 70, 0), ("", 70, 5)):
-        assert memory.matches(text, least, most) == []
+    for text, threshold, limit in (("page b two three", 101, 5), ("page b two three", 70, 0), ("", 70, 5)):
+        assert memory.matches(text, threshold, limit) == []
 
 
 def test_texts_up_to_the_limit_are_stored(memory, monkeypatch):
@@ -133,7 +133,7 @@ def test_the_date_of_an_entry_is_within_the_limits():
 
 def test_changes_are_numbered_one_by_one(memory):
     memory.add([Pair("a", "b"), Pair("c", "d")], "Ana")
-    memory.add([Pair("a", "b")], "Ana")  # the same: no entry has its number
+    memory.add([Pair("a", "b")], "Ana")  # unchanged: no entry gets its change number
     assert memory.change == 2
     memory.remove(["a"])
     assert memory.change == 3
@@ -189,8 +189,8 @@ def test_an_exported_memory_byte_by_byte(memory):
 
 
 def test_the_record_of_a_match():
-    found = Match("Page 4 is new", Entry("Page 3 is old", "Página 3", "Ana", 1_700_000_000))
-    assert found.record() == {
+    match = Match("Page 4 is new", Entry("Page 3 is old", "Página 3", "Ana", 1_700_000_000))
+    assert match.record() == {
         "percent": 75,
         "source": "Page 3 is old",
         "target": "Página 4",
@@ -206,9 +206,9 @@ def test_placeholders_that_come_again_have_their_own_places():
     assert variable_spans(text) == [("{a}", 0), ("3", 4), ("{a}", 6), ("{a}", 12)]
 
 
-@pytest.mark.parametrize(("enough", "too_many", "read"), [(100, 100, 9), (0, 100, 3), (5, 100, 5), (0, 2, 2)])
-def test_only_the_necessary_lists_are_read_if_they_are_long(memory, monkeypatch, enough, too_many, read):
-    """Of eight words with 87.5 %, two pairs may be missing, so that three lists are needed; each has one segment."""
+@pytest.mark.parametrize(("enough", "too_many", "lists_read"), [(100, 100, 9), (0, 100, 3), (5, 100, 5), (0, 2, 2)])
+def test_only_the_necessary_lists_are_read_if_they_are_long(memory, monkeypatch, enough, too_many, lists_read):
+    """With eight words and 87.5 %, two pairs may be missing, so three lists are needed; each has one segment."""
     text = " ".join(WORDS[:8])
     memory.add([Pair(text, "x")], "Ana")
     monkeypatch.setattr(postings, "ENOUGH", enough)
@@ -216,4 +216,4 @@ def test_only_the_necessary_lists_are_read_if_they_are_long(memory, monkeypatch,
     lists, ids = [], memory._postings._ids
     monkeypatch.setattr(memory._postings, "_ids", lambda rows: lists.append(rows) or ids(rows))
     assert [match.percent for match in memory.matches(text, 88)] == [100]
-    assert len(lists) == read
+    assert len(lists) == lists_read

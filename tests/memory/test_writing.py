@@ -1,4 +1,4 @@
-"""Writing to a memory: as a whole or not at all, by several at once; and files that are none."""
+"""Writing to a memory: atomically, and by several processes at once; and files that are not memories."""
 
 import multiprocessing
 import os
@@ -41,12 +41,16 @@ def test_the_newest_stays(file):
 
 
 def test_what_no_file_can_hold_is_skipped_and_exported_from_older_memories_all_the_same(file, tmp_path):
-    strange = ["a\0b", "a\x01b", "a\x0eb", "a\ufffeb", "a\uffffb"]
+    invalid_texts = ["a\0b", "a\x01b", "a\x0eb", "a\ufffeb", "a\uffffb"]
     with TranslationMemory.open(file, write=True) as memory:
-        pairs = [Pair(text, "x") for text in strange] + [Pair(f"{i}", text) for i, text in enumerate(strange)]
+        pairs = [Pair(text, "x") for text in invalid_texts] + [
+            Pair(f"{i}", text) for i, text in enumerate(invalid_texts)
+        ]
         assert memory.add([*pairs, Pair("a\tb\x0bc", "d\x85e")], "who") == Added(new=1, skipped=len(pairs))
         assert memory.exact("a b c").target == "d e"
-        memory._database.execute("UPDATE segments SET target = ?", ("d\0e\x01f",))  # as earlier versions let in
+        memory._database.execute(
+            "UPDATE segments SET target = ?", ("d\0e\x01f",)
+        )  # earlier versions accepted such texts
         for ending in ("tmx", "tsv"):
             out = tmp_path / f"out.{ending}"
             with out.open("wb") as stream:
@@ -59,13 +63,13 @@ def test_what_no_file_can_hold_is_skipped_and_exported_from_older_memories_all_t
 
 def test_one_that_is_there_is_opened_while_another_program_writes(file):
     TranslationMemory.open(file, write=True).close()
-    other = sqlite3.connect(file, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+    connection = sqlite3.connect(file, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
     with TranslationMemory.open(file, write=True, wait=0.05) as memory:
         assert memory.exact("a") is None
         with pytest.raises(MemoryBusyError, match="locked"):
             memory.add([Pair("a", "b")], "who")
-    other.close()
+    connection.close()
 
 
 def test_an_error_leaves_what_was_there(file):
@@ -81,7 +85,7 @@ def test_an_error_leaves_what_was_there(file):
         assert memory.exact("new text") is None and memory.exact("old text").target == "y"
         memory.add([Pair("third text", "z")], "c")
         assert {match.entry.source for match in memory.matches("text", 50)} == {"old text", "third text"}
-        # And nothing of the others in the lists: three pairs each, ends included.
+        # The lists contain nothing of the other texts: three pairs for each stored one, ends included.
         assert memory._database.execute("SELECT sum(size) FROM postings").fetchone()[0] == 2 * 3
 
 
@@ -119,11 +123,11 @@ def add_many(file, name, count):
 
 def test_what_two_processes_add_at_once_is_all_there(file):
     context = multiprocessing.get_context("spawn")
-    # They make the file, too.
-    both = [context.Process(target=add_many, args=(file, name, 60)) for name in ("left", "right")]
-    for process in both:
+    # They also race to create the file.
+    processes = [context.Process(target=add_many, args=(file, name, 60)) for name in ("left", "right")]
+    for process in processes:
         process.start()
-    for process in both:
+    for process in processes:
         process.join()
         assert process.exitcode == 0
     with TranslationMemory.open(file) as memory:
@@ -131,23 +135,23 @@ def test_what_two_processes_add_at_once_is_all_there(file):
         assert memory.change == 120
         for name in ("left", "right"):
             for i in range(60):
-                # By the index: the number is not in the key.
+                # This looks up the index, because the key does not contain the number.
                 assert memory.exact(f"common words and {name} {i}").target == f"{name} {i}"
         assert len(memory.matches("common words and left 0", 70, most=1000)) == 120
-        listed = memory._database.execute("SELECT sum(size) FROM postings").fetchone()[0]
-        assert listed == 120 * 6
+        ids_in_lists = memory._database.execute("SELECT sum(size) FROM postings").fetchone()[0]
+        assert ids_in_lists == 120 * 6
 
 
 def test_who_makes_a_memory_waits_for_somebody_who_is_at_the_same(file):
-    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")  # the lock that a change of the journal takes first
-    leaving = threading.Timer(0.1, other.execute, ["COMMIT"])
-    leaving.start()
+    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN IMMEDIATE")  # the lock that a change of the journal takes first
+    unlocking = threading.Timer(0.1, connection.execute, ["COMMIT"])
+    unlocking.start()
     with TranslationMemory.open(file, write=True) as memory:
-        assert not leaving.is_alive()
+        assert not unlocking.is_alive()
         assert memory.add([Pair("a", "b")], "a").new == 1
-    leaving.join()
-    other.close()
+    unlocking.join()
+    connection.close()
 
 
 def test_a_reader_goes_on_while_somebody_writes(file):
@@ -162,7 +166,7 @@ def test_a_reader_goes_on_while_somebody_writes(file):
         assert reader.exact("new").target == "y"
 
 
-def foreign(file, *statements):
+def run_sql(file, *statements):
     database = sqlite3.connect(file)
     for statement in statements:
         database.execute(statement)
@@ -179,7 +183,7 @@ def test_what_is_no_memory_is_refused(file, tmp_path):
         with pytest.raises(UserError, match="no memory"):
             TranslationMemory.open(file, write=write)
     file.unlink()
-    foreign(file, "CREATE TABLE segments (id INTEGER)")
+    run_sql(file, "CREATE TABLE segments (id INTEGER)")
     for write in (True, False):
         with pytest.raises(UserError, match="no memory of ours"):
             TranslationMemory.open(file, write=write)
@@ -204,7 +208,7 @@ def test_what_is_no_memory_is_refused(file, tmp_path):
 def test_a_memory_with_more_in_it_is_refused(file, statement):
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair("a", "b")], "a")
-    foreign(file, statement)
+    run_sql(file, statement)
     for write in (True, False):
         with pytest.raises(UserError, match=r"other tables|of version 99"):
             TranslationMemory.open(file, write=write)
@@ -242,7 +246,7 @@ def test_a_damaged_memory_is_said_in_one_line(file):
 def test_strange_values_are_said_in_one_line(file, statement):
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair("some text", "x"), Pair("some more text", "y")], "a")
-    foreign(file, statement)
+    run_sql(file, statement)
     with pytest.raises(UserError, match=r"damaged|not there|decode"):
         read_all(file)
 
@@ -251,7 +255,7 @@ def test_strange_values_are_said_in_one_line(file, statement):
 def test_a_damaged_entry_is_said_in_every_listing(file, listing):
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair("some text", "x")], "a")
-    foreign(file, "UPDATE segments SET at = 'never'")
+    run_sql(file, "UPDATE segments SET at = 'never'")
     with TranslationMemory.open(file) as memory, pytest.raises(UserError, match="damaged"):
         list(listing(memory))
 

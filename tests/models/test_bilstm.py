@@ -1,4 +1,4 @@
-"""The bidirectional language model, its stream, and how it learns."""
+"""The bidirectional language model, its stream and its training loss."""
 
 import numpy as np
 import pytest
@@ -37,84 +37,88 @@ def texts():
 
 
 def read_all(model, stream):
-    """What is fed, asked for and answered in all windows, [B, 2, columns, ..]."""
+    """Return the inputs, labels and logits of all windows, [B, 2, columns, ..]."""
     windows = stream.straight()
-    got = [stream.batch(windows, number) for number in range(len(windows.ends))]
-    logits = torch.cat([model.output(features) for features, _ in readings(model, got)], 2)
-    return torch.cat([one.targets_in for one in got], 2), torch.cat([one.labels for one in got], 2), logits
+    batches = [stream.batch(windows, number) for number in range(len(windows.ends))]
+    logits = torch.cat([model.output(features) for features, _ in readings(model, batches)], 2)
+    return (
+        torch.cat([batch.targets_in for batch in batches], 2),
+        torch.cat([batch.labels for batch in batches], 2),
+        logits,
+    )
 
 
 def test_the_text_is_read_from_both_ends(texts):
     windows = (stream := BidirectionalStream(texts, 3, 4)).straight()
-    got = [stream.batch(windows, number) for number in range(len(windows.ends))]
-    back = torch.cat([one.targets_in for one in got], 2)[:, 1].flatten().tolist()
-    turned = texts.ids[::-1].tolist()
-    swapped = [{2: 3, 3: 2}.get(token, token) for token in turned]
-    assert back[: len(swapped)] == swapped
+    batches = [stream.batch(windows, number) for number in range(len(windows.ends))]
+    backward = torch.cat([batch.targets_in for batch in batches], 2)[:, 1].flatten().tolist()
+    reversed_ids = texts.ids[::-1].tolist()
+    swapped = [{2: 3, 3: 2}.get(token, token) for token in reversed_ids]
+    assert backward[: len(swapped)] == swapped
     assert swapped[:4] == [2, *texts.ids[-2:-5:-1]]
-    forth = torch.cat([one.targets_in for one in got], 2)[:, 0].flatten().tolist()
-    assert forth[: len(swapped)] == texts.ids.tolist()
-    for one in got:
-        assert (one.labels[:, :, :-1] * one.labels[:, :, :-1].ne(0)).le(one.targets_in[:, :, 1:]).all()
+    forward = torch.cat([batch.targets_in for batch in batches], 2)[:, 0].flatten().tolist()
+    assert forward[: len(swapped)] == texts.ids.tolist()
+    for batch in batches:
+        assert (batch.labels[:, :, :-1] * batch.labels[:, :, :-1].ne(0)).le(batch.targets_in[:, :, 1:]).all()
 
 
 def test_each_direction_is_asked_for_all_tokens_but_the_beginnings(texts):
     stream = BidirectionalStream(texts, 3, 4)
     for windows in (stream.straight(), stream.varied(1, 0)):
-        for way in range(2):
-            labels = [stream.batch(windows, number).labels[:, way] for number in range(len(windows.ends))]
-            asked = sorted(torch.cat([one.flatten() for one in labels]).tolist())
-            asked = [token for token in asked if token]
-            wanted = sorted(texts.ids[texts.ids != SPECIAL.start].tolist())
-            assert len(wanted) - 3 <= len(asked) <= len(wanted)
-            assert set(asked) <= set(wanted)
+        for direction in range(2):
+            labels = [stream.batch(windows, number).labels[:, direction] for number in range(len(windows.ends))]
+            label_ids = sorted(torch.cat([window_labels.flatten() for window_labels in labels]).tolist())
+            label_ids = [token for token in label_ids if token]
+            expected = sorted(texts.ids[texts.ids != SPECIAL.start].tolist())
+            assert len(expected) - 3 <= len(label_ids) <= len(expected)
+            assert set(label_ids) <= set(expected)
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("place", [1, 4, 20, 33, 47])
-def test_no_direction_sees_the_word_that_it_predicts(model, texts, place):
-    """What is asked for is changed, wherever it stands: no logit that answers for it changes, others do."""
+@pytest.mark.parametrize("position", [1, 4, 20, 33, 47])
+def test_no_direction_sees_the_word_that_it_predicts(model, texts, position):
+    """Changing a label changes no logit up to its own prediction, but it changes later ones."""
     count = len(texts.ids)
-    assert texts.ids[place] > SPECIAL.end
+    assert texts.ids[position] > SPECIAL.end
     changed = texts.ids.copy()
-    changed[place] = 4 + (changed[place] - 3) % (V - 4)
+    changed[position] = 4 + (changed[position] - 3) % (V - 4)
     stream = BidirectionalStream(texts, 2, 5)
     _, labels, before = read_all(model, stream)
-    _, other, after = read_all(model, BidirectionalStream(EncodedTexts(changed, texts.size), 2, 5))
+    _, changed_labels, after = read_all(model, BidirectionalStream(EncodedTexts(changed, texts.size), 2, 5))
     columns = before.size(2)
-    differ = ((before - after).abs() > 1e-6).any(-1)  # [B, 2, columns]; convolutions add up otherwise in a batch
-    for way, at in ((0, place), (1, count - 1 - place)):
-        row, column = divmod(at - 1, columns)
-        assert labels[row, way, column] == texts.ids[place]
-        assert other[row, way, column] == changed[place]
-        assert not differ[row, way, : column + 1].any(), "a word is seen before it is predicted"
+    differ = ((before - after).abs() > 1e-6).any(-1)  # [B, 2, columns]; rounding depends on the batch
+    for direction, index in ((0, position), (1, count - 1 - position)):
+        row, column = divmod(index - 1, columns)
+        assert labels[row, direction, column] == texts.ids[position]
+        assert changed_labels[row, direction, column] == changed[position]
+        assert not differ[row, direction, : column + 1].any(), "a word is seen before it is predicted"
         if column + 1 < columns:
-            assert differ[row, way, column + 1], "a word is not seen after it"
-        assert not differ[:row, way].any()
+            assert differ[row, direction, column + 1], "a word is not seen after it"
+        assert not differ[:row, direction].any()
 
 
 @torch.no_grad()
 def test_each_half_is_a_language_model_of_plain_lstms():
-    """In float64, with embeddings E sqrt(D), the skip, and logits by E again."""
+    """In float64, with embeddings E sqrt(D), the residual connection and tied output weights."""
     model = build_model(OPTIONS["embeddings"], V, V).double().eval()
     assert isinstance(model, BidirectionalLSTM)
     ids = torch.randint(4, V, (2, 2, 6))
     zeros = torch.zeros(2, 12, dtype=torch.float64)
     start = type(model.begin(2, ids.device))((zeros,) * 8)
     reading, after = model.read_on(ids, start)
-    for way in range(2):
-        lstm = model.directions[way]
-        x = model.output.weight[ids[:, way]] * 8**0.5
-        torch.testing.assert_close(reading.layers[0][:, way], x)
+    for direction in range(2):
+        lstm = model.directions[direction]
+        x = model.output.weight[ids[:, direction]] * 8**0.5
+        torch.testing.assert_close(reading.layers[0][:, direction], x)
         first, cells = reference_lstm(x, (zeros, zeros), lstm.layers[0].w, lstm.layers[0].u, lstm.layers[0].b)
         h = first @ lstm.projections[0].weight.t()
-        torch.testing.assert_close(reading.layers[1][:, way], h)
+        torch.testing.assert_close(reading.layers[1][:, direction], h)
         second, _ = reference_lstm(h, (zeros, zeros), lstm.layers[1].w, lstm.layers[1].u, lstm.layers[1].b)
         last = h + second @ lstm.projections[1].weight.t()
-        torch.testing.assert_close(reading.features[:, way], last)
-        torch.testing.assert_close(after.cells[4 * way], cells[0])
+        torch.testing.assert_close(reading.features[:, direction], last)
+        torch.testing.assert_close(after.cells[4 * direction], cells[0])
         logits = last @ model.output.weight.t() + model.output.bias
-        torch.testing.assert_close(model.output(reading.features)[:, way], logits)
+        torch.testing.assert_close(model.output(reading.features)[:, direction], logits)
 
 
 @torch.no_grad()
@@ -122,8 +126,8 @@ def test_windows_with_a_carried_state_are_one_long_pass(model, texts):
     whole, pieces = BidirectionalStream(texts, 2, 1000), BidirectionalStream(texts, 2, 5)
     assert len(whole.straight().ends) == 1
     assert len(pieces.straight().ends) > 3
-    for one, other in zip(read_all(model, whole), read_all(model, pieces), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
+    for expected, actual in zip(read_all(model, whole), read_all(model, pieces), strict=True):
+        torch.testing.assert_close(expected, actual, rtol=0, atol=1e-5)
 
 
 @torch.no_grad()
@@ -131,23 +135,23 @@ def test_it_writes_as_its_forward_half(model):
     targets = torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10]])
     memory = model.encode(torch.full((2, 1), SPECIAL.end))
     expected = model.decode(memory, targets)
-    both = model.read_on(torch.stack([targets, targets.flip(1)], 1), model.start(memory))[0].features
-    torch.testing.assert_close(model.output(both[:, 0]), expected, rtol=0, atol=1e-5)
+    features = model.read_on(torch.stack([targets, targets.flip(1)], 1), model.start(memory))[0].features
+    torch.testing.assert_close(model.output(features[:, 0]), expected, rtol=0, atol=1e-5)
     state = model.start(memory)
     for t in range(4):
         logits, state = model.step(targets[:, t], state)
         torch.testing.assert_close(logits, expected[:, t], rtol=0, atol=1e-5)
     assert len(state.cells) == len(model.begin(2, targets.device).cells)
     assert not any(cells.any() for cells in state.cells[len(state.cells) // 2 :]), "the backward half has read"
-    chosen = state.select(torch.tensor([1, 1]))
-    first, second = model.step(torch.tensor([4, 4]), chosen)[0]
+    selected = state.select(torch.tensor([1, 1]))
+    first, second = model.step(torch.tensor([4, 4]), selected)[0]
     assert torch.equal(first, second)
 
 
 def test_gradients_reach_every_weight_and_dropout_drops_while_training_only(model, texts):
     window = BidirectionalStream(texts, 2, 9).batch(BidirectionalStream(texts, 2, 9).straight(), 0)
-    quiet = [StreamLoss(model)(window).smoothed for _ in range(2)]
-    assert torch.equal(*quiet)
+    losses = [StreamLoss(model)(window).smoothed for _ in range(2)]
+    assert torch.equal(*losses)
     model.train()
     loss = StreamLoss(model)(window)
     assert not torch.equal(loss.smoothed, StreamLoss(model)(window).smoothed)
@@ -164,11 +168,13 @@ def test_characters_need_to_know_how_words_are_written():
 
 
 def test_one_direction_is_read_as_before(texts):
-    forth = Stream(texts, 2, 5)
-    both = BidirectionalStream(texts, 2, 5)
-    windows = forth.varied(3, 1)
+    forward = Stream(texts, 2, 5)
+    bidirectional = BidirectionalStream(texts, 2, 5)
+    windows = forward.varied(3, 1)
     for number in range(len(windows.ends)):
-        assert torch.equal(forth.batch(windows, number).targets_in, both.batch(windows, number).targets_in[:, 0])
+        assert torch.equal(
+            forward.batch(windows, number).targets_in, bidirectional.batch(windows, number).targets_in[:, 0]
+        )
 
 
 def test_both_ways_sees_each_token_from_its_side(model):
@@ -182,34 +188,34 @@ def test_both_ways_sees_each_token_from_its_side(model):
 
     width, layers = model.options.width, states(ids)
     assert [tuple(layer.shape) for layer in layers] == [(1, 8, 2 * width)] * (1 + model.options.layers)
-    places = torch.arange(8)
-    for changed in range(1, 7):
-        other = ids.clone()
-        other[0, changed] = 4 + (other[0, changed] - 3) % (V - 4)
-        for number, (one, two) in enumerate(zip(layers, states(other), strict=True)):
-            moved = (one - two)[0].unflatten(-1, (2, width)).abs().amax(-1) > 1e-5
-            if not number:
-                assert torch.equal(moved, (places == changed)[:, None].expand(8, 2))
+    positions = torch.arange(8)
+    for position in range(1, 7):
+        changed = ids.clone()
+        changed[0, position] = 4 + (changed[0, position] - 3) % (V - 4)
+        for index, (before, after) in enumerate(zip(layers, states(changed), strict=True)):
+            is_changed = (before - after)[0].unflatten(-1, (2, width)).abs().amax(-1) > 1e-5
+            if not index:
+                assert torch.equal(is_changed, (positions == position)[:, None].expand(8, 2))
                 continue
-            assert torch.equal(moved[:, 0], places >= changed)
-            # Read from its end, a text begins with the start token and ends with the end token.
-            assert torch.equal(moved[:7, 1], (places <= changed)[:7])
-            assert not moved[7, 1]
-    for one, two in zip(layers, states(torch.nn.functional.pad(ids, (0, 3))), strict=True):
-        assert torch.allclose(one, two[:, :8], atol=1e-6)
+            assert torch.equal(is_changed[:, 0], positions >= position)
+            # Also when it is read backwards, a text begins with the start token and ends with the end token.
+            assert torch.equal(is_changed[:7, 1], (positions <= position)[:7])
+            assert not is_changed[7, 1]
+    for before, after in zip(layers, states(torch.nn.functional.pad(ids, (0, 3))), strict=True):
+        assert torch.allclose(before, after[:, :8], atol=1e-6)
 
 
 def test_both_ways_is_what_the_stream_taught(model):
-    """The states are those with which each direction foretells: f of a text, g of it turned."""
+    """The states are those that each direction predicts from: f on the text, g on the reversed text."""
     ids = torch.tensor([[SPECIAL.start, 5, 9, 7, SPECIAL.end]])
-    back = torch.tensor([[SPECIAL.start, 7, 9, 5, SPECIAL.end]])
-    reading, _ = model.read_on(torch.stack([ids, back], 1), model.begin(1, torch.device("cpu")))
-    found = model.both_ways(model.embedding(ids), ids != SPECIAL.pad)[-1][0].unflatten(-1, (2, -1))
-    assert torch.allclose(found[:, 0], reading.layers[-1][0, 0], atol=1e-6)
-    assert torch.allclose(found[1:4, 1], reading.layers[-1][0, 1, 1:4].flip(0), atol=1e-6)
+    reversed_ids = torch.tensor([[SPECIAL.start, 7, 9, 5, SPECIAL.end]])
+    reading, _ = model.read_on(torch.stack([ids, reversed_ids], 1), model.begin(1, torch.device("cpu")))
+    states = model.both_ways(model.embedding(ids), ids != SPECIAL.pad)[-1][0].unflatten(-1, (2, -1))
+    assert torch.allclose(states[:, 0], reading.layers[-1][0, 0], atol=1e-6)
+    assert torch.allclose(states[1:4, 1], reading.layers[-1][0, 1, 1:4].flip(0), atol=1e-6)
 
 
 def test_every_weight_is_in_one_layer(model):
     groups = model.layer_groups()
     assert len(groups) == 1 + model.options.layers
-    assert sorted(id(part) for group in groups for part in group) == sorted(map(id, model.parameters()))
+    assert sorted(id(parameter) for group in groups for parameter in group) == sorted(map(id, model.parameters()))

@@ -1,4 +1,4 @@
-"""The classifier of texts, by its equations in NumPy, and what it makes of company, padding and prefixes."""
+"""The text classifier against its equations in NumPy, in batches, with padding and on prefixes."""
 
 import numpy as np
 import pytest
@@ -14,19 +14,19 @@ LANGUAGE = LSTMLanguageOptions(width=6, hidden=8, layers=2)
 BOTH_WAYS = BiLSTMLanguageOptions(width=6, hidden=8, layers=2)
 
 
-def model_of(language=LANGUAGE, **changes):
+def build_classifier(language=LANGUAGE, **changes):
     options = ClassifierOptions(language=language, labels=["bad", "good", "so-so"], hidden=5, **changes)
     return build_model(options, 20, 20).eval()
 
 
-def texts(*rows):
+def pad_rows(*rows):
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[SPECIAL.pad] * (longest - len(row))] for row in rows])
 
 
-def standard(x, eps):
-    mean, spread = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
-    return (x - mean) / np.sqrt(spread + eps)
+def standardize(x, eps):
+    mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + eps)
 
 
 def scaled(x, norm):
@@ -35,17 +35,17 @@ def scaled(x, norm):
 
 @torch.no_grad()
 def test_it_is_the_equations_in_numpy():
-    model = model_of().double()
+    model = build_classifier().double()
     for parameter in model.parameters():
         parameter.add_(torch.randn_like(parameter) * 0.1)
-    ids = texts([2, 7, 9, 4, 3])
+    ids = pad_rows([2, 7, 9, 4, 3])
     reading, _ = model.language.read_on(ids, model.language.begin(1, ids.device))
     h = reading.layers[-1].double().numpy()[0]
     first, second = model.first, model.second
-    together = np.concatenate([standard(part, first[0].eps) for part in (h[-1], h.max(0), h.mean(0))])
-    z = scaled(together, first[0]) @ first[2].weight.numpy().T + first[2].bias.numpy()
+    features = np.concatenate([standardize(part, first[0].eps) for part in (h[-1], h.max(0), h.mean(0))])
+    z = scaled(features, first[0]) @ first[2].weight.numpy().T + first[2].bias.numpy()
     logits = (
-        scaled(standard(np.maximum(z, 0), second[0].eps), second[0]) @ second[2].weight.numpy().T
+        scaled(standardize(np.maximum(z, 0), second[0].eps), second[0]) @ second[2].weight.numpy().T
         + second[2].bias.numpy()
     )
     np.testing.assert_allclose(model(ids).numpy()[0], logits, atol=1e-6)
@@ -53,17 +53,17 @@ def test_it_is_the_equations_in_numpy():
 
 @torch.no_grad()
 def test_from_both_ends_it_is_given_the_mix_of_elmo():
-    model = model_of(BOTH_WAYS)
+    model = build_classifier(BOTH_WAYS)
     model.mix.s.copy_(torch.tensor([0.3, -1.0, 0.8]))
     model.mix.gamma.fill_(1.7)
-    ids = texts([2, 7, 9, 4, 3])
+    ids = pad_rows([2, 7, 9, 4, 3])
     layers = [h[0].numpy() for h in model.language.both_ways(model.language.embedding(ids), ids > 0)]
     layers = [(h - h.mean(-1, keepdims=True)) / np.sqrt(h.var(-1, keepdims=True) + 1e-5) for h in layers]
     weights = np.exp(np.float32([0.3, -1.0, 0.8]))
     weights /= weights.sum()
     mixed = np.float32(1.7) * sum(weight * h for weight, h in zip(weights, layers, strict=True))
-    together = torch.from_numpy(np.concatenate([mixed[-1], mixed.max(0), mixed.mean(0)])[None])
-    torch.testing.assert_close(model(ids), model.second(model.first(together).relu()), atol=1e-5, rtol=1e-4)
+    features = torch.from_numpy(np.concatenate([mixed[-1], mixed.max(0), mixed.mean(0)])[None])
+    torch.testing.assert_close(model(ids), model.second(model.first(features).relu()), atol=1e-5, rtol=1e-4)
     with pytest.raises(UserError, match="from both ends"):
         model.after_each(ids)
 
@@ -71,30 +71,32 @@ def test_from_both_ends_it_is_given_the_mix_of_elmo():
 @torch.no_grad()
 @pytest.mark.parametrize("language", [LANGUAGE, BOTH_WAYS], ids=["one direction", "both"])
 def test_neither_padding_nor_company_matters(language):
-    model = model_of(language)
+    model = build_classifier(language)
     rows = [[2, 7, 9, 4, 12, 13, 3], [2, 5, 3], [2, 8, 8, 8, 3]]
-    together = model(texts(*rows))
-    for row, found in zip(rows, together, strict=True):
-        torch.testing.assert_close(model(texts(row))[0], found, atol=1e-5, rtol=1e-5)
+    batched_logits = model(pad_rows(*rows))
+    for row, logits in zip(rows, batched_logits, strict=True):
+        torch.testing.assert_close(model(pad_rows(row))[0], logits, atol=1e-5, rtol=1e-5)
 
 
 def test_pooling_sees_what_is_there_and_nothing_else():
     h = torch.randn(2, 4, 3)
     mask = torch.tensor([[True, True, False, False], [True] * 4])
-    found = pooled(h, mask)
-    there = h[0, :2]
-    torch.testing.assert_close(found[0], torch.cat([there[-1], there.amax(0), there.mean(0)]))
+    result = pooled(h, mask)
+    states = h[0, :2]
+    torch.testing.assert_close(result[0], torch.cat([states[-1], states.amax(0), states.mean(0)]))
     h[0, 2:] = 99
-    torch.testing.assert_close(pooled(h, mask), found)
+    torch.testing.assert_close(pooled(h, mask), result)
 
 
 @torch.no_grad()
 def test_after_each_token_it_judges_what_it_has_read():
-    model = model_of()
-    ids = texts([2, 7, 9, 4, 3])
-    found = model.after_each(ids)
+    model = build_classifier()
+    ids = pad_rows([2, 7, 9, 4, 3])
+    probabilities = model.after_each(ids)
     for count in range(1, 6):
-        torch.testing.assert_close(found[0, count - 1], model(ids[:, :count])[0].softmax(-1), atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(
+            probabilities[0, count - 1], model(ids[:, :count])[0].softmax(-1), atol=1e-5, rtol=1e-4
+        )
 
 
 @pytest.mark.parametrize("language", [LANGUAGE, BOTH_WAYS], ids=["one direction", "both"])

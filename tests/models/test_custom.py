@@ -1,4 +1,4 @@
-"""Models in files of users: trained by name, executed only if named again, and checked before they are trained."""
+"""Models in users' files: trained by name, executed only if named again and checked before training."""
 
 from pathlib import Path
 
@@ -30,9 +30,9 @@ def _nothing_is_allowed(monkeypatch):
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    written = tmp_path_factory.mktemp("code") / "my_model.py"
-    written.write_text(MODEL, encoding="utf-8")
-    return written
+    path = tmp_path_factory.mktemp("code") / "my_model.py"
+    path.write_text(MODEL, encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -40,19 +40,19 @@ def custom_run(file, corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "custom"
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(VARIABLE, "")
-        assert run(training(file, corpus, folder)) == 0
+        assert run(train_command(file, corpus, folder)) == 0
     return folder
 
 
-def training(file, corpus, folder, *settings):
+def train_command(file, corpus, folder, *settings):
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", folder]
     limits = ["training.max_steps=4", "model.options.width=12", *settings]
     model = ["--model", f"{file}:GRUTranslator"]
-    return [str(word) for word in ["train", *model, *files, "--no-tune", "--set", *SETTINGS, *limits]]
+    return [str(argument) for argument in ["train", *model, *files, "--no-tune", "--set", *SETTINGS, *limits]]
 
 
 def variant(tmp_path, before, after):
-    """Return the model of the documentation with one change, built."""
+    """Build the documentation's example model with one change and return it with its options."""
     assert before in MODEL
     file = tmp_path / "my_model.py"
     file.write_text(MODEL.replace(before, after), encoding="utf-8")
@@ -68,15 +68,15 @@ def test_the_example_is_as_short_as_promised():
 def test_a_run_names_its_model_and_executes_it_only_if_it_is_named_again(custom_run, file, capfd):
     arguments = ["translate", str(custom_run), "I like soccer", "--beam", "3", "--engine", "torch"]
     assert run(arguments) == 2
-    refused = capfd.readouterr().err
-    assert refused.count("\n") == 1 and "translucid --code my_model.py" in refused
+    stderr = capfd.readouterr().err
+    assert stderr.count("\n") == 1 and "translucid --code my_model.py" in stderr
     assert run(["--code", str(file), *arguments, "--alignments"]) == 0
     assert "\t" in capfd.readouterr().out
     assert run(["--code", str(file), "look", str(custom_run), "I like soccer"]) == 0
 
 
 def test_a_bare_name_is_of_the_file_that_was_allowed(file, corpus, tmp_path):
-    command = training(Path("my_model.py"), corpus, tmp_path / "run")
+    command = train_command(Path("my_model.py"), corpus, tmp_path / "run")
     assert run(command) == 2
     assert run(["--code", str(file), *command]) == 0
 
@@ -100,7 +100,7 @@ def test_an_interrupted_run_resumes(custom_run, file, capfd):
 
 
 def test_an_option_that_the_model_lacks_is_one_line_and_leaves_nothing(file, corpus, tmp_path, capfd):
-    assert run(training(file, corpus, tmp_path / "run", "model.options.widht=3")) == 2
+    assert run(train_command(file, corpus, tmp_path / "run", "model.options.widht=3")) == 2
     assert "has no option 'model.options.widht'. Did you mean 'model.options.width'?" in capfd.readouterr().err
     assert not (tmp_path / "run").exists()
 
@@ -108,7 +108,7 @@ def test_an_option_that_the_model_lacks_is_one_line_and_leaves_nothing(file, cor
 def test_an_error_in_the_code_names_its_line(corpus, tmp_path, capfd):
     broken = tmp_path / "my_model.py"
     broken.write_text(MODEL.replace("return Memory(self", "return Memory(self.missing"), encoding="utf-8")
-    assert run(training(broken, corpus, tmp_path / "run")) == 2
+    assert run(train_command(broken, corpus, tmp_path / "run")) == 2
     error = capfd.readouterr().err.splitlines()[-1]
     line = next(i for i, text in enumerate(broken.read_text().splitlines(), 1) if "self.missing" in text)
     assert f"my_model.py, line {line}: AttributeError" in error
@@ -130,9 +130,9 @@ def test_an_error_in_the_code_names_its_line(corpus, tmp_path, capfd):
 def test_a_broken_promise_is_named(tmp_path, before, after, message):
     torch.manual_seed(2)
     model, options = variant(tmp_path, before, after)
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError) as error:
         check_contract(model, REFERENCE, options.maps)
-    assert message in str(caught.value)
+    assert message in str(error.value)
 
 
 def test_a_check_changes_neither_the_model_nor_the_random_state(tmp_path):

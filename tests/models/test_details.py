@@ -1,4 +1,4 @@
-"""Limits of the memory, and the shapes of the networks for images."""
+"""Memory limits, image network shapes and decoder states."""
 
 import pytest
 import torch
@@ -15,11 +15,11 @@ SMALL = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, d
 
 def test_a_model_may_fill_the_memory_and_not_more(monkeypatch):
     model = meta_model(SMALL, 10, 10)
-    needed = 4 * sum(weight.numel() for weight in model.parameters())
-    for memory in (needed, 0):  # 0 is unknown
+    size = 4 * sum(weight.numel() for weight in model.parameters())
+    for memory in (size, 0):  # 0 is unknown
         monkeypatch.setattr(build, "physical_memory", lambda memory=memory: memory)
         refuse_too_large(model)
-    monkeypatch.setattr(build, "physical_memory", lambda: needed - 1)
+    monkeypatch.setattr(build, "physical_memory", lambda: size - 1)
     with pytest.raises(UserError, match="the model has 0 million weights, which take 0 GiB; this machine has 0 GiB"):
         refuse_too_large(model)
     large = meta_model(SMALL.model_copy(update={"width": 1024}), 2**20, 2**20)
@@ -82,11 +82,11 @@ def test_a_state_counts_its_tokens_and_selects_rows(options):
     for count in (1, 2):
         _, state = model.advance(torch.tensor([2, 4, 5]), state)
         assert state.length == count
-    chosen = state.select(torch.tensor([2, 0, 0]))
-    assert chosen.length == 2
+    selected = state.select(torch.tensor([2, 0, 0]))
+    assert selected.length == 2
     expected, _ = model.advance(torch.tensor([2, 4, 5]), state)
-    found, after = model.advance(torch.tensor([2]), chosen.select(torch.tensor([1])))
-    torch.testing.assert_close(found, expected[:1])
+    features, after = model.advance(torch.tensor([2]), selected.select(torch.tensor([1])))
+    torch.testing.assert_close(features, expected[:1])
     assert after.length == 3
 
 
@@ -102,10 +102,10 @@ def test_a_state_counts_its_tokens_and_selects_rows(options):
 def test_the_state_of_a_language_model_is_restored_from_its_tensors(options):
     model = build_model(options, 10, 10).eval()
     _, state = model.read_on(torch.tensor([[2, 4], [2, 5]]), model.begin(2, torch.device("cpu")))
-    again = state.of(state.tensors())
-    assert len(again.tensors()) == {"language-lstm": 6, "language-bilstm": 8, "language-transformer": 7}[options.kind]
-    for part, restored in zip(state.tensors(), again.tensors(), strict=True):
-        assert torch.equal(part, restored) and not restored.requires_grad
+    rebuilt = state.of(state.tensors())
+    assert len(rebuilt.tensors()) == {"language-lstm": 6, "language-bilstm": 8, "language-transformer": 7}[options.kind]
+    for original, restored in zip(state.tensors(), rebuilt.tensors(), strict=True):
+        assert torch.equal(original, restored) and not restored.requires_grad
     ids = torch.tensor([[6, 7], [8, 9]])
-    expected, found = (model.read_on(ids, one)[0].features for one in (state, again))
-    torch.testing.assert_close(found, expected)
+    expected, features = (model.read_on(ids, start)[0].features for start in (state, rebuilt))
+    torch.testing.assert_close(features, expected)

@@ -24,8 +24,8 @@ def model_of(**options):
     return build_model(LSTMLanguageOptions(**shape), V, V).double()
 
 
-def begun(model):
-    """The state of two rows before any token, in float64."""
+def initial_state(model):
+    """Return the initial state of two rows in float64."""
     state = model.begin(2, torch.device("cpu"))
     return state.of(tuple(part.double() for part in state.cells))
 
@@ -40,7 +40,7 @@ def sigmoid(x):
 
 
 def by_numpy(model, ids, masks, cells=None):
-    """The equations of `LSTMLanguageModel` with given masks: log-probabilities [B, T, V] and the cells after."""
+    """Return log-probabilities [B, T, V] and the last cells by the equations of `LSTMLanguageModel` with masks."""
     weights = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
     E, width = weights["embedding.tokens.weight"], model.options.width
     x = np.sqrt(width) * E[ids] * masks["embedding"][ids][..., None] * masks["input"]
@@ -71,7 +71,7 @@ def test_it_is_its_equations(tied, ids):
     model = model_of(tie_output=tied).eval()
     assert ("output.weight" in dict(model.named_parameters())) != tied
     expected, after = by_numpy(model, ids.numpy(), ones(model))
-    reading, state = model.read_on(ids, begun(model))
+    reading, state = model.read_on(ids, initial_state(model))
     np.testing.assert_allclose(model.output(reading.features).log_softmax(-1).detach().numpy(), expected, atol=1e-12)
     np.testing.assert_allclose(
         torch.cat(state.cells[::2], 1).detach().numpy(), np.concatenate([h for h, _ in after], 1)
@@ -82,30 +82,30 @@ def test_it_is_its_equations(tied, ids):
 
 
 def test_a_training_step_is_its_equations_with_the_same_masks(ids, monkeypatch):
-    """Every mask is drawn by us: as many as the equations have, of the shapes and scales that they have."""
+    """Replace each dropout mask and check the number, shapes and scales of the masks."""
     model = model_of(**DROPPED).train()
     generator = np.random.default_rng(1)
-    drawn = []
+    applied = []
 
     def mask(x, p=0.5, training=True, inplace=False):
-        found = (generator.random(x.shape) >= p) / (1 - p)
-        drawn.append((p, found))
-        return x * torch.from_numpy(found)
+        scaled = (generator.random(x.shape) >= p) / (1 - p)
+        applied.append((p, scaled))
+        return x * torch.from_numpy(scaled)
 
     monkeypatch.setattr(language_lstm.nn.functional, "dropout", mask)
     uniform = generator.random(V)
-    monkeypatch.setattr(language_lstm.torch, "rand", lambda *size, **more: torch.from_numpy(uniform))
-    reading, _ = model.read_on(ids, begun(model))
+    monkeypatch.setattr(language_lstm.torch, "rand", lambda *size, **options: torch.from_numpy(uniform))
+    reading, _ = model.read_on(ids, initial_state(model))
     # in the order of the equations: input, weights, hidden, weights, hidden, weights, features
-    assert [p for p, _ in drawn] == [0.5, 0.6, 0.4, 0.6, 0.4, 0.6, 0.3]
-    shapes = [found.shape for _, found in drawn]
+    assert [p for p, _ in applied] == [0.5, 0.6, 0.4, 0.6, 0.4, 0.6, 0.3]
+    shapes = [scaled.shape for _, scaled in applied]
     assert shapes == [(2, 1, 6), (32, 8), (2, 1, 8), (32, 8), (2, 1, 8), (24, 6), (2, 1, 6)]
-    found = [mask for _, mask in drawn]
+    dropout_masks = [mask for _, mask in applied]
     masks = {
         "embedding": (uniform >= 0.2) / 0.8,
-        "input": found[0],
-        "weight": found[1::2],
-        "hidden": found[2::2],
+        "input": dropout_masks[0],
+        "weight": dropout_masks[1::2],
+        "hidden": dropout_masks[2::2],
     }
     assert 0 < (uniform < 0.2).sum() < V
     expected, _ = by_numpy(model, ids.numpy(), masks)
@@ -130,11 +130,11 @@ def test_dropped_weights_are_drawn_once_a_call_and_have_no_gradient():
 
 def test_locked_dropout_is_alike_at_all_positions_and_differs_from_row_to_row():
     x = torch.ones(40, 6, 50)
-    found = locked_dropout(x, 0.3, training=True)
-    assert torch.equal(found, found[:, :1].expand_as(found))
-    assert not torch.equal(found[0], found[1])
-    assert found.unique().tolist() == pytest.approx([0, 1 / 0.7])
-    assert (found == 0).float().mean() == pytest.approx(0.3, abs=0.04)
+    dropped = locked_dropout(x, 0.3, training=True)
+    assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))
+    assert not torch.equal(dropped[0], dropped[1])
+    assert dropped.unique().tolist() == pytest.approx([0, 1 / 0.7])
+    assert (dropped == 0).float().mean() == pytest.approx(0.3, abs=0.04)
     assert torch.equal(locked_dropout(x, 0.3, training=False), x)
 
 
@@ -142,12 +142,12 @@ def test_a_word_loses_its_vector_wherever_it_stands():
     torch.manual_seed(4)
     embedding = DroppedEmbedding(500, 4, 0.25).train()
     ids = torch.arange(500).repeat(2, 1)
-    found, whole = embedding(ids), 2 * embedding.tokens(ids)
-    kept = (found != 0).all(-1)
-    assert torch.equal(kept[0], kept[1])
-    assert not found[~kept].any()
-    torch.testing.assert_close(found[kept], whole[kept] / 0.75)
-    assert (~kept[0]).float().mean() == pytest.approx(0.25, abs=0.05)
+    dropped, whole = embedding(ids), 2 * embedding.tokens(ids)
+    is_kept = (dropped != 0).all(-1)
+    assert torch.equal(is_kept[0], is_kept[1])
+    assert not dropped[~is_kept].any()
+    torch.testing.assert_close(dropped[is_kept], whole[is_kept] / 0.75)
+    assert (~is_kept[0]).float().mean() == pytest.approx(0.25, abs=0.05)
     torch.testing.assert_close(embedding.eval()(ids), whole)
 
 
@@ -158,7 +158,7 @@ def test_embeddings_begin_with_variance_1():
 
 
 def windows(ids, *lengths):
-    """A text [B, T + 1] as windows that ask for what comes next."""
+    """Yield a text [B, T + 1] as windows for next-token prediction."""
     start = 0
     for length in lengths:
         part = ids[:, start : start + length + 1]
@@ -167,24 +167,24 @@ def windows(ids, *lengths):
 
 
 def losses(model, ids, *lengths):
-    """The loss of each window, the state carried on."""
+    """Return the loss of each window, carrying the state over."""
     loss_of = StreamLoss(model)
-    loss_of.state = begun(model)
+    loss_of.state = initial_state(model)
     return [loss_of(window) for window in windows(ids, *lengths)]
 
 
 def test_windows_with_their_state_carried_on_are_one_long_pass(ids):
     model = model_of().eval()
-    (whole,), found = losses(model, ids, 10), losses(model, ids, 3, 1, 6)
-    assert sum(one.cross_entropy for one in found) == pytest.approx(float(whole.cross_entropy), abs=1e-10)
-    assert sum(one.tokens for one in found) == whole.tokens == 20
-    assert sum(one.correct for one in found) == whole.correct
-    alone = [losses(model, ids[:, start : end + 1], end - start)[0] for start, end in ((0, 3), (3, 4), (4, 10))]
-    assert sum(one.cross_entropy for one in alone) != pytest.approx(float(whole.cross_entropy), abs=1e-3)
+    (whole,), parts = losses(model, ids, 10), losses(model, ids, 3, 1, 6)
+    assert sum(part.cross_entropy for part in parts) == pytest.approx(float(whole.cross_entropy), abs=1e-10)
+    assert sum(part.tokens for part in parts) == whole.tokens == 20
+    assert sum(part.correct for part in parts) == whole.correct
+    separate = [losses(model, ids[:, start : end + 1], end - start)[0] for start, end in ((0, 3), (3, 4), (4, 10))]
+    assert sum(part.cross_entropy for part in separate) != pytest.approx(float(whole.cross_entropy), abs=1e-3)
 
 
 def test_gradients_stop_at_the_border_of_a_window():
-    """A word of the first window has no gradient from the second one, though that reads on from it."""
+    """Words of the first window get no gradient from the second, though its state is carried over."""
     model = model_of(tie_output=False).float().eval()
     first, second = torch.tensor([[5, 6, 7]]), torch.tensor([[8, 9, 10]])
     loss_of = StreamLoss(model)
@@ -199,7 +199,7 @@ def test_gradients_stop_at_the_border_of_a_window():
 
 
 def test_what_is_carried_is_no_part_of_what_was_computed():
-    """The state handed on is detached: two windows can be gone back through one after the other."""
+    """The carried state is detached, so backward works on one window after the other."""
     model = model_of().float().train()
     loss_of = StreamLoss(model)
     for window in windows(torch.randint(4, V, (2, 7)), 3, 3):
@@ -211,12 +211,12 @@ def test_a_state_that_is_no_number_is_not_carried_on(ids):
     loss_of = StreamLoss(model)
     window = next(windows(ids, 5))
     with torch.no_grad():
-        kept = model.output.bias.clone()
+        bias = model.output.bias.clone()
         model.output.bias.fill_(torch.nan)
     loss_of(window)
     assert not any(part.any() for part in loss_of.carried().values())
     with torch.no_grad():
-        model.output.bias.copy_(kept)
+        model.output.bias.copy_(bias)
     assert np.isfinite(loss_of(window).cross_entropy)
 
 
@@ -225,25 +225,25 @@ def test_regularisation_by_hand():
     model = model_of(activation=2.0, smoothness=0.5, width=1, layers=1).train()
     features = torch.tensor([[[1.0], [3.0], [-2.0]]])
     last = torch.tensor([[[0.0], [2.0], [1.0]]])
-    found = model.regularisation(Reading(features, [last * 7, last]))
-    assert float(found) == pytest.approx(2 * (1 + 9 + 4) / 3 + 0.5 * (4 + 1) / 2)
+    penalty = model.regularisation(Reading(features, [last * 7, last]))
+    assert float(penalty) == pytest.approx(2 * (1 + 9 + 4) / 3 + 0.5 * (4 + 1) / 2)
     assert float(model.regularisation(Reading(features[:, :1], [last[:, :1]]))) == pytest.approx(2.0)
     assert model_of().regularisation(Reading(features, [last])) is None
 
 
 def test_regularisation_is_added_for_each_token_while_training(ids):
-    plain, taught = model_of().float(), model_of(activation=2.0, smoothness=0.5).float()
+    baseline, regularised = model_of().float(), model_of(activation=2.0, smoothness=0.5).float()
     window = next(windows(ids, 10))
     for mode in (True, False):
-        without, loss = (StreamLoss(model.train(mode))(window) for model in (plain, taught))
-        reading, _ = taught.read_on(window.targets_in, taught.begin(2, ids.device))
-        more = 20 * taught.regularisation(reading) if mode else torch.zeros(())
-        torch.testing.assert_close(loss.smoothed, without.smoothed + more)
-        assert loss.cross_entropy == pytest.approx(float(without.cross_entropy))
+        baseline_loss, loss = (StreamLoss(model.train(mode))(window) for model in (baseline, regularised))
+        reading, _ = regularised.read_on(window.targets_in, regularised.begin(2, ids.device))
+        expected_penalty = 20 * regularised.regularisation(reading) if mode else torch.zeros(())
+        torch.testing.assert_close(loss.smoothed, baseline_loss.smoothed + expected_penalty)
+        assert loss.cross_entropy == pytest.approx(float(baseline_loss.cross_entropy))
 
 
 def test_features_are_those_before_dropout_only_when_not_training(ids):
-    """What is regularised is what the projection is given; the change is that of the last layer itself."""
+    """The penalty covers the dropped-out features; the change penalty covers the last layer before dropout."""
     model = model_of(dropout=0.5).float().train()
     reading, _ = model.read_on(ids, model.begin(2, ids.device))
     assert (reading.features == 0).any() and not (reading.layers[-1] == 0).any()

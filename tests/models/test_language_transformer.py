@@ -1,4 +1,4 @@
-"""The Transformer that reads what it writes: against PyTorch's, token by token, and past the end of its window."""
+"""The Transformer language model: against PyTorch's encoder, token by token and beyond its context window."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ SHAPE = {"width": 24, "heads": 3, "feed_forward": 40, "layers": 2, "context": 8}
 def model_of(**options):
     torch.manual_seed(1)
     model = build_model(TransformerLanguageOptions(**{**SHAPE, **options}), V, V).eval()
-    for parameter in model.parameters():  # biases and norms too, which begin as zeros and ones
+    for parameter in model.parameters():  # also biases and norms, which are initialized to zeros and ones
         parameter.data += torch.randn_like(parameter) * 0.1
     return model
 
@@ -46,84 +46,84 @@ def logits_of(model, ids):
 def test_it_is_torchs_encoder_with_a_causal_mask(norm, ids):
     model = model_of(norm=norm)
     layer = nn.TransformerEncoderLayer(24, 3, 40, dropout=0.0, batch_first=True, norm_first=norm == "pre")
-    theirs = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
-    for their, ours in zip(theirs.layers, model.decoder, strict=True):
-        attention = ours.self_attention
-        their.self_attn.in_proj_weight.copy_(torch.cat([attention.query.weight, attention.key_value.weight]))
-        their.self_attn.in_proj_bias.copy_(torch.cat([attention.query.bias, attention.key_value.bias]))
-        their.self_attn.out_proj.load_state_dict(attention.output.state_dict())
-        their.linear1.load_state_dict(ours.feed_forward.inner.state_dict())
-        their.linear2.load_state_dict(ours.feed_forward.outer.state_dict())
-        for i, residual in enumerate(ours.residuals, 1):
-            getattr(their, f"norm{i}").load_state_dict(residual.norm.state_dict())
+    reference = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    for reference_layer, block in zip(reference.layers, model.decoder, strict=True):
+        attention = block.self_attention
+        reference_layer.self_attn.in_proj_weight.copy_(torch.cat([attention.query.weight, attention.key_value.weight]))
+        reference_layer.self_attn.in_proj_bias.copy_(torch.cat([attention.query.bias, attention.key_value.bias]))
+        reference_layer.self_attn.out_proj.load_state_dict(attention.output.state_dict())
+        reference_layer.linear1.load_state_dict(block.feed_forward.inner.state_dict())
+        reference_layer.linear2.load_state_dict(block.feed_forward.outer.state_dict())
+        for i, residual in enumerate(block.residuals, 1):
+            getattr(reference_layer, f"norm{i}").load_state_dict(residual.norm.state_dict())
     future = nn.Transformer.generate_square_subsequent_mask(8)
-    expected = model.output(model.decoder_norm(theirs(model.embedding(ids), mask=future, is_causal=True)))
+    expected = model.output(model.decoder_norm(reference(model.embedding(ids), mask=future, is_causal=True)))
     torch.testing.assert_close(logits_of(model, ids), expected, rtol=0, atol=1e-5)
     with reference_mode():
         torch.testing.assert_close(logits_of(model, ids), expected, rtol=0, atol=1e-5)
 
 
 def test_changing_a_later_token_changes_nothing_earlier(model, ids):
-    for place in range(1, 8):
+    for position in range(1, 8):
         changed = ids.clone()
-        changed[:, place] = (changed[:, place] - 3) % 13 + 4
+        changed[:, position] = (changed[:, position] - 3) % 13 + 4
         before, after = logits_of(model, ids), logits_of(model, changed)
-        torch.testing.assert_close(before[:, :place], after[:, :place], rtol=0, atol=1e-6)
-        assert (before[:, place] - after[:, place]).abs().max() > 1e-3
+        torch.testing.assert_close(before[:, :position], after[:, :position], rtol=0, atol=1e-6)
+        assert (before[:, position] - after[:, position]).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("cuts", [[1] * 8, [8], [3, 5], [1, 6, 1], [2, 2, 2, 2]])
 def test_in_pieces_as_all_at_once(model, ids, cuts):
-    state, found = model.begin(2, ids.device), []
-    for part in ids.split(cuts, 1):
-        reading, state = model.read_on(part, state)
-        found.append(model.output(reading.features))
-    torch.testing.assert_close(torch.cat(found, 1), logits_of(model, ids), rtol=0, atol=1e-5)
+    state, logits = model.begin(2, ids.device), []
+    for piece in ids.split(cuts, 1):
+        reading, state = model.read_on(piece, state)
+        logits.append(model.output(reading.features))
+    torch.testing.assert_close(torch.cat(logits, 1), logits_of(model, ids), rtol=0, atol=1e-5)
 
 
 def test_past_its_window_it_goes_on_with_the_last_half(model):
     ids = torch.randint(4, V, (2, 19), generator=torch.Generator().manual_seed(3))
-    state, found = model.begin(2, ids.device), []
+    state, logits = model.begin(2, ids.device), []
     for token in ids.unbind(1):
         features, state = model.advance(token, state)
         assert state.ids.size(1) <= 8
-        found.append(model.output(features))
-    for place, first in [(7, 0), (8, 4), (11, 4), (12, 8), (15, 8), (16, 12), (18, 12)]:
-        expected = logits_of(model, ids[:, first : place + 1])[:, -1]
-        torch.testing.assert_close(found[place], expected, rtol=0, atol=1e-5)
+        logits.append(model.output(features))
+    for position, start in [(7, 0), (8, 4), (11, 4), (12, 8), (15, 8), (16, 12), (18, 12)]:
+        expected = logits_of(model, ids[:, start : position + 1])[:, -1]
+        torch.testing.assert_close(logits[position], expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("context", [8, 2, 64])
 def test_what_is_measured_slides_by_half_a_window(context):
-    """Each token is asked for once, with what the model would have seen if it had written it."""
+    """Each token is predicted once, with the same context as in step-by-step generation."""
     model = model_of(context=context)
     ids = torch.randint(4, V, (1, 30), generator=torch.Generator().manual_seed(4))
     assert stride(model, 999) == context // 2
-    parts = zip(ids[:, :-1].split(context // 2, 1), ids[:, 1:].split(context // 2, 1), strict=True)
-    found = [features for features, _ in readings(model, (Batch(empty_source(1), *pair) for pair in parts))]
-    state, stepped = model.begin(1, ids.device), []
+    pairs = zip(ids[:, :-1].split(context // 2, 1), ids[:, 1:].split(context // 2, 1), strict=True)
+    window_features = [features for features, _ in readings(model, (Batch(empty_source(1), *pair) for pair in pairs))]
+    state, step_features = model.begin(1, ids.device), []
     for token in ids[:, :-1].unbind(1):
         features, state = model.advance(token, state)
-        stepped.append(features)
-    torch.testing.assert_close(torch.cat(found, 1)[0], torch.cat(stepped), rtol=0, atol=1e-5)
+        step_features.append(features)
+    torch.testing.assert_close(torch.cat(window_features, 1)[0], torch.cat(step_features), rtol=0, atol=1e-5)
 
 
 @torch.no_grad()
 def test_rows_of_a_long_text_are_measured_token_by_token(model):
     text = torch.randint(4, V, (700,), generator=torch.Generator().manual_seed(5)).numpy()
     encoded = EncodedTexts(text, Size(1, 1, 1))
-    (found,) = measured(model, encoded, 999, torch.device("cpu"))
-    nats, asked = 0.0, 0
+    (result,) = measured(model, encoded, 999, torch.device("cpu"))
+    expected_nats, token_count = 0.0, 0
     stream = Stream(encoded, 32, 10_000)
     (batch,) = [stream.batch(stream.straight(), 0)]
     state = model.begin(32, torch.device("cpu"))
     for token, label in zip(batch.targets_in.unbind(1), batch.labels.unbind(1), strict=True):
         features, state = model.advance(token, state)
         log_probs = model.output(features).log_softmax(-1).gather(1, label[:, None])[:, 0]
-        nats -= float(log_probs[label != 0].sum())
-        asked += int((label != 0).sum())
-    assert (found.tokens, asked) == (700, 700)
-    assert found.nats == pytest.approx(nats, rel=1e-5)
+        expected_nats -= float(log_probs[label != 0].sum())
+        token_count += int((label != 0).sum())
+    assert (result.tokens, token_count) == (700, 700)
+    assert result.nats == pytest.approx(expected_nats, rel=1e-5)
 
 
 def test_nothing_is_carried_while_training(model, ids):

@@ -1,4 +1,4 @@
-"""What options tell of a model without building it."""
+"""The attention maps that a model's options declare without building it."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 
-CASES = [(name, []) for name in PRESETS if name != "classifier"]  # which writes nothing
+CASES = [(name, []) for name in PRESETS if name != "classifier"]  # a classifier has no decoder
 CASES += [("tiny", ["model.decoder=ssru"]), ("caption-transformer", ["model.decoder=ssru"])]
 
 

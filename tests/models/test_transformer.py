@@ -1,4 +1,4 @@
-"""What is particular to the Transformer: its options, its sharing, its first weights."""
+"""The Transformer's options, weight sharing, initialization and training."""
 
 import math
 
@@ -53,8 +53,10 @@ def test_sharing_saves_whole_matrices():
     assert parameters(build(tie_output=False)) == shared + 30 * 16
     model = build()
     assert model.output.weight is model.target_embedding.tokens.weight is model.source_embedding.tokens.weight
-    other = build(share_embeddings=False)
-    assert other.output.weight is other.target_embedding.tokens.weight is not other.source_embedding.tokens.weight
+    unshared = build(share_embeddings=False)
+    assert (
+        unshared.output.weight is unshared.target_embedding.tokens.weight is not unshared.source_embedding.tokens.weight
+    )
 
 
 def test_two_vocabularies_can_not_be_shared():
@@ -84,7 +86,7 @@ def test_without_positions_shuffling_the_source_changes_nothing_else():
 def test_first_weights_are_sane_at_every_depth(layers, norm):
     model = build((200, 200), width=64, feed_forward=128, encoder_layers=layers, decoder_layers=layers, norm=norm)
     source = torch.randint(4, 200, (16, 12))
-    targets, labels = torch.randint(4, 200, (2, 16, 12))  # apart: tied weights know their own input
+    targets, labels = torch.randint(4, 200, (2, 16, 12))  # independent, because tied weights favour their own input
     loss = torch.nn.functional.cross_entropy(model(source, targets).flatten(0, 1), labels.flatten())
     assert loss.item() == pytest.approx(math.log(200), abs=1.5)
     loss.backward()

@@ -1,4 +1,4 @@
-"""Attention scores in files of users are executed only if the user names them, and are recorded in the run."""
+"""Attention scores in users' files are executed only if the user names them, and are recorded in the run."""
 
 import pytest
 import torch
@@ -61,7 +61,9 @@ def cosine_run(scores, corpus, tmp_path_factory):
     model = ["model.attention=my_scores.py:Cosine", "model.width=16", "training.max_steps=4"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(VARIABLE, "")
-        code = run([str(a) for a in ["--code", scores, "train", *files, "--no-tune", "--set", *SETTINGS, *model]])
+        code = run(
+            [str(argument) for argument in ["--code", scores, "train", *files, "--no-tune", "--set", *SETTINGS, *model]]
+        )
     assert code == 0
     return folder
 
@@ -69,11 +71,11 @@ def cosine_run(scores, corpus, tmp_path_factory):
 def test_a_run_names_its_score_and_executes_it_only_if_it_is_named_again(cosine_run, scores, capfd):
     arguments = ["translate", str(cosine_run), "I like soccer"]
     assert run(arguments) == 2
-    refused = capfd.readouterr().err
-    assert refused.count("\n") == 1 and "translucid --code my_scores.py" in refused
+    stderr = capfd.readouterr().err
+    assert stderr.count("\n") == 1 and "translucid --code my_scores.py" in stderr
     assert run(["--code", str(scores), *arguments]) == 0
-    done = capfd.readouterr()
-    assert done.out.count("\n") == 1 and "another version" not in done.err
+    captured = capfd.readouterr()
+    assert captured.out.count("\n") == 1 and "another version" not in captured.err
     assert run(["--code", str(scores), "look", str(cosine_run), "I like soccer"]) == 0
 
 
@@ -97,9 +99,9 @@ def test_what_is_wrong_with_a_file_is_one_line(reference, content, message, tmp_
     file = tmp_path / "my.py"
     file.write_text(content)
     allow_code(file)
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError) as error:
         load_score(reference, 8)
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_file_that_is_not_there_cannot_be_allowed(tmp_path):

@@ -1,4 +1,4 @@
-"""What is given away: a wheel that holds all that the commands need, a container that is closed, a citation."""
+"""Packages: the wheel contains all that the commands need, the container is secure, the citation is valid."""
 
 import fnmatch
 import json
@@ -59,14 +59,16 @@ def test_commands_find_the_recipes_with_nothing_but_the_wheel(wheel, tmp_path):
         "run(['models']); run(['train', '--help'])"
     )
     environment = {**os.environ, "PYTHONPATH": str(wheel)}
-    made = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    first, *listed = made.stdout.splitlines()
-    assert first == f"{wheel / 'translucid' / '__init__.py'}", made.stderr
+    completed = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    first, *listed = completed.stdout.splitlines()
+    assert first == f"{wheel / 'translucid' / '__init__.py'}", completed.stderr
     assert all(any(line.startswith(f"{f.stem} ") for line in listed) for f in (ROOT / "recipes").glob("*.yaml"))
 
 
 def instructions():
-    """Return what the Dockerfile says, one instruction a line."""
+    """Return the Dockerfile with one instruction per line."""
     text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
     return [line.split(maxsplit=1) for line in re.sub(r"\\\n\s*", "", text).splitlines() if line]
 
@@ -102,9 +104,9 @@ def test_the_container_says_train_first_and_serves_as_soon_as_there_is_a_model(t
         (programs / name).chmod(0o755)
     variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "TRANSLUCID_RUNS": str(run)}
     command = [shell, option, script.replace("$$", "$")]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (0, "done: serve\n")
-    assert "Train first: docker compose run --rm train" in done.stderr and done.stderr.count("\n") == 1
+    completed = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
+    assert (completed.returncode, completed.stdout) == (0, "done: serve\n")
+    assert "Train first: docker compose run --rm train" in completed.stderr and completed.stderr.count("\n") == 1
     assert services["train"]["command"].split()[:2] == ["demo", "--out"]
     assert services["train"]["volumes"] == ["./runs:/runs"]
 

@@ -20,7 +20,7 @@ class Workspace:
     folder: Path
     system: type[Emulation]
     log: str = ""
-    """What the last command has written on standard error."""
+    """The standard error of the last command."""
     runs: dict[str, Path] = field(default_factory=dict)
 
     def call(self, *arguments: object, stdin: bytes = b"") -> str:

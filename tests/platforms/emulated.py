@@ -1,4 +1,4 @@
-"""Windows and macOS, emulated in this process: what Python lacks there, what their files refuse, how they open text.
+"""Windows and macOS, emulated in this process: missing names, rules for files, and text encodings.
 
 Our modules see facades of `os`, `sys`, `signal`, `socket` and `platform`; other packages keep the real ones, as they
 chose their implementation when they were imported. The rules for files (see `files.py`) hold for every call from
@@ -68,7 +68,7 @@ class Emulation:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Begin to emulate."""
+        """Start the emulation."""
         with ExitStack() as stack:
             stack.enter_context(patch.object(builtins, "__import__", self._import))
             stack.enter_context(self._exchanged_modules())
@@ -82,7 +82,7 @@ class Emulation:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Put the real system back."""
+        """Restore the real system."""
         self._stack.close()
 
     def _import(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:

@@ -41,7 +41,7 @@ class FileRules:
         self._temporary_files: set[str] = set()
 
     def __enter__(self) -> Self:
-        """Begin to refuse."""
+        """Start to refuse operations."""
         functions: dict[str, Callable[..., Any]] = {"open": self.open_descriptor, "mkdir": self.mkdir}
         if self.windows:
             functions |= {"replace": self.replace, "rename": self.rename, "truncate": self.truncate}
@@ -53,14 +53,14 @@ class FileRules:
             self._patches.append(patch.object(shutil, "_use_fd_functions", False))
             for name in ("NamedTemporaryFile", "TemporaryFile"):
                 self._patches.append(patch.object(tempfile, name, self.temporary_file))
-        for each in self._patches:
-            each.start()
+        for patcher in self._patches:
+            patcher.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Stop."""
-        for each in reversed(self._patches):
-            each.stop()
+        for patcher in reversed(self._patches):
+            patcher.stop()
 
     def open(
         self,
@@ -71,7 +71,7 @@ class FileRules:
         errors: str | None = None,
         newline: str | None = None,
         *rest: Any,
-        **named: Any,
+        **kwargs: Any,
     ) -> Any:
         """Open a file, in the code page if it is text."""
         if "b" not in mode and encoding in (None, "locale"):
@@ -80,7 +80,7 @@ class FileRules:
             newline = self.newline
         if not isinstance(file, int):
             self._refuse_to_open(os.fsdecode(file), mode)
-        return _real_open(file, mode, buffering, encoding, errors, newline, *rest, **named)
+        return _real_open(file, mode, buffering, encoding, errors, newline, *rest, **kwargs)
 
     def _refuse_to_open(self, path: str, mode: str) -> None:
         if path.startswith("/proc/"):
@@ -92,43 +92,43 @@ class FileRules:
         if self.windows and "w" in mode:
             self._refuse_in_use("empty", path, ["maps"])
 
-    def open_descriptor(self, path: Any, flags: int, *rest: Any, **named: Any) -> int:
+    def open_descriptor(self, path: Any, flags: int, *rest: Any, **kwargs: Any) -> int:
         if self.windows and os.path.isdir(path):
             self._refuse("open", path, "it is a folder")
         if flags & os.O_CREAT:
             self._refuse_name(path)
-        return _real["open"](path, flags, *rest, **named)
+        return _real["open"](path, flags, *rest, **kwargs)
 
-    def mkdir(self, path: Any, *rest: Any, **named: Any) -> None:
+    def mkdir(self, path: Any, *rest: Any, **kwargs: Any) -> None:
         self._refuse_name(path)
-        _real["mkdir"](path, *rest, **named)
+        _real["mkdir"](path, *rest, **kwargs)
 
-    def replace(self, source: Any, target: Any, **named: Any) -> None:
+    def replace(self, source: Any, target: Any, **kwargs: Any) -> None:
         self._refuse_in_use("move", source)
         if os.path.isdir(target):
             self._refuse("replace", target, "it is a folder")
         if os.path.exists(target):
             self._refuse_in_use("replace", target)
         self._refuse_name(target, source)
-        _real["replace"](source, target, **named)
+        _real["replace"](source, target, **kwargs)
 
-    def rename(self, source: Any, target: Any, **named: Any) -> None:
+    def rename(self, source: Any, target: Any, **kwargs: Any) -> None:
         self._refuse_in_use("move", source)
         if os.path.exists(target):
             self._refuse("rename to", target, "it is there", errno.EEXIST)
         self._refuse_name(target, source)
-        _real["rename"](source, target, **named)
+        _real["rename"](source, target, **kwargs)
 
-    def unlink(self, path: Any, **named: Any) -> None:
+    def unlink(self, path: Any, **kwargs: Any) -> None:
         self._refuse_in_use("remove", path)
-        _real["unlink"](path, **named)
+        _real["unlink"](path, **kwargs)
 
     def truncate(self, path: Any, length: int) -> None:
         self._refuse_in_use("cut", path, ["maps"])
         _real["truncate"](path, length)
 
-    def temporary_file(self, *rest: Any, delete: bool = True, **named: Any) -> Any:
-        file = _real_temporary_file(*rest, delete=delete, **named)
+    def temporary_file(self, *rest: Any, delete: bool = True, **kwargs: Any) -> Any:
+        file = _real_temporary_file(*rest, delete=delete, **kwargs)
         if delete:
             self._temporary_files.add(file.name)
         return file
@@ -149,9 +149,9 @@ class FileRules:
             self._refuse("create", path, "the name is reserved", errno.EINVAL)
         if os.path.exists(path) or not os.path.isdir(folder):
             return
-        for other in os.listdir(folder):
-            if other.casefold() == name.casefold() and other not in (name, os.path.basename(os.fsdecode(source))):
-                self._refuse("create", path, f"it is the same file as {other}", errno.EEXIST)
+        for existing in os.listdir(folder):
+            if existing.casefold() == name.casefold() and existing not in (name, os.path.basename(os.fsdecode(source))):
+                self._refuse("create", path, f"it is the same file as {existing}", errno.EEXIST)
 
     def _refuse(self, operation: str, path: Any, why: str, number: int = errno.EACCES) -> NoReturn:
         self.refused.append(f"{operation} {os.fsdecode(path)}: {why}")

@@ -104,8 +104,8 @@ def test_exchange_with_other_toolkits(on_windows, kind):
     for overwrite in ([], ["--overwrite"]):
         on_windows.call("export", run, f"as-{kind}", "--to", kind, *overwrite)
         on_windows.call("import", f"as-{kind}", f"from-{kind}", *overwrite)
-    ours, theirs = (on_windows.call("translate", each, "--input", "text.txt") for each in (run, f"from-{kind}"))
-    assert ours == theirs
+    ours, imported = (on_windows.call("translate", model, "--input", "text.txt") for model in (run, f"from-{kind}"))
+    assert ours == imported
 
 
 def test_images(on_windows):
@@ -131,7 +131,7 @@ def test_language_models_and_classifiers(workspace):
 
 
 def test_a_server(workspace, monkeypatch):
-    answers = []
+    responses = []
     serve = connections.Listening.run
 
     with socket.socket() as free:
@@ -147,7 +147,7 @@ def test_a_server(workspace, monkeypatch):
             {"Content-Type": "application/json"},
         )
         try:
-            answers.append(json.load(urllib.request.urlopen(request)))
+            responses.append(json.load(urllib.request.urlopen(request)))
         finally:
             server.should_exit = True
 
@@ -158,4 +158,4 @@ def test_a_server(workspace, monkeypatch):
     monkeypatch.setattr(connections.Listening, "run", run)
     assert workspace.translator.exists()
     workspace.call("serve", "en-es=translator", "--port", port)
-    assert isinstance(answers[0]["translatedText"], str)
+    assert isinstance(responses[0]["translatedText"], str)

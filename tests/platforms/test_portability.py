@@ -47,11 +47,11 @@ def missing_on_windows(text: str) -> set[str]:
 
 
 def test_what_windows_lacks_is_used_behind_a_guard():
-    found = {}
+    by_file = {}
     for file in SOURCE.rglob("*.py"):
         if uses := missing_on_windows(file.read_text(encoding="utf-8")):
-            found[file.relative_to(SOURCE).as_posix()] = uses
-    assert found == GUARDED
+            by_file[file.relative_to(SOURCE).as_posix()] = uses
+    assert by_file == GUARDED
 
 
 @pytest.mark.parametrize("line", ["import fcntl", "    from pwd import x", "os.fork()", "signal.SIGKILL", "'/dev/shm'"])
@@ -62,6 +62,6 @@ def test_a_use_would_be_seen(line):
 def test_every_module_is_imported_without_what_windows_lacks():
     root = Path(__file__).resolve().parents[2]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCE.parent), str(root)])}
-    done = subprocess.run([sys.executable, "-c", IMPORT_ALL], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) > 400
+    completed = subprocess.run([sys.executable, "-c", IMPORT_ALL], env=environment, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+    assert len(completed.stdout.splitlines()) > 400

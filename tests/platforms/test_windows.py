@@ -40,9 +40,9 @@ def test_files_and_pipes_get_utf8(monkeypatch):
 
 
 def test_the_error_is_not_hidden_by_a_lock_that_cannot_go(tmp_path, monkeypatch):
-    def held(self, **more):
+    def hold_lock(self, **more):
         raise PermissionError(13, "The process cannot access the file", str(self))
 
-    monkeypatch.setattr("pathlib.Path.unlink", held)
+    monkeypatch.setattr("pathlib.Path.unlink", hold_lock)
     with pytest.raises(UserError, match="what was wrong"), RunFolder(tmp_path / "run").locked():
         raise UserError("what was wrong")

@@ -1,1 +1,1 @@
-"""What tries to break it: kills, damage, full disks, hostile input; a few times in tests, at length in benchmarks."""
+"""Robustness trials: kills, damage, full disks, hostile input; short in tests, at full length in benchmarks."""

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 expect.set_options(timeout=30_000)
-# The first draws pages for nobody to see, which takes a third of the time.
+# The first switches off the drawing of invisible pages, which takes a third of the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 HURRY = """{
@@ -28,7 +28,7 @@ def chromium() -> Iterator[Browser]:
     starting = sync_playwright()
     try:
         playwright = starting.start()
-    except Exception as error:  # Playwright raises no class of its own
+    except Exception as error:  # Playwright raises a plain Exception
         # Its driver is Node, which a bare Debian lacks a library for.
         skip(f"Playwright's driver does not start (apt-get install libatomic1): {error}")
     loop = asyncio.get_running_loop()

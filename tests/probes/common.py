@@ -1,4 +1,4 @@
-"""What the trials share: a small training, the command, and the comparison of two runs."""
+"""Shared by the trials: a small training, the command, and the comparison of two runs."""
 
 import contextlib
 import io
@@ -22,23 +22,23 @@ TIMES = {"seconds", "tokens_per_second", "done"}
 
 @dataclass
 class Finding:
-    """What one trial came to."""
+    """The result of one trial."""
 
     trial: str
-    """What was done, as a person would say it."""
+    """A description of the trial."""
     figures: dict[str, int | float | str] = field(default_factory=dict)
-    """What was counted."""
+    """Counts and measurements."""
     failures: list[str] = field(default_factory=list)
-    """What should not have happened."""
+    """Unexpected outcomes."""
     messages: list[str] = field(default_factory=list)
-    """What a user is told, different ones once."""
+    """The distinct error messages for the user."""
 
     def fail(self, what: str) -> None:
         self.failures.append(what)
 
-    def told(self, said: str, run: Path) -> None:
-        """Keep the error line of what a command said, with RUN for the path of the run folder."""
-        lines = [line.strip().replace(str(run), "RUN") for line in said.splitlines() if "error:" in line]
+    def record_message(self, output: str, run: Path) -> None:
+        """Record the error line of a command's output, with RUN in place of the path of the run folder."""
+        lines = [line.strip().replace(str(run), "RUN") for line in output.splitlines() if "error:" in line]
         if lines and lines[-1] not in self.messages:
             self.messages.append(lines[-1])
 
@@ -51,9 +51,9 @@ class Start:
 
 
 def translucid(*arguments: str | Path, starter: Sequence[str] = (), log: Path | None = None) -> Process:
-    """Start the command as a user does, on one thread, so that sums come out the same each time.
+    """Start the command as a user does, on one thread, so that floating-point sums are reproducible.
 
-    What it says goes to a file if there is a `log`, else it can be read.
+    Its output is written to `log` if there is one, else to a pipe.
     """
     if Start.fork and not starter:
         return forked(*arguments, environment={"COLUMNS": "1000"}, log=log)
@@ -68,7 +68,7 @@ def translucid(*arguments: str | Path, starter: Sequence[str] = (), log: Path | 
 
 
 def said_by(process: Process, seconds: float = 600) -> str:
-    """Wait for the end of a command and return all it has said."""
+    """Wait for a command to end, and return its output."""
     try:
         return process.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired:
@@ -77,16 +77,16 @@ def said_by(process: Process, seconds: float = 600) -> str:
 
 
 def here(*arguments: str | Path) -> tuple[int, str]:
-    """Run the command in this process, where how it ends is all that matters; return its exit code and what it said."""
-    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    """Run the command in this process; return its exit code and output."""
+    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         code = run_command([str(argument) for argument in arguments])
-    said.flush()
-    return code, said.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    output.flush()
+    return code, output.buffer.getvalue().decode()  # type: ignore[attr-defined]
 
 
 def training(out: Path, corpus: list[str], steps: int, kind: Kind = TEXT) -> list[str]:
-    """Return the command that starts a training, or goes on with it."""
+    """Return the command that starts or resumes a training."""
     settings = ["--set", *kind.settings, f"training.max_steps={steps}"]
     preset = ["--model", kind.model] if kind.model else []
     return ["train", *preset, *corpus, "--out", str(out), "--resume", "--no-tune", *settings]
@@ -95,7 +95,7 @@ def training(out: Path, corpus: list[str], steps: int, kind: Kind = TEXT) -> lis
 def train(
     out: Path, corpus: list[str], steps: int, kind: Kind = TEXT, *, processes: int = 1, restarts: int = 0
 ) -> Process:
-    """Start a training, or go on with it; under torchrun if it has several processes or may be started again."""
+    """Start or resume a training; under torchrun if it has several processes or may be restarted."""
     words = training(out, corpus, steps, kind)
     if Start.fork and restarts:
         return forked_torchrun(*words, count=processes, restarts=restarts)
@@ -106,30 +106,30 @@ def train(
     return translucid(*words, starter=starter)
 
 
-def differences(one: Path, other: Path) -> list[str]:
-    """Say in what two runs differ besides the time they took: weights, optimiser, random states, place, metrics."""
-    found = []
-    adapters = [ADAPTER] * (one / ADAPTER).exists()
+def differences(first_run: Path, second_run: Path) -> list[str]:
+    """Describe how two runs differ, except in time: weights, optimiser, random states, position, metrics."""
+    different = []
+    adapters = [ADAPTER] * (first_run / ADAPTER).exists()
     for name in ("model.safetensors", "state/checkpoint.safetensors", *adapters):
-        (tensors, facts), (others, other_facts) = load_tensors(one / name), load_tensors(other / name)
+        (tensors, facts), (others, other_facts) = load_tensors(first_run / name), load_tensors(second_run / name)
         if tensors.keys() != others.keys():
-            found.append(f"{name}: other tensors")
+            different.append(f"{name}: other tensors")
             continue
-        found += [
+        different += [
             f"{name}: {key}" for key in tensors if tensors[key].numpy().tobytes() != others[key].numpy().tobytes()
         ]
         for record in (facts, other_facts):
             record.get("place", {}).pop("seconds", None)
             record["recent"] = [row[:3] for row in record.get("recent", [])]
         if facts != other_facts:
-            found.append(f"{name}: place, BLEU or corpus")
+            different.append(f"{name}: place, BLEU or corpus")
     rows, others_rows = (
         [{key: value for key, value in row.items() if key not in TIMES} for row in RunFolder(run).metrics()]
-        for run in (one, other)
+        for run in (first_run, second_run)
     )
     if rows != others_rows:
-        found.append("metrics.jsonl")
-    return found
+        different.append("metrics.jsonl")
+    return different
 
 
 @contextlib.contextmanager

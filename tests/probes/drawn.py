@@ -1,4 +1,4 @@
-"""Words and tags, drawn by chance, as they stand in documents of the XML formats."""
+"""Random words and tags, as in documents of the XML formats."""
 
 from random import Random
 from xml.sax.saxutils import escape
@@ -25,7 +25,7 @@ DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
 def text(chance: Random) -> str:
-    """Return some words as they stand in XML, a letter among them."""
+    """Return random words escaped for XML, with at least one letter."""
     words = [chance.choice(WORDS) for _ in range(chance.randrange(4))] + ["word"]
     chance.shuffle(words)
     return chance.choice(["", " "]) + escape(" ".join(words)) + chance.choice(["", " "])

@@ -30,23 +30,23 @@ class Firefox:
         number = next(self.numbers)
         self.socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
-            answer = json.loads(self.socket.recv())
-            if answer.get("method") == "log.entryAdded" and answer["params"]["level"] == "error":
-                self.errors.append(answer["params"]["text"])
-            if answer.get("id") == number:
-                assert answer["type"] == "success", answer
-                return answer["result"]
+            message_received = json.loads(self.socket.recv())
+            if message_received.get("method") == "log.entryAdded" and message_received["params"]["level"] == "error":
+                self.errors.append(message_received["params"]["text"])
+            if message_received.get("id") == number:
+                assert message_received["type"] == "success", message_received
+                return message_received["result"]
 
     def open(self, url: str) -> None:
         self.ask("browsingContext.navigate", context=self.tab, url=url, wait="complete")
 
     def run(self, function: str) -> object:
         """Return what an asynchronous function of the page returns, a text or a number."""
-        answer = self.ask(
+        response = self.ask(
             "script.callFunction", functionDeclaration=function, awaitPromise=True, target={"context": self.tab}
         )
-        assert answer["type"] == "success", answer
-        return answer["result"].get("value")
+        assert response["type"] == "success", response
+        return response["result"].get("value")
 
     def wait(self, condition: str) -> object:
         """Wait until an expression of the page is true; return its value."""

@@ -1,4 +1,4 @@
-"""Small folders of other people's models, with random weights; `transformers` makes them."""
+"""Small model folders of other toolkits with random weights, made with `transformers`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def sentences() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 @cache
-def learned(texts: tuple[str, ...], size: int, **more: Any) -> bytes:
-    """A SentencePiece model as others train it, with <unk>, <s> and </s> first."""
+def learned(texts: tuple[str, ...], size: int, **settings: Any) -> bytes:
+    """Return a SentencePiece model with the default special pieces <unk>, <s> and </s> first."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts), model_writer=model, vocab_size=size, minloglevel=3, **more
+        sentence_iterator=iter(texts), model_writer=model, vocab_size=size, minloglevel=3, **settings
     )
     return model.getvalue()
 
@@ -138,7 +138,7 @@ def many_languages_folder(
     with torch.no_grad():
         model.model.shared.weight.mul_(20)
         bias = model.model.decoder.layer_norm.bias
-        model.lm_head.weight[2] = end * bias / bias.dot(bias)  # its logit is about `end`
+        model.lm_head.weight[2] = end * bias / bias.dot(bias)  # the logit of the end token is about `end`
     model.save_pretrained(folder)
     return model
 

@@ -1,4 +1,4 @@
-"""Our command in a process of its own that can be killed, without the seconds in which Python loads PyTorch.
+"""Our command in a separate process that can be killed, forked to avoid the slow import of PyTorch.
 
 One server process a test session has loaded everything and never computes anything; each command is forked from it.
 Where a platform can't fork, Python starts the process anew, and the same tests take longer.
@@ -60,9 +60,9 @@ class Forked:
         self._err = folder / "err" if errors_apart else self._out
         for file in (self._out, self._err):
             file.write_bytes(b"")
-        whole = {**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})}
-        place = (str(Path.cwd()), str(self._out), str(self._err), own_group, file_size)
-        self._process = _context.Process(target=_call, args=(whole, *place, function, arguments))
+        full_environment = {**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})}
+        setup = (str(Path.cwd()), str(self._out), str(self._err), own_group, file_size)
+        self._process = _context.Process(target=_call, args=(full_environment, *setup, function, arguments))
         _start(self._process)
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -149,8 +149,8 @@ class ProcessGroup:
             time.sleep(0.01)
         if self.returncode:
             self.kill()
-        said = [process.communicate()[0] for process in self.processes]
-        return "".join(said), ""
+        outputs = [process.communicate()[0] for process in self.processes]
+        return "".join(outputs), ""
 
 
 def forked(*words: str | Path, replaced: dict[str, Any] | None = None, **given: Any) -> Forked:
@@ -165,24 +165,24 @@ def forked(*words: str | Path, replaced: dict[str, Any] | None = None, **given: 
 
 
 def killed_at(method: tuple[type, str], *words: str | Path) -> Forked:
-    """Start our command, which dies where it first calls a method, with the exit code 9."""
+    """Start our command, which exits with code 9 when it first calls `method`."""
     return Forked(_dying_command, method, [str(word) for word in words])
 
 
-def together(count: int, function: Callable[..., Any], *arguments: Any) -> ProcessGroup:
+def start_group(count: int, function: Callable[..., Any], *arguments: Any) -> ProcessGroup:
     """Call a function in several processes, in the environment that torchrun would give them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     shared = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
     shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    each = [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
-    return ProcessGroup([Forked(function, *arguments, environment=environment) for environment in each])
+    environments = [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+    return ProcessGroup([Forked(function, *arguments, environment=environment) for environment in environments])
 
 
 def script_together(script: Path, count: int = 2) -> ProcessGroup:
     """Run a Python script in several processes."""
-    return together(count, _script, str(script))
+    return start_group(count, _script, str(script))
 
 
 def forked_together(*words: str | Path, count: int = 2, replaced: dict[str, Any] | None = None) -> ProcessGroup:
@@ -190,7 +190,7 @@ def forked_together(*words: str | Path, count: int = 2, replaced: dict[str, Any]
 
     `replaced`: as for `forked`.
     """
-    return together(count, _command, [str(word) for word in words], replaced or {})
+    return start_group(count, _command, [str(word) for word in words], replaced or {})
 
 
 def forked_torchrun(*words: str | Path, count: int, restarts: int) -> Forked:

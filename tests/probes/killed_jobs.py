@@ -1,12 +1,12 @@
-"""Kill a job many times, at random moments, and see what is left of its output.
+"""Kill a job many times, at random moments, and check its output.
 
     python -m tests.probes.killed_jobs runs/demo [--lines 20000] [--kills 20] [--workers 2]
     python -m tests.probes.killed_jobs runs/demo --document
     python -m tests.probes.killed_jobs runs/caption-demo --images [--lines 2000]
 
-The same command is given again after each kill, until it ends by itself; then a new job begins, until there have been
-enough kills. What each job leaves is compared with what one run without a kill writes, and, because each line has a
-number of its own, every line that is lost, there twice or out of place is counted.
+The same command runs again after each kill, until it ends by itself; then a new job begins, until there have been
+enough kills. The output of each job is compared with that of a run without kills, and, because each line has a
+unique number, lost, duplicated and misplaced lines are counted.
 """
 
 import argparse
@@ -33,23 +33,23 @@ from translucid.corpora.scenes.generation import generate as generate_scenes
 from translucid.corpora.scenes.painting import paint
 
 WINDOWS = ("translucid.jobs.job.Job.window", "translucid.jobs.captioning.CaptionJob.window")
-"""How many lines, and how many images, are written together."""
+"""Constants: the numbers of lines and of images that are written together."""
 WRONG = ("lost", "duplicated", "out_of_order", "different", "orphans", "leftovers")
-"""What must be 0."""
+"""Counts that must be 0."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a job is given."""
+    """The command and properties of a job."""
 
     command: list[str]
-    """But for the options."""
+    """The command without options."""
     code: int = 0
-    """How it ends."""
+    """The expected exit code."""
     repeatable: bool = True
-    """Whether the last digits of a score are the same with any number of processes."""
+    """Whether scores are identical for any number of processes."""
     form: str = "jsonl"
-    """Of the output."""
+    """The format of the output."""
 
 
 def texts(work: Path, model: Path, lines: int) -> Job:
@@ -67,7 +67,7 @@ def document(work: Path, model: Path, lines: int) -> Job:
 
 
 def pictures(work: Path, model: Path, lines: int) -> Job:
-    """Paint what is to be captioned; one picture in fifty is broken."""
+    """Write images to be captioned; one in fifty is broken."""
     scenes = [BytesIO() for _ in range(min(lines, 200))]
     for scene, file in zip(generate_scenes(len(scenes)), scenes, strict=True):
         paint(scene, 40).save(file, "PNG")
@@ -95,14 +95,14 @@ def run(
     """Kill jobs `kills` times in all and count what went wrong.
 
     Args:
-        work: an empty folder for what is given and the outputs.
+        work: an empty folder for inputs and outputs.
         model: a run folder.
-        kills: with SIGKILL, the main process and nothing but it.
+        kills: the number of SIGKILLs to the main process alone.
         lines: of the output.
         workers: processes of the job.
         options: of the command, besides.
-        given: makes what the job is given.
-        seed: of the moments.
+        given: writes the input and returns the job.
+        seed: seeds the random moments.
         window: lines that are written together, if fewer than usual. With it, commands are forked from a process that
             has loaded everything; without, Python is started, as users do it.
 
@@ -113,53 +113,53 @@ def run(
         a finished output).
     """
     job = given(work, model, lines)
-    whole, out = work / f"whole.{job.form}", work / f"out.{job.form}"
+    expected, out = work / f"whole.{job.form}", work / f"out.{job.form}"
     form = ["--format", "jsonl"] if job.form == "jsonl" else []
     command = [*job.command, *form, *options]
-    several = ["--workers", str(workers)]
+    worker_options = ["--workers", str(workers)]
     started = time.monotonic()
-    _one([*command, "--output", str(whole), *([] if job.repeatable else several)], job.code, window=window)
-    took = time.monotonic() - started
-    command += ["--output", str(out), *several]
-    there = set(work.iterdir())
+    _one([*command, "--output", str(expected), *([] if job.repeatable else worker_options)], job.code, window=window)
+    duration = time.monotonic() - started
+    command += ["--output", str(out), *worker_options]
+    files_before = set(work.iterdir())
     moments = random.Random(seed)
     counts = Counter(dict.fromkeys(("kills", "jobs", "continued", *WRONG), 0))
     finished = False
-    while counts["kills"] < kills or not finished:  # what was killed before its first writing has left no file
-        moment = Moment(out, moments, took) if counts["kills"] < kills else None
-        said, orphans, killed = _one(command, job.code, moment, window=window)
-        counts["continued"] += "continued after line" in said
+    while counts["kills"] < kills or not finished:  # a job killed before its first write has left no file
+        moment = Moment(out, moments, duration) if counts["kills"] < kills else None
+        log, orphans, killed = _one(command, job.code, moment, window=window)
+        counts["continued"] += "continued after line" in log
         counts["orphans"] += orphans
         finished = out.exists()
         if not finished:
             if not killed:
-                raise RuntimeError(f"the job has ended without its output: {said}")
+                raise RuntimeError(f"the job has ended without its output: {log}")
             counts["kills"] += 1
             continue
         counts["jobs"] += 1
-        counts.update(compared(out.read_bytes(), whole.read_bytes(), lines))
+        counts.update(compared(out.read_bytes(), expected.read_bytes(), lines))
         out.unlink()
         counts["kills"] += killed
-        if not killed:  # one killed between its last two steps leaves its record, which the next job clears away
-            counts["leftovers"] += len(set(work.iterdir()) - there)
+        if not killed:  # a job killed between its last two steps leaves its record, which the next job removes
+            counts["leftovers"] += len(set(work.iterdir()) - files_before)
     return dict(counts)
 
 
 class Moment:
-    """A random moment of a job: some time after its start, or after one of its first writings."""
+    """A random moment of a job: some time after its start, or after one of its first writes."""
 
-    def __init__(self, out: Path, moments: random.Random, took: float) -> None:
+    def __init__(self, out: Path, moments: random.Random, duration: float) -> None:
         self.record = out.with_name(f".{out.name}.part.json")
         self.writings = moments.choice((0, 1, 1, 2, 3))
-        self.after = moments.uniform(0, took) if not self.writings else moments.uniform(0, took / 5)
+        self.after = moments.uniform(0, duration) if not self.writings else moments.uniform(0, duration / 5)
 
     def wait(self, process: subprocess.Popen[str] | Forked) -> bool:
-        """Return whether it came before the process had ended."""
-        seen, writings = self._written(), 0
+        """Wait for the moment; return whether the process is still running."""
+        last_written, writings = self._written(), 0
         while writings < self.writings and process.poll() is None:
             time.sleep(0.001)
-            if (written := self._written()) != seen:
-                seen, writings = written, writings + 1
+            if (now_written := self._written()) != last_written:
+                last_written, writings = now_written, writings + 1
         end = time.monotonic() + self.after
         while time.monotonic() < end and process.poll() is None:
             time.sleep(0.001)
@@ -172,22 +172,22 @@ class Moment:
             return 0
 
 
-def compared(found: bytes, wanted: bytes, lines: int) -> dict[str, int]:
-    """Count what is wrong with an output of so many lines."""
-    if found.startswith(b"{"):
-        numbers = [_number(json.loads(line)) for line in found.split(b"\n")[:-1]]
+def compared(output: bytes, expected: bytes, lines: int) -> dict[str, int]:
+    """Count the errors in an output of `lines` lines."""
+    if output.startswith(b"{"):
+        numbers = [_number(json.loads(line)) for line in output.split(b"\n")[:-1]]
     else:
-        numbers = [int(number) for number in re.findall(rb'msgid "(\d+) .*\nmsgstr "[^"]', found)]
+        numbers = [int(number) for number in re.findall(rb'msgid "(\d+) .*\nmsgstr "[^"]', output)]
     return {
         "lost": len(set(range(lines)) - set(numbers)),
         "duplicated": len(numbers) - len(set(numbers)),
         "out_of_order": sum(later < earlier for earlier, later in itertools.pairwise(numbers)),
-        "different": int(found != wanted),
+        "different": int(output != expected),
     }
 
 
 def _number(record: dict[str, str]) -> int:
-    """Return the number that a line was given: the first word of a text, the name of a picture."""
+    """Return the number of a line: the first word of a text, or the name of an image."""
     return int(record["source"].split()[0] if "source" in record else Path(record["image"]).stem)
 
 
@@ -196,20 +196,22 @@ def _sources(count: int) -> list[str]:
     return list(itertools.islice(itertools.cycle(sources), count))
 
 
-def _one(command: list[str], end: int, moment: Moment | None = None, *, window: int | None) -> tuple[str, int, bool]:
-    """Run what ends with the exit code `end`, or up to the moment.
+def _one(
+    command: list[str], expected_code: int, moment: Moment | None = None, *, window: int | None
+) -> tuple[str, int, bool]:
+    """Run a command up to the moment, or to its end with the expected exit code.
 
     Returns:
-        What it said, how many of its workers are left, and if it was killed.
+        The output, the number of surviving workers, and whether the command was killed.
     """
-    with tempfile.NamedTemporaryFile("w+") as said:
+    with tempfile.NamedTemporaryFile("w+") as log:
         process: subprocess.Popen[str] | Forked
         if window:
             constants = dict.fromkeys(WINDOWS, window)
-            process = forked(*command, log=Path(said.name), replaced=constants)
+            process = forked(*command, log=Path(log.name), replaced=constants)
         else:
             python = [sys.executable, "-m", "translucid"]
-            process = subprocess.Popen([*python, *command], stdout=said, stderr=said, text=True)
+            process = subprocess.Popen([*python, *command], stdout=log, stderr=log, text=True)
         orphans = 0
         if moment and moment.wait(process):
             workers = workers_of(process.pid)
@@ -217,29 +219,29 @@ def _one(command: list[str], end: int, moment: Moment | None = None, *, window: 
             process.wait()
             orphans = len(still_there(workers))
         code = process.wait()
-        said.seek(0)
-        text = said.read()
-    if code not in (end, -signal.SIGKILL):
+        log.seek(0)
+        text = log.read()
+    if code not in (expected_code, -signal.SIGKILL):
         raise RuntimeError(f"the job has failed: {text}")
     return text, orphans, code == -signal.SIGKILL
 
 
 def workers_of(parent: int) -> list[int]:
-    """Return the worker processes of a job, by their ids; nothing where there is no /proc."""
-    found = []
+    """Return the ids of a job's worker processes; an empty list without /proc."""
+    workers = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             after_name = status.read_text().rpartition(")")[2].split()
             started_as = (status.parent / "cmdline").read_text()
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended
             continue
         if int(after_name[1]) == parent and "spawn_main" in started_as:
-            found.append(int(status.parent.name))
-    return found
+            workers.append(int(status.parent.name))
+    return workers
 
 
 def still_there(processes: list[int], patience: float = 10) -> list[int]:
-    """Return which processes are still there after some seconds."""
+    """Return the processes that are still alive after some seconds."""
     end = time.monotonic() + patience
     while (alive := [pid for pid in processes if _lives(pid)]) and time.monotonic() < end:
         time.sleep(0.02)
@@ -263,16 +265,16 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         counts = run(
             Path(work),
-            given.model,
-            kills=given.kills,
-            lines=given.lines,
-            workers=given.workers,
-            given=pictures if given.images else document if given.document else texts,
-            seed=given.seed,
+            arguments.model,
+            kills=arguments.kills,
+            lines=arguments.lines,
+            workers=arguments.workers,
+            given=pictures if arguments.images else document if arguments.document else texts,
+            seed=arguments.seed,
         )
     print(json.dumps(counts, indent=2))
     if any(counts[name] for name in WRONG):

@@ -1,4 +1,4 @@
-"""What is trained in a trial: a model that reads text, or one that reads images, each small, on a small corpus."""
+"""Trainings for the trials: small models of text or images, on small corpora."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class Kind:
     write: Callable[..., list[str]]
     """`write(folder)` or `write(folder, how_many)` makes a corpus and returns the arguments that train on it."""
     few: int
-    """Of which an epoch is short."""
+    """The number of examples for a short epoch."""
     model: str | None
-    """A preset, if not the usual one."""
+    """A preset other than the default."""
     settings: list[str]
-    """What else is chosen."""
+    """Further settings."""
     stored: list[str]
     """Files of the run folder that keep the corpus as the model reads it."""
 
@@ -40,11 +40,11 @@ def _write_phrases(folder: Path, count: int, ending: str, lines: str) -> list[st
     """Write `lines` of each phrase, with its source and its target in place."""
     folder.mkdir(parents=True, exist_ok=True)
     for split, phrases in (("train", count), ("valid", 20)):
-        written = (
+        rows = (
             lines.format(source=p.source, target=p.target)
             for p in phrasebook.generate(phrases, split=split, max_words=8)
         )
-        (folder / f"{split}{ending}").write_text("".join(written), encoding="utf-8")
+        (folder / f"{split}{ending}").write_text("".join(rows), encoding="utf-8")
     return ["--train", str(folder / f"train{ending}"), "--valid", str(folder / f"valid{ending}")]
 
 
@@ -61,12 +61,12 @@ def write_scenes(folder: Path, count: int = 340) -> list[str]:
 
 
 def write_running_text(folder: Path, count: int = 600) -> list[str]:
-    """Write a text a line."""
+    """Write one text per line."""
     return _write_phrases(folder, count, ".txt", "{target}\n")
 
 
 def write_labelled(folder: Path, count: int = 600) -> list[str]:
-    """Write texts with labels: which of two languages a text is of."""
+    """Write texts labelled with one of two languages."""
     return _write_phrases(folder, count, ".tsv", "{source}\ten\n{target}\tes\n")
 
 
@@ -79,7 +79,7 @@ TEXT = Kind(
         *("model.width=32", "model.heads=2", "model.feed_forward=64"),
         *("model.encoder_layers=1", "model.decoder_layers=1"),
         *("data.tokenizer.vocabulary=300", "data.subword_dropout=0.1", *TRAINING),
-        *("decoding.max_length_ratio=0", "decoding.max_length_extra=9"),  # one that has learned little never ends
+        *("decoding.max_length_ratio=0", "decoding.max_length_extra=9"),  # a barely trained model never ends a sentence
     ],
     [
         f"state/corpus/{name}"
@@ -127,8 +127,8 @@ LABELS = Kind(
 def write_to_tune(folder: Path, count: int = 600) -> list[str]:
     """Write sentence pairs, and train a translator on some of them that is to be tuned."""
     pairs = write_pairs(folder, count)
-    begun = ["train", *pairs, "--out", str(folder / "base"), "--no-tune"]
-    assert run([*begun, "--set", *TEXT.settings, "training.max_steps=5"]) == 0
+    command = ["train", *pairs, "--out", str(folder / "base"), "--no-tune"]
+    assert run([*command, "--set", *TEXT.settings, "training.max_steps=5"]) == 0
     return ["--init-from", str(folder / "base"), *pairs, "--mix", f"{pairs[3]}=0.2", "--valid-general", pairs[1]]
 
 

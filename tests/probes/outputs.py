@@ -1,4 +1,4 @@
-"""What stands where a command is told to write: files are replaced, everything else stays what it is."""
+"""Existing output paths: files are replaced, everything else stays unchanged."""
 
 import os
 import shutil
@@ -15,34 +15,34 @@ Make = Callable[[Path], None]
 
 
 def device(kind: int, major: int, minor: int) -> Make:
-    """Return what makes a device of our own: those of the machine are never tried on."""
+    """Return a function that makes a device, so that the machine's own devices are never used."""
 
-    def make(place: Path) -> None:
-        os.mknod(place, kind | 0o600, os.makedev(major, minor))
+    def make(path: Path) -> None:
+        os.mknod(path, kind | 0o600, os.makedev(major, minor))
 
     return make
 
 
-def bind(place: Path) -> None:
+def bind(path: Path) -> None:
     """Make a socket that nobody listens on."""
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(os.path.relpath(place))  # its name may have a hundred characters
+        server.bind(os.path.relpath(path))  # its name may have a hundred characters
 
 
 WRITTEN: dict[str, Make] = {
-    "a file": lambda place: place.write_text("before") and None,
-    "a link to a file": lambda place: place.symlink_to(place.parent / "behind"),
+    "a file": lambda path: path.write_text("before") and None,
+    "a link to a file": lambda path: path.symlink_to(path.parent / "behind"),
     "a pipe": os.mkfifo,
     "a device that swallows everything": device(stat.S_IFCHR, 1, 3),
 }
-"""What is written to."""
+"""Paths that commands write to."""
 REFUSED: dict[str, Make] = {
     "a folder": Path.mkdir,
     "a socket": bind,
     "a device that is full": device(stat.S_IFCHR, 1, 7),
     "a block device": device(stat.S_IFBLK, 240, 0),
 }
-"""What is refused."""
+"""Paths that commands reject."""
 
 
 def commands(run: Path, corpus: list[str]) -> Iterator[tuple[list[str], str]]:
@@ -63,9 +63,9 @@ def nothing_else_is_replaced(work: Path, most: int | None = None) -> Finding:
     """Let each command write to each of these things; `most`: only so many commands."""
     finding = Finding("output paths that are not files (link, pipe, device, socket, folder) stay unchanged")
     corpus, run = TEXT.write(work / "corpus"), work / "run"
-    said = said_by(train(run, corpus, 4))
+    output = said_by(train(run, corpus, 4))
     if not (run / "model.safetensors").exists():
-        finding.fail(said[-300:])
+        finding.fail(output[-300:])
         return finding
     shutil.copy(corpus[3], corpus[3].replace(".tsv", ".txt"))
     counts = {"written to": 0, "rejected with one line": 0}
@@ -74,35 +74,35 @@ def nothing_else_is_replaced(work: Path, most: int | None = None) -> Finding:
             folder = work / "place"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            place = folder / f"out{ending}"
+            path = folder / f"out{ending}"
             try:
-                make(place)
-            except PermissionError:  # a device, which it takes root to make
+                make(path)
+            except PermissionError:  # making a device requires root
                 continue
-            _try(finding, [*command, str(place), "--overwrite"], place, what, counts)
+            _try(finding, [*command, str(path), "--overwrite"], path, what, counts)
             finding.failures += [f"{what}: left {item.name}" for item in folder.iterdir() if item.name[0] == "."]
     finding.figures.update(counts)
     return finding
 
 
-def _try(finding: Finding, command: list[str], place: Path, what: str, counts: dict[str, int]) -> None:
-    """Give a command, and see what has become of the place."""
-    shown, kind = f"{' '.join(command[:2])} to {what}", stat.S_IFMT(place.lstat().st_mode)
-    read = place.parent / "read" if place.is_fifo() else place
-    reader = subprocess.Popen(f"exec cat '{place}' > '{read}'", shell=True) if place.is_fifo() else None
+def _try(finding: Finding, command: list[str], path: Path, what: str, counts: dict[str, int]) -> None:
+    """Run a command and check the path afterwards."""
+    description, kind = f"{' '.join(command[:2])} to {what}", stat.S_IFMT(path.lstat().st_mode)
+    read = path.parent / "read" if path.is_fifo() else path
+    reader = subprocess.Popen(f"exec cat '{path}' > '{read}'", shell=True) if path.is_fifo() else None
     process = translucid(*command)
-    said = said_by(process)
+    output = said_by(process)
     if reader:
-        if not place.is_fifo():  # it would wait for ever
+        if not path.is_fifo():  # the reader would wait for ever
             reader.kill()
         reader.wait()
     refused = what in REFUSED
-    if process.returncode != (2 if refused else 0) or "Traceback" in said:
-        finding.fail(f"{shown}: exit code {process.returncode}: {said[-200:]}")
-    if stat.S_IFMT(place.lstat().st_mode) != kind:
-        finding.fail(f"{shown}: was replaced")
+    if process.returncode != (2 if refused else 0) or "Traceback" in output:
+        finding.fail(f"{description}: exit code {process.returncode}: {output[-200:]}")
+    if stat.S_IFMT(path.lstat().st_mode) != kind:
+        finding.fail(f"{description}: was replaced")
     if read.is_file() and read.read_bytes() in (b"", b"before"):
-        finding.fail(f"{shown}: nothing was written")
+        finding.fail(f"{description}: nothing was written")
     counts["rejected with one line" if refused else "written to"] += 1
     if refused:
-        finding.told(said.replace(str(place), "OUT"), place)
+        finding.record_message(output.replace(str(path), "OUT"), path)

@@ -1,4 +1,4 @@
-"""Packed files, drawn by chance: Word, PowerPoint, Excel, OpenDocument text, e-books."""
+"""Random packed files: Word, PowerPoint, Excel, OpenDocument text, e-books."""
 
 import zipfile
 from io import BytesIO
@@ -88,11 +88,11 @@ def pptx(chance: Random) -> bytes:
     office = "application/vnd.openxmlformats-officedocument.presentationml"
     slides = {f"ppt/slides/slide{number}.xml": f"{office}.slide+xml" for number in (1, 2, 10)}
     relations = "".join(f'<Relationship Id="r{i}" Target="{name[4:]}"/>' for i, name in enumerate(slides))
-    shown = "".join(f'<p:sldId r:id="r{i}"/>' for i in (2, 0, 1))
+    slide_ids = "".join(f'<p:sldId r:id="r{i}"/>' for i in (2, 0, 1))
     return packed(
         {
             "[Content_Types].xml": types({"ppt/presentation.xml": f"{office}.presentation.main+xml", **slides}),
-            "ppt/presentation.xml": f"<p:presentation {names}><p:sldIdLst>{shown}</p:sldIdLst></p:presentation>",
+            "ppt/presentation.xml": f"<p:presentation {names}><p:sldIdLst>{slide_ids}</p:sldIdLst></p:presentation>",
             "ppt/_rels/presentation.xml.rels": (
                 f'<Relationships xmlns="{base}package/2006/relationships">{relations}</Relationships>'
             ),
@@ -255,7 +255,7 @@ def types(parts) -> str:
 
 
 def packed(members, chance: Random | None = None) -> bytes:
-    """Return a zip file of some members, as one of many programs could have made it."""
+    """Return a zip file of some members, with a random choice of the options that programs use."""
     chance = chance or Random(0)
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as archive:

@@ -1,4 +1,4 @@
-"""Commands that are refused: afterwards every file of the run folder is what it was, byte for byte."""
+"""Rejected commands leave every file of the run folder unchanged, byte for byte."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from tests.probes.common import Finding, here, training
 from tests.probes.kinds import TEXT
 
 LOCK = ".lock"
-"""Made by whoever opens a run folder to write to it, and always empty."""
+"""The lock file, which is always empty."""
 
 
 def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
@@ -18,17 +18,17 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def refused_commands(run: Path, work: Path, corpus: list[str]) -> Iterator[list[str]]:
-    """Yield commands that have to be refused, for `run`, a copy of `work/whole`, which was trained on a corpus."""
-    other, bad, long, broken = (work / f"{name}.tsv" for name in ("other", "bad", "long", "broken"))
+    """Yield commands that must be rejected, for `run`, a copy of `work/whole`, which was trained on a corpus."""
+    different, bad, long, broken = (work / f"{name}.tsv" for name in ("other", "bad", "long", "broken"))
     pairs = Path(corpus[1]).read_text(encoding="utf-8")
-    other.write_text(pairs.split("\n", 1)[1], encoding="utf-8")
+    different.write_text(pairs.split("\n", 1)[1], encoding="utf-8")
     bad.write_text(pairs + "one column\n", encoding="utf-8")
     long.write_text(f"{'very ' * 300}long\t{'muy ' * 300}largo\n" * 100, encoding="utf-8")
     broken.write_bytes(pairs.encode() + b"\xff\t\xff\n")
     out, valid = ["--out", str(run)], corpus[2:]
     resume = ["train", "--resume", *out]
     anew = ["train", "--overwrite", *out, *valid]
-    for text in (other, bad, broken):
+    for text in (different, bad, broken):
         yield [*resume, "--train", str(text), *valid]
         yield [*resume, "--train", str(text), *valid, "--set", "training.learning_rate=0.5"]
     yield [*resume, "--set", "training.seed=7"]
@@ -41,15 +41,15 @@ def refused_commands(run: Path, work: Path, corpus: list[str]) -> Iterator[list[
     for text in (bad, broken, Path("nowhere.tsv")):
         yield [*anew, "--train", str(text)]
     yield [*anew, "--train", str(long), "--set", "data.tokenizer.vocabulary=40", "data.max_tokens=50"]
-    yield [*anew, "--train", str(other), "--set", "data.tokenizer.vocabulary=1000000"]
-    yield [*anew, "--train", str(other), "--set", "model.width=7"]
+    yield [*anew, "--train", str(different), "--set", "data.tokenizer.vocabulary=1000000"]
+    yield [*anew, "--train", str(different), "--set", "model.width=7"]
     for start in ("nowhere", str(_damaged(work / "whole", work / "damaged"))):
-        yield [*anew, "--train", str(other), "--init-from", start]
-    yield [*anew, "--train", str(other), "--init-from", str(run), "--set", "model.width=24"]
+        yield [*anew, "--train", str(different), "--init-from", start]
+    yield [*anew, "--train", str(different), "--init-from", str(run), "--set", "model.width=24"]
     yield ["tune", str(run), "--train", "nowhere.tsv"]
     yield ["tune", str(run), "--valid", str(bad)]
     yield ["evaluate", str(run), "--test", str(bad)]
-    yield ["evaluate", str(run), "--test", str(other), "--keep-best"]
+    yield ["evaluate", str(run), "--test", str(different), "--keep-best"]
     yield ["export", str(run), str(work)]
     yield ["translate", str(run), "I sing", "--output", str(run / "config.yaml")]
 
@@ -63,33 +63,33 @@ def _damaged(run: Path, copy: Path) -> Path:
 
 
 def nothing_changes(work: Path, most: int | None = None) -> Finding:
-    """Give each of these commands to a run, also to one whose corpus has gone; `most`: only so many of them."""
+    """Run each of these commands on a run, with and without its encoded corpus; `most` limits their number."""
     finding = Finding("rejected commands leave every file of the run folder unchanged, byte for byte")
-    corpus, whole, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
-    _, said = here(*training(whole, corpus, 4))
-    if not (whole / "model.safetensors").exists():
-        finding.fail(said[-300:])
+    corpus, intact, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
+    _, output = here(*training(intact, corpus, 4))
+    if not (intact / "model.safetensors").exists():
+        finding.fail(output[-300:])
         return finding
-    tried = 0
+    attempts = 0
     commands = list(refused_commands(run, work, corpus))
     for number, command in enumerate(commands[:most]):
         for encoded in (True, False):
             if not encoded and command[0] != "train":
                 continue
             shutil.rmtree(run, ignore_errors=True)
-            shutil.copytree(whole, run)
+            shutil.copytree(intact, run)
             if not encoded:
                 shutil.rmtree(run / "state" / "corpus")
             before = contents(run)
-            code, said = here(*command)
-            tried += 1
-            shown = f"{number}: {' '.join(command[:6])}"
-            if code != 2 or "Traceback" in said:
-                finding.fail(f"{shown}: exit code {code}: {said[-200:]}")
+            code, output = here(*command)
+            attempts += 1
+            description = f"{number}: {' '.join(command[:6])}"
+            if code != 2 or "Traceback" in output:
+                finding.fail(f"{description}: exit code {code}: {output[-200:]}")
             after = contents(run)
             if after != before:
                 changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
-                finding.fail(f"{shown}: changed {sorted(changed)}")
-            finding.told(said.replace(str(work), "WORK"), run)
-    finding.figures["refused commands"] = tried
+                finding.fail(f"{description}: changed {sorted(changed)}")
+            finding.record_message(output.replace(str(work), "WORK"), run)
+    finding.figures["refused commands"] = attempts
     return finding

@@ -1,4 +1,4 @@
-"""Files with the texts of programs, drawn by chance: .NET, Qt, Apple's catalogues, Fluent."""
+"""Random files with the texts of programs: .NET, Qt, Apple's catalogues, Fluent."""
 
 import json
 from itertools import count
@@ -76,19 +76,19 @@ def xcstrings(chance: Random) -> bytes:
         )()
 
     def entry() -> dict[str, Any]:
-        made: dict[str, Any] = chance.choice([{}, {}, {"comment": "Mind it"}, {"extractionState": "stale"}])
-        made = {**made, **chance.choice([{}, {}, {}, {"shouldTranslate": False}])}
+        extra: dict[str, Any] = chance.choice([{}, {}, {"comment": "Mind it"}, {"extractionState": "stale"}])
+        extra = {**extra, **chance.choice([{}, {}, {}, {"shouldTranslate": False}])}
         localizations = {"de": unit(chance.choice(["new", "translated"]))} if chance.random() < 0.2 else {}
         if chance.random() < 0.7:
             localizations["en"] = localization()
         if chance.random() < 0.3:
             localizations["fr"] = unit()
-        return {**made, "localizations": localizations} if localizations else made
+        return {**extra, "localizations": localizations} if localizations else extra
 
     strings = {f"The {_words(chance)} {next(ids)}": entry() for _ in range(10)}
-    whole = {"sourceLanguage": "en", "strings": strings, "version": "1.0"}
-    written = json.dumps(whole, ensure_ascii=False, indent=chance.choice([2, 4]), separators=(",", " : "))
-    return written.replace("\n", chance.choice(["\n", "\n", "\r\n"])).encode()
+    catalog = {"sourceLanguage": "en", "strings": strings, "version": "1.0"}
+    text = json.dumps(catalog, ensure_ascii=False, indent=chance.choice([2, 4]), separators=(",", " : "))
+    return text.replace("\n", chance.choice(["\n", "\n", "\r\n"])).encode()
 
 
 def fluent(chance: Random) -> bytes:

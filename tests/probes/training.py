@@ -1,4 +1,4 @@
-"""Training that is killed, that runs out of disk, that finds its files damaged: it must end as if nothing had been."""
+"""Training that is killed, runs out of disk space or finds damaged files must give the same result."""
 
 import contextlib
 import io
@@ -53,8 +53,8 @@ def kills(
     """
     finding = Finding(f"training on {kind.name} killed (SIGKILL) at random moments, then resumed to its end")
     generator = random.Random(seed)
-    corpus, whole, killed = corpus or kind.write(work / "corpus"), work / "whole", work / "killed"
-    said_by(train(whole, corpus, steps, kind))
+    corpus, uninterrupted, killed = corpus or kind.write(work / "corpus"), work / "whole", work / "killed"
+    said_by(train(uninterrupted, corpus, steps, kind))
     survived = early = reading = writing = 0
     while survived < count:
         process = train(killed, corpus, steps, kind)
@@ -68,16 +68,22 @@ def kills(
             _wait(process, generator.uniform(latest / 12, latest))
         halves, read = _half_files(killed), _index(killed)
         process.kill()
-        said = said_by(process)
+        output = said_by(process)
         if process.returncode == 0:
             break
         if process.returncode != -signal.SIGKILL:
-            finding.fail(f"exit code {process.returncode}: {said[-300:]}")
+            finding.fail(f"exit code {process.returncode}: {output[-300:]}")
             break
         early += not (killed / "state" / "checkpoint.safetensors").exists()
-        survived, writing, reading = survived + 1, writing + bool(halves), reading + (read.lines > 0 and not read.whole)
-    said = said_by(train(killed, corpus, steps, kind))
-    finding.failures += differences(whole, killed) if (killed / "model.safetensors").exists() else [said[-300:]]
+        survived, writing, reading = (
+            survived + 1,
+            writing + bool(halves),
+            reading + (read.lines > 0 and not read.is_complete),
+        )
+    output = said_by(train(killed, corpus, steps, kind))
+    finding.failures += (
+        differences(uninterrupted, killed) if (killed / "model.safetensors").exists() else [output[-300:]]
+    )
     finding.figures = {
         "kills": survived,
         "before the first checkpoint": early,
@@ -93,10 +99,10 @@ def _half_files(run: Path) -> list[Path]:
 
 
 class _Index(NamedTuple):
-    """How much of a corpus a run folder keeps."""
+    """How much of a corpus is stored in a run folder."""
 
     lines: int
-    whole: bool
+    is_complete: bool
 
 
 def _index(run: Path) -> _Index:
@@ -109,12 +115,12 @@ def _index(run: Path) -> _Index:
 
 def _wait_until_more_is_read(process: Process, run: Path) -> None:
     before = _index(run)
-    _wait_for(process, lambda: (now := _index(run)).whole or now.lines > before.lines)
+    _wait_for(process, lambda: (now := _index(run)).is_complete or now.lines > before.lines)
 
 
-def _wait_for(process: Process, come: Callable[[], bool]) -> None:
+def _wait_for(process: Process, condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline and not come():
+    while process.poll() is None and time.monotonic() < deadline and not condition():
         time.sleep(0.0005)
 
 
@@ -125,10 +131,10 @@ def _wait(process: Process, seconds: float) -> None:
 
 
 def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2, 2.5)) -> Finding:
-    """Let disks of so many megabytes run full while checkpoints are written; make room; go on."""
+    """Fill disks of these sizes in megabytes while checkpoints are written, then enlarge them and resume."""
     finding = Finding("disk full while writing a checkpoint, then space freed and resumed")
-    corpus, whole = TEXT.write(work / "corpus"), work / "whole"
-    said_by(train(whole, corpus, 12))
+    corpus, uninterrupted = TEXT.write(work / "corpus"), work / "whole"
+    said_by(train(uninterrupted, corpus, 12))
     with small_disk(work / "disk", 0.7) as disk:
         if disk is None:
             finding.figures["skipped"] = "no right to mount a disk here"
@@ -137,12 +143,12 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
         for megabytes in (*sizes, 64):
             remount(disk, f"size={int(megabytes * 1024)}k")
             process = train(run, corpus, 12)
-            said = said_by(process)
+            output = said_by(process)
             full += process.returncode == 2
-            if process.returncode not in (0, 2) or "Traceback" in said:
-                finding.fail(f"{megabytes} MB, exit code {process.returncode}: {said[-300:]}")
-            finding.told(said, run)
-        finding.failures += differences(whole, run)
+            if process.returncode not in (0, 2) or "Traceback" in output:
+                finding.fail(f"{megabytes} MB, exit code {process.returncode}: {output[-300:]}")
+            finding.record_message(output, run)
+        finding.failures += differences(uninterrupted, run)
         finding.figures["disks that are too small"] = full
     return finding
 
@@ -158,42 +164,42 @@ def read_only(work: Path) -> Finding:
         here(*training(disk / "run", corpus, 4))
         remount(disk, "ro")
         for what, run in {"a new run": disk / "new", "a resumed run": disk / "run"}.items():
-            code, said = here(*training(run, corpus, 8))
-            finding.told(said, run)
-            if code != 2 or "Traceback" in said:
-                finding.fail(f"{what}, exit code {code}: {said[-300:]}")
-        code, said = here("translate", disk / "run", "I like soccer")
+            code, output = here(*training(run, corpus, 8))
+            finding.record_message(output, run)
+            if code != 2 or "Traceback" in output:
+                finding.fail(f"{what}, exit code {code}: {output[-300:]}")
+        code, output = here("translate", disk / "run", "I like soccer")
         if code != 0:
-            finding.fail(f"translating from there: {said[-300:]}")
+            finding.fail(f"translating from there: {output[-300:]}")
         finding.figures["rejected with one line"] = 2 - len(finding.failures)
     return finding
 
 
 def two_at_once(work: Path) -> Finding:
-    """Point a second training at a folder that one is at work in."""
+    """Start a second training in a folder that is in use."""
     finding = Finding("two trainings in the same run folder")
     corpus, run = TEXT.write(work / "corpus"), work / "run"
     first = train(run, corpus, 1_000_000)
     while first.poll() is None and not RunFolder(run).metrics():  # until it has made updates
         time.sleep(0.05)
-    code, said = here(*training(run, corpus, 1_000_000))
-    finding.told(said, run)
+    code, output = here(*training(run, corpus, 1_000_000))
+    finding.record_message(output, run)
     if code != 2:
-        finding.fail(f"the second ended with {code}: {said[-300:]}")
+        finding.fail(f"the second ended with {code}: {output[-300:]}")
     first.send_signal(signal.SIGINT)
-    said = said_by(first)
-    if first.returncode != 130 or "resume with translucid train --resume" not in said:
-        finding.fail(f"Ctrl-C ended the first with {first.returncode}: {said[-300:]}")
+    output = said_by(first)
+    if first.returncode != 130 or "resume with translucid train --resume" not in output:
+        finding.fail(f"Ctrl-C ended the first with {first.returncode}: {output[-300:]}")
     finding.figures["rejected"] = int(code == 2)
     return finding
 
 
 def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Finding:
-    """Kill one of two processes that train one model, again and again; torchrun starts both anew."""
+    """Repeatedly kill one of two processes that train one model; torchrun restarts both."""
     finding = Finding("one of two training processes killed, both restarted by torchrun --max-restarts")
     generator = random.Random(seed)
-    corpus, whole, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
-    said_by(train(whole, corpus, steps, processes=2))
+    corpus, uninterrupted, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
+    said_by(train(uninterrupted, corpus, steps, processes=2))
     # One more than are killed: a thread of gloo itself may end a process that joins (pytorch/gloo, issue 514).
     job = train(run, corpus, steps, processes=2, restarts=count + 1)
     killed: set[int] = set()
@@ -205,18 +211,18 @@ def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Fin
             victim = generator.choice(workers)
             killed.add(victim)
             os.kill(victim, signal.SIGKILL)
-    said = said_by(job)
+    output = said_by(job)
     if job.returncode:
-        finding.fail(f"exit code {job.returncode}: {said[-4000:]}")
+        finding.fail(f"exit code {job.returncode}: {output[-4000:]}")
     else:
-        finding.failures += differences(whole, run)
-    finding.told(said, run)
+        finding.failures += differences(uninterrupted, run)
+    finding.record_message(output, run)
     finding.figures = {"processes killed": len(killed)}
     return finding
 
 
 def _children(parent: int) -> list[int]:
-    """Return the processes that a process has started and not yet waited for."""
+    """Return the child processes of a process."""
     children = []
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -227,26 +233,26 @@ def _children(parent: int) -> list[int]:
 
 
 def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Finding:
-    """Damage a file of an interrupted run, resume, and see: the same end, or one clear line, and nothing else."""
+    """Damage a file of an interrupted run and resume: the result must be the same, or one clear error line."""
     finding = Finding(
         f"a file of a run on {kind.name} damaged (a bit flipped, cut short, emptied, removed), then resumed"
     )
     torch.set_num_threads(1)
     generator = random.Random(seed)
-    corpus, whole, begun = kind.write(work / "corpus", kind.few), work / "whole", work / "begun"
-    _train_here(whole, corpus, 3, kind)
-    _train_here(begun, corpus, 1, kind)
-    _train_here(begun, corpus, 2, kind)
+    corpus, uninterrupted, interrupted = kind.write(work / "corpus", kind.few), work / "whole", work / "begun"
+    _train_here(uninterrupted, corpus, 3, kind)
+    _train_here(interrupted, corpus, 1, kind)
+    _train_here(interrupted, corpus, 2, kind)
     files, refused, mended = [*KEPT, *kind.stored, *NOTED], 0, 0
     for number in range(count):
         run = work / "damaged"
         shutil.rmtree(run, ignore_errors=True)
-        shutil.copytree(begun, run)
+        shutil.copytree(interrupted, run)
         name = files[number % len(files)]
         # A bit that is flipped in the configuration may make another number: that can't be told from an edit.
         how = _damage(run / name, generator, HOW[3:] if name == "config.yaml" else HOW)
         try:
-            said = _train_here(run, corpus, 3, kind)
+            output = _train_here(run, corpus, 3, kind)
         except UserError as error:
             refused += 1
             if "\n" in str(error) or str(run) not in str(error):
@@ -259,21 +265,25 @@ def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Find
             finding.fail(f"{name} {how}: {type(error).__name__}: {error}")
             continue
         mended += 1
-        if name == "model.safetensors":  # the best model can't be had back, but must not stay damaged
-            if "The next validation writes another." not in said:
+        if name == "model.safetensors":  # the best model can't be restored, but must not stay damaged
+            if "The next validation writes another." not in output:
                 finding.fail(f"{name} {how}: nothing said")
             RunFolder(run).check_model()
             continue
         # A metrics file that was damaged has lost rows; the rest of the run must still be the same.
-        left = [found for found in differences(whole, run) if (found, name) != ("metrics.jsonl", "metrics.jsonl")]
-        if left:
-            finding.fail(f"{name} {how}: {len(left)} differences, as in {left[0]}")
+        remaining = [
+            difference
+            for difference in differences(uninterrupted, run)
+            if (difference, name) != ("metrics.jsonl", "metrics.jsonl")
+        ]
+        if remaining:
+            finding.fail(f"{name} {how}: {len(remaining)} differences, as in {remaining[0]}")
     finding.figures = {"damages": count, "rejected with one line": refused, "resumed to the same result": mended}
     return finding
 
 
 def _train_here(run: Path, corpus: list[str], steps: int, kind: Kind) -> str:
-    said, folder = io.StringIO(), RunFolder(run)
+    log, folder = io.StringIO(), RunFolder(run)
     if folder.exists:
         configuration = folder.configuration()
         options = configuration.training.model_copy(update={"max_steps": steps})
@@ -282,21 +292,21 @@ def _train_here(run: Path, corpus: list[str], steps: int, kind: Kind) -> str:
         files = {f"data.{option[2:]}": [file] for option, file in zip(corpus[::2], corpus[1::2], strict=True)}
         short = ["training.validate_every=1", f"training.max_steps={steps}"]
         configuration = resolve(preset=kind.model, assignments=[*kind.settings, *short], overrides=files)
-    run_experiment(configuration, run, resume=True, device="cpu", console=Console(file=said))
-    return said.getvalue()
+    run_experiment(configuration, run, resume=True, device="cpu", console=Console(file=log))
+    return log.getvalue()
 
 
-def _damage(file: Path, generator: random.Random, ways: Sequence[str]) -> str:
+def _damage(file: Path, generator: random.Random, kinds: Sequence[str]) -> str:
     content = bytearray(file.read_bytes())
-    how = generator.choice(ways)
-    place = generator.randrange(len(content))
+    how = generator.choice(kinds)
+    offset = generator.randrange(len(content))
     if how == "flipped":
-        content[place] ^= 1 << generator.randrange(8)
+        content[offset] ^= 1 << generator.randrange(8)
     elif how == "cut short":
-        del content[place:]
+        del content[offset:]
     elif how == "emptied":
         content.clear()
     file.write_bytes(content)
     if how == "removed":
         file.unlink()
-    return f"{how} at byte {place}"
+    return f"{how} at byte {offset}"

@@ -1,4 +1,4 @@
-"""Files of strings and of segments, drawn by chance: XLIFF, TMX, Android."""
+"""Random files of strings and of segments: XLIFF, TMX, Android."""
 
 import re
 from itertools import count

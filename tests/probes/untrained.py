@@ -1,4 +1,4 @@
-"""Runs whose models are random: what they write is nonsense, but always the same nonsense."""
+"""Runs with random models: their output is meaningless but deterministic."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ def untrained_run(folder: Path, seed: int, source: str, target: str, **decoding:
     shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
     limits = {"decoding.max_length_ratio": 1, "decoding.max_length_extra": 5}
     languages = {"data.source_language": source, "data.target_language": target}
-    more = {f"decoding.{name}": value for name, value in decoding.items()}
-    overrides = {"model": shape, "data.tokenizer.vocabulary": 200, **limits, **languages, **more}
+    decoding_overrides = {f"decoding.{name}": value for name, value in decoding.items()}
+    overrides = {"model": shape, "data.tokenizer.vocabulary": 200, **limits, **languages, **decoding_overrides}
     configuration = resolve(overrides=overrides)
     pairs = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
     tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1)

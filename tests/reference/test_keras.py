@@ -41,9 +41,9 @@ def test_multi_head_attention(kind):
     ours = MultiHeadAttention(12, 3)
     for parameter in ours.parameters():
         parameter.data.normal_()
-    theirs = keras.layers.MultiHeadAttention(3, 4)
+    reference = keras.layers.MultiHeadAttention(3, 4)
     memory = MEMORY if kind == "cross" else QUERY
-    theirs.build(QUERY.shape, memory.shape)
+    reference.build(QUERY.shape, memory.shape)
     key, value = (part.detach() for part in ours.key_value.weight.chunk(2))
     key_bias, value_bias = ours.key_value.bias.chunk(2)
 
@@ -51,9 +51,9 @@ def test_multi_head_attention(kind):
         return [numpy(weight).T.reshape(12, 3, 4), numpy(bias).reshape(3, 4)]
 
     weights = heads(ours.query.weight, ours.query.bias) + heads(key, key_bias) + heads(value, value_bias)
-    theirs.set_weights([*weights, numpy(ours.output.weight).T.reshape(3, 4, 12), numpy(ours.output.bias)])
+    reference.set_weights([*weights, numpy(ours.output.weight).T.reshape(3, 4, 12), numpy(ours.output.bias)])
     mask = None if kind != "cross" else MASK[:, None, None]
-    expected, scores = theirs(
+    expected, scores = reference(
         numpy(QUERY),
         numpy(memory),
         attention_mask=numpy(MASK[:, None].expand(2, 4, 5)) if kind == "cross" else None,
@@ -63,12 +63,12 @@ def test_multi_head_attention(kind):
     fused = ours(QUERY, memory, mask, causal=kind == "causal")
     with recording(ours, ["attention.weights"]) as record:
         exact = ours(QUERY, memory, mask, causal=kind == "causal")
-    seen = record["attention.weights"]
+    attention_weights = record["attention.weights"]
     np.testing.assert_allclose(numpy(fused), numpy(expected), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(numpy(exact), numpy(expected), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(numpy(seen), numpy(scores), atol=1e-5)
+    np.testing.assert_allclose(numpy(attention_weights), numpy(scores), atol=1e-5)
     if kind == "causal":
-        assert torch.equal(seen[0, 0] > 0, causal_mask(4))
+        assert torch.equal(attention_weights[0, 0] > 0, causal_mask(4))
 
 
 def test_attention_only_is_a_stack_of_keras_attention_layers():
@@ -82,10 +82,10 @@ def test_attention_only_is_a_stack_of_keras_attention_layers():
     mask = numpy(source != 0)
 
     def layer(look, inputs, mask=None, causal=False):
-        theirs = keras.layers.Attention(use_scale=True)
-        theirs.build([x.shape for x in inputs])
-        theirs.set_weights([numpy(look.score.scale)])
-        return numpy(theirs(inputs, mask=[None, mask], use_causal_mask=causal))
+        reference = keras.layers.Attention(use_scale=True)
+        reference.build([x.shape for x in inputs])
+        reference.set_weights([numpy(look.score.scale)])
+        return numpy(reference(inputs, mask=[None, mask], use_causal_mask=causal))
 
     z = numpy(model.source_embedding(source))
     for look in model.encoder:

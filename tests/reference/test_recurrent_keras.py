@@ -43,10 +43,10 @@ def keras_layer(cell, width):
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_one_direction_over_padded_sentences(cell):
     ours = Recurrence(cell, D, D, 1)
-    theirs = keras_layer(cell, D)
-    theirs.build(X.shape)
-    theirs.set_weights(keras_weights(ours.rnn))
-    expected, *last = theirs(numpy(X), mask=numpy(MASK))
+    reference = keras_layer(cell, D)
+    reference.build(X.shape)
+    reference.set_weights(keras_weights(ours.rnn))
+    expected, *last = reference(numpy(X), mask=numpy(MASK))
     outputs, cells = ours.read(X, LENGTHS)
     np.testing.assert_allclose(numpy(outputs)[numpy(MASK)], numpy(expected)[numpy(MASK)], atol=1e-5)
     for part, state in zip(cells, last, strict=True):
@@ -58,16 +58,16 @@ def test_both_directions_over_padded_sentences(cell):
     import keras  # it takes two seconds
 
     ours = Recurrence(cell, D, D, 1, bidirectional=True)
-    theirs = keras.layers.Bidirectional(keras_layer(cell, D // 2))
-    theirs.build(X.shape)
-    theirs.set_weights(keras_weights(ours.rnn) + keras_weights(ours.rnn, suffix="_reverse"))
-    expected, *last = theirs(numpy(X), mask=numpy(MASK))
+    reference = keras.layers.Bidirectional(keras_layer(cell, D // 2))
+    reference.build(X.shape)
+    reference.set_weights(keras_weights(ours.rnn) + keras_weights(ours.rnn, suffix="_reverse"))
+    expected, *last = reference(numpy(X), mask=numpy(MASK))
     outputs, cells = ours.read(X, LENGTHS)
     np.testing.assert_allclose(numpy(outputs)[numpy(MASK)], numpy(expected)[numpy(MASK)], atol=1e-5)
     count = len(cells)
     for i, part in enumerate(cells):  # Keras: all of the forward direction, then all of the backward one
-        both = np.concatenate([numpy(last[i]), numpy(last[count + i])], -1)
-        np.testing.assert_allclose(numpy(part[0]), both, atol=1e-5)
+        concatenated = np.concatenate([numpy(last[i]), numpy(last[count + i])], -1)
+        np.testing.assert_allclose(numpy(part[0]), concatenated, atol=1e-5)
 
 
 def test_layers_go_on_from_given_states_in_one_call_and_step_by_step():

@@ -66,7 +66,7 @@ def expected(model, sentence):
     o, w = model.options, weights_of(model)
     cell = {name.removeprefix("decoder.recurrence.rnn."): x for name, x in w.items() if "decoder.recurrence" in name}
     f = lstm if o.cell == "lstm" else gru
-    memory = model.encode(SOURCE)  # the encoder has Keras for an oracle
+    memory = model.encode(SOURCE)  # the encoder is tested against Keras
     y = memory.states[sentence, memory.mask[sentence]].detach().numpy()
     states = [tuple(part[layer, sentence].detach().numpy() for part in memory.first) for layer in range(o.layers)]
     feed, logits, maps, cut = np.zeros(D), [], [], 0
@@ -87,8 +87,8 @@ def expected(model, sentence):
             alpha = softmax(e)
             context = alpha @ y
             states = stack(f, cell, np.concatenate([word, context]), states)
-            seen = np.concatenate([states[-1][0], word, context])
-            t = w["decoder.readout.weight"] @ seen + w["decoder.readout.bias"]
+            combined = np.concatenate([states[-1][0], word, context])
+            t = w["decoder.readout.weight"] @ combined + w["decoder.readout.bias"]
             feature = t.reshape(-1, 2).max(1)
         else:
             states = stack(f, cell, np.concatenate([word, feed]) if o.input_feeding else word, states)
@@ -150,9 +150,9 @@ def test_every_word_by_the_equations(options):
         logits = model.decode(model.encode(SOURCE), TARGETS)
     cut = 0
     for sentence, length in enumerate((8, 3)):
-        wanted, weights, outside = expected(model, sentence)
-        cut += outside
-        np.testing.assert_allclose(logits[sentence].detach(), wanted, atol=1e-10)
+        expected_logits, weights, initial_weights = expected(model, sentence)
+        cut += initial_weights
+        np.testing.assert_allclose(logits[sentence].detach(), expected_logits, atol=1e-10)
         np.testing.assert_allclose(maps["decoder.0.cross"][sentence, 0, :, :length].detach(), weights, atol=1e-10)
         assert not maps["decoder.0.cross"][sentence, 0, :, length:].any()
     assert bool(cut) == bool(options.get("window")), "the window cuts nothing off: this tests nothing"
@@ -188,5 +188,5 @@ def test_gradients_by_finite_differences(options):
             parameter.data = before - step * direction
             below = loss()
             parameter.data = before
-        found = (above - below) / (2 * step)
-        torch.testing.assert_close(found, (gradient * direction).sum(), rtol=1e-5, atol=1e-6)
+        estimate = (above - below) / (2 * step)
+        torch.testing.assert_close(estimate, (gradient * direction).sum(), rtol=1e-5, atol=1e-6)

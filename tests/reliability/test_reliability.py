@@ -1,4 +1,4 @@
-"""The short form of `make reliability`: what it does at length, done a few times."""
+"""The short form of `make reliability`: each trial, a few times."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A run folder that each test may spoil."""
+"""Run folders for tests."""
 
 import shutil
 
@@ -9,11 +9,11 @@ from translucid.runs.run_folder import RunFolder
 
 @pytest.fixture(scope="session")
 def honest_run(train, made_once):
-    """A run after two updates, which nobody may change."""
+    """Return a run after two updates; tests must not change it."""
     return made_once("two updates", lambda folder: train(folder, "training.max_steps=2"))
 
 
 @pytest.fixture
 def run(honest_run, tmp_path):
-    """A copy of `honest_run`."""
+    """Return a copy of `honest_run` that a test may change."""
     return RunFolder(shutil.copytree(honest_run, tmp_path / "run"))

@@ -1,4 +1,4 @@
-"""Settings: who wins, and what is said of a wrong one."""
+"""The precedence of settings and the messages about wrong ones."""
 
 import pytest
 import yaml
@@ -27,7 +27,7 @@ def test_later_wins(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("modle: {width: 3}", r"c\.yaml: there is no key 'modle'. Did you mean 'model'"),
         ("model: {widht: 3}", r"no key 'model\.widht'. Did you mean 'model\.width'"),
@@ -58,10 +58,10 @@ def test_later_wins(tmp_path):
         ("data: {tokenizer: {vocabulary: 10000000000}}", r"data\.tokenizer\.vocabulary: .*less than or equal to"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
+def test_what_is_wrong_is_said_in_one_line(tmp_path, text, message):
     file = tmp_path / "c.yaml"
     file.write_text(text)
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         resolve(file)
     assert "\n" not in str(caught.value)
 
@@ -87,9 +87,9 @@ def test_a_resumed_run_may_go_on_longer_but_not_become_another():
 @pytest.mark.parametrize("key", ["source_language", "target_language"])
 def test_a_language_does_not_command_a_terminal(key):
     assert getattr(resolve(overrides={f"data.{key}": "Old English"}).data, key) == "Old English"
-    for evil in ("en\x1b[2J", "e\nn", "e\u202en"):
+    for unsafe in ("en\x1b[2J", "e\nn", "e\u202en"):
         with pytest.raises(UserError, match=key) as refused:
-            resolve(overrides={f"data.{key}": evil})
+            resolve(overrides={f"data.{key}": unsafe})
         assert str(refused.value).isprintable()
 
 
@@ -97,11 +97,12 @@ def test_a_vocabulary_is_given_by_the_user_or_proposed_by_a_preset(tmp_path):
     settings = tmp_path / "mine.yaml"
     settings.write_text("data: {tokenizer: {vocabulary: 300}}")
     assert not resolve(preset="tiny").vocabulary_given and not resolve().vocabulary_given
-    assert not resolve(preset="tiny").with_vocabulary(99).vocabulary_given  # copies know it, too
+    assert not resolve(preset="tiny").with_vocabulary(99).vocabulary_given  # copies keep this
     assert not resolve(settings, shipped=True).vocabulary_given
     assert resolve(settings).vocabulary_given
     assert resolve(preset="tiny", assignments=["data.tokenizer.vocabulary=300"]).vocabulary_given
-    read_again = validated(resolve(preset="tiny").model_dump())  # as of a training that ended before it had learned one
-    assert not read_again.vocabulary_given and validated({"data": {"tokenizer": {"vocabulary": 70}}}).vocabulary_given
+    # A run that ended before it learned a vocabulary saved such a configuration.
+    reloaded = validated(resolve(preset="tiny").model_dump())
+    assert not reloaded.vocabulary_given and validated({"data": {"tokenizer": {"vocabulary": 70}}}).vocabulary_given
     same = resolve(preset="tiny", assignments=["data.tokenizer.vocabulary=300"])
     assert resolve(preset="tiny").with_vocabulary(300) == same

@@ -1,4 +1,4 @@
-"""Where the pairs of a run come from, and what becomes of the encoded corpus in its folder."""
+"""The corpus files of a run and the encoded corpus in its folder."""
 
 import io
 from collections import Counter
@@ -33,18 +33,18 @@ def write(path, lines):
 
 
 def train(folder, *files, steps=6, resume=False, settings=()):
-    said = io.StringIO()
+    output = io.StringIO()
     files = [str(file) for file in files]
     configuration = resolve(
         assignments=[*SETTINGS, "data.subword_dropout=0", f"training.max_steps={steps}", *settings],
         overrides={"data.train": files},
     )
-    run_experiment(configuration, folder, resume=resume, device="cpu", console=Console(file=said, width=1000))
-    return said.getvalue()
+    run_experiment(configuration, folder, resume=resume, device="cpu", console=Console(file=output, width=1000))
+    return output.getvalue()
 
 
-def options(*files, **more):
-    return resolve(overrides={"data.train": [str(file) for file in files], **more}).data
+def options(*files, **overrides):
+    return resolve(overrides={"data.train": [str(file) for file in files], **overrides}).data
 
 
 def test_pairs_are_held_out_when_no_validation_file_is_given(file):
@@ -56,13 +56,13 @@ def test_pairs_are_held_out_when_no_validation_file_is_given(file):
 
 
 def test_a_resumed_run_is_validated_with_the_same_held_out_pairs(file, tmp_path):
-    said = train(tmp_path / "run", file)
-    assert "no validation files: 4 training pairs are held out" in said
-    held = RunFolder(tmp_path / "run").held_out()
-    assert len(held) == 4
-    said = train(tmp_path / "run", file, steps=9, resume=True)
-    assert "held out" not in said and "resumed at step 6" in said
-    assert RunFolder(tmp_path / "run").held_out() == held
+    output = train(tmp_path / "run", file)
+    assert "no validation files: 4 training pairs are held out" in output
+    held_out = RunFolder(tmp_path / "run").held_out()
+    assert len(held_out) == 4
+    output = train(tmp_path / "run", file, steps=9, resume=True)
+    assert "held out" not in output and "resumed at step 6" in output
+    assert RunFolder(tmp_path / "run").held_out() == held_out
 
 
 def test_a_resumed_run_does_not_encode_again(file, tmp_path, monkeypatch):
@@ -79,9 +79,9 @@ def test_a_damaged_corpus_is_made_again_and_said_so(file, tmp_path):
     content = bytearray(ids.read_bytes())
     content[100] ^= 1
     ids.write_bytes(content)
-    said = train(tmp_path / "run", file, steps=9, resume=True)
-    assert "target.ids: is damaged or cut short. It is made again" in said
-    assert "resumed at step 6" in said
+    output = train(tmp_path / "run", file, steps=9, resume=True)
+    assert "target.ids: is damaged or cut short. It is made again" in output
+    assert "resumed at step 6" in output
 
 
 def test_a_lost_corpus_is_made_again(file, tmp_path):
@@ -96,9 +96,9 @@ def test_moved_and_packed_files_are_the_same_text_and_changed_ones_are_not(file,
     import gzip
 
     train(tmp_path / "run", file)
-    packed = tmp_path / "elsewhere.tsv.gz"
-    packed.write_bytes(gzip.compress(file.read_bytes()))
-    assert "resumed at step 6" in train(tmp_path / "run", packed, steps=9, resume=True)
+    compressed = tmp_path / "elsewhere.tsv.gz"
+    compressed.write_bytes(gzip.compress(file.read_bytes()))
+    assert "resumed at step 6" in train(tmp_path / "run", compressed, steps=9, resume=True)
     write(file, [*LINES[:-1], "another\tsentence"])
     with pytest.raises(UserError, match="the training text has changed"):
         train(tmp_path / "run", file, steps=12, resume=True)
@@ -108,19 +108,19 @@ def test_corpora_are_mixed_by_weight(tmp_path, file):
     from translucid.training.trainer import Trainer
 
     rare = write(tmp_path / "rare.tsv", ["zzz\tzzz"] * 3)
-    seen = Counter()
+    counts = Counter()
     with pytest.MonkeyPatch.context() as patch:
         update = Trainer._update
 
-        def watched(self, batches, *rest):
+        def counting_update(self, batches, *rest):
             decode = self.validator.tokenizer.decode
-            seen.update("zzz" in decode(row.tolist()) for batch in batches for row in batch.rows.labels)
+            counts.update("zzz" in decode(row.tolist()) for batch in batches for row in batch.rows.labels)
             return update(self, batches, *rest)
 
-        patch.setattr(Trainer, "_update", watched)
+        patch.setattr(Trainer, "_update", counting_update)
         limits = ["training.max_steps=null", "training.max_epochs=1", "data.weights=[1, 1]"]
         train(tmp_path / "run", file, rare, settings=limits)
-    assert seen[True] == pytest.approx(seen[False], abs=1)
+    assert counts[True] == pytest.approx(counts[False], abs=1)
 
 
 def test_weights_that_do_not_match_the_corpora_are_refused(file, tmp_path):
@@ -131,51 +131,51 @@ def test_weights_that_do_not_match_the_corpora_are_refused(file, tmp_path):
 
 
 def test_synthetic_pairs_come_after_real_ones_are_never_held_out_or_turned(file, tmp_path):
-    made = write(tmp_path / "made.tsv", ["a source\tun destino"] * 3)
+    synthetic_file = write(tmp_path / "made.tsv", ["a source\tun destino"] * 3)
     for reverse in (False, True):
-        more = {"data.synthetic": [str(made)], "data.reverse": reverse}
-        corpora = read_corpora(options(file, **more), seed=1)
+        overrides = {"data.synthetic": [str(synthetic_file)], "data.reverse": reverse}
+        corpora = read_corpora(options(file, **overrides), seed=1)
         real, synthetic = map(list, corpora.train)
         pairs = [Pair(*line.split("\t")) for line in LINES]
-        known = {pair.swapped for pair in pairs} if reverse else set(pairs)
-        assert {*real, *corpora.valid} == known
+        expected = {pair.swapped for pair in pairs} if reverse else set(pairs)
+        assert {*real, *corpora.valid} == expected
         assert synthetic == [SyntheticPair("a source", "un destino")] * 3
         assert all(isinstance(pair, SyntheticPair) for pair in synthetic)
         assert not any(isinstance(pair, SyntheticPair) for pair in real)
         target = corpora.valid[0].target
-        write(made, ["a source\tun destino", f"a source\t{target}"] * 2)
-        assert len(list(read_corpora(options(file, **more), seed=1).train[1])) == 2
-        write(made, ["a source\tun destino"] * 3)
+        write(synthetic_file, ["a source\tun destino", f"a source\t{target}"] * 2)
+        assert len(list(read_corpora(options(file, **overrides), seed=1).train[1])) == 2
+        write(synthetic_file, ["a source\tun destino"] * 3)
 
 
 def test_target_text_comes_last_from_nothing_and_is_never_held_out(file, tmp_path):
     held_out = read_corpora(options(file), seed=1).valid[0].target
     text = write(tmp_path / "text.txt", ["una frase", held_out, "", "otra\tfrase"])
-    made = write(tmp_path / "made.tsv", ["a source\tun destino"])
-    more = {"data.synthetic": [str(made)], "data.target_text": [str(text)], "data.weights": [1, 2, 3]}
-    corpora = read_corpora(options(file, **more), seed=1)
+    synthetic_file = write(tmp_path / "made.tsv", ["a source\tun destino"])
+    overrides = {"data.synthetic": [str(synthetic_file)], "data.target_text": [str(text)], "data.weights": [1, 2, 3]}
+    corpora = read_corpora(options(file, **overrides), seed=1)
     _, synthetic, texts = map(list, corpora.train)
     assert synthetic == [SyntheticPair("a source", "un destino")]
     assert texts == [TargetText("", "una frase"), TargetText("", ""), TargetText("", "otra\tfrase")]
     assert all(isinstance(text, TargetText) for text in texts)
-    kept = list(corpora.kept(Filter()))
-    assert [pair.target for pair in kept[-2:]] == ["una frase", "otra\tfrase"]
+    kept_pairs = list(corpora.kept(Filter()))
+    assert [pair.target for pair in kept_pairs[-2:]] == ["una frase", "otra\tfrase"]
     with pytest.raises(UserError, match=r"data\.weights has 2 numbers for 3 corpora"):
-        read_corpora(options(file, **{**more, "data.weights": [1, 2]}), seed=1)
+        read_corpora(options(file, **{**overrides, "data.weights": [1, 2]}), seed=1)
 
 
 def test_each_way_to_read_the_same_files_is_another_text(file, tmp_path):
-    other = write(tmp_path / "other.tsv", LINES[:100])
-    ways = [options(file, other), options(file, other, **{"data.reverse": True})]
-    ways += [options(file, **{f"data.{name}": [str(other)]}) for name in ("synthetic", "target_text")]
-    assert len({read_corpora(way, seed=1, held_out=[]).digest for way in ways}) == 4
+    other_file = write(tmp_path / "other.tsv", LINES[:100])
+    configurations = [options(file, other_file), options(file, other_file, **{"data.reverse": True})]
+    configurations += [options(file, **{f"data.{name}": [str(other_file)]}) for name in ("synthetic", "target_text")]
+    assert len({read_corpora(configuration, seed=1, held_out=[]).digest for configuration in configurations}) == 4
 
 
 def test_weights_are_of_real_and_then_of_synthetic_corpora(file, tmp_path):
-    made = {"data.synthetic": [str(file)]}
-    read_corpora(options(file, **made, **{"data.weights": [1, 3]}), seed=1)
+    overrides = {"data.synthetic": [str(file)]}
+    read_corpora(options(file, **overrides, **{"data.weights": [1, 3]}), seed=1)
     with pytest.raises(UserError, match=r"data\.weights has 1 numbers for 2 corpora"):
-        read_corpora(options(file, **made, **{"data.weights": [1]}), seed=1)
+        read_corpora(options(file, **overrides, **{"data.weights": [1]}), seed=1)
 
 
 def test_languages_are_those_of_the_files():
@@ -208,35 +208,37 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_progress_is_told_of_every_thousand_pairs():
-    told, pairs = [], [Pair("a", "b")] * 2500
-    assert list(_counted(pairs, told.append)) == pairs
-    assert told == [1000, 1000]
+    counts, pairs = [], [Pair("a", "b")] * 2500
+    assert list(_counted(pairs, counts.append)) == pairs
+    assert counts == [1000, 1000]
 
 
 def test_what_is_mixed_in_comes_last_and_is_known_by_its_text(file, tmp_path):
-    other = write(tmp_path / "general.tsv", LINES[:30])
-    corpora = read_corpora(options(file, **{"data.mix": {str(other): 0.5}}), seed=1)
+    general_file = write(tmp_path / "general.tsv", LINES[:30])
+    corpora = read_corpora(options(file, **{"data.mix": {str(general_file): 0.5}}), seed=1)
     assert len(corpora.train) == 2
     assert set(corpora.train[1]) <= set(corpora.train[0])
     assert not {pair.source for pair in corpora.valid} & {pair.source for pair in corpora.train[1]}  # held out of both
-    assert corpora.digest != read_corpora(options(file, other), seed=1).digest
-    assert str(other) in corpora.files
-    backwards = read_corpora(options(file, **{"data.mix": {str(other): 0.5}, "data.reverse": True}), seed=1)
-    assert {pair.swapped for pair in backwards.train[1]} <= set(read_pairs(str(other)))
+    assert corpora.digest != read_corpora(options(file, general_file), seed=1).digest
+    assert str(general_file) in corpora.files
+    reversed_corpora = read_corpora(
+        options(file, **{"data.mix": {str(general_file): 0.5}, "data.reverse": True}), seed=1
+    )
+    assert {pair.swapped for pair in reversed_corpora.train[1]} <= set(read_pairs(str(general_file)))
 
 
 def test_the_general_validation_pairs_are_read_beside_the_others(file, tmp_path):
-    other = write(tmp_path / "general.tsv", LINES[:30])
-    given = options(file, **{"data.valid_general": [str(other)], "training.begin_from": "runs/first"})
-    corpora = read_corpora(given, seed=1)
+    general_file = write(tmp_path / "general.tsv", LINES[:30])
+    data_options = options(file, **{"data.valid_general": [str(general_file)], "training.begin_from": "runs/first"})
+    corpora = read_corpora(data_options, seed=1)
     assert sum(map(len, corpora.general.values())) == 30 and corpora.held_out
-    write(other, ["nothing\t"])
+    write(general_file, ["nothing\t"])
     with pytest.raises(UserError, match="no sentence pairs are left"):
-        read_corpora(given, seed=1)
+        read_corpora(data_options, seed=1)
 
 
 def test_what_shares_a_source_is_held_out_together(tmp_path):
-    """Such as the captions of an image: each pair is learned from or validated with, none is lost."""
+    """Pairs with the same source, such as captions of an image, are all used for training or all for validation."""
     rows = [f"source {i % 200}\ttarget {i}" for i in range(1000)]
     corpora = read_corpora(options(write(tmp_path / "pairs.tsv", rows)), seed=1)
     training = list(corpora.kept(options(tmp_path / "pairs.tsv").filter))

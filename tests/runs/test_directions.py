@@ -1,4 +1,4 @@
-"""The directions of a run: from the names of its files to the pairs that it learns from."""
+"""The translation directions of a run, from its file names to its training pairs."""
 
 import pytest
 
@@ -66,9 +66,12 @@ def test_chosen_languages_choose_the_files(settings):
 def test_the_same_language_has_one_code():
     codes = options(["fr.tsv:eng-fra", "de.tsv:en-de"], ["dev-fr.tsv:en-fr"])
     assert codes.directions == (("en", "fr"), ("en", "de"))
-    known = {"eng_Latn": "eng_Latn", "fra_Latn": "fra_Latn"}
-    of_model = options(["fr.tsv:en-fr"], ["dev-fr.tsv"], tokenizer={"languages": known})
-    assert of_model.directions == (("eng_Latn", "fra_Latn"),) and of_model.languages == ("eng_Latn", "fra_Latn")
+    model_codes = {"eng_Latn": "eng_Latn", "fra_Latn": "fra_Latn"}
+    model_options = options(["fr.tsv:en-fr"], ["dev-fr.tsv"], tokenizer={"languages": model_codes})
+    assert model_options.directions == (("eng_Latn", "fra_Latn"),) and model_options.languages == (
+        "eng_Latn",
+        "fra_Latn",
+    )
 
 
 def test_the_directions_of_the_run_do_not_depend_on_those_chosen():
@@ -109,8 +112,8 @@ def test_shares_and_weights_hold_for_each_direction():
 
 
 def test_other_directions_are_other_text():
-    first, other = options(), options(["fr.tsv:en-de", "de.tsv:en-fr"])
-    assert read_corpora(first, seed=1).digest != read_corpora(other, seed=1).digest
+    first, swapped = options(), options(["fr.tsv:en-de", "de.tsv:en-fr"])
+    assert read_corpora(first, seed=1).digest != read_corpora(swapped, seed=1).digest
 
 
 def test_checkpoints_of_one_direction_stay_valid():
@@ -118,7 +121,7 @@ def test_checkpoints_of_one_direction_stay_valid():
 
 
 def test_one_chosen_language_chooses_among_the_directions():
-    """A file that is read in both directions has pairs to one language in one of them only."""
+    """A file that is read in both directions has pairs into one language in only one of them."""
     options_of_run = options(both_directions=True)
     to_english = options_of_run.between(None, "en")
     assert list(pairs_of(to_english, *to_english.train)) == [Pair("un", "one"), Pair("zwei", "two")]

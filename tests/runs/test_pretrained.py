@@ -1,4 +1,4 @@
-"""Translators that begin with language models: what is carried over, what is new, what is refused."""
+"""Translators initialised from language models: copied weights, new weights and refused combinations."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def command(*words):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Pairs, the text of each side, and a language model of each kind, of both sides and of one."""
+    """Return a folder with pairs, the text of each side, and language models of both sides and of one side."""
     folder = tmp_path_factory.mktemp("pretrained")
     phrases = list(generate(120, split="train", max_words=6))
     (folder / "pairs.tsv").write_text("".join(f"{p.source}\t{p.target}\n" for p in phrases), encoding="utf-8")
@@ -45,21 +45,21 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def begun(folder, tmp_path):
-    """begun(*options) makes a translator of one update at rate 1e-12: as it begins."""
+def initialized_run(folder, tmp_path):
+    """Return a function that trains a translator for one update at rate 1e-12, so that it keeps its initial weights."""
 
-    def calling(*options, settings=()):
+    def train(*options, settings=()):
         out = tmp_path / "run"
         pairs = ["--train", folder / "pairs.tsv", "--valid", folder / "pairs.tsv"]
-        still = ["training.learning_rate=1e-12", "training.max_steps=1", "training.averaging=0"]
-        few = [*SHORT, "training.validate_sentences=2", *settings]
-        command("train", *options, *pairs, "--out", out, "--overwrite", "--no-tune", "--set", *still, *few)
+        unchanged = ["training.learning_rate=1e-12", "training.max_steps=1", "training.averaging=0"]
+        small = [*SHORT, "training.validate_sentences=2", *settings]
+        command("train", *options, *pairs, "--out", out, "--overwrite", "--no-tune", "--set", *unchanged, *small)
         return RunFolder(out)
 
-    return calling
+    return train
 
 
-def loaded(run_folder):
+def load_model(run_folder):
     tokenizer = run_folder.tokenizer()
     return run_folder.load_sequence_model(run_folder.configuration(), tokenizer).eval(), tokenizer
 
@@ -67,85 +67,97 @@ def loaded(run_folder):
 @pytest.mark.parametrize(
     ("preset", "model"), [("lm-transformer", "tiny"), ("lm-lstm", "rnn-luong-general"), ("lm-transformer", None)]
 )
-def test_a_decoder_begins_as_the_model_of_language_that_it_was(begun, folder, preset, model):
+def test_a_decoder_begins_as_the_model_of_language_that_it_was(initialized_run, folder, preset, model):
     run_folder = folder / f"{preset}-both"
-    chosen = ["--model", model] if model else []
-    ours, tokenizer = loaded(begun(*chosen, "--init-encoder", run_folder, "--init-decoder", run_folder))
-    language, theirs = loaded(RunFolder(run_folder))
-    assert tokenizer.fingerprint == theirs.fingerprint and tokenizer.joint
+    model_arguments = ["--model", model] if model else []
+    translator, tokenizer = load_model(
+        initialized_run(*model_arguments, "--init-encoder", run_folder, "--init-decoder", run_folder)
+    )
+    language_model, language_tokenizer = load_model(RunFolder(run_folder))
+    assert tokenizer.fingerprint == language_tokenizer.fingerprint and tokenizer.joint
     texts = torch.tensor([[2, 9, 17, 30, 12], [2, 40, 8, 21, 9]])
     source = torch.tensor([[11, 20, 3], [13, 3, 0]])
     with torch.inference_mode():
-        expected = language.read_on(texts, language.begin(2, torch.device("cpu")))[0].features
-        found = ours.features(ours.encode(source), texts)
+        expected = language_model.read_on(texts, language_model.begin(2, torch.device("cpu")))[0].features
+        features = translator.features(translator.encode(source), texts)
         if preset == "lm-lstm":
-            # The decoder's first state is not that of a text's beginning: the source has been read.
-            state = ours.start(ours.encode(source))
+            # The decoder's initial state depends on the source, unlike that of a language model.
+            state = translator.start(translator.encode(source))
             cells = tuple(torch.zeros_like(part) for part in state.cells)
-            hidden, _ = ours.decoder.recurrence(ours.target_embedding(texts), cells)
+            hidden, _ = translator.decoder.recurrence(translator.target_embedding(texts), cells)
             assert torch.allclose(hidden, expected, atol=1e-5)
-            assert torch.allclose(ours.decoder.combine.weight, torch.eye(16, 32).roll(16, 1), atol=1e-6)
+            assert torch.allclose(translator.decoder.combine.weight, torch.eye(16, 32).roll(16, 1), atol=1e-6)
         else:
-            assert torch.allclose(found, expected, atol=1e-5)
-            assert torch.allclose(ours.output.bias, language.output.bias, atol=1e-6)
+            assert torch.allclose(features, expected, atol=1e-5)
+            assert torch.allclose(translator.output.bias, language_model.output.bias, atol=1e-6)
 
 
-def test_an_encoder_begins_with_the_layers_of_its_model_of_language(begun, folder):
-    given, _ = load_tensors(folder / "lm-transformer-both" / "model.safetensors")
-    found, _ = load_tensors(begun("--model", "tiny", "--init-encoder", folder / "lm-transformer-both").model_file)
-    for name, tensor in given.items():
+def test_an_encoder_begins_with_the_layers_of_its_model_of_language(initialized_run, folder):
+    language_tensors, _ = load_tensors(folder / "lm-transformer-both" / "model.safetensors")
+    translator_tensors, _ = load_tensors(
+        initialized_run("--model", "tiny", "--init-encoder", folder / "lm-transformer-both").model_file
+    )
+    for name, tensor in language_tensors.items():
         if name.startswith(("decoder.", "decoder_norm.")):
-            assert torch.allclose(found[name.replace("decoder", "encoder", 1)], tensor, atol=1e-6), name
-    assert torch.allclose(found["source_embedding.tokens.weight"], given["embedding.tokens.weight"], atol=1e-6)
+            assert torch.allclose(translator_tensors[name.replace("decoder", "encoder", 1)], tensor, atol=1e-6), name
+    assert torch.allclose(
+        translator_tensors["source_embedding.tokens.weight"], language_tensors["embedding.tokens.weight"], atol=1e-6
+    )
 
 
-def test_two_models_of_language_bring_two_vocabularies(begun, folder):
+def test_two_models_of_language_bring_two_vocabularies(initialized_run, folder):
     english, spanish = folder / "lm-transformer-en", folder / "lm-transformer-es"
-    ours, tokenizer = loaded(begun("--init-encoder", english, "--init-decoder", spanish))
-    assert not tokenizer.joint and not ours.options.share_embeddings
-    of_english, of_spanish = RunFolder(english).tokenizer(), RunFolder(spanish).tokenizer()
-    assert tokenizer.encode_source(["the house"]) == of_english.encode_target(["the house"])
-    assert tokenizer.encode_target(["la casa"]) == of_spanish.encode_target(["la casa"])
-    given, _ = load_tensors(spanish / "model.safetensors")
-    assert torch.allclose(ours.target_embedding.tokens.weight, given["embedding.tokens.weight"], atol=1e-6)
+    translator, tokenizer = load_model(initialized_run("--init-encoder", english, "--init-decoder", spanish))
+    assert not tokenizer.joint and not translator.options.share_embeddings
+    english_tokenizer, spanish_tokenizer = RunFolder(english).tokenizer(), RunFolder(spanish).tokenizer()
+    assert tokenizer.encode_source(["the house"]) == english_tokenizer.encode_target(["the house"])
+    assert tokenizer.encode_target(["la casa"]) == spanish_tokenizer.encode_target(["la casa"])
+    language_tensors, _ = load_tensors(spanish / "model.safetensors")
+    assert torch.allclose(
+        translator.target_embedding.tokens.weight, language_tensors["embedding.tokens.weight"], atol=1e-6
+    )
 
 
-def test_the_vocabulary_of_a_side_that_begins_anew_is_learned(begun, folder):
+def test_the_vocabulary_of_a_side_that_begins_anew_is_learned(initialized_run, folder):
     spanish = folder / "lm-transformer-es"
-    _, tokenizer = loaded(begun("--model", "tiny", "--init-decoder", spanish))
+    _, tokenizer = load_model(initialized_run("--model", "tiny", "--init-decoder", spanish))
     assert not tokenizer.joint and tokenizer.tag is None
     assert tokenizer.encode_target(["la casa"]) == RunFolder(spanish).tokenizer().encode_target(["la casa"])
     assert tokenizer.encode_source(["the house"]) != tokenizer.encode_target(["the house"])
 
 
-def test_elmo_tells_the_encoder_of_its_source_and_stays_as_it_is(begun, folder):
-    told, joint = folder / "lm-bilstm-both", folder / "lm-transformer-both"
-    options = ["--elmo", told, "--init-encoder", joint, "--init-decoder", joint]
-    run_folder = begun(*options, settings=["training.learning_rate=0.01", "training.warmup=1", "training.max_steps=3"])
-    found, _ = load_tensors(run_folder.model_file)
-    given, _ = load_tensors(told / "model.safetensors")
-    for name, tensor in given.items():
-        assert torch.equal(found[f"source_embedding.language.{name}"], tensor), name
-    assert found["source_embedding.projection.weight"].abs().max() > 0
-    assert found["source_embedding.mix.s"].abs().max() > 0
+def test_elmo_tells_the_encoder_of_its_source_and_stays_as_it_is(initialized_run, folder):
+    elmo, joint = folder / "lm-bilstm-both", folder / "lm-transformer-both"
+    options = ["--elmo", elmo, "--init-encoder", joint, "--init-decoder", joint]
+    run_folder = initialized_run(
+        *options, settings=["training.learning_rate=0.01", "training.warmup=1", "training.max_steps=3"]
+    )
+    translator_tensors, _ = load_tensors(run_folder.model_file)
+    elmo_tensors, _ = load_tensors(elmo / "model.safetensors")
+    for name, tensor in elmo_tensors.items():
+        assert torch.equal(translator_tensors[f"source_embedding.language.{name}"], tensor), name
+    assert translator_tensors["source_embedding.projection.weight"].abs().max() > 0
+    assert translator_tensors["source_embedding.mix.s"].abs().max() > 0
     learning = ["training.learning_rate=0.01", "training.warmup=1", "training.max_steps=4"]
-    found, _ = load_tensors(begun(*options, settings=["model.elmo_tuned=true", *learning]).model_file)
+    translator_tensors, _ = load_tensors(
+        initialized_run(*options, settings=["model.elmo_tuned=true", *learning]).model_file
+    )
     name = "directions.0.layers.0.w"
-    assert not torch.equal(found[f"source_embedding.language.{name}"], given[name])
+    assert not torch.equal(translator_tensors[f"source_embedding.language.{name}"], elmo_tensors[name])
 
 
 def test_a_tokenizer_of_two_others(folder):
     english, spanish = (RunFolder(folder / f"lm-transformer-{side}").tokenizer() for side in ("en", "es"))
     assert Tokenizer.paired(english, english).joint
-    both = Tokenizer.paired(english, spanish)
-    assert both.source_pieces(range(9)) == english.target_pieces(range(9))
-    assert both.target_pieces(range(9)) == spanish.target_pieces(range(9))
-    again = Tokenizer.paired(both, both)
-    assert again.fingerprint == both.fingerprint
+    combined = Tokenizer.paired(english, spanish)
+    assert combined.source_pieces(range(9)) == english.target_pieces(range(9))
+    assert combined.target_pieces(range(9)) == spanish.target_pieces(range(9))
+    recombined = Tokenizer.paired(combined, combined)
+    assert recombined.fingerprint == combined.fingerprint
 
 
 @pytest.mark.parametrize(
-    ("encoder", "decoder", "elmo", "preset", "said"),
+    ("encoder", "decoder", "elmo", "preset", "message"),
     [
         ("lm-bilstm-both", None, None, None, "no half of a translator begins"),
         (None, None, "lm-lstm-both", None, "does not read from both ends"),
@@ -154,17 +166,17 @@ def test_a_tokenizer_of_two_others(folder):
         ("lm-transformer-en", None, "lm-bilstm-both", None, "another vocabulary"),
     ],
 )
-def test_what_does_not_go_together_is_refused_in_a_line(folder, encoder, decoder, elmo, preset, said):
+def test_what_does_not_go_together_is_refused_in_a_line(folder, encoder, decoder, elmo, preset, message):
     runs = (RunFolder(folder / name) if name else None for name in (encoder, decoder, elmo))
-    with pytest.raises(UserError, match=said) as refused:
+    with pytest.raises(UserError, match=message) as refused:
         Pretrained(*runs).settings(preset)
     assert "\n" not in str(refused.value) and str(folder) in str(refused.value)
 
 
-def test_a_run_that_began_with_others_goes_on_without_them(begun, folder, tmp_path, capfd):
+def test_a_run_that_began_with_others_goes_on_without_them(initialized_run, folder, tmp_path, capfd):
     joint = folder / "lm-transformer-both"
-    run_folder = begun("--model", "tiny", "--init-encoder", joint, "--init-decoder", joint)
+    run_folder = initialized_run("--model", "tiny", "--init-encoder", joint, "--init-decoder", joint)
     assert run(["train", "--resume", "--out", str(run_folder.path), "--no-tune", "--set", "training.max_steps=2"]) == 0
-    other = f"training.init_encoder={folder / 'lm-transformer-en'}"
-    assert run(["train", "--resume", "--out", str(run_folder.path), "--set", other]) == 2
+    changed_setting = f"training.init_encoder={folder / 'lm-transformer-en'}"
+    assert run(["train", "--resume", "--out", str(run_folder.path), "--set", changed_setting]) == 2
     assert "training.init_encoder can't change" in capfd.readouterr().err

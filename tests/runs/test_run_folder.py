@@ -1,4 +1,4 @@
-"""A run folder that is none, is half written, or was tampered with."""
+"""Run folders that are incomplete, damaged or altered."""
 
 from pathlib import Path
 
@@ -26,16 +26,16 @@ def test_what_has_gone_by_itself_need_not_be_tidied_away(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("missing", "said"),
+    ("missing", "message"),
     [
         ("config.yaml", "is neither a run folder, which has config.yaml, nor"),
         ("model.safetensors", "--resume"),
         ("tokenizer.model", "has no tokenizer"),
     ],
 )
-def test_half_a_run_says_what_is_missing(run, missing, said):
+def test_half_a_run_says_what_is_missing(run, missing, message):
     (run.path / missing).unlink()
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         Translator.load(run.path, "cpu")
 
 
@@ -46,7 +46,7 @@ def change_tensors(run, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda tensors: tensors.pop("output.bias"), "output.bias is missing"),
         (lambda tensors: tensors.update(strange=torch.zeros(1)), "strange is unknown"),
@@ -59,9 +59,9 @@ def change_tensors(run, change):
         (lambda tensors: tensors["output.bias"][3].fill_(-torch.inf), "not finite numbers: output.bias"),
     ],
 )
-def test_weights_that_do_not_fit_are_refused(run, change, said):
+def test_weights_that_do_not_fit_are_refused(run, change, message):
     change_tensors(run, change)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         Translator.load(run.path, "cpu")
 
 
@@ -92,8 +92,8 @@ def test_another_tokenizer_of_the_same_size_is_noticed(run, corpora):
     from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 
-    other = Tokenizer.learn(corpora.train[0][:50], TokenizerOptions(vocabulary=200), seed=1)
-    other.save(run.path)
+    other_tokenizer = Tokenizer.learn(corpora.train[0][:50], TokenizerOptions(vocabulary=200), seed=1)
+    other_tokenizer.save(run.path)
     with pytest.raises(UserError, match="tokenizer is not the model's"):
         Translator.load(run.path, "cpu")
 
@@ -112,19 +112,19 @@ def test_a_change_that_no_shape_tells_is_noticed(run, before, after):
     text = run.config_file.read_text()
     assert before in text
     run.config_file.write_text(text.replace(before, after, 1))
-    said = (
+    message = (
         rf"config\.yaml: says model\.{after.replace(': ', '=')}, but the weights were trained with {before.split()[1]}"
     )
     for engine in ("torch", "ctranslate2"):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             Translator.load(run.path, "cpu", engine).translate("I like soccer")
 
 
 def test_weights_of_a_file_that_does_not_name_its_options_are_taken(run):
     tensors, facts = load_tensors(run.model_file)
     assert facts.pop("model")["heads"] == 2
-    for odd in (facts, {**facts, "model": "none"}, {**facts, "model": {"width": 16, "colour": "red"}}):
-        save_tensors(run.model_file, tensors, odd)
+    for unusual_facts in (facts, {**facts, "model": "none"}, {**facts, "model": {"width": 16, "colour": "red"}}):
+        save_tensors(run.model_file, tensors, unusual_facts)
         assert Translator.load(run.path, "cpu", "torch").translate("I like soccer").text
 
 

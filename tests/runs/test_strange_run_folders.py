@@ -1,4 +1,4 @@
-"""A run folder made with evil intent: nothing else is read or written, nobody waits for ever, no memory is filled."""
+"""Malicious run folders cannot read or write other files, block the program or exhaust memory."""
 
 import os
 from pathlib import Path
@@ -48,8 +48,8 @@ def test_nothing_is_written_through_a_link(run, train, name, tmp_path):
         elsewhere.write_text("precious")
         (run.path / name).unlink()
     (run.path / name).symlink_to(elsewhere)
-    for resume, said in ((True, "is a link"), (False, "holds a run already")):
-        with pytest.raises(UserError, match=said):
+    for resume, message in ((True, "is a link"), (False, "holds a run already")):
+        with pytest.raises(UserError, match=message):
             train(run.path, "training.max_steps=4", resume=resume)
     assert elsewhere.is_dir() or elsewhere.read_text() == "precious"
 
@@ -64,8 +64,8 @@ def test_a_configuration_that_asks_for_more_than_the_file_holds_is_refused_befor
     def build(*_):
         raise AssertionError("memory was asked for")
 
-    for way in ("translucid.models.build.build_model", "translucid.runs.run_folder.fill"):
-        monkeypatch.setattr(way, build)
+    for target in ("translucid.models.build.build_model", "translucid.runs.run_folder.fill"):
+        monkeypatch.setattr(target, build)
     run.config_file.write_text(run.config_file.read_text().replace(*change))
     with pytest.raises(UserError, match=r"model\.safetensors: does not fit the model"):
         Translator.load(run.path, "cpu")
@@ -112,8 +112,8 @@ def test_a_file_full_of_holes_is_not_read(run, size, monkeypatch):
 
 def test_embeddings_shared_between_two_vocabularies_are_one_line(run, corpora):
     (run.path / "tokenizer.model").rename(run.path / "source.model")
-    other = Tokenizer.learn(corpora.train[0], TokenizerOptions(vocabulary=150), seed=1)
-    write_atomically(run.path / "target.model", next(iter(other._models.values())))
+    other_tokenizer = Tokenizer.learn(corpora.train[0], TokenizerOptions(vocabulary=150), seed=1)
+    write_atomically(run.path / "target.model", next(iter(other_tokenizer._models.values())))
     save_tensors(run.model_file, load_tensors(run.model_file)[0], {})
     with pytest.raises(UserError, match=r"config\.yaml: source and target embeddings can't be shared"):
         Translator.load(run.path, "cpu")
@@ -121,9 +121,19 @@ def test_embeddings_shared_between_two_vocabularies_are_one_line(run, corpora):
 
 def test_metrics_are_rows_and_nothing_else(run):
     rows = run.metrics()
-    odd = [b"[1]", b'"x"', b"null", b"\xff\xfe", b"[" * 100_000, b"9" * 5000, b'{"step": "x"}', b"{}", b"\0" * 100]
+    invalid_lines = [
+        b"[1]",
+        b'"x"',
+        b"null",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b"9" * 5000,
+        b'{"step": "x"}',
+        b"{}",
+        b"\0" * 100,
+    ]
     with run.metrics_file.open("ab") as file:
-        file.write(b"\n".join([b"", *odd, b""]))
+        file.write(b"\n".join([b"", *invalid_lines, b""]))
     assert run.metrics() == rows
     run.forget_metrics_after(1000)
     assert run.metrics() == rows

@@ -1,4 +1,4 @@
-"""Tensors on disk: whole, or refused."""
+"""Tensor files load completely or are refused."""
 
 import os
 
@@ -36,15 +36,18 @@ def test_round_trip(file):
 
 def test_any_byte_that_is_missing_or_wrong_is_noticed(file):
     content = file.read_bytes()
-    for at in range(0, len(content), 13):
-        for damaged in (content[:at], content[:at] + bytes([content[at] ^ 8]) + content[at + 1 :]):
+    for position in range(0, len(content), 13):
+        for damaged in (
+            content[:position],
+            content[:position] + bytes([content[position] ^ 8]) + content[position + 1 :],
+        ):
             file.write_bytes(damaged)
             try:
                 tensors, facts = load_tensors(file)
             except UserError as error:
                 assert "x.safetensors" in str(error)
                 assert "\n" not in str(error)
-            else:  # a change that says the same, such as another space in the header
+            else:  # a change without effect, such as another space in the header
                 assert facts == {"step": 7, "text": "ñ"}
                 assert all(torch.equal(tensors[name], TENSORS[name]) for name in TENSORS)
 

@@ -1,4 +1,4 @@
-"""What NumPy reads of a run is what PyTorch has, and becomes the same model of CTranslate2."""
+"""Weights that NumPy reads from a run equal those of PyTorch and give the same CTranslate2 model."""
 
 from types import SimpleNamespace
 
@@ -47,8 +47,8 @@ def test_numpy_reads_what_pytorch_has_and_converts_it_to_the_same_file(changes, 
     assert weights.arrays.keys() == expected.arrays.keys()
     for name, array in weights.arrays.items():
         np.testing.assert_array_equal(array, expected.arrays[name], name)
-    for table, of_torch in zip(weights.positions, expected.positions, strict=True):
-        np.testing.assert_allclose(table, of_torch, rtol=0, atol=1e-7)
+    for table, expected_table in zip(weights.positions, expected.positions, strict=True):
+        np.testing.assert_allclose(table, expected_table, rtol=0, atol=1e-7)
     for quantization in ("float32", "int8"):
         save_weights(weights._replace(positions=expected.positions), tokenizer, tmp_path / "numpy", quantization)
         save_ctranslate2(model, tokenizer, tmp_path / "torch", quantization)
@@ -72,7 +72,7 @@ def test_an_adapter_is_added_as_pytorch_adds_it(tokenizer, tmp_path):
     difference = np.zeros((24, 16), np.float32)
     difference[:, :2] = 0.5
     np.testing.assert_allclose(adapted[name] - plain[name], difference, atol=1e-6)
-    assert all(np.array_equal(adapted[other], plain[other]) for other in plain if other != name)
+    assert all(np.array_equal(adapted[key], plain[key]) for key in plain if key != name)
 
 
 def test_damaged_weights_are_refused_in_one_line(tokenizer, tmp_path):

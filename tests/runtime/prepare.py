@@ -1,4 +1,4 @@
-"""Train a small run and write down what an installation with PyTorch makes of it: `make test-runtime` compares.
+"""Train a small run and record the results with PyTorch, which `make test-runtime` compares.
 
 python -m tests.runtime.prepare FOLDER
 """

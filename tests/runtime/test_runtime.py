@@ -54,7 +54,7 @@ def command(*arguments):
     return subprocess.run(process, capture_output=True, text=True, timeout=300)
 
 
-def done(*arguments):
+def checked_output(*arguments):
     result = command(*arguments)
     assert result.returncode == 0, result.stderr
     return result.stdout
@@ -62,7 +62,7 @@ def done(*arguments):
 
 def test_texts_and_alignments_are_those_of_pytorch(prepared):
     expected = json.loads((prepared / "expected.json").read_text())
-    lines = done("translate", prepared / "run", "--beam", 1, "--alignments", *expected).splitlines()
+    lines = checked_output("translate", prepared / "run", "--beam", 1, "--alignments", *expected).splitlines()
     for line, right in zip(lines, expected.values(), strict=True):
         links = " ".join(f"{source}-{target}" for source, target in right["alignment"])
         assert line == f"{right['text']}\t{links}"
@@ -91,7 +91,7 @@ def test_a_document_with_tags_terms_and_a_memory(prepared, document):
     terms, memory, target = prepared / "terms.tsv", prepared / "memory.tsv", prepared / "out.docx"
     terms.write_text("soccer\tbalompié\n")
     memory.write_text("She is happy.\tElla está contenta.\n")
-    done("translate", prepared / "run", document, "--output", target, "--terms", terms, "--memory", memory)
+    checked_output("translate", prepared / "run", document, "--output", target, "--terms", terms, "--memory", memory)
     first, second = paragraphs(target)
     assert re.search(r"\*[^*]+\*", first) and first.count("*") == 2 and "beach" not in first
     assert "balompié" in first
@@ -124,7 +124,7 @@ def ssru(prepared):
 def test_token_scores_and_confidence_from_them_are_those_of_pytorch(prepared):
     expected = json.loads((prepared / "expected.json").read_text())
     options = ["--beam", 1, "--format", "jsonl", "--token-scores"]
-    lines = done("translate", prepared / "run", *options, *expected).splitlines()
+    lines = checked_output("translate", prepared / "run", *options, *expected).splitlines()
     for line, right in zip(lines, expected.values(), strict=True):
         record = json.loads(line)
         assert record["confidence"] == pytest.approx(right["confidence"], abs=1e-3)
@@ -189,14 +189,14 @@ def server(prepared, by_attention):
 def ask(server, path, fields):
     request = urllib.request.Request(server.address + path, json.dumps(fields).encode())
     request.add_header("Content-Type", "application/json")
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return json.load(response)
 
 
 def test_the_client_of_libretranslate(server, prepared):
     client = libretranslatepy.LibreTranslateAPI(server.address)
     text = "We like the beach and soccer."
-    assert client.translate(text, "en", "es") == done("translate", prepared / "run", text).strip()
+    assert client.translate(text, "en", "es") == checked_output("translate", prepared / "run", text).strip()
     assert {language["code"] for language in client.languages()} == {"en", "es"}
     assert client.detect("Los niños leen un libro en el jardín")[0]["language"] == "es"
 
@@ -209,7 +209,7 @@ def test_the_client_of_deepl(server, prepared, document, monkeypatch):
     sides = {"source_lang": "EN", "target_lang": "ES"}
     assert (
         client.translate_text("She is happy.", **sides).text
-        == done("translate", prepared / "run", "She is happy.").strip()
+        == checked_output("translate", prepared / "run", "She is happy.").strip()
     )
     tagged = client.translate_text("We like <b>soccer</b>.", tag_handling="html", **sides).text
     assert re.search("<b>.+</b>", tagged)

@@ -1,4 +1,4 @@
-"""Servers over models that have learned next to nothing, and clients for them."""
+"""Servers with barely trained models, and their clients."""
 
 import io
 import shutil
@@ -47,7 +47,7 @@ SETTINGS = [
     "training.max_steps=40",
     "training.validate_every=40",
     "training.validate_sentences=5",
-    "decoding.max_length_ratio=1",  # who has learned next to nothing goes on to the limit
+    "decoding.max_length_ratio=1",  # barely trained models do not end their outputs, so the limit is low
     "decoding.max_length_extra=4",
 ]
 
@@ -67,7 +67,7 @@ def run(made_once):
 
 @pytest.fixture(scope="session")
 def m2m(made_once):
-    """A run folder with a model that translates from and into English and Spanish, as it was imported."""
+    """A run folder with an imported model that translates between English and Spanish in both directions."""
 
     def fill(folder):
         folder.mkdir()
@@ -79,7 +79,7 @@ def m2m(made_once):
 
 @pytest.fixture(scope="session")
 def wordy_run(run, tmp_path_factory):
-    """The same model, whose outputs may be much longer, so that work on one text takes its time."""
+    """The same model with a high length limit, so that translating a single text takes a while."""
     folder = shutil.copytree(run, tmp_path_factory.mktemp("wordy") / "tiny")
     settings = yaml.safe_load((folder / "config.yaml").read_text())
     settings["decoding"] |= {"max_length_ratio": 2.0, "max_length_extra": 20}
@@ -89,13 +89,14 @@ def wordy_run(run, tmp_path_factory):
 
 @contextmanager
 def starting(run):
-    """Start servers in this process: start(characters=100) is a client for one."""
+    """Provide a function that starts a server in this process and returns a client: start(characters=100)."""
     clients = []
 
     def start(*runs: str, **options: object) -> TestClient:
-        given = ServerOptions(**{"hosts": ("testserver",), **options})  # type: ignore[arg-type]
+        server_options = ServerOptions(**{"hosts": ("testserver",), **options})  # type: ignore[arg-type]
         client = TestClient(
-            create_app(load(list(runs) or [str(run)], "cpu", given), given), raise_server_exceptions=False
+            create_app(load(list(runs) or [str(run)], "cpu", server_options), server_options),
+            raise_server_exceptions=False,
         )
         client.__enter__()
         clients.append(client)
@@ -108,14 +109,14 @@ def starting(run):
 
 @pytest.fixture
 def serve(run):
-    """Start a server in this process: serve(characters=100) is a client for it."""
+    """Return a function that starts a server in this process and returns a client: serve(characters=100)."""
     with starting(run) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
 def serve_for_all(run):
-    """As `serve`, for tests that leave nothing behind in the server: they share it."""
+    """Like `serve`, but shared by the tests of a module; for tests that leave no state in the server."""
     with starting(run) as start:
         yield start
 
@@ -142,65 +143,65 @@ def memory_file(tmp_path):
 
 
 @pytest.fixture
-def begun_with(monkeypatch):
-    """The runs and the options with which `translucid serve` would begin: begun_with(run, "--host", "0.0.0.0")."""
+def serve_arguments(monkeypatch):
+    """The runs and options that `translucid serve` would start with: serve_arguments(run, "--host", "0.0.0.0")."""
 
-    class Enough(Exception):  # noqa: N818
+    class Loaded(Exception):  # noqa: N818
         pass
 
     def load(runs, device, options, engine, *terms):
-        raise Enough(runs, options)
+        raise Loaded(runs, options)
 
-    def begun(*arguments):
+    def parse(*arguments):
         monkeypatch.setattr(catalogue, "load", load)
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
-        with pytest.raises(Enough) as enough:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        with pytest.raises(Loaded) as loaded:
             main.app(["serve", *map(str, arguments), "--port", str(port)], standalone_mode=False)
-        return enough.value.args
+        return loaded.value.args
 
-    return begun
+    return parse
 
 
 @pytest.fixture
 def jobs(monkeypatch):
-    """The jobs of servers, as they are made."""
-    made = []
-    begin = DocumentJobs.__init__
+    """The document jobs of all servers that a test starts."""
+    created = []
+    original = DocumentJobs.__init__
 
-    def watched(self, context):
-        begin(self, context)
-        made.append(self)
+    def record_jobs(self, context):
+        original(self, context)
+        created.append(self)
 
-    monkeypatch.setattr(DocumentJobs, "__init__", watched)
-    return made
+    monkeypatch.setattr(DocumentJobs, "__init__", record_jobs)
+    return created
 
 
 @pytest.fixture
 def held(monkeypatch):
-    """Keeps documents from being translated until it is set."""
-    go = threading.Event()
+    """An event; documents are not translated before it is set."""
+    released = threading.Event()
     stream = document_translation.translated
 
-    def waiting(*given, **named):
-        while not go.wait(0.01):
+    def translate_when_released(*arguments, **keywords):
+        while not released.wait(0.01):
             document_translation.between_steps()
-        return stream(*given, **named)
+        return stream(*arguments, **keywords)
 
-    monkeypatch.setattr(document_translation, "translated", waiting)
-    yield go
-    go.set()
+    monkeypatch.setattr(document_translation, "translated", translate_when_released)
+    yield released
+    released.set()
 
 
 @pytest.fixture(scope="session")
 def eyes(made_once):
-    """A run folder whose model writes about images, with fresh weights but for a sharp image_encoder."""
+    """A run folder with an untrained captioner whose attention is peaked."""
     return made_once("eyes", write_captioner)
 
 
-def write_captioner(place):
-    words = [caption.text for scene in generate_scenes(60, shapes=tuple(COMMON)) for caption in scene.captions]
+def write_captioner(path):
+    captions = [caption.text for scene in generate_scenes(60, shapes=tuple(COMMON)) for caption in scene.captions]
     assignments = [
         "model.width=32",
         "model.image_encoder.channels=8",
@@ -209,14 +210,14 @@ def write_captioner(place):
     ]
     assignments += ["decoding.max_length_ratio=0", "decoding.max_length_extra=12"]
     settings = resolve(preset="caption-soft", assignments=assignments)
-    tokenizer = Tokenizer.learn([Pair("", text) for text in words], settings.data.tokenizer, seed=1)
+    tokenizer = Tokenizer.learn([Pair("", text) for text in captions], settings.data.tokenizer, seed=1)
     torch.manual_seed(3)
     model = build_model(settings.model, tokenizer.source_size, tokenizer.target_size)
-    with torch.no_grad():  # so that it looks somewhere, and says different things of different images
+    with torch.no_grad():  # so that attention is peaked and captions of images differ
         for name, weight in model.named_parameters():
             if "score" in name or name.startswith(("output", "bridges")):
                 weight.mul_(6)
-    folder = RunFolder(place)
+    folder = RunFolder(path)
     folder.begin(settings, tokenizer)
     folder.save_model(model, tokenizer, {})
 
@@ -228,7 +229,7 @@ def scene():
 
 
 def png(picture, kind="PNG"):
-    """Return a picture's file."""
+    """Return a picture encoded as a file."""
     file = io.BytesIO()
     picture.save(file, kind)
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""How the parts of a server refuse work, and clocks by which they wait."""
+"""Helpers for refused work, and clocks that tests control."""
 
 from types import SimpleNamespace
 
@@ -7,21 +7,21 @@ import pytest
 from translucid.serving.edge.failures import ApiError
 
 
-def refused(work, *given, **named):
-    """Return the status, the message and the seconds to wait with which work is refused."""
+def refusal_of(work, *arguments, **keywords):
+    """Return the status, message and retry delay with which a call is refused."""
     with pytest.raises(ApiError) as error:
-        work(*given, **named)
+        work(*arguments, **keywords)
     return error.value.status, error.value.message, error.value.retry_after
 
 
-def why_invalid(answer):
-    """Return the reason that an answer of status 400 gives."""
-    assert answer.status_code == 400, answer.text
-    return answer.json()["error"].removeprefix("Invalid request: ")
+def why_invalid(response):
+    """Return the error message of a response with status 400."""
+    assert response.status_code == 400, response.text
+    return response.json()["error"].removeprefix("Invalid request: ")
 
 
 def stopped_clock(monkeypatch, module, now):
-    """Give a module a clock that shows `now` until a test changes it."""
+    """Replace a module's clock by one that shows `now` until a test changes it."""
     clock = SimpleNamespace(now=now)
     clock.monotonic = lambda: clock.now
     monkeypatch.setattr(module, "time", clock)

@@ -1,4 +1,4 @@
-"""Whole answers of our own routes and of LibreTranslate's, and what their errors say."""
+"""Complete answers of our own and LibreTranslate's routes, and their error messages."""
 
 import json
 
@@ -15,7 +15,7 @@ from translucid.serving.routes.libretranslate import name_of, suggested_pairs
 
 from .refusals import why_invalid
 
-ASKED = {"q": "I like soccer", "source": "en", "target": "es"}
+REQUEST = {"q": "I like soccer", "source": "en", "target": "es"}
 
 
 @pytest.fixture(scope="module")
@@ -24,32 +24,32 @@ def client(serve_for_all):
 
 
 @pytest.fixture(scope="module")
-def own(run):
+def translator(run):
     return Translator.load(run, engine="torch")
 
 
-def refused(client, path, **fields):
-    return why_invalid(client.post(path, json={**ASKED, **fields}))
+def error_message(client, path, **fields):
+    return why_invalid(client.post(path, json={**REQUEST, **fields}))
 
 
-def test_translations_with_everything_that_may_be_asked_for(client, own):
-    best = own.translate("I like soccer", nbest=3).alternatives
-    answer = client.post("/translate", json={**ASKED, "alternatives": 2, "confidence": True})
-    assert answer.json() == {"translatedText": best[0], "alternatives": best[1:], "confidence": None}
-    asked = {**ASKED, "q": ["I like soccer", ""], "alternatives": "2"}
-    assert client.post("/translate", json=asked).json() == {
+def test_translations_with_everything_that_may_be_asked_for(client, translator):
+    best = translator.translate("I like soccer", nbest=3).alternatives
+    response = client.post("/translate", json={**REQUEST, "alternatives": 2, "confidence": True})
+    assert response.json() == {"translatedText": best[0], "alternatives": best[1:], "confidence": None}
+    request = {**REQUEST, "q": ["I like soccer", ""], "alternatives": "2"}
+    assert client.post("/translate", json=request).json() == {
         "translatedText": [best[0], ""],
         "alternatives": [best[1:], []],
     }
-    html = client.post("/translate", json={**ASKED, "format": "html", "alternatives": 2, "confidence": "true"}).json()
+    html = client.post("/translate", json={**REQUEST, "format": "html", "alternatives": 2, "confidence": "true"}).json()
     assert html == {"translatedText": best[0], "alternatives": [], "confidence": None}
 
 
-def test_a_detected_language(client, many, own):
+def test_a_detected_language(client, many, translator):
     english = "The children are reading a book in the garden"
-    one = client.post("/translate", json={"q": english, "source": "auto", "target": "es"}).json()
-    percent = one["detectedLanguage"].pop("confidence")
-    assert one == {"translatedText": own.translate(english).text, "detectedLanguage": {"language": "en"}}
+    answer = client.post("/translate", json={"q": english, "source": "auto", "target": "es"}).json()
+    percent = answer["detectedLanguage"].pop("confidence")
+    assert answer == {"translatedText": translator.translate(english).text, "detectedLanguage": {"language": "en"}}
     assert isinstance(percent, int) and 90 < percent <= 100
     several = client.post("/translate", json={"q": [english, "?"], "source": "auto", "target": "es"}).json()
     assert several["detectedLanguage"] == [
@@ -59,8 +59,8 @@ def test_a_detected_language(client, many, own):
     (first, second) = client.post("/detect", json={"q": ["Los niños", "leen un libro"]}).json()
     assert first["language"] == "es" and second == {"confidence": round(100 - first["confidence"], 1), "language": "en"}
     assert first["confidence"] == round(first["confidence"], 1)
-    same = {"q": "Los niños leen un libro", "source": "es", "target": "es"}
-    assert many.post("/translate", json=same).json() == {"translatedText": same["q"]}
+    request = {"q": "Los niños leen un libro", "source": "es", "target": "es"}
+    assert many.post("/translate", json=request).json() == {"translatedText": request["q"]}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_detected_language(client, many, own):
     ],
 )
 def test_translations_that_are_refused(client, fields, message):
-    assert refused(client, "/translate", **fields) == message
+    assert error_message(client, "/translate", **fields) == message
 
 
 def test_the_settings_of_a_page(client, serve_for_all):
@@ -93,12 +93,12 @@ def test_the_settings_of_a_page(client, serve_for_all):
         "suggestions": False,
         "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],
     }
-    closed = serve_for_all(api_keys={"secret": None}, characters=7)
-    changed = {"apiKeys": True, "keyRequired": True, "charLimit": 7}
-    assert closed.get("/frontend/settings").json() == {**settings, **changed}
+    closed_client = serve_for_all(api_keys={"secret": None}, characters=7)
+    changes = {"apiKeys": True, "keyRequired": True, "charLimit": 7}
+    assert closed_client.get("/frontend/settings").json() == {**settings, **changes}
     assert client.post("/frontend/key", json={}).json() == {"valid": True}
-    suggestion = client.post("/suggest", json={**ASKED, "s": "b"})
-    assert (suggestion.status_code, suggestion.json()) == (403, {"error": "Suggestions are disabled on this server."})
+    response = client.post("/suggest", json={**REQUEST, "s": "b"})
+    assert (response.status_code, response.json()) == (403, {"error": "Suggestions are disabled on this server."})
 
 
 def test_names_of_languages():
@@ -126,23 +126,29 @@ def test_suggestions_of_several_lines(text, better, pairs):
     assert suggested_pairs(text, better) == [Pair(*pair) for pair in pairs]
 
 
-def test_a_file_is_translated_by_one_request(client, own):
+def test_a_file_is_translated_by_one_request(client, translator):
     form = {"source": "en", "target": "es"}
-    answer = client.post("/translate_file", data=form, files={"file": ("a.txt", b"I sing.\n")})
-    url = answer.json()["translatedFileUrl"]
-    assert answer.json() == {"translatedFileUrl": url} and url.startswith("http://testserver/download_file/")
-    assert client.get(url).text == own.translate("I sing.").text + "\n"
-    missing = client.post("/translate_file", data=form, files={"other": ("a.txt", b"x")})
-    assert (missing.status_code, missing.json()) == (400, {"error": "Invalid request: missing file parameter"})
+    response = client.post("/translate_file", data=form, files={"file": ("a.txt", b"I sing.\n")})
+    url = response.json()["translatedFileUrl"]
+    assert response.json() == {"translatedFileUrl": url} and url.startswith("http://testserver/download_file/")
+    assert client.get(url).text == translator.translate("I sing.").text + "\n"
+    missing_response = client.post("/translate_file", data=form, files={"other": ("a.txt", b"x")})
+    assert (missing_response.status_code, missing_response.json()) == (
+        400,
+        {"error": "Invalid request: missing file parameter"},
+    )
     for path in ("/download_file/none", "/documents/none", "/documents/none/result", "/documents/none/segments"):
-        gone = client.get(path)
-        assert (gone.status_code, gone.json()) == (404, {"error": "There is no such file, or not any more"})
+        gone_response = client.get(path)
+        assert (gone_response.status_code, gone_response.json()) == (
+            404,
+            {"error": "There is no such file, or not any more"},
+        )
 
 
-def test_a_sentence_with_its_attention(client, own):
-    answer = client.post("/look", json={**ASKED, "q": " I like soccer. 足"}).json()
+def test_a_sentence_with_its_attention(client, translator):
+    answer = client.post("/look", json={**REQUEST, "q": " I like soccer. 足"}).json()
     first, second = answer.pop("sentences")
-    best = own.translate("I like soccer.")
+    best = translator.translate("I like soccer.")
     assert answer == {
         "model": "tiny",
         "source": "en",
@@ -157,26 +163,29 @@ def test_a_sentence_with_its_attention(client, own):
         "confidence": None,
         "origin": "model",
     }
-    assert [one["kind"] for one in piece["maps"]] == ["cross"] * 7 + ["rollout"]
-    assert [one for word in piece["tokens"] for one in word] == [*best.nbest[0].hypotheses[0].tokens, own.model.eos]
-    everything = client.post("/look", json={**ASKED, "maps": "all"}).json()["sentences"][0]["pieces"][0]["maps"]
-    assert {one["kind"] for one in everything} == {"cross", "encoder", "decoder", "rollout"}
+    assert [row["kind"] for row in piece["maps"]] == ["cross"] * 7 + ["rollout"]
+    assert [token for word in piece["tokens"] for token in word] == [
+        *best.nbest[0].hypotheses[0].tokens,
+        translator.model.eos,
+    ]
+    all_maps = client.post("/look", json={**REQUEST, "maps": "all"}).json()["sentences"][0]["pieces"][0]["maps"]
+    assert {row["kind"] for row in all_maps} == {"cross", "encoder", "decoder", "rollout"}
     assert "unknown characters: 足" in second["warnings"]
-    empty = client.post("/look", json={**ASKED, "q": " \n"}).json()
+    empty = client.post("/look", json={**REQUEST, "q": " \n"}).json()
     assert empty == {**answer, "translation": " \n", "sentences": []}
 
 
-def test_given_translations(client, own):
-    asked = {**ASKED, "q": "I sing.  We sing.", "translations": ["Canto.", "Cantamos."]}
-    answer = client.post("/look", json=asked).json()
+def test_given_translations(client, translator):
+    request = {**REQUEST, "q": "I sing.  We sing.", "translations": ["Canto.", "Cantamos."]}
+    answer = client.post("/look", json=request).json()
     assert answer["translation"] == "Canto.  Cantamos."
     for row, (source, target) in zip(
         answer["sentences"], (("I sing.", "Canto."), ("We sing.", "Cantamos.")), strict=True
     ):
         (piece,) = row.pop("pieces")
         assert row == {"source_text": source, "text": target, "warnings": [], "confidence": None, "origin": "model"}
-        tokens = own.tokenizer.encode_target([target])[0]
-        assert [one for word in piece["tokens"] for one in word] == [*tokens, own.model.eos]
+        tokens = translator.tokenizer.encode_target([target])[0]
+        assert [token for word in piece["tokens"] for token in word] == [*tokens, translator.model.eos]
         assert piece["target"] == [target, "</s>"]
 
 
@@ -204,52 +213,52 @@ def test_given_translations(client, own):
         ("/continue", {"prefix": [4] * 99}, "prefix is longer than a translation of this text may be"),
     ],
 )
-def test_inspections_that_are_refused(client, own, path, fields, message):
-    last = own.tokenizer.target_size - 1
-    assert refused(client, path, **fields) == message.format(last=last)
+def test_inspections_that_are_refused(client, translator, path, fields, message):
+    last = translator.tokenizer.target_size - 1
+    assert error_message(client, path, **fields) == message.format(last=last)
     if "last" in message:
-        assert refused(client, path, prefix=[last + 1]) == message.format(last=last)
-        assert client.post(path, json={**ASKED, "prefix": [last]}).status_code == 200
+        assert error_message(client, path, prefix=[last + 1]) == message.format(last=last)
+        assert client.post(path, json={**REQUEST, "prefix": [last]}).status_code == 200
 
 
 def test_texts_of_the_greatest_length_are_inspected(client):
-    translated = client.post("/look", json={**ASKED, "q": "I " * 250, "translations": ["y" * 1000]})
-    assert translated.status_code == 200 and translated.json()["translation"] == "y" * 1000 + " "
+    response = client.post("/look", json={**REQUEST, "q": "I " * 250, "translations": ["y" * 1000]})
+    assert response.status_code == 200 and response.json()["translation"] == "y" * 1000 + " "
 
 
-def test_continuations_of_a_prefix(client, own):
-    piece = own.pipeline.encode("I like soccer")
-    most = length_limit(len(piece.ids) - 1, own.configuration.decoding, own.model.max_length)
-    first = client.post("/continue", json={**ASKED, "prefix": []}).json()
+def test_continuations_of_a_prefix(client, translator):
+    piece = translator.pipeline.encode("I like soccer")
+    limit = length_limit(len(piece.ids) - 1, translator.configuration.decoding, translator.model.max_length)
+    first = client.post("/continue", json={**REQUEST, "prefix": []}).json()
     assert len(first) == 8 and set(first[0]) == {"next", "probability", "text", "tokens"}
     for row in first:
         assert (
-            row["text"] == own.tokenizer.decode(row["tokens"])
+            row["text"] == translator.tokenizer.decode(row["tokens"])
             and row["text"].split()[:1] == [row["next"]][: len(row["text"])]
         )
     tokens = first[0]["tokens"]
-    again = client.post("/continue", json={**ASKED, "prefix": tokens[:2]}).json()
-    assert again[0]["tokens"] == tokens and all(row["tokens"][:2] == tokens[:2] for row in again)
-    longest = [tokens[0]] * most
-    assert client.post("/continue", json={**ASKED, "prefix": longest}).status_code == 200
-    assert client.post("/continue", json={**ASKED, "prefix": [*longest, tokens[0]]}).status_code == 400
+    continued = client.post("/continue", json={**REQUEST, "prefix": tokens[:2]}).json()
+    assert continued[0]["tokens"] == tokens and all(row["tokens"][:2] == tokens[:2] for row in continued)
+    longest = [tokens[0]] * limit
+    assert client.post("/continue", json={**REQUEST, "prefix": longest}).status_code == 200
+    assert client.post("/continue", json={**REQUEST, "prefix": [*longest, tokens[0]]}).status_code == 400
 
 
-def test_a_text_as_long_as_the_model_reads_is_continued(own, monkeypatch):
-    served = Served("tiny", "en", "es", own, None)
-    size = len(own.pipeline.encode("I like soccer").ids)
-    monkeypatch.setattr(own.model, "max_length", size)
+def test_a_text_as_long_as_the_model_reads_is_continued(translator, monkeypatch):
+    served = Served("tiny", "en", "es", translator, None)
+    size = len(translator.pipeline.encode("I like soccer").ids)
+    monkeypatch.setattr(translator.model, "max_length", size)
     assert len(inspection._continuations(served, "I like soccer", [])) == 8
-    monkeypatch.setattr(own.model, "max_length", size - 1)
+    monkeypatch.setattr(translator.model, "max_length", size - 1)
     with pytest.raises(ApiError, match="the text is too long for this model"):
         inspection._continuations(served, "I like soccer", [])
 
 
-def test_trees_of_the_first_three_sentences(client, own):
-    trees = client.post("/beam", json={**ASKED, "q": "I sing. We sing. You sing. They sing."}).json()["trees"]
+def test_trees_of_the_first_three_sentences(client, translator):
+    trees = client.post("/beam", json={**REQUEST, "q": "I sing. We sing. You sing. They sing."}).json()["trees"]
     texts = [tree["finished"][0]["text"] for tree in trees]
-    assert texts == [own.translate(text).text for text in ("I sing.", "We sing.", "You sing.")]
-    assert {(tree["beam"], tree["own"]) for tree in trees} == {(own.configuration.decoding.beam,) * 2}
+    assert texts == [translator.translate(text).text for text in ("I sing.", "We sing.", "You sing.")]
+    assert {(tree["beam"], tree["own"]) for tree in trees} == {(translator.configuration.decoding.beam,) * 2}
 
 
 def test_a_detected_language_to_inspect(many, serve_for_all, run):
@@ -260,12 +269,12 @@ def test_a_detected_language_to_inspect(many, serve_for_all, run):
     assert answer["detectedLanguage"] == {"language": "es", "confidence": percent}
     answer = many.post("/look", json={"q": spanish, "source": "auto", "target": "en", "model": "none"}).json()
     assert (answer["source"], answer["target"], answer["model"]) == ("es", "en", "many")
-    two = serve_for_all(str(run), f"fr-de={run}")
+    two_models = serve_for_all(str(run), f"fr-de={run}")
     for text, source, target in (
         ("Les enfants lisent un livre dans le jardin", "fr", "de"),
         ("12", "en", "es"),
     ):
-        answer = two.post("/look", json={"q": text, "source": "auto", "target": "es", "model": "x"}).json()
+        answer = two_models.post("/look", json={"q": text, "source": "auto", "target": "es", "model": "x"}).json()
         assert (answer["source"], answer["target"]) == (source, target)
 
 
@@ -276,7 +285,7 @@ def test_routes_for_all_models(client, many):
 
 
 def limits_of(schema):
-    """Return the numbers between which the values of a field lie, and the most characters of a text."""
+    """Return the numeric bounds of a field, and the maximum length of a text."""
     return {name: schema[name] for name in ("minimum", "maximum", "maxLength") if name in schema}
 
 
@@ -285,17 +294,17 @@ def test_the_described_errors_and_what_is_required(client):
     errors = {"400", "403", "408", "413", "415", "421", "429", "503"}
     for path, operations in paths.items():
         for method, operation in operations.items():
-            own = {"404", "456"} if path.startswith(("/v2", "/v3")) else set()
-            answers = {"200", "201", "204", "422"} | errors | own
-            assert errors | own <= set(operation["responses"]) <= answers, (path, method)
-            name = "message" if own or path.startswith("/deeplx") else "error"
+            extra = {"404", "456"} if path.startswith(("/v2", "/v3")) else set()
+            allowed = {"200", "201", "204", "422"} | errors | extra
+            assert errors | extra <= set(operation["responses"]) <= allowed, (path, method)
+            name = "message" if extra or path.startswith("/deeplx") else "error"
             schema = operation["responses"]["400"]["content"]["application/json"]["schema"]
             assert schema == {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
             assert operation.get("requestBody", {"required": True})["required"] is True
     created = [path for path in paths if "201" in paths[path].get("post", {"responses": {}})["responses"]]
     assert created == ["/v2/glossaries", "/v3/glossaries"]
     entries = paths["/v3/glossaries/{glossary_id}/entries"]["get"]["parameters"]
-    assert {one["name"]: one["required"] for one in entries} == {
+    assert {parameter["name"]: parameter["required"] for parameter in entries} == {
         "glossary_id": True,
         "source_lang": True,
         "target_lang": True,
@@ -309,18 +318,24 @@ def test_the_described_limits_are_those_of_the_server(serve_for_all, run, eyes, 
     for path in ("/caption", "/translate"):
         (kind, content), *_ = paths[path]["post"]["requestBody"]["content"].items()
         for name, schema in content["schema"]["properties"].items():
-            if name in ("instead_of", "word"):  # they need an explanation, and a word that the model knows
+            if name in ("instead_of", "word"):  # these need an explanation and a word that the model knows
                 continue
             for limit, value in limits_of(schema).items():
-                for wrong in map(int, (value, value + (-1 if limit == "minimum" else 1))):
+                for number in map(int, (value, value + (-1 if limit == "minimum" else 1))):
                     if kind == "multipart/form-data":
-                        text = "a " * (wrong // 2) + "a" * (wrong % 2) if limit == "maxLength" else str(wrong)
-                        answer = client.post(
+                        text = "a " * (number // 2) + "a" * (number % 2) if limit == "maxLength" else str(number)
+                        response = client.post(
                             path, data={"caption": "a red star", name: text}, files={"file": ("a.png", scene)}
                         )
                     else:
-                        answer = client.post(path, json={**ASKED, name: wrong})
-                    assert (answer.status_code == 400) is (wrong != value), (path, name, limit, wrong, answer.text)
+                        response = client.post(path, json={**REQUEST, name: number})
+                    assert (response.status_code == 400) is (number != value), (
+                        path,
+                        name,
+                        limit,
+                        number,
+                        response.text,
+                    )
                 checked.add((path, name, limit))
     assert checked == {
         ("/translate", "alternatives", "minimum"),
@@ -329,9 +344,9 @@ def test_the_described_limits_are_those_of_the_server(serve_for_all, run, eyes, 
         *(("/caption", name, "maxLength") for name in ("prefix", "caption")),
     }
     segments = {
-        one["name"]: limits_of(one["schema"])
-        for one in paths["/documents/{key}/segments"]["get"]["parameters"]
-        if one["in"] == "query"
+        parameter["name"]: limits_of(parameter["schema"])
+        for parameter in paths["/documents/{key}/segments"]["get"]["parameters"]
+        if parameter["in"] == "query"
     }
     assert segments == {
         "first": {"minimum": 0},

@@ -1,4 +1,4 @@
-"""Together but not mixed up; bounded; fair; ended when nobody waits; finished before the end."""
+"""Batches of requests: results are not mixed up, queues are bounded and fair, and abandoned work is cancelled."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from translucid.serving.queue.fair_scheduler import Task
 
 
 class Slow:
-    """A translator whose first batch waits until it may go on; it says how many translations were asked for."""
+    """A translator that blocks its first batch until `go` is set, and records batches and options."""
 
     class configuration:  # noqa: N801
         decoding = DecodingOptions(beam=2)
@@ -55,10 +55,10 @@ def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slo
     batcher = Batcher(queue=100, batch=10)
     first = batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
-    others = [batcher.submit(task, slow, [f"{i}x", f"{i}y"]) for i in range(4)]
+    later_futures = [batcher.submit(task, slow, [f"{i}x", f"{i}y"]) for i in range(4)]
     slow.go.set()
     assert first.result(10) == ["A"]
-    assert [other.result(10) for other in others] == [[f"{i}X", f"{i}Y"] for i in range(4)]
+    assert [future.result(10) for future in later_futures] == [[f"{i}X", f"{i}Y"] for i in range(4)]
     assert slow.batches == [["a"], ["0x", "0y", "1x", "1y", "2x", "2y", "3x", "3y"]]
     batcher.close()
 
@@ -79,10 +79,10 @@ def test_a_full_queue_refuses(slow, task):
     batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
     batcher.submit(task, slow, ["b", "c"])
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(ApiError) as error:
         batcher.submit(task, slow, ["d", "e"])
-    assert refused.value.status == 503
-    assert refused.value.retry_after
+    assert error.value.status == 503
+    assert error.value.retry_after
     batcher.submit(task, slow, ["d"])
 
 
@@ -103,22 +103,24 @@ def test_who_has_left_is_not_translated_for(slow, task):
     batcher = Batcher(queue=10, batch=10)
     batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
-    gone = Task("somebody", 60)
-    batcher.submit(gone, slow, ["b"])
-    there = batcher.submit(task, slow, ["c"])
-    gone.left = True
+    abandoned_task = Task("somebody", 60)
+    batcher.submit(abandoned_task, slow, ["b"])
+    waiting_future = batcher.submit(task, slow, ["c"])
+    abandoned_task.left = True
     slow.go.set()
-    assert there.result(10) == ["C"]
+    assert waiting_future.result(10) == ["C"]
     assert all("b" not in batch for batch in slow.batches)
     batcher.close()
 
 
 def test_a_batch_ends_when_nobody_waits_for_it(slow):
     batcher = Batcher(queue=10, batch=10)
-    gone, late = Task("a", 60), Task("b", 0.05)
-    futures = [batcher.submit(one, slow, [text]) for one, text in ((gone, "a"), (late, "b"))]
+    abandoned_task, expired_task = Task("a", 60), Task("b", 0.05)
+    futures = [
+        batcher.submit(batch_task, slow, [text]) for batch_task, text in ((abandoned_task, "a"), (expired_task, "b"))
+    ]
     assert slow.began.wait(10)
-    gone.left = True
+    abandoned_task.left = True
     for future in futures:
         with pytest.raises(Cancelled):
             future.result(10)
@@ -210,13 +212,13 @@ def test_a_request_that_does_not_fit_waits_for_the_next_batch_and_others_go_firs
     batcher = Batcher(queue=100, batch=3)
     batcher.submit(task, slow, ["z"])
     assert slow.began.wait(10)
-    asked = (("one", "ab"), ("two", "cd"), ("three", "e"), ("four", "f"))
-    futures = [batcher.submit(Task(client, 60), slow, list(texts)) for client, texts in asked]
-    large = batcher.submit(Task("five", 60), slow, list("ghijk"))
+    requests = (("one", "ab"), ("two", "cd"), ("three", "e"), ("four", "f"))
+    futures = [batcher.submit(Task(client, 60), slow, list(texts)) for client, texts in requests]
+    large_request = batcher.submit(Task("five", 60), slow, list("ghijk"))
     assert (batcher.sentences, [*batcher.clients]) == (11, ["one", "two", "three", "four", "five"])
     slow.go.set()
     assert [future.result(10) for future in futures] == [["A", "B"], ["C", "D"], ["E"], ["F"]]
-    assert large.result(10) == list("GHIJK")
+    assert large_request.result(10) == list("GHIJK")
     batcher.close()
     assert batcher.sentences == 0 and not batcher.clients
     assert slow.batches[1:] in (
@@ -233,17 +235,17 @@ def test_the_queue_is_counted_in_sentences(slow, task):
     while batcher.sentences:
         assert time.monotonic() < until_taken
         time.sleep(0.001)
-    large = batcher.submit(task, slow, list("bcdef"))  # an empty queue accepts more than its limit
-    with pytest.raises(ApiError) as refused:
+    large_request = batcher.submit(task, slow, list("bcdef"))  # an empty queue accepts more than its limit
+    with pytest.raises(ApiError) as busy:
         batcher.submit(task, slow, ["g"])
-    assert (refused.value.status, refused.value.retry_after) == (503, 2)
-    assert refused.value.message == "The server is busy, please come again"
+    assert (busy.value.status, busy.value.retry_after) == (503, 2)
+    assert busy.value.message == "The server is busy, please come again"
     slow.go.set()
-    assert large.result(10) == list("BCDEF")
+    assert large_request.result(10) == list("BCDEF")
     batcher.close()
-    with pytest.raises(ApiError) as closed:
+    with pytest.raises(ApiError) as closed_error:
         batcher.submit(task, slow, ["h"])
-    assert (closed.value.message, closed.value.retry_after) == ("The server is shutting down", 10)
+    assert (closed_error.value.message, closed_error.value.retry_after) == ("The server is shutting down", 10)
 
 
 def test_a_cancelled_future_gets_no_result(slow, task):

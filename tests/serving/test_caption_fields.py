@@ -1,4 +1,4 @@
-"""The fields of a request for a caption, and the numbers in its answer."""
+"""The fields of a caption request, and the numbers in its response."""
 
 import math
 from types import SimpleNamespace
@@ -17,28 +17,28 @@ from translucid.serving.server_options import ServerOptions
 
 from .test_captioning import ask
 
-OWN = DecodingOptions(beam=4, nbest=1)
+DEFAULTS = DecodingOptions(beam=4, nbest=1)
 
 
-def parsed(fields, own=OWN):
-    return CaptionRoutes(SimpleNamespace(options=ServerOptions(alternatives=5)))._parsed(fields, own)
+def parse_fields(fields, defaults=DEFAULTS):
+    return CaptionRoutes(SimpleNamespace(options=ServerOptions(alternatives=5)))._parsed(fields, defaults)
 
 
 def test_fields_that_are_missing():
-    wanted = parsed({})
-    assert wanted == (OWN, "", 0, "", False, False, "", ContrastFields("", None))
+    options = parse_fields({})
+    assert options == (DEFAULTS, "", 0, "", False, False, "", ContrastFields("", None))
 
 
 def test_fields_that_are_there():
     fields = {"nbest": "3", "beam": "2", "ways": 8, "prefix": " a red ", "caption": " star", "maps": "true"}
-    wanted = parsed({**fields, "explain": "erasure"})
-    options = OWN.model_copy(update={"nbest": 3, "beam": 3})
-    assert wanted == (options, "a red", 8, "star", True, False, "erasure", ContrastFields("", None))
-    assert parsed({"tree": True}).tree and not parsed({"tree": True}).maps
-    assert (parsed({"beam": 10}).options.beam, parsed({"nbest": 6}).options.beam) == (10, 6)
+    parsed_fields = parse_fields({**fields, "explain": "erasure"})
+    options = DEFAULTS.model_copy(update={"nbest": 3, "beam": 3})
+    assert parsed_fields == (options, "a red", 8, "star", True, False, "erasure", ContrastFields("", None))
+    assert parse_fields({"tree": True}).tree and not parse_fields({"tree": True}).maps
+    assert (parse_fields({"beam": 10}).options.beam, parse_fields({"nbest": 6}).options.beam) == (10, 6)
     wide = DecodingOptions(beam=12)
-    assert parsed({}, wide).options.beam == parsed({"beam": 12}, wide).options.beam == 12
-    assert parsed({"prefix": f" {'a' * 500} ", "caption": "b" * 500}).prefix == "a" * 500
+    assert parse_fields({}, wide).options.beam == parse_fields({"beam": 12}, wide).options.beam == 12
+    assert parse_fields({"prefix": f" {'a' * 500} ", "caption": "b" * 500}).prefix == "a" * 500
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_fields_that_are_there():
 )
 def test_fields_that_are_refused(fields, message):
     with pytest.raises(ApiError) as error:
-        parsed(fields)
+        parse_fields(fields)
     assert (error.value.status, error.value.message) == (400, f"Invalid request: {message}")
 
 
@@ -78,53 +78,56 @@ def captioner(eyes):
 
 
 def test_the_whole_answer_for_an_image(client, captioner, scene):
-    found = captioner.caption(scene, nbest=3)
+    caption = captioner.caption(scene, nbest=3)
     alpha = captioner.configuration.decoding.length_penalty
     answer = ask(client, scene, nbest=3).json()
-    words, looked = answer.pop("words"), found.looked
-    token_log_probs = looked.inspected.log_probs
+    words, attention_result = answer.pop("words"), caption.looked
+    token_log_probs = attention_result.inspected.log_probs
     assert answer == {
         "model": "eyes",
-        "caption": found.text,
+        "caption": caption.text,
         "score": pytest.approx(sum(token_log_probs) / length_penalty(len(token_log_probs), alpha), abs=1e-3),
         "alternatives": [
-            {"caption": other.text, "score": pytest.approx(other.score, abs=1e-3)} for other in found.nbest[1:]
+            {"caption": hypothesis.text, "score": pytest.approx(hypothesis.score, abs=1e-3)}
+            for hypothesis in caption.nbest[1:]
         ],
         "grid": [8, 8],
         "heads": 1,
         "size": 64,
     }
-    spans = looked.inspected.target_spans
+    spans = attention_result.inspected.target_spans
     assert [(row["word"], row["pieces"]) for row in words] == [
         (word, after - first) for word, first, after in spans[:-1]
     ]
-    for row, log_prob in zip(words, looked.log_probs, strict=True):
+    for row, log_prob in zip(words, attention_result.log_probs, strict=True):
         assert row["probability"] == pytest.approx(math.exp(log_prob), abs=2e-4)
         assert all(weight == round(weight, 4) for line in row["weights"] for weight in line)
     weights = torch.tensor([row["weights"] for row in words])
-    torch.testing.assert_close(weights, looked.weights(), atol=2e-4, rtol=0)
+    torch.testing.assert_close(weights, attention_result.weights(), atol=2e-4, rtol=0)
 
 
 def test_continuations_of_a_prefix(client, captioner, scene):
     picture = captioner.picture(scene)
-    found = captioner.continued(picture, "a red", 3, captioner.configuration.decoding)
-    begun = len(captioner.tokenizer.encode_target(["a red"])[0])
+    continuations = captioner.continued(picture, "a red", 3, captioner.configuration.decoding)
+    prefix_length = len(captioner.tokenizer.encode_target(["a red"])[0])
     answer = ask(client, scene, prefix="a red", ways=3, nbest=2).json()
-    assert answer["caption"] == found[0].text
-    assert [other["caption"] for other in answer["alternatives"]] == [found[1].text]
+    assert answer["caption"] == continuations[0].text
+    assert [row["caption"] for row in answer["alternatives"]] == [continuations[1].text]
     rows = [
         {
-            "next": way["next"],
-            "probability": pytest.approx(math.exp(one.hypothesis.token_log_probabilities[begun]), abs=1e-4),
-            "caption": one.text,
+            "next": row["next"],
+            "probability": pytest.approx(
+                math.exp(continuation.hypothesis.token_log_probabilities[prefix_length]), abs=1e-4
+            ),
+            "caption": continuation.text,
         }
-        for way, one in zip(answer["ways"], found, strict=True)
+        for row, continuation in zip(answer["ways"], continuations, strict=True)
     ]
     assert answer["ways"] == rows
-    for way in answer["ways"]:
-        assert way["caption"].removeprefix("a red").split()[:1] in ([way["next"]], [])
-    more = ask(client, scene, prefix="a red", ways=1, nbest=3).json()
-    assert (len(more["ways"]), len(more["alternatives"])) == (1, 2)
+    for row in answer["ways"]:
+        assert row["caption"].removeprefix("a red").split()[:1] in ([row["next"]], [])
+    second_answer = ask(client, scene, prefix="a red", ways=1, nbest=3).json()
+    assert (len(second_answer["ways"]), len(second_answer["alternatives"])) == (1, 2)
     assert "ways" not in ask(client, scene, prefix="a red").json()
 
 
@@ -137,6 +140,6 @@ def test_a_model_without_attention_has_no_maps(client, scene, monkeypatch):
 
 def test_characters_that_the_model_does_not_know(client, scene):
     for name in ("prefix", "caption"):
-        answer = ask(client, scene, **{name: "足"})
+        response = ask(client, scene, **{name: "足"})
         message = f"Invalid request: {name} has characters that this model does not know"
-        assert (answer.status_code, answer.json()) == (400, {"error": message})
+        assert (response.status_code, response.json()) == (400, {"error": message})

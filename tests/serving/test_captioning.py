@@ -1,4 +1,4 @@
-"""POST /caption: captions, where the model looked, ways to go on."""
+"""POST /caption: captions, attention over the image, and continuations."""
 
 import io
 import math
@@ -34,15 +34,15 @@ def raw(client, image, kind="image/png", **fields):
 
 def test_the_caption_is_the_librarys_with_where_it_looked(client, eyes, scene):
     answer = ask(client, scene).json()
-    found = Captioner.load(eyes).caption(scene)
-    assert found.text
-    assert (answer["model"], answer["caption"]) == ("eyes", found.text)
-    assert answer["score"] == pytest.approx(found.score, abs=1e-3)
+    caption = Captioner.load(eyes).caption(scene)
+    assert caption.text
+    assert (answer["model"], answer["caption"]) == ("eyes", caption.text)
+    assert answer["score"] == pytest.approx(caption.score, abs=1e-3)
     assert answer["alternatives"] == [] and "ways" not in answer
     assert answer["grid"] == [8, 8] and answer["size"] == 64
-    assert " ".join(row["word"] for row in answer["words"]) == found.text
+    assert " ".join(row["word"] for row in answer["words"]) == caption.text
     for row, weights, log_prob in zip(
-        answer["words"], found.looked.weights().tolist(), found.looked.log_probs, strict=True
+        answer["words"], caption.looked.weights().tolist(), caption.looked.log_probs, strict=True
     ):
         assert row["probability"] == pytest.approx(math.exp(log_prob), abs=1e-4)
         assert len(row["weights"]) == 8
@@ -52,66 +52,72 @@ def test_the_caption_is_the_librarys_with_where_it_looked(client, eyes, scene):
 
 
 @pytest.mark.parametrize(
-    "asked", [{"nbest": "3"}, {"ways": "2"}, {"prefix": "a", "ways": "2"}, {"caption": "a red star"}]
+    "fields", [{"nbest": "3"}, {"ways": "2"}, {"prefix": "a", "ways": "2"}, {"caption": "a red star"}]
 )
-def test_the_network_looks_once_however_much_is_asked(client, scene, monkeypatch, asked):
-    look, seen = ImageEncoder.compute_grids, []
+def test_the_network_looks_once_however_much_is_asked(client, scene, monkeypatch, fields):
+    look, calls = ImageEncoder.compute_grids, []
     monkeypatch.setattr(
-        ImageEncoder, "compute_grids", lambda eye, pixels: seen.append(len(pixels)) or look(eye, pixels)
+        ImageEncoder, "compute_grids", lambda encoder, pixels: calls.append(len(pixels)) or look(encoder, pixels)
     )
-    assert ask(client, scene, **asked).status_code == 200
-    assert seen == [1]
+    assert ask(client, scene, **fields).status_code == 200
+    assert calls == [1]
 
 
 def test_the_body_may_be_the_image(client, scene):
     assert raw(client, scene).json() == ask(client, scene).json()
-    opened = Image.open(io.BytesIO(scene))
-    for kind in ("JPEG", "WEBP", "GIF", "BMP"):
-        assert raw(client, png(opened.convert("RGB"), kind), f"image/{kind.lower()}").status_code == 200
+    image = Image.open(io.BytesIO(scene))
+    for format_name in ("JPEG", "WEBP", "GIF", "BMP"):
+        assert raw(client, png(image.convert("RGB"), format_name), f"image/{format_name.lower()}").status_code == 200
 
 
 def test_a_wider_search_and_more_captions(client, eyes, scene):
-    found = Captioner.load(eyes).caption(scene, beam=6, nbest=4)
+    caption = Captioner.load(eyes).caption(scene, beam=6, nbest=4)
     answer = raw(client, scene, beam=6, nbest=4).json()
-    assert [answer["caption"], *(one["caption"] for one in answer["alternatives"])] == found.alternatives
-    scores = [answer["score"], *(one["score"] for one in answer["alternatives"])]
-    assert scores == pytest.approx([one.score for one in found.nbest], abs=1e-3)
+    assert [answer["caption"], *(row["caption"] for row in answer["alternatives"])] == caption.alternatives
+    scores = [answer["score"], *(row["score"] for row in answer["alternatives"])]
+    assert scores == pytest.approx([hypothesis.score for hypothesis in caption.nbest], abs=1e-3)
     assert len(raw(client, scene, beam=1, nbest=3).json()["alternatives"]) == 2
 
 
 def test_a_caption_begins_with_a_prefix_and_ways_to_go_on_are_the_likeliest(client, eyes, scene):
     captioner = Captioner.load(eyes)
-    found = captioner.continued(captioner.picture(scene), "a red", 5)
+    continuations = captioner.continued(captioner.picture(scene), "a red", 5)
     answer = ask(client, scene, prefix="a red", ways=5).json()
-    assert answer["caption"] == found[0].text
-    assert [way["caption"] for way in answer["ways"]] == [one.text for one in found]
-    assert all(way["caption"].startswith("a red") for way in answer["ways"])
-    probabilities = [way["probability"] for way in answer["ways"]]
+    assert answer["caption"] == continuations[0].text
+    assert [row["caption"] for row in answer["ways"]] == [continuation.text for continuation in continuations]
+    assert all(row["caption"].startswith("a red") for row in answer["ways"])
+    probabilities = [row["probability"] for row in answer["ways"]]
     assert probabilities == sorted(probabilities, reverse=True)
     assert 0 < sum(probabilities) <= 1
-    begun = len(captioner.tokenizer.encode_target(["a red"])[0])
-    assert probabilities[0] == pytest.approx(math.exp(found[0].hypothesis.token_log_probabilities[begun]), abs=1e-4)
-    for way in answer["ways"]:
-        assert way["caption"] == "a red" or way["next"] in way["caption"][5:]
+    prefix_length = len(captioner.tokenizer.encode_target(["a red"])[0])
+    assert probabilities[0] == pytest.approx(
+        math.exp(continuations[0].hypothesis.token_log_probabilities[prefix_length]), abs=1e-4
+    )
+    for row in answer["ways"]:
+        assert row["caption"] == "a red" or row["next"] in row["caption"][5:]
     alternatives = ask(client, scene, prefix="a red", nbest=3).json()["alternatives"]
-    assert [one["caption"] for one in alternatives] == [one.text for one in found[1:3]]
+    assert [row["caption"] for row in alternatives] == [row.text for row in continuations[1:3]]
 
 
 def test_each_layer_and_head_and_the_tree_are_those_of_the_library(client, eyes, scene):
     answer = ask(client, scene, maps="true", tree="true").json()
     captioner = Captioner.load(eyes)
     picture = captioner.picture(scene)
-    found = captioner.caption(picture)
-    (only,) = answer["maps"]  # of one layer with one head
+    caption = captioner.caption(picture)
+    (attention_map,) = answer["maps"]  # the model has one layer with one head
     assert answer["heads"] == 1
-    assert (only["name"], only["layer"], only["head"]) == ("all layers and heads", None, None)
-    torch.testing.assert_close(torch.tensor(only["weights"]), found.looked.weights(), rtol=0, atol=1e-3)
-    assert sum(row["pieces"] for row in answer["words"]) == len(found.nbest[0].hypothesis.tokens)
+    assert (attention_map["name"], attention_map["layer"], attention_map["head"]) == (
+        "all layers and heads",
+        None,
+        None,
+    )
+    torch.testing.assert_close(torch.tensor(attention_map["weights"]), caption.looked.weights(), rtol=0, atol=1e-3)
+    assert sum(row["pieces"] for row in answer["words"]) == len(caption.nbest[0].hypothesis.tokens)
     tree = answer["tree"]
     assert tree["beam"] == tree["own"] == captioner.configuration.decoding.beam
     assert len(tree["nodes"]) == len(captioner.trace(picture, tree["beam"]).nodes)
-    assert tree["finished"][0]["text"] == found.text
-    assert tree["finished"][0]["score"] == pytest.approx(found.score, abs=1e-4)
+    assert tree["finished"][0]["text"] == caption.text
+    assert tree["finished"][0]["score"] == pytest.approx(caption.score, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", ["erasure", "gradients", "lime"])
@@ -120,47 +126,47 @@ def test_an_explanation_is_that_of_the_library_and_comes_with_its_test(client, e
     captioner = Captioner.load(eyes)
     picture = captioner.picture(scene)
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, "a red star", captioner.grid)
-    found = explain(case, method, samples=200)
+    explanation = explain(case, method, samples=200)
     assert answer["method"] == method and answer["target"] == ["a", "red", "star"]
-    laid = torch.tensor(answer["importance"])
-    if method == "lime":  # every so many pixels of it
-        assert laid.shape[0] == 3 and max(laid.shape[1:]) <= 48 and len(answer["fit"]) == 3
-        known = torch.tensor(found.importance).unique()
-        assert all((known - value).abs().min() < 1e-3 for value in laid.unique())
+    importance = torch.tensor(answer["importance"])
+    if method == "lime":  # importance per pixel, on a coarser grid
+        assert importance.shape[0] == 3 and max(importance.shape[1:]) <= 48 and len(answer["fit"]) == 3
+        expected_values = torch.tensor(explanation.importance).unique()
+        assert all((expected_values - value).abs().min() < 1e-3 for value in importance.unique())
     else:
-        assert list(laid.shape[1:]) == list(captioner.grid)
-        torch.testing.assert_close(laid.flatten(1), found.importance, rtol=0, atol=1e-3)
-    k = part_count(0.1, len(found.source))
-    assert answer["faithfulness"] == pytest.approx(faithfulness(case, found, k)._asdict(), abs=1e-3)
+        assert list(importance.shape[1:]) == list(captioner.grid)
+        torch.testing.assert_close(importance.flatten(1), explanation.importance, rtol=0, atol=1e-3)
+    k = part_count(0.1, len(explanation.source))
+    assert answer["faithfulness"] == pytest.approx(faithfulness(case, explanation, k)._asdict(), abs=1e-3)
     assert answer["random"] == pytest.approx(random_faithfulness(case, k)._asdict(), abs=1e-3)
 
 
 def test_a_contrast_is_that_of_the_library(client, eyes, scene):
-    asked = {"caption": "a red star", "explain": "erasure", "instead_of": "blue", "word": "1"}
-    answer = ask(client, scene, **asked).json()["explanation"]
+    fields = {"caption": "a red star", "explain": "erasure", "instead_of": "blue", "word": "1"}
+    answer = ask(client, scene, **fields).json()["explanation"]
     captioner = Captioner.load(eyes)
     picture = captioner.picture(scene)
     case = image_case("erasure", captioner.model, captioner.tokenizer, picture.pixels, "a red star", captioner.grid)
     contrasted = contrast(case, "blue", 1)
-    found = explain(contrasted, "erasure").importance
-    torch.testing.assert_close(torch.tensor(answer["importance"]).flatten(1), found, rtol=0, atol=1e-3)
+    importance = explain(contrasted, "erasure").importance
+    torch.testing.assert_close(torch.tensor(answer["importance"]).flatten(1), importance, rtol=0, atol=1e-3)
     assert answer["contrast"] == pytest.approx(contrasted.to_json(), abs=1e-3)
-    drawn = {"data": {**asked, "view": "why", "method": "erasure"}, "files": {"file": ("a.png", scene)}}
-    assert client.post("/caption/picture", **drawn).content.startswith(b"%PDF")
+    request = {"data": {**fields, "view": "why", "method": "erasure"}, "files": {"file": ("a.png", scene)}}
+    assert client.post("/caption/picture", **request).content.startswith(b"%PDF")
 
 
 def test_only_explanations_of_images_that_are_there_are_offered(client, scene):
     assert client.get("/frontend/settings").json()["imageExplanations"] == ["erasure", "lime", "gradients"]
-    refused = ask(client, scene, explain="magic")
-    assert refused.status_code == 400 and "no explanation by 'magic'" in refused.json()["error"]
+    response = ask(client, scene, explain="magic")
+    assert response.status_code == 400 and "no explanation by 'magic'" in response.json()["error"]
 
 
 @pytest.mark.parametrize("view", ["map", "heads", "beam", "why"])
 def test_every_view_is_saved_as_pdf(client, scene, view):
-    asked = {"data": {"caption": "a red star", "view": view}, "files": {"file": ("a.png", scene)}}
-    answer = client.post("/caption/picture", **asked)
-    assert answer.headers["content-type"] == "application/pdf"
-    assert answer.content.startswith(b"%PDF")
+    request = {"data": {"caption": "a red star", "view": view}, "files": {"file": ("a.png", scene)}}
+    response = client.post("/caption/picture", **request)
+    assert response.headers["content-type"] == "application/pdf"
+    assert response.content.startswith(b"%PDF")
 
 
 def test_ways_to_begin_leave_the_caption_as_it_is(client, scene):
@@ -172,22 +178,22 @@ def test_ways_to_begin_leave_the_caption_as_it_is(client, scene):
 def test_a_given_caption_is_looked_at_and_not_written(client, eyes, scene):
     answer = ask(client, scene, caption="a red circle").json()
     captioner = Captioner.load(eyes)
-    looked = captioner.inspect(captioner.picture(scene), "a red circle")
+    inspected = captioner.inspect(captioner.picture(scene), "a red circle")
     assert answer["caption"] == "a red circle"
     assert [row["word"] for row in answer["words"]] == ["a", "red", "circle"]
-    expected = [math.exp(log_prob) for log_prob in looked.log_probs]
+    expected = [math.exp(log_prob) for log_prob in inspected.log_probs]
     assert [row["probability"] for row in answer["words"]] == pytest.approx(expected, abs=1e-4)
     best = ask(client, scene).json()
-    again = ask(client, scene, caption=best["caption"]).json()
-    # A model that knows next to nothing writes words in other pieces than the tokenizer would cut them into.
-    assert [row["word"] for row in again["words"]] == [row["word"] for row in best["words"]]
+    repeated = ask(client, scene, caption=best["caption"]).json()
+    # An untrained model writes words in pieces that differ from the tokenizer's.
+    assert [row["word"] for row in repeated["words"]] == [row["word"] for row in best["words"]]
 
 
 def test_it_is_counted(serve, eyes, scene):
     client = serve(str(eyes))
     ask(client, scene)
-    counted = 'translucid_http_request_duration_seconds_count{path="/caption",status="200"} 1.0'
-    assert counted in client.get("/metrics").text
+    expected = 'translucid_http_request_duration_seconds_count{path="/caption",status="200"} 1.0'
+    assert expected in client.get("/metrics").text
 
 
 def test_translators_and_captioners_beside_each_other(serve, run, eyes, scene):
@@ -210,20 +216,22 @@ def test_captioners_alone(client, scene):
     assert client.get("/languages").json() == []
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/frontend/settings").json()["language"] is None
-    asked = {"q": "I sing", "source": "en", "target": "es"}
+    request = {"q": "I sing", "source": "en", "target": "es"}
     for path in ("/translate", "/look", "/continue", "/beam", "/detect"):
-        for fields in (asked, {**asked, "source": "auto"}):
-            answer = client.post(path, json={**fields, "prefix": []})
-            assert answer.status_code == 400, path
-            assert "No translator is served here" in answer.json()["error"]
-    file = client.post("/translate_file", files={"file": ("a.txt", b"I sing")}, data={"source": "en", "target": "es"})
-    assert "No translator is served here" in file.json()["error"]
+        for fields in (request, {**request, "source": "auto"}):
+            response = client.post(path, json={**fields, "prefix": []})
+            assert response.status_code == 400, path
+            assert "No translator is served here" in response.json()["error"]
+    file_response = client.post(
+        "/translate_file", files={"file": ("a.txt", b"I sing")}, data={"source": "en", "target": "es"}
+    )
+    assert "No translator is served here" in file_response.json()["error"]
 
 
 def test_translators_alone(serve, scene):
-    answer = ask(serve(), scene)
-    assert answer.status_code == 400
-    assert "No model that writes about images" in answer.json()["error"]
+    response = ask(serve(), scene)
+    assert response.status_code == 400
+    assert "No model that writes about images" in response.json()["error"]
 
 
 def test_languages_are_not_given_to_a_model_of_images(eyes):
@@ -242,7 +250,7 @@ def test_it_is_documented(client):
     spec = client.get("/spec").json()["paths"]["/caption"]["post"]
     kinds = spec["requestBody"]["content"]
     assert {"multipart/form-data", "image/jpeg", "image/png"} <= kinds.keys()
-    wanted = {
+    expected = {
         "model",
         "beam",
         "nbest",
@@ -256,7 +264,7 @@ def test_it_is_documented(client):
         "word",
         "api_key",
     }
-    assert wanted == {one["name"] for one in spec["parameters"]}
-    assert wanted | {"file"} == kinds["multipart/form-data"]["schema"]["properties"].keys()
+    assert expected == {parameter["name"] for parameter in spec["parameters"]}
+    assert expected | {"file"} == kinds["multipart/form-data"]["schema"]["properties"].keys()
     assert "words" in spec["responses"]["200"]["content"]["application/json"]["schema"]["properties"]
     assert {"413", "415", "503"} <= spec["responses"].keys()

@@ -1,4 +1,4 @@
-"""Which models are served under which names and languages, without loading any."""
+"""Which models are served under which names and languages, tested without loading models."""
 
 from types import SimpleNamespace
 
@@ -29,15 +29,17 @@ class Translator:
         return Translator(*self.names, *terms)
 
 
-def pairs(name, sources, targets, **more):
-    """Return a model; languages are a text of codes, or a dictionary from usual codes to those of the model."""
+def pairs(name, sources, targets, **options):
+    """Return a model's pairs; languages are codes in one text, or a dictionary from usual codes to the model's."""
     sides = []
     for side in (sources, targets):
         sides.append(side if isinstance(side, dict) else dict.fromkeys(side.split()))
-    return LanguagePairs(name, *sides, Translator(name), SimpleNamespace(close=lambda: closed.append(name)), **more)
+    return LanguagePairs(
+        name, *sides, Translator(name), SimpleNamespace(close=lambda: closed_queues.append(name)), **options
+    )
 
 
-closed = []
+closed_queues = []
 MANY = {"en": "eng_Latn", "es": "spa_Latn", "fr": "fra_Latn"}
 
 
@@ -46,8 +48,8 @@ def served():
     return Catalogue([pairs("first", "en", "es"), pairs("second", "en de", "es fr"), pairs("many", MANY, MANY)])
 
 
-def refused(work, *given):
-    return refusals.refused(work, *given)[:2]
+def refusal_of(work, *arguments):
+    return refusals.refusal_of(work, *arguments)[:2]
 
 
 def test_the_languages_of_all_models(served):
@@ -64,45 +66,53 @@ def test_the_languages_of_all_models(served):
     assert served.sources("de") == []
     assert served.candidates("fr") == ["en", "de", "es", "fr"]
     assert Catalogue([pairs("first", "en de", "es")]).candidates("es") == ["en", "de", "es"]
-    assert refused(served.candidates, "x" * 30) == (400, "x" * 20 + " is not supported")
+    assert refusal_of(served.candidates, "x" * 30) == (400, "x" * 20 + " is not supported")
 
 
 def test_the_first_model_of_a_pair_answers_unless_another_one_is_named(served):
-    assert [served.find(*asked).name for asked in (("en", "es"), ("en", "fr"), ("fr", "en"), ("es", "fr"))] == [
+    assert [served.find(*pair).name for pair in (("en", "es"), ("en", "fr"), ("fr", "en"), ("es", "fr"))] == [
         "first",
         "second",
         "many",
         "many",
     ]
     assert [served.find("en", "es", name).name for name in ("first", "second", "many")] == ["first", "second", "many"]
-    assert refused(served.find, "en", "fr", "first") == (400, "there is no model 'first' for en to fr")
-    assert refused(served.find, "en", "es", "x" * 60) == (400, f"there is no model {'x' * 50!r} for en to es")
-    assert refused(served.find, "xx" * 20, "es") == (400, "xx" * 10 + " is not supported")
-    assert refused(served.find, "en", "xx") == (400, "xx is not supported")
-    assert refused(served.find, "fr", "de") == (400, "de is not available as a target language from fr")
-    assert refused(served.find, "es", "es") == (400, "es is not available as a target language from es")
+    assert refusal_of(served.find, "en", "fr", "first") == (400, "there is no model 'first' for en to fr")
+    assert refusal_of(served.find, "en", "es", "x" * 60) == (400, f"there is no model {'x' * 50!r} for en to es")
+    assert refusal_of(served.find, "xx" * 20, "es") == (400, "xx" * 10 + " is not supported")
+    assert refusal_of(served.find, "en", "xx") == (400, "xx is not supported")
+    assert refusal_of(served.find, "fr", "de") == (400, "de is not available as a target language from fr")
+    assert refusal_of(served.find, "es", "es") == (400, "es is not available as a target language from es")
 
 
 def test_pairs_that_two_models_have_together():
-    two = Catalogue([pairs("a", "es", "en"), pairs("b", "en", "fr de"), pairs("c", "fr", "en"), pairs("d", "es", "de")])
-    (through, back) = two.pivots
-    assert [(one.name, one.pivot, one.pair) for one in two.pivots] == [
+    combined = Catalogue(
+        [pairs("a", "es", "en"), pairs("b", "en", "fr de"), pairs("c", "fr", "en"), pairs("d", "es", "de")]
+    )
+    (through, back) = combined.pivots
+    assert [(pivot.name, pivot.pivot, pivot.pair) for pivot in combined.pivots] == [
         ("a + b", "en", ("es", "fr")),
         ("c + b", "en", ("fr", "de")),
     ]
-    assert [model.name for model in two] == ["a", "b", "c", "d", "a + b", "c + b"]
-    assert two.languages == ["de", "en", "es", "fr"]
-    assert two.targets("es") == ["de", "en", "es", "fr"] and two.sources("fr") == ["en", "es"]
-    assert two.pivots_from("es") == {"fr": "en"} and two.pivots_from("fr") == {"de": "en"} and not two.pivots_from("en")
-    served = two.find("es", "fra")
+    assert [model.name for model in combined] == ["a", "b", "c", "d", "a + b", "c + b"]
+    assert combined.languages == ["de", "en", "es", "fr"]
+    assert combined.targets("es") == ["de", "en", "es", "fr"] and combined.sources("fr") == ["en", "es"]
+    assert (
+        combined.pivots_from("es") == {"fr": "en"}
+        and combined.pivots_from("fr") == {"de": "en"}
+        and not combined.pivots_from("en")
+    )
+    served = combined.find("es", "fra")
     assert (served.name, served.source, served.pivot, served.target) == ("a + b", "es", "en", "fr")
-    assert (served.first.name, served.second.name) == ("a", "b") and served.batcher is two.models[1].batcher
-    assert served is two.find("es", "fr", "a + b") is through.between("es", "fr")
+    assert (served.first.name, served.second.name) == ("a", "b") and served.batcher is combined.models[1].batcher
+    assert served is combined.find("es", "fr", "a + b") is through.between("es", "fr")
     assert back.between("es", "fr") is None
-    # The pair that a model has is not translated by two.
-    assert two.find("es", "de").name == "d" and two.is_direct("es", "de") and not two.is_direct("es", "fr")
-    assert refused(two.find, "de", "es") == (400, "es is not available as a target language from de")
-    assert refused(two.find, "es", "fr", "b") == (400, "there is no model 'b' for es to fr")
+    # A pair that one model translates directly is not pivoted.
+    assert (
+        combined.find("es", "de").name == "d" and combined.is_direct("es", "de") and not combined.is_direct("es", "fr")
+    )
+    assert refusal_of(combined.find, "de", "es") == (400, "es is not available as a target language from de")
+    assert refusal_of(combined.find, "es", "fr", "b") == (400, "there is no model 'b' for es to fr")
 
 
 def test_english_is_the_pivot_if_several_languages_are_shared():
@@ -110,7 +120,7 @@ def test_english_is_the_pivot_if_several_languages_are_shared():
     (pivot,) = Catalogue([pairs("a", "es", "de en"), many, pairs("b", "de en", "fr")]).pivots[:1]
     assert (pivot.name, pivot.pivot, pivot.pair) == ("a + b", "en", ("es", "fr"))
     no_english = Catalogue([pairs("a", "es", "pt de"), pairs("b", "de pt", "fr")])
-    assert [one.pivot for one in no_english.pivots] == ["pt"]
+    assert [pivot.pivot for pivot in no_english.pivots] == ["pt"]
     assert not Catalogue([many, pairs("b", "en", "de")]).pivots
 
 
@@ -123,23 +133,23 @@ def test_a_multilingual_model_and_one_of_a_single_pair():
 
 
 def test_pairs_that_no_training_pair_taught_go_through_a_pivot():
-    taught = {("en", "es"), ("es", "en"), ("en", "fr"), ("fr", "en")}
-    many = Catalogue([pairs("many", MANY, MANY, taught=taught)])
+    trained_pairs = {("en", "es"), ("es", "en"), ("en", "fr"), ("fr", "en")}
+    many = Catalogue([pairs("many", MANY, MANY, taught=trained_pairs)])
     assert many.pivots_from("es") == {"fr": "en"} and not many.is_direct("es", "fr") and many.is_direct("es", "en")
     served = many.find("es", "fr")
     assert (served.name, served.pivot, served.first.name, served.second.name) == ("many + many", "en", "many", "many")
     assert many.find("es", "fr", "many").translator.names == ("many", "spa_Latn", "fra_Latn")
-    # Without a way through another language, the model translates what it has not learned.
-    into = Catalogue([pairs("into", MANY, MANY, taught={("es", "en"), ("fr", "en")})])
-    assert into.find("es", "fr").name == "into" and not into.pivots
-    # Another model that has learned of the pair comes first.
-    two = Catalogue([pairs("many", MANY, MANY, taught=taught), pairs("alone", "es", "fr")])
-    assert two.find("es", "fr").name == "alone" and two.find("fr", "es").pivot == "en"
+    # Without a pivot, the model translates a pair that it was not trained on.
+    into_english = Catalogue([pairs("into", MANY, MANY, taught={("es", "en"), ("fr", "en")})])
+    assert into_english.find("es", "fr").name == "into" and not into_english.pivots
+    # Another model that was trained on the pair takes precedence.
+    with_direct_model = Catalogue([pairs("many", MANY, MANY, taught=trained_pairs), pairs("alone", "es", "fr")])
+    assert with_direct_model.find("es", "fr").name == "alone" and with_direct_model.find("fr", "es").pivot == "en"
 
 
 def test_a_model_of_one_pair_may_have_a_language_on_both_sides():
-    same = Catalogue([pairs("plain", "en", "en")])
-    assert same.find("en", "en").name == "plain"
+    model_of_one_language = Catalogue([pairs("plain", "en", "en")])
+    assert model_of_one_language.find("en", "en").name == "plain"
 
 
 def test_a_pair_has_the_models_own_codes_and_terms_belong_to_the_first_pair():
@@ -158,24 +168,35 @@ def test_a_pair_has_the_models_own_codes_and_terms_belong_to_the_first_pair():
 
 
 def test_models_that_do_not_translate_are_found_by_name():
-    two = [Named("one", 1), Named("two", 2)]
-    others = Catalogue(captioners=two, generators=two[:1])
-    assert [others.captioner().name, others.captioner("two").name, others.generator().name] == ["one", "two", "one"]
+    named = [Named("one", 1), Named("two", 2)]
+    without_translators = Catalogue(captioners=named, generators=named[:1])
+    assert [
+        without_translators.captioner().name,
+        without_translators.captioner("two").name,
+        without_translators.generator().name,
+    ] == ["one", "two", "one"]
     unknown = f"there is no model {'x' * 50!r} that "
-    assert refused(others.captioner, "x" * 60) == (400, unknown + "writes about images")
-    assert refused(others.generator, "x" * 60) == (400, unknown + "continues texts")
+    assert refusal_of(without_translators.captioner, "x" * 60) == (400, unknown + "writes about images")
+    assert refusal_of(without_translators.generator, "x" * 60) == (400, unknown + "continues texts")
     for name in (None, "one"):
-        assert refused(others.classifier, name) == (400, "No model that classifies texts is served here")
+        assert refusal_of(without_translators.classifier, name) == (
+            400,
+            "No model that classifies texts is served here",
+        )
     paths = "No translator is served here, only other models (/caption, /generate)"
-    for work, given in ((others.need_translators, ()), (others.find, ("en", "es")), (others.candidates, ("es",))):
-        assert refused(work, *given) == (400, paths)
+    for work, arguments in (
+        (without_translators.need_translators, ()),
+        (without_translators.find, ("en", "es")),
+        (without_translators.candidates, ("es",)),
+    ):
+        assert refusal_of(work, *arguments) == (400, paths)
     Catalogue([pairs("first", "en", "es")]).need_translators()
 
 
 def test_all_queues_are_closed(served):
-    closed.clear()
+    closed_queues.clear()
     served.close()
-    assert closed == ["first", "second", "many"]
+    assert closed_queues == ["first", "second", "many"]
 
 
 @pytest.mark.parametrize(
@@ -241,8 +262,8 @@ def test_codes_of_languages(code, known):
     assert is_language(code) is known
 
 
-def offered(*label, languages=None, language_pieces="source-side", default=("en", "es")):
-    """Return the usual codes that a run offers, with the model's own codes."""
+def languages_offered(*label, languages=None, language_pieces="source-side", default=("en", "es")):
+    """Return the usual codes that a run offers, mapped to the model's own codes."""
     configuration = resolve()
     source, target = default
     data = configuration.data.model_copy(update={"source_language": source, "target_language": target})
@@ -253,13 +274,13 @@ def offered(*label, languages=None, language_pieces="source-side", default=("en"
 
 
 def test_languages_of_a_run_of_one_pair():
-    assert offered() == ({"en": None}, {"es": None})
-    assert offered("de", "fr") == ({"de": None}, {"fr": None})
-    assert offered("*", "fr") == ({"en": None}, {"fr": None})
-    assert offered("de", "*", default=(None, "it")) == ({"de": None}, {"it": None})
+    assert languages_offered() == ({"en": None}, {"es": None})
+    assert languages_offered("de", "fr") == ({"de": None}, {"fr": None})
+    assert languages_offered("*", "fr") == ({"en": None}, {"fr": None})
+    assert languages_offered("de", "*", default=(None, "it")) == ({"de": None}, {"it": None})
     for default, label in (((None, "es"), (None, None)), (("en", None), ("de", None)), ((None, None), ("*", "fr"))):
         with pytest.raises(UserError) as error:
-            offered(*label, default=default)
+            languages_offered(*label, default=default)
         assert str(error.value) == (
             "runs/x: does not say which languages it translates. Write en-es=runs/x (with its codes)."
         )
@@ -270,13 +291,15 @@ NLLB = ["spa_Latn", "eng_Latn", "fra_Latn", "zho_Hant", "made_up"]
 
 def test_languages_of_a_run_of_many():
     language_pieces = "both-sides"
-    sources, targets = offered(languages=NLLB, language_pieces=language_pieces, default=("fra_Latn", "spa_Latn"))
+    sources, targets = languages_offered(
+        languages=NLLB, language_pieces=language_pieces, default=("fra_Latn", "spa_Latn")
+    )
     codes = {"en": "eng_Latn", "es": "spa_Latn", "fr": "fra_Latn", "made_up": "made_up", "zh-Hant": "zho_Hant"}
     assert dict(sources) == dict(targets) == codes
     assert [*sources][:2] == ["fr", "en"] and [*targets][:2] == ["es", "en"]
-    sources, targets = offered(languages=NLLB, language_pieces=language_pieces, default=(None, None))
+    sources, targets = languages_offered(languages=NLLB, language_pieces=language_pieces, default=(None, None))
     assert [*sources] == [*targets] == ["en", *sorted(set(codes) - {"en"})]
-    sources, targets = offered("fr", "zh-TW", languages=NLLB, language_pieces=language_pieces)
+    sources, targets = languages_offered("fr", "zh-TW", languages=NLLB, language_pieces=language_pieces)
     assert (sources, targets) == ({"fr": "fra_Latn"}, {"zh-Hant": "zho_Hant"})
 
 
@@ -294,12 +317,12 @@ def test_codes_that_are_usual_for_two_languages_of_a_model():
 
 
 def test_languages_of_a_run_of_many_targets():
-    sources, targets = offered("en", "*", languages=NLLB, default=(None, None))
+    sources, targets = languages_offered("en", "*", languages=NLLB, default=(None, None))
     assert sources == {"en": "en"} and len(targets) == 5 and next(iter(targets)) == "en"
-    sources, _ = offered(languages=NLLB, default=("eng_Latn", None))
+    sources, _ = languages_offered(languages=NLLB, default=("eng_Latn", None))
     assert sources == {"en": "eng_Latn"}
     with pytest.raises(UserError) as error:
-        offered(languages=NLLB, default=(None, None))
+        languages_offered(languages=NLLB, default=(None, None))
     assert str(error.value) == "runs/x: does not say which language it reads. Write 'en-*=runs/x' (with its code)."
 
 
@@ -317,11 +340,11 @@ def test_languages_of_a_run_that_was_trained_on_several_directions():
 
 
 def test_a_language_that_a_run_does_not_have():
-    for count, more in ((20, ""), (21, ", …")):
+    for count, ellipsis in ((20, ""), (21, ", …")):
         codes = [f"l{i:02}" for i in range(count)]
         with pytest.raises(UserError) as error:
-            offered(None, "xx", languages=codes, language_pieces="both-sides")
-        assert str(error.value) == f"runs/x: has no language 'xx'. It has {', '.join(codes[:20])}{more}."
+            languages_offered(None, "xx", languages=codes, language_pieces="both-sides")
+        assert str(error.value) == f"runs/x: has no language 'xx'. It has {', '.join(codes[:20])}{ellipsis}."
 
 
 def test_a_wrong_label_is_reported_before_any_model_is_loaded(monkeypatch):

@@ -1,4 +1,4 @@
-"""Real clients of LibreTranslate from PyPI, unchanged, against a real server; and fuzzing from our own schema."""
+"""Real LibreTranslate clients from PyPI, unchanged, against a real server; and fuzzing from our own schema."""
 
 import threading
 import time
@@ -21,29 +21,29 @@ from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.server_options import ServerOptions
 
 
-def kept_by_browsers(app):
-    """Say that files of the page may be kept, so that each test need not ask anew for forty of them."""
+def with_browser_cache(app):
+    """Let browsers cache the page's files, so that each test need not request forty of them again."""
 
-    async def answer(scope, receive, send):
+    async def application(scope, receive, send):
         async def relay(message):
             if message["type"] == "http.response.start":
-                kept = {b"no-cache": b"max-age=600"}
-                message["headers"] = [(name, kept.get(value, value)) for name, value in message["headers"]]
+                replacements = {b"no-cache": b"max-age=600"}
+                message["headers"] = [(name, replacements.get(value, value)) for name, value in message["headers"]]
             await send(message)
 
         await app(scope, receive, relay)
 
-    return answer
+    return application
 
 
 @contextmanager
 def serving(*runs, memory=None, terms=(), **options):
-    """Give the address of a server on a free port of this machine; `memory`: a file that grows."""
-    given = ServerOptions(**options)
-    catalogue = load(list(runs), "cpu", given, terms=terms)
-    opened = MemoryRoutes.open(memory, next(iter(catalogue)).pair, grows=True) if memory else None
-    app = create_app(catalogue, given, opened, lessons=lambda _: recorded_routes())
-    server = uvicorn.Server(uvicorn.Config(kept_by_browsers(app), host="127.0.0.1", port=0, log_level="warning"))
+    """Run a server on a free port of this machine and provide its address; `memory` is a file that grows."""
+    server_options = ServerOptions(**options)
+    catalogue = load(list(runs), "cpu", server_options, terms=terms)
+    memory_routes = MemoryRoutes.open(memory, next(iter(catalogue)).pair, grows=True) if memory else None
+    app = create_app(catalogue, server_options, memory_routes, lessons=lambda _: recorded_routes())
+    server = uvicorn.Server(uvicorn.Config(with_browser_cache(app), host="127.0.0.1", port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -59,9 +59,9 @@ def serving(*runs, memory=None, terms=(), **options):
 
 @pytest.fixture(scope="module")
 def address(run):
-    """Of a server with one model."""
-    with serving(str(run)) as place:
-        yield place
+    """The address of a server with one model."""
+    with serving(str(run)) as server_address:
+        yield server_address
 
 
 def test_libretranslatepy(address, run):
@@ -82,15 +82,15 @@ def test_deep_translator(address, run):
 def test_many_at_once_get_their_own_answers(address, run):
     api = libretranslatepy.LibreTranslateAPI(address)
     words = ("soccer", "music", "the beach", "books", "my sister", "the sea", "dogs", "art")
-    texts = [f"{who} like {what}" for who in ("I", "You", "We", "They") for what in words]
+    texts = [f"{subject} like {noun}" for subject in ("I", "You", "We", "They") for noun in words]
     translator = Translator.load(run)
-    expected = [found.text for found in translator.translate(texts)]
+    expected = [translation.text for translation in translator.translate(texts)]
     with ThreadPoolExecutor(32) as pool:
         assert list(pool.map(lambda text: api.translate(text, "en", "es"), texts)) == expected
 
 
 def test_fuzzing_finds_no_server_error(run, eyes):
-    torch.set_flush_denormal(False)  # Hypothesis wants to draw the smallest of numbers in this process
+    torch.set_flush_denormal(False)  # Hypothesis needs subnormal numbers in this process
     with serving(str(run), str(eyes)) as address:
         schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
         for operation in schema.get_all_operations():
@@ -105,7 +105,7 @@ def test_fuzzing_finds_no_server_error(run, eyes):
             )
             @given(case=api.as_strategy())
             def fuzz(case):
-                answer = case.call()
-                assert answer.status_code < 500 or answer.status_code == 503, (case.body, answer.text)
+                response = case.call()
+                assert response.status_code < 500 or response.status_code == 503, (case.body, response.text)
 
             fuzz()

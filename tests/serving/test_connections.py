@@ -1,4 +1,4 @@
-"""Limits of connections, by a loop and sockets that only record what happens to them."""
+"""Limits of connections, tested with an event loop and sockets that only record calls."""
 
 import socket
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from translucid.serving.edge.connections import AT_ONCE, HEAD_SECONDS, MOST, REA
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "raised", "most"),
+    ("soft", "hard", "raised", "expected"),
     [
         (-1, -1, None, MOST),
         (2000, 4000, None, MOST),
@@ -24,13 +24,13 @@ from translucid.serving.edge.connections import AT_ONCE, HEAD_SECONDS, MOST, REA
         (256, 256, (256, 256), 16),
     ],
 )
-def test_the_most_connections_depend_on_the_descriptors_of_the_process(monkeypatch, soft, hard, raised, most):
+def test_the_most_connections_depend_on_the_descriptors_of_the_process(monkeypatch, soft, hard, raised, expected):
     resource = pytest.importorskip("resource")
     limits = []
     monkeypatch.setattr(resource, "RLIM_INFINITY", -1)
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda kind, pair: limits.append((kind, pair)))
-    assert most_connections() == most and MOST == 1000
+    assert most_connections() == expected and MOST == 1000
     assert limits == ([(resource.RLIMIT_NOFILE, raised)] if raised else [])
 
 
@@ -46,7 +46,7 @@ class Loop:
     def __init__(self):
         self.timers = []
 
-    def call_later(self, seconds, work, *given):
+    def call_later(self, seconds, work, *arguments):
         timer = SimpleNamespace(seconds=seconds, work=work, cancelled=False)
         timer.cancel = lambda: setattr(timer, "cancelled", True)
         self.timers.append(timer)
@@ -55,13 +55,13 @@ class Loop:
 
 @pytest.fixture
 def connect(monkeypatch):
-    """Open connections of one server: connect(time) is one, with its transport."""
+    """Return a function that opens connections of one server at a time: connect(now)."""
     config = uvicorn.Config(lambda scope: None, log_level="critical")
     config.load()
     state, clock = ServerState(), SimpleNamespace(now=0.0)
     monkeypatch.setattr(connections.time, "monotonic", lambda: clock.now)
 
-    def opened(now=0.0):
+    def open_connection(now=0.0):
         clock.now = now
         connection = Connection(config=config, server_state=state, app_state={}, _loop=Loop())
         stream = SimpleNamespace(options=[])
@@ -74,7 +74,7 @@ def connect(monkeypatch):
         connection.clock = clock
         return connection
 
-    return opened
+    return open_connection
 
 
 def test_a_connection_without_a_request_ends_in_time(connect):
@@ -95,24 +95,24 @@ def test_a_connection_without_a_request_ends_in_time(connect):
     connection.cycle.response_complete = True
     assert not connection.waits_for_answer
     connection._expect_head()
-    assert [one.cancelled for one in connection.loop.timers] == [True, False]
+    assert [timer.cancelled for timer in connection.loop.timers] == [True, False]
     connection.cycle = None
     connection.connection_lost(OSError())
-    assert [one.cancelled for one in connection.loop.timers] == [True, True]
+    assert [timer.cancelled for timer in connection.loop.timers] == [True, True]
 
 
 def test_too_many_connections_end_the_one_that_has_been_idle_longest(connect, monkeypatch):
     monkeypatch.setattr(Connection, "most", 3)
     first, second, third = (connect(now) for now in (1.0, 2.0, 3.0))
-    assert [one.transport.aborted for one in (first, second, third)] == [0, 0, 0]
+    assert [connection.transport.aborted for connection in (first, second, third)] == [0, 0, 0]
     first.cycle = SimpleNamespace(response_complete=False)
     second.clock.now = 4.0
     second.idle_since = 3.5
     connect(5.0)
-    assert [one.transport.aborted for one in (first, second, third)] == [0, 0, 1]
-    for one in (second, third):
-        one.cycle = first.cycle
-    for one in list(first.connections):
-        one.cycle = first.cycle
-    last = connect(6.0)
-    assert last.transport.aborted == 1 and first.transport.aborted == 0
+    assert [connection.transport.aborted for connection in (first, second, third)] == [0, 0, 1]
+    for connection in (second, third):
+        connection.cycle = first.cycle
+    for connection in list(first.connections):
+        connection.cycle = first.cycle
+    newest = connect(6.0)
+    assert newest.transport.aborted == 1 and first.transport.aborted == 0

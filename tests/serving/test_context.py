@@ -1,4 +1,4 @@
-"""A server of a run with document context: the sentences of a text, segments of a document, DeepL's `context`."""
+"""A server of a run with document context: sentences of texts, segments of documents, DeepL's `context`."""
 
 import pytest
 
@@ -8,36 +8,38 @@ COLOURS = {"red": "rojo", "green": "verde", "blue": "azul"}
 
 
 @pytest.fixture(scope="module")
-def reading(serve_for_all, context_run):
+def context_client(serve_for_all, context_run):
     return serve_for_all(str(context_run))
 
 
-def by_deepl(client, **fields):
-    answer = client.post("/v2/translate", json={"target_lang": "ES", "source_lang": "EN", **fields})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+def deepl_translation(client, **fields):
+    response = client.post("/v2/translate", json={"target_lang": "ES", "source_lang": "EN", **fields})
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
-@pytest.mark.parametrize("more", [{}, {"split_sentences": "0"}, {"tag_handling": "html"}, {"tag_handling": "xml"}])
-def test_the_context_of_deepls_api_is_read(reading, more):
+@pytest.mark.parametrize("fields", [{}, {"split_sentences": "0"}, {"tag_handling": "html"}, {"tag_handling": "xml"}])
+def test_the_context_of_deepls_api_is_read(context_client, fields):
     for colour, target in COLOURS.items():
-        answer = by_deepl(reading, text=["it is so", "it is so"], context=f"a {colour} one", **more)
+        answer = deepl_translation(context_client, text=["it is so", "it is so"], context=f"a {colour} one", **fields)
         assert [row["text"] for row in answer["translations"]] == [f"es {target}"] * 2
         assert "warning" not in answer
 
 
 def test_a_run_without_context_warns(client):
-    answer = by_deepl(client, text=["I sing"], context="She sings.")
+    answer = deepl_translation(client, text=["I sing"], context="She sings.")
     assert "context was not read" in answer["warning"] and "data.context" in answer["warning"]
-    assert "warning" not in by_deepl(client, text=["I sing"])
+    assert "warning" not in deepl_translation(client, text=["I sing"])
 
 
-def test_the_sentences_of_a_text_see_those_before_them(reading):
+def test_the_sentences_of_a_text_see_those_before_them(context_client):
     texts = [f"a {colour} one\nit is so" for colour in COLOURS]
-    answer = reading.post("/translate", json={"q": texts, "source": "en", "target": "es"}).json()
+    answer = context_client.post("/translate", json={"q": texts, "source": "en", "target": "es"}).json()
     assert answer["translatedText"] == [f"uno {target}\nes {target}" for target in COLOURS.values()]
     html = "".join(f"<p>a {colour} one</p><p>it is so</p>" for colour in COLOURS)
-    answer = reading.post("/translate", json={"q": html, "source": "en", "target": "es", "format": "html"}).json()
+    answer = context_client.post(
+        "/translate", json={"q": html, "source": "en", "target": "es", "format": "html"}
+    ).json()
     assert answer["translatedText"] == "".join(f"<p>uno {target}</p><p>es {target}</p>" for target in COLOURS.values())
 
 
@@ -60,27 +62,27 @@ def test_one_batch_for_several_contexts(context_run):
     assert texts == ["es rojo", "es verde", "es azul", "uno rojo"]
 
 
-def test_what_is_inspected_includes_the_sentence_before(reading):
-    asked = {
+def test_what_is_inspected_includes_the_sentence_before(context_client):
+    request = {
         "q": "a green one\nit is so",
         "source": "en",
         "target": "es",
         "explain": "erasure",
         "maps": "contributions",
     }
-    for more in ({}, {"translations": ["uno verde", "es verde"]}):
-        answer = reading.post("/look", json=asked | more).json()
+    for translations in ({}, {"translations": ["uno verde", "es verde"]}):
+        answer = context_client.post("/look", json=request | translations).json()
         first, second = answer["sentences"]
         assert first["pieces"][0]["context"] == 0
         (record,) = second["pieces"]
         assert record["source"] == ["a", "green", "one", "‖", "it", "is", "so", "</s>"] and record["context"] == 4
         explanation = second["explanation"]
-        assert explanation["source"] == [record["source"][place] for place in record["words"]]
+        assert explanation["source"] == [record["source"][position] for position in record["words"]]
         assert explanation["context"] == 3
-        decides = max(range(6), key=explanation["importance"][1].__getitem__)
-        assert decides < 3, "a word of the sentence before"
+        most_important = max(range(6), key=explanation["importance"][1].__getitem__)
+        assert most_important < 3, "a word of the sentence before"
 
 
-def test_what_is_looked_at_was_translated_in_its_context(reading):
-    answer = reading.post("/look", json={"q": "a green one\nit is so", "source": "en", "target": "es"}).json()
+def test_what_is_looked_at_was_translated_in_its_context(context_client):
+    answer = context_client.post("/look", json={"q": "a green one\nit is so", "source": "en", "target": "es"}).json()
     assert answer["translation"] == "uno verde\nes verde"

@@ -1,4 +1,4 @@
-"""DeepL's API as other clients speak it: forms, keys, errors in its words."""
+"""DeepL's API as other clients use it: forms, keys, and errors in its format."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def client(serve_for_all):
     return serve_for_all()
 
 
-def say(client, **fields):
+def translate(client, **fields):
     return client.post("/v2/translate", data={"text": "I sing", "target_lang": "ES", **fields})
 
 
@@ -20,19 +20,19 @@ def test_forms_and_json_say_the_same(client):
     assert form.json() == client.post("/v2/translate", json=fields).json()
     rows = form.json()["translations"]
     assert [set(row) for row in rows] == [{"detected_source_language", "text"}] * 2
-    billed = say(client, show_billed_characters="1").json()["translations"]
+    billed = translate(client, show_billed_characters="1").json()["translations"]
     assert billed[0]["billed_characters"] == 6
 
 
 def test_a_text_in_the_target_language_stays(client):
-    answer = say(client, text="Los niños leen un libro en el jardín").json()
+    answer = translate(client, text="Los niños leen un libro en el jardín").json()
     assert answer == {
         "translations": [{"detected_source_language": "ES", "text": "Los niños leen un libro en el jardín"}]
     }
 
 
 @pytest.mark.parametrize(
-    ("fields", "status", "said"),
+    ("fields", "status", "message"),
     [
         ({"target_lang": ""}, 400, "'target_lang' not supported"),
         ({"target_lang": "EN", "source_lang": "ES"}, 400, "'target_lang' not supported"),
@@ -45,10 +45,10 @@ def test_a_text_in_the_target_language_stays(client):
         ({"style_id": "x"}, 400, "style_id"),
     ],
 )
-def test_errors_are_in_its_words(client, fields, status, said):
-    answer = say(client, **fields)
-    assert answer.status_code == status
-    assert said in answer.json()["message"]
+def test_errors_are_in_its_words(client, fields, status, message):
+    response = translate(client, **fields)
+    assert response.status_code == status
+    assert message in response.json()["message"]
 
 
 def test_unknown_paths_are_too(client):
@@ -60,34 +60,34 @@ def test_unknown_paths_are_too(client):
 
 def test_keys(serve):
     client = serve(api_keys={"secret": None, "other": None})
-    bare = client.get("/v2/usage")
-    assert (bare.status_code, set(bare.json())) == (403, {"message"})
-    wrong = {"Authorization": "DeepL-Auth-Key wrong"}
-    assert client.get("/v2/usage", headers=wrong).status_code == 403
-    mine, theirs = ({"Authorization": f"DeepL-Auth-Key {key}"} for key in ("secret", "other"))
-    client.post("/v2/translate", data={"text": "I sing", "target_lang": "ES"}, headers=mine)
-    assert client.get("/v2/usage", headers=mine).json() == {"character_count": 6, "character_limit": 10**12}
-    assert client.get("/v2/usage", headers=theirs).json()["character_count"] == 0
+    response = client.get("/v2/usage")
+    assert (response.status_code, set(response.json())) == (403, {"message"})
+    wrong_headers = {"Authorization": "DeepL-Auth-Key wrong"}
+    assert client.get("/v2/usage", headers=wrong_headers).status_code == 403
+    own_headers, other_headers = ({"Authorization": f"DeepL-Auth-Key {key}"} for key in ("secret", "other"))
+    client.post("/v2/translate", data={"text": "I sing", "target_lang": "ES"}, headers=own_headers)
+    assert client.get("/v2/usage", headers=own_headers).json() == {"character_count": 6, "character_limit": 10**12}
+    assert client.get("/v2/usage", headers=other_headers).json()["character_count"] == 0
     form = {"name": "n", "source_lang": "en", "target_lang": "es", "entries": "a\tb", "entries_format": "tsv"}
-    made = client.post("/v2/glossaries", json=form, headers=mine).json()["glossary_id"]
-    assert client.get(f"/v2/glossaries/{made}", headers=mine).status_code == 200
-    assert client.get(f"/v2/glossaries/{made}", headers=theirs).status_code == 404
-    assert client.delete(f"/v2/glossaries/{made}", headers=theirs).status_code == 404
-    assert client.get("/v2/glossaries", headers=theirs).json() == {"glossaries": []}
+    glossary_id = client.post("/v2/glossaries", json=form, headers=own_headers).json()["glossary_id"]
+    assert client.get(f"/v2/glossaries/{glossary_id}", headers=own_headers).status_code == 200
+    assert client.get(f"/v2/glossaries/{glossary_id}", headers=other_headers).status_code == 404
+    assert client.delete(f"/v2/glossaries/{glossary_id}", headers=other_headers).status_code == 404
+    assert client.get("/v2/glossaries", headers=other_headers).json() == {"glossaries": []}
 
 
 def test_regions_are_offered_where_clients_have_to_name_them(serve, run):
     client = serve(f"es-en={run}", f"es-pt={run}", f"es-de={run}")
-    found = client.get("/v2/languages", params={"type": "target"}).json()
-    assert [one["language"] for one in found] == ["DE", "EN-GB", "EN-US", "PT-BR", "PT-PT"]
+    targets = client.get("/v2/languages", params={"type": "target"}).json()
+    assert [target["language"] for target in targets] == ["DE", "EN-GB", "EN-US", "PT-BR", "PT-PT"]
     assert client.get("/v2/languages").json() == [{"language": "ES", "name": "Spanish"}]
     assert client.get("/v2/languages?type=both").status_code == 400
     for code in ("EN", "EN-US", "pt-br", "PT-PT", "DE"):
-        assert say(client, target_lang=code, source_lang="ES").status_code == 200, code
+        assert translate(client, target_lang=code, source_lang="ES").status_code == 200, code
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"name": ""}, "name"),
         ({"entries": "a"}, "line 1"),
@@ -100,11 +100,11 @@ def test_regions_are_offered_where_clients_have_to_name_them(serve, run):
         ({"target_lang": "DE"}, "target_lang"),
     ],
 )
-def test_what_is_wrong_in_a_glossary(client, fields, said):
+def test_what_is_wrong_in_a_glossary(client, fields, message):
     form = {"name": "n", "source_lang": "en", "target_lang": "es", "entries": "a\tb", "entries_format": "tsv", **fields}
-    answer = client.post("/v2/glossaries", json=form)
-    assert answer.status_code == 400
-    assert said in answer.json()["message"]
+    response = client.post("/v2/glossaries", json=form)
+    assert response.status_code == 400
+    assert message in response.json()["message"]
 
 
 def test_glossaries_are_bounded(client, monkeypatch):
@@ -112,5 +112,5 @@ def test_glossaries_are_bounded(client, monkeypatch):
     form = {"name": "n", "source_lang": "en", "target_lang": "es", "entries": "a\tb", "entries_format": "tsv"}
     assert [client.post("/v2/glossaries", json=form).status_code for _ in range(3)] == [201, 201, 456]
     monkeypatch.setattr(glossaries, "ENTRIES", 1)
-    answer = client.post("/v2/glossaries", json={**form, "entries": "a\tb\nc\td"})
-    assert answer.status_code == 400
+    response = client.post("/v2/glossaries", json={**form, "entries": "a\tb\nc\td"})
+    assert response.status_code == 400

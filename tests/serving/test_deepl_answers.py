@@ -1,4 +1,4 @@
-"""Whole answers of DeepL's API, and the values of its fields."""
+"""Complete answers of the DeepL API, and the values of its fields."""
 
 import asyncio
 import re
@@ -13,7 +13,7 @@ from translucid.serving.edge.failures import ApiError, GoneError
 from translucid.serving.routes import deepl
 from translucid.serving.routes.deepl import DeepLDocuments, flag, names_field, one_of
 
-from .test_documents import until
+from .test_documents import wait_until
 
 GLOSSARY = {
     "name": "n",
@@ -30,42 +30,46 @@ def client(serve_for_all):
 
 
 @pytest.fixture(scope="module")
-def of(run):
-    """The translations of the model by themselves."""
+def translation_of(run):
+    """Return a function that translates a text directly with the model."""
     return lambda text: Translator.load(run).translate(text).text
 
 
-def say(client, **fields):
-    answer = client.post("/v2/translate", json={"text": "I sing", "target_lang": "ES", **fields})
+def translate(client, **fields):
+    response = client.post("/v2/translate", json={"text": "I sing", "target_lang": "ES", **fields})
     return (
-        answer.json()["translations"] if answer.status_code == 200 else (answer.status_code, answer.json()["message"])
+        response.json()["translations"]
+        if response.status_code == 200
+        else (response.status_code, response.json()["message"])
     )
 
 
-def test_translations_of_several_texts(client, of):
+def test_translations_of_several_texts(client, translation_of):
     texts = ["I sing", "Los niños leen un libro en el jardín", ""]
-    translations = [("EN", of("I sing")), ("ES", texts[1]), ("EN", "")]
+    translations = [("EN", translation_of("I sing")), ("ES", texts[1]), ("EN", "")]
     rows = [{"detected_source_language": code, "text": text} for code, text in translations]
-    assert say(client, text=texts) == rows
+    assert translate(client, text=texts) == rows
     sizes = [{**row, "billed_characters": len(text)} for row, text in zip(rows, texts, strict=True)]
-    assert say(client, text=texts, show_billed_characters=True) == sizes
-    for wanted, used in (
+    assert translate(client, text=texts, show_billed_characters=True) == sizes
+    for requested, used in (
         ("latency_optimized",) * 2,
         ("quality_optimized",) * 2,
         ("prefer_quality_optimized", "quality_optimized"),
     ):
-        assert say(client, model_type=wanted, source_lang="EN") == [{**rows[0], "model_type_used": used}]
+        assert translate(client, model_type=requested, source_lang="EN") == [{**rows[0], "model_type_used": used}]
 
 
 def test_comments_and_instructions_of_xml_stay(client):
     text = "<p><!-- a note -->I sing.<?page 2?></p><!-- the end -->"
-    (row,) = say(client, text=text, tag_handling="xml", source_lang="EN")
+    (row,) = translate(client, text=text, tag_handling="xml", source_lang="EN")
     (words,) = re.fullmatch(r"<p><!-- a note -->(.*?)<\?page 2\?></p><!-- the end -->", row["text"]).groups()
     assert words and "<" not in words
 
 
 def test_a_text_in_the_target_language_stays_without_a_translator(many):
-    assert say(many, target_lang="EN", source_lang="en-GB") == [{"detected_source_language": "EN", "text": "I sing"}]
+    assert translate(many, target_lang="EN", source_lang="en-GB") == [
+        {"detected_source_language": "EN", "text": "I sing"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,7 @@ def test_a_text_in_the_target_language_stays_without_a_translator(many):
     ],
 )
 def test_fields_that_are_refused(client, fields, message):
-    assert say(client, **fields) == (404 if "Glossary" in message else 400, message)
+    assert translate(client, **fields) == (404 if "Glossary" in message else 400, message)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +114,8 @@ def test_fields_that_are_refused(client, fields, message):
         {"target_lang": "es-MX", "source_lang": "en-us"},
     ],
 )
-def test_fields_that_change_nothing(client, of, fields):
-    assert say(client, **fields) == [{"detected_source_language": "EN", "text": of("I sing")}]
+def test_fields_that_change_nothing(client, translation_of, fields):
+    assert translate(client, **fields) == [{"detected_source_language": "EN", "text": translation_of("I sing")}]
 
 
 def test_values_of_fields():
@@ -133,23 +137,28 @@ def test_values_of_fields():
     assert names_field({}, "a") == names_field({"a": ""}, "a") == frozenset()
 
 
-def test_white_space_with_line_breaks_becomes_a_space(client, of):
-    (row,) = say(client, text="I sing. \n\n You sing.  She sings.", split_sentences="nonewlines", source_lang="EN")
-    assert row["text"] == f"{of('I sing.')} {of('You sing.')}  {of('She sings.')}"
+def test_white_space_with_line_breaks_becomes_a_space(client, translation_of):
+    (row,) = translate(
+        client, text="I sing. \n\n You sing.  She sings.", split_sentences="nonewlines", source_lang="EN"
+    )
+    assert row["text"] == f"{translation_of('I sing.')} {translation_of('You sing.')}  {translation_of('She sings.')}"
 
 
-def test_xml_with_all_its_settings(client, of):
-    def translate(text, **fields):
-        (row,) = say(client, text=text, tag_handling="xml", source_lang="EN", **fields)
+def test_xml_with_all_its_settings(client, translation_of):
+    def translate_xml(text, **fields):
+        (row,) = translate(client, text=text, tag_handling="xml", source_lang="EN", **fields)
         return row["text"]
 
     text = "<a>I sing</a><b>You sing</b>"
-    apart = f"<a>{of('I sing')}</a><b>{of('You sing')}</b>"
-    assert translate(text, splitting_tags="a,b", outline_detection=False) == apart
-    assert translate(text, splitting_tags=["a", "b"]) == apart
-    assert translate(text, ignore_tags=["a"], splitting_tags="a,b") == f"<a>I sing</a><b>{of('You sing')}</b>"
-    assert translate(text, outline_detection="0") != apart
-    status, message = say(client, text="<a>I sing", tag_handling="xml", source_lang="EN")
+    separately_translated = f"<a>{translation_of('I sing')}</a><b>{translation_of('You sing')}</b>"
+    assert translate_xml(text, splitting_tags="a,b", outline_detection=False) == separately_translated
+    assert translate_xml(text, splitting_tags=["a", "b"]) == separately_translated
+    assert (
+        translate_xml(text, ignore_tags=["a"], splitting_tags="a,b")
+        == f"<a>I sing</a><b>{translation_of('You sing')}</b>"
+    )
+    assert translate_xml(text, outline_detection="0") != separately_translated
+    status, message = translate(client, text="<a>I sing", tag_handling="xml", source_lang="EN")
     assert status == 400 and message.startswith("Tag handling parsing failed, please check input: ")
 
 
@@ -159,28 +168,28 @@ def test_languages_with_their_names(many, serve_for_all, run):
     names = [("EN-GB", "English (United Kingdom)"), ("EN-US", "English (United States)"), ("ES", "Spanish")]
     targets = [{"language": code, "name": name, "supports_formality": False} for code, name in names]
     assert many.get("/v2/languages?type=target").json() == targets
-    wrong = many.get("/v2/languages?type=x")
-    assert (wrong.status_code, wrong.json()) == (400, {"message": "Value for 'type' not supported."})
+    response = many.get("/v2/languages?type=x")
+    assert (response.status_code, response.json()) == (400, {"message": "Value for 'type' not supported."})
     pairs = [{"source_lang": "en", "target_lang": "es"}, {"source_lang": "es", "target_lang": "en"}]
     assert many.get("/v2/glossary-language-pairs").json() == {"supported_languages": pairs}
 
 
-def test_usage_is_counted_for_each_client(serve, of):
+def test_usage_is_counted_for_each_client(serve, translation_of):
     client = serve(api_keys={"one": None, "two": None})
-    one, two = ({"Authorization": f"DeepL-Auth-Key {key}"} for key in ("one", "two"))
+    first_headers, second_headers = ({"Authorization": f"DeepL-Auth-Key {key}"} for key in ("one", "two"))
     for _ in range(2):
-        client.post("/v2/translate", json={"text": ["I sing", "We"], "target_lang": "ES"}, headers=one)
-    usage = [client.get("/v2/usage", headers=headers).json() for headers in (one, two)]
+        client.post("/v2/translate", json={"text": ["I sing", "We"], "target_lang": "ES"}, headers=first_headers)
+    usage = [client.get("/v2/usage", headers=headers).json() for headers in (first_headers, second_headers)]
     assert usage == [{"character_count": count, "character_limit": 1_000_000_000_000} for count in (16, 0)]
-    for asked in (client.get("/v2/usage"), client.post("/v2/translate", json={"api_key": "one"})):
-        assert (asked.status_code, asked.json()) == (403, {"message": "Authorization: DeepL-Auth-Key is missing"})
+    for response in (client.get("/v2/usage"), client.post("/v2/translate", json={"api_key": "one"})):
+        assert (response.status_code, response.json()) == (403, {"message": "Authorization: DeepL-Auth-Key is missing"})
     assert client.post("/v2/document", files={"file": ("a.txt", b"x")}).status_code == 403
 
 
 def test_glossaries_of_version_2(client):
-    made = client.post("/v2/glossaries", json=GLOSSARY)
-    record = made.json()
-    assert made.status_code == 201 and datetime.fromisoformat(record["creation_time"]).tzinfo
+    response = client.post("/v2/glossaries", json=GLOSSARY)
+    record = response.json()
+    assert response.status_code == 201 and datetime.fromisoformat(record["creation_time"]).tzinfo
     assert record == {
         "glossary_id": record["glossary_id"],
         "name": "n",
@@ -190,66 +199,69 @@ def test_glossaries_of_version_2(client):
         "entry_count": 1,
         "creation_time": record["creation_time"],
     }
-    place = f"/v2/glossaries/{record['glossary_id']}"
-    assert client.get(place).json() == record and record in client.get("/v2/glossaries").json()["glossaries"]
-    entries = client.get(f"{place}/entries")
+    path = f"/v2/glossaries/{record['glossary_id']}"
+    assert client.get(path).json() == record and record in client.get("/v2/glossaries").json()["glossaries"]
+    entries = client.get(f"{path}/entries")
     assert (entries.text, entries.headers["content-type"]) == (
         "soccer\tbalompié\n",
         "text/tab-separated-values; charset=utf-8",
     )
-    (row,) = say(client, text="I like soccer", source_lang="EN", glossary_id=record["glossary_id"])
+    (row,) = translate(client, text="I like soccer", source_lang="EN", glossary_id=record["glossary_id"])
     assert "balompié" in row["text"]
-    needs = (400, "Value for 'source_lang' is needed with 'glossary_id'.")
-    assert say(client, glossary_id=record["glossary_id"]) == needs
-    deleted = client.delete(place)
+    refusal = (400, "Value for 'source_lang' is needed with 'glossary_id'.")
+    assert translate(client, glossary_id=record["glossary_id"]) == refusal
+    deleted = client.delete(path)
     assert (deleted.status_code, deleted.content) == (204, b"")
-    missing = client.get(place)
-    assert (missing.status_code, missing.json()) == (404, {"message": "Glossary not found"})
+    not_found = client.get(path)
+    assert (not_found.status_code, not_found.json()) == (404, {"message": "Glossary not found"})
 
 
 def test_a_name_of_a_glossary_has_1_to_200_characters(client):
     for name, status in (("x" * 200, 201), ("x" * 201, 400), ("", 400)):
         for path, fields in (("/v2/glossaries", GLOSSARY), ("/v3/glossaries", {"dictionaries": [GLOSSARY]})):
-            answer = client.post(path, json={**fields, "name": name})
-            assert answer.status_code == status
+            response = client.post(path, json={**fields, "name": name})
+            assert response.status_code == status
             if status == 400:
-                assert answer.json() == {"message": "Invalid request: name has between 1 and 200 characters"}
+                assert response.json() == {"message": "Invalid request: name has between 1 and 200 characters"}
             else:
-                client.delete(f"{path}/{answer.json()['glossary_id']}")
+                client.delete(f"{path}/{response.json()['glossary_id']}")
 
 
 def test_a_glossary_is_for_its_languages(many):
-    made = many.post("/v3/glossaries", json={"name": "n", "dictionaries": [GLOSSARY]}).json()
-    fields = {"text": "Canto", "source_lang": "ES", "target_lang": "EN", "glossary_id": made["glossary_id"]}
-    assert say(many, **fields) == (400, "The glossary is for en to es.")
-    several = many.get(f"/v2/glossaries/{made['glossary_id']}")
-    assert several.status_code == 200
-    place = f"/v3/glossaries/{made['glossary_id']}"
-    many.delete(f"{place}/dictionaries?source_lang=en&target_lang=es")
-    assert say(many, **fields) == (400, "The glossary is for no languages.")
+    glossary = many.post("/v3/glossaries", json={"name": "n", "dictionaries": [GLOSSARY]}).json()
+    fields = {"text": "Canto", "source_lang": "ES", "target_lang": "EN", "glossary_id": glossary["glossary_id"]}
+    assert translate(many, **fields) == (400, "The glossary is for en to es.")
+    response = many.get(f"/v2/glossaries/{glossary['glossary_id']}")
+    assert response.status_code == 200
+    path = f"/v3/glossaries/{glossary['glossary_id']}"
+    many.delete(f"{path}/dictionaries?source_lang=en&target_lang=es")
+    assert translate(many, **fields) == (400, "The glossary is for no languages.")
     message = "The glossary is of several pairs of languages; ask for it under /v3/glossaries."
-    none = many.get(f"/v2/glossaries/{made['glossary_id']}")
-    assert (none.status_code, none.json()) == (400, {"message": message})
-    assert many.get(f"{place}/entries?source_lang=en&target_lang=es").status_code == 404
+    empty = many.get(f"/v2/glossaries/{glossary['glossary_id']}")
+    assert (empty.status_code, empty.json()) == (400, {"message": message})
+    assert many.get(f"{path}/entries?source_lang=en&target_lang=es").status_code == 404
 
 
 def test_glossaries_of_version_3_are_changed(client):
-    made = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [GLOSSARY]}).json()
-    place = f"/v3/glossaries/{made['glossary_id']}"
-    more = {**GLOSSARY, "entries": "dog\tcan\nsoccer\tfútbol"}
-    changed = client.patch(place, json={"dictionaries": [more]}).json()
-    assert changed == {**made, "dictionaries": [{"source_lang": "en", "target_lang": "es", "entry_count": 2}]}
+    glossary = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [GLOSSARY]}).json()
+    url = f"/v3/glossaries/{glossary['glossary_id']}"
+    addition = {**GLOSSARY, "entries": "dog\tcan\nsoccer\tfútbol"}
+    changed = client.patch(url, json={"dictionaries": [addition]}).json()
+    assert changed == {**glossary, "dictionaries": [{"source_lang": "en", "target_lang": "es", "entry_count": 2}]}
     pair = {"source_lang": "en", "target_lang": "es"}
-    entries = client.get(f"{place}/entries", params=pair).json()["dictionaries"]
+    entries = client.get(f"{url}/entries", params=pair).json()["dictionaries"]
     assert entries == [{**pair, "entries": "soccer\tfútbol\ndog\tcan\n", "entries_format": "tsv"}]
-    assert client.patch(place, json={"name": "other"}).json() == {**changed, "name": "other"}
-    assert client.patch(place, json={}).json() == {**changed, "name": "other"}
-    replaced = client.put(f"{place}/dictionaries", json=GLOSSARY)
+    assert client.patch(url, json={"name": "other"}).json() == {**changed, "name": "other"}
+    assert client.patch(url, json={}).json() == {**changed, "name": "other"}
+    replaced = client.put(f"{url}/dictionaries", json=GLOSSARY)
     assert (replaced.status_code, replaced.json()) == (200, {**pair, "entry_count": 1})
-    for method, path in (("DELETE", f"{place}/dictionaries?source_lang=en&target_lang=es"), ("DELETE", place)):
-        answer = client.request(method, path)
-        assert (answer.status_code, answer.content) == (204, b"")
-    assert client.delete(place).status_code == 404
+    for method, path in (
+        ("DELETE", f"{url}/dictionaries?source_lang=en&target_lang=es"),
+        ("DELETE", url),
+    ):
+        response = client.request(method, path)
+        assert (response.status_code, response.content) == (204, b"")
+    assert client.delete(url).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -266,12 +278,12 @@ def test_glossaries_of_version_3_are_changed(client):
     ],
 )
 def test_glossaries_of_version_3_that_are_refused(client, fields, message):
-    answer = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [GLOSSARY], **fields})
-    assert (answer.status_code, answer.json()) == (400, {"message": f"Invalid request: {message}"})
+    response = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [GLOSSARY], **fields})
+    assert (response.status_code, response.json()) == (400, {"message": f"Invalid request: {message}"})
 
 
 @pytest.mark.parametrize(
-    ("job", "answer"),
+    ("job", "expected"),
     [
         ({"state": "waiting"}, {"status": "queued"}),
         ({"state": "translating", "seconds_left": None}, {"status": "translating", "seconds_remaining": 1}),
@@ -281,7 +293,7 @@ def test_glossaries_of_version_3_that_are_refused(client, fields, message):
         ({"state": "cancelled", "error": "no"}, {"status": "error", "error_message": "no", "message": "no"}),
     ],
 )
-def test_the_status_of_a_document(job, answer):
+def test_the_status_of_a_document(job, expected):
     job = SimpleNamespace(**{"id": "the id", "key": "the key", "error": "", **job})
 
     async def fields(request):
@@ -289,30 +301,30 @@ def test_the_status_of_a_document(job, answer):
 
     routes = DeepLDocuments(SimpleNamespace(fields=fields), SimpleNamespace(find=lambda key: job))
     response = asyncio.run(routes.status({"document_key": "the key"}, "the id"))
-    assert response.body == type(response)({"document_id": "the id", **answer}).body
-    for wrong in ("the ke", "", "thé key"):
+    assert response.body == type(response)({"document_id": "the id", **expected}).body
+    for wrong_key in ("the ke", "", "thé key"):
         with pytest.raises(GoneError):
-            asyncio.run(routes.status({"document_key": wrong}, "the id"))
+            asyncio.run(routes.status({"document_key": wrong_key}, "the id"))
 
 
-def test_a_document_is_uploaded_translated_and_downloaded(client, of):
+def test_a_document_is_uploaded_translated_and_downloaded(client, translation_of):
     def upload(name="a.txt", **fields):
         form = {"target_lang": "ES", "source_lang": "EN", **fields}
         return client.post("/v2/document", data=form, files={"file": (name, b"I sing.\n")})
 
     handle = upload().json()
     assert set(handle) == {"document_id", "document_key"} and re.fullmatch("[0-9a-f]{64}", handle["document_key"])
-    place, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
-    done = until(lambda: (one := client.post(place, json=key).json())["status"] == "done" and one)
-    assert done == {
+    path, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
+    final_status = wait_until(lambda: (status := client.post(path, json=key).json())["status"] == "done" and status)
+    assert final_status == {
         "document_id": handle["document_id"],
         "status": "done",
         "seconds_remaining": 0,
         "billed_characters": 7,
     }
-    assert client.post(f"{place}/result", data=key).text == of("I sing.") + "\n"
-    missing = client.post(f"{place}/result", json={})
-    assert (missing.status_code, missing.json()) == (
+    assert client.post(f"{path}/result", data=key).text == translation_of("I sing.") + "\n"
+    without_key = client.post(f"{path}/result", json={})
+    assert (without_key.status_code, without_key.json()) == (
         400,
         {"message": "Invalid request: missing document_key parameter"},
     )
@@ -324,8 +336,8 @@ def test_a_document_is_uploaded_translated_and_downloaded(client, of):
         ({"filename": "a.pdf"}, f"Invalid request: 'a.pdf' is of no kind that is translated here. {PDF_FIX}"),
         ({"filename": "a.exe"}, "Invalid request: 'a.exe' is of no kind that is translated here"),
     ):
-        refused = upload(**fields)
-        assert (refused.status_code, refused.json()) == (400, {"message": message}), fields
+        response = upload(**fields)
+        assert (response.status_code, response.json()) == (400, {"message": message}), fields
     assert upload(output_format="TXT").status_code == upload(name="x", filename="b.md").status_code == 200
-    none = client.post("/v2/document", data={"target_lang": "ES"}, files={"other": ("a.txt", b"x")})
-    assert (none.status_code, none.json()) == (400, {"message": "Invalid file data."})
+    without_file = client.post("/v2/document", data={"target_lang": "ES"}, files={"other": ("a.txt", b"x")})
+    assert (without_file.status_code, without_file.json()) == (400, {"message": "Invalid file data."})

@@ -1,4 +1,4 @@
-"""DeepL's own Python client, unchanged, against a real server."""
+"""DeepL's official Python client, unchanged, against a real server."""
 
 import io
 import time
@@ -16,18 +16,22 @@ from .test_clients import address  # noqa: F401
 def client(address, monkeypatch):  # noqa: F811
     monkeypatch.setattr("deepl.http_client.max_network_retries", 0)
     clock = SimpleNamespace(time=time.time, sleep=lambda seconds: time.sleep(0.05))
-    monkeypatch.setattr(deepl.translator, "time", clock)  # it asks every five seconds
+    monkeypatch.setattr(deepl.translator, "time", clock)  # the client polls every five seconds
     return deepl.Translator("any key", server_url=address)
 
 
 def test_texts(client, run):
-    expected = [found.text for found in Translator.load(run).translate(["I like soccer", "You sing"])]
-    one = client.translate_text("I like soccer", target_lang="ES")
-    assert (one.text, one.detected_source_lang, one.billed_characters) == (expected[0], "EN", 13)
-    many = client.translate_text(["I like soccer", "You sing"], source_lang="EN", target_lang="ES")
-    assert [found.text for found in many] == expected
-    chosen = client.translate_text("You sing", target_lang="ES", model_type="prefer_quality_optimized")
-    assert chosen.model_type_used == "quality_optimized"
+    expected = [translation.text for translation in Translator.load(run).translate(["I like soccer", "You sing"])]
+    translation_of_text = client.translate_text("I like soccer", target_lang="ES")
+    assert (
+        translation_of_text.text,
+        translation_of_text.detected_source_lang,
+        translation_of_text.billed_characters,
+    ) == (expected[0], "EN", 13)
+    translations = client.translate_text(["I like soccer", "You sing"], source_lang="EN", target_lang="ES")
+    assert [translation.text for translation in translations] == expected
+    with_model_type = client.translate_text("You sing", target_lang="ES", model_type="prefer_quality_optimized")
+    assert with_model_type.model_type_used == "quality_optimized"
 
 
 def test_languages_and_usage(client):
@@ -36,13 +40,13 @@ def test_languages_and_usage(client):
     usage = client.get_usage()
     assert usage.character.count == before + 13
     assert not usage.any_limit_reached
-    assert [(one.code, one.name) for one in client.get_source_languages()] == [("EN", "English")]
+    assert [(language.code, language.name) for language in client.get_source_languages()] == [("EN", "English")]
     (target,) = client.get_target_languages()
     assert (target.code, target.name, target.supports_formality) == ("ES", "Spanish", False)
 
 
 def test_what_it_refuses_the_client_understands(client):
-    for fields, said in (
+    for fields, message in (
         ({"target_lang": "XX"}, "target_lang"),
         ({"target_lang": "ES", "source_lang": "XX"}, "source_lang"),
         ({"target_lang": "ES", "formality": "more"}, "formality"),
@@ -50,7 +54,7 @@ def test_what_it_refuses_the_client_understands(client):
         ({"target_lang": "ES", "tag_handling": "pdf"}, "tag_handling"),
         ({"target_lang": "ES", "source_lang": "EN", "glossary": "some"}, "Glossary not found"),
     ):
-        with pytest.raises(deepl.DeepLException, match=said):
+        with pytest.raises(deepl.DeepLException, match=message):
             client.translate_text("I sing", **fields)
     assert client.translate_text("I sing", target_lang="ES", formality="prefer_more").text
 
@@ -61,15 +65,15 @@ def test_tags(client, run):
 
     plain = {text: Translator.load(run).translate(text).text for text in ("You sing", "I sing")}
     book = "<book><t>You sing</t>\n <p>I sing</p><p k='&lt;'>You sing</p></book>"
-    kept = translate(book, tag_handling="xml")
+    xml = translate(book, tag_handling="xml")
     assert (
-        kept == f"<book><t>{plain['You sing']}</t>\n <p>{plain['I sing']}</p><p k='&lt;'>{plain['You sing']}</p></book>"
+        xml == f"<book><t>{plain['You sing']}</t>\n <p>{plain['I sing']}</p><p k='&lt;'>{plain['You sing']}</p></book>"
     )
-    apart = translate(
+    separate = translate(
         "<i>I sing</i><b>You sing</b>", tag_handling="xml", non_splitting_tags="i", outline_detection=False
     )
-    assert apart.count("<i>") == apart.count("</b>") == 1
-    assert apart != translate("<i>I sing</i><b>You sing</b>", tag_handling="xml")
+    assert separate.count("<i>") == separate.count("</b>") == 1
+    assert separate != translate("<i>I sing</i><b>You sing</b>", tag_handling="xml")
     ignored = translate('I like <x id="5">soccer</x> &amp; music', tag_handling="xml", ignore_tags="x,y")
     assert ignored.count('<x id="5">soccer</x>') == 1
     split = translate("I sing <br/> You sing", tag_handling="xml", splitting_tags=["br"])
@@ -84,9 +88,9 @@ def test_sentences_are_split_as_asked(client, run):
         return client.translate_text(text, target_lang="ES", source_lang="EN", split_sentences=split).text
 
     translator = Translator.load(run)
-    one, other = (translator.translate(text).text for text in ("I sing.", "You sing."))
-    assert translate("I sing.\nYou sing.", "1") == f"{one}\n{other}"
-    assert translate("I sing.\nYou sing.", "nonewlines") == f"{one} {other}"
+    first, second = (translator.translate(text).text for text in ("I sing.", "You sing."))
+    assert translate("I sing.\nYou sing.", "1") == f"{first}\n{second}"
+    assert translate("I sing.\nYou sing.", "nonewlines") == f"{first} {second}"
     assert translate("I sing. You sing.", "0") == translator.translate("I sing. You sing.", split=False).text
 
 
@@ -112,24 +116,32 @@ def test_documents(client, tmp_path):
 
 
 def test_glossaries(client):
-    assert [(one.source_lang, one.target_lang) for one in client.get_glossary_languages()] == [("en", "es")]
-    made = client.create_glossary("mine", "EN", "ES", {"soccer": "balompié", "music": "música"})
-    assert (made.name, made.source_lang, made.target_lang, made.entry_count) == ("mine", "EN", "ES", 2)
-    assert client.get_glossary(made.glossary_id) == made or client.get_glossary(made.glossary_id).name == "mine"
-    assert client.get_glossary_entries(made) == {"soccer": "balompié", "music": "música"}
-    assert made.glossary_id in [one.glossary_id for one in client.list_glossaries()]
-    text = client.translate_text("I like soccer", source_lang="EN", target_lang="ES", glossary=made).text
+    assert [(item.source_lang, item.target_lang) for item in client.get_glossary_languages()] == [("en", "es")]
+    glossary_info = client.create_glossary("mine", "EN", "ES", {"soccer": "balompié", "music": "música"})
+    assert (glossary_info.name, glossary_info.source_lang, glossary_info.target_lang, glossary_info.entry_count) == (
+        "mine",
+        "EN",
+        "ES",
+        2,
+    )
+    assert (
+        client.get_glossary(glossary_info.glossary_id) == glossary_info
+        or client.get_glossary(glossary_info.glossary_id).name == "mine"
+    )
+    assert client.get_glossary_entries(glossary_info) == {"soccer": "balompié", "music": "música"}
+    assert glossary_info.glossary_id in [item.glossary_id for item in client.list_glossaries()]
+    text = client.translate_text("I like soccer", source_lang="EN", target_lang="ES", glossary=glossary_info).text
     assert "balompié" in text
     assert "balompié" not in client.translate_text("I like soccer", target_lang="ES").text
-    given = {"filename": "a.txt", "source_lang": "EN", "target_lang": "ES", "glossary": made}
-    handle = client.translate_document_upload("I like soccer", **given)
+    fields = {"filename": "a.txt", "source_lang": "EN", "target_lang": "ES", "glossary": glossary_info}
+    handle = client.translate_document_upload("I like soccer", **fields)
     client.translate_document_wait_until_done(handle)
     out = io.BytesIO()
     client.translate_document_download(handle, out)
     assert "balompié" in out.getvalue().decode()
     from_csv = client.create_glossary_from_csv("other", "EN", "ES", 'dog,perro\n"a, b",c\n')
     assert client.get_glossary_entries(from_csv) == {"dog": "perro", "a, b": "c"}
-    for glossary in (made, from_csv):
+    for glossary in (glossary_info, from_csv):
         client.delete_glossary(glossary)
         with pytest.raises(deepl.GlossaryNotFoundException):
             client.get_glossary(glossary.glossary_id)

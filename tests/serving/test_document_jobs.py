@@ -1,4 +1,4 @@
-"""The jobs of documents by themselves, with a worker pool and a clock that the tests control."""
+"""Document jobs in isolation: the tests control the worker pool and the clock."""
 
 import asyncio
 import io
@@ -17,25 +17,25 @@ from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import INTERNAL, ApiError, GoneError
 from translucid.serving.server_options import ServerOptions
 
-from .refusals import refused, stopped_clock
+from .refusals import refusal_of, stopped_clock
 
 
 class Pool:
-    """A worker pool whose work runs when a test says so."""
+    """A worker pool that runs its work when a test says so."""
 
     def __init__(self):
-        self.works, self.room = [], 99
+        self.pending, self.room = [], 99
 
     def submit(self, task, work):
         if not self.room:
             raise ApiError(503, "The server is busy")
         self.room -= 1
-        self.works.append((task, work, Future()))
-        return self.works[-1][2]
+        self.pending.append((task, work, Future()))
+        return self.pending[-1][2]
 
     def run(self, number=0):
-        """Run some work to its end."""
-        _, work, future = self.works.pop(number)
+        """Run one pending work item to its end."""
+        _, work, future = self.pending.pop(number)
         try:
             future.set_result(work())
         except Exception as error:
@@ -53,18 +53,18 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def make(clock, monkeypatch):
-    """Create the jobs of a server that translates English into Spanish capitals: make(documents=3)."""
-    made = []
+    """Return a function that creates the document jobs of a server whose Spanish is English in capitals."""
+    created = []
 
     def translated(context, served, sources, nbest=1, before=None):
         for source in sources:
             clock.now += 1
             yield Target(TaggedText(source.text.upper(), source.marks))
 
-    def find(*asked):
-        if asked[:2] not in (("en", "es"), ("en", "fr")):
+    def find(*arguments):
+        if arguments[:2] not in (("en", "es"), ("en", "fr")):
             raise ApiError(400, "not available")
-        found.append(asked)
+        found.append(arguments)
         return SimpleNamespace(
             source="en", target="es", translator=SimpleNamespace(context=None), batcher=SimpleNamespace(sentences=0)
         )
@@ -82,16 +82,16 @@ def make(clock, monkeypatch):
         context = SimpleNamespace(catalogue=catalogue, options=ServerOptions(**options), worker_pool=Pool())
         jobs = DocumentJobs(context)
         jobs.found = found
-        made.append(jobs)
+        created.append(jobs)
         return jobs
 
     yield create
-    for jobs in made:
+    for jobs in created:
         jobs.clean()
 
 
-def send(jobs, content=b"I sing.\n\nYou sing.\n", name="a.txt", client="somebody", source="en", target="es", **more):
-    return jobs.submit(client, name, io.BytesIO(content), source, target, **more)
+def send(jobs, content=b"I sing.\n\nYou sing.\n", name="a.txt", client="somebody", source="en", target="es", **options):
+    return jobs.submit(client, name, io.BytesIO(content), source, target, **options)
 
 
 def test_a_job_from_its_beginning_to_its_end(make, clock):
@@ -124,7 +124,7 @@ def test_a_job_from_its_beginning_to_its_end(make, clock):
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("file_name", "name"),
     [
         ("a.txt", "a.txt"),
         ("../x/a.txt", "a.txt"),
@@ -133,23 +133,23 @@ def test_a_job_from_its_beginning_to_its_end(make, clock):
         ("x" * 300 + ".txt", "x" * 196 + ".txt"),
     ],
 )
-def test_names_have_no_folders(make, given, name):
-    assert send(make(), name=given).name == name
+def test_names_have_no_folders(make, file_name, name):
+    assert send(make(), name=file_name).name == name
 
 
 def test_documents_that_are_refused(make):
     jobs = make(file_bytes=10)
     name = "x" * 60
-    assert refused(send, jobs, name=name) == (
+    assert refusal_of(send, jobs, name=name) == (
         400,
         f"Invalid request: {'x' * 50!r} is of no kind that is translated here",
         None,
     )
     assert send(jobs, b"0123456789").files.content == b"0123456789"
-    assert refused(send, jobs, b"0123456789a") == (413, "Invalid request: the file has more than 10 bytes", None)
-    assert refused(send, jobs, b"x", source=None, target="fr")[1] == "no candidates"
-    assert refused(send, jobs, b"x", source="es", target="en")[1] == "not available"
-    assert refused(send, jobs, b"x", source="xx", target="xx")[1] == "not available"
+    assert refusal_of(send, jobs, b"0123456789a") == (413, "Invalid request: the file has more than 10 bytes", None)
+    assert refusal_of(send, jobs, b"x", source=None, target="fr")[1] == "no candidates"
+    assert refusal_of(send, jobs, b"x", source="es", target="en")[1] == "not available"
+    assert refusal_of(send, jobs, b"x", source="xx", target="xx")[1] == "not available"
     assert send(jobs, b"x", source="en", target="en").source == "en"
     assert send(jobs, b"x", source=None).source is None
     assert len(jobs.jobs) == len(list(jobs.folder.iterdir())) == 3
@@ -160,32 +160,32 @@ def test_the_number_of_documents_is_limited(make, monkeypatch):
     jobs = make(documents=3)
     for _ in range(3):
         send(jobs)
-    assert refused(send, jobs) == busy
+    assert refusal_of(send, jobs) == busy
     jobs.context.worker_pool.run()
     send(jobs)
     monkeypatch.setattr(document_jobs, "SHARE", 2)
     jobs = make(documents=3)
     for client in ("one", "one", "other"):
         send(jobs, client=client)
-    assert refused(send, jobs, client="third") == busy
+    assert refusal_of(send, jobs, client="third") == busy
     jobs = make(documents=9)
     for client in ("one", "one", "other", "third"):
         send(jobs, client=client)
-    assert refused(send, jobs, client="one") == busy
+    assert refusal_of(send, jobs, client="one") == busy
     assert len(jobs.jobs) == 4
 
 
 def test_two_documents_are_translated_at_once(make):
     jobs = make()
     pool = jobs.context.worker_pool
-    sent = [send(jobs) for _ in range(4)]
-    assert (len(pool.works), jobs.working, [*jobs.waiting]) == (2, 2, sent[2:])
+    sent_jobs = [send(jobs) for _ in range(4)]
+    assert (len(pool.pending), jobs.working, [*jobs.waiting]) == (2, 2, sent_jobs[2:])
     pool.run(1)
-    assert (len(pool.works), jobs.working, [*jobs.waiting]) == (2, 2, sent[3:])
-    assert [job.state for job in sent] == ["waiting", "done", "waiting", "waiting"]
-    while pool.works:
+    assert (len(pool.pending), jobs.working, [*jobs.waiting]) == (2, 2, sent_jobs[3:])
+    assert [job.state for job in sent_jobs] == ["waiting", "done", "waiting", "waiting"]
+    while pool.pending:
         pool.run()
-    assert (jobs.working, [job.state for job in sent]) == (0, ["done"] * 4)
+    assert (jobs.working, [job.state for job in sent_jobs]) == (0, ["done"] * 4)
 
 
 def test_a_document_waits_for_room_in_the_pool(make):
@@ -209,12 +209,12 @@ def test_a_document_waits_for_room_in_the_pool(make):
 def test_jobs_that_fail(make, error, state, status, message):
     jobs = make(document_seconds=2.5)
     job = send(jobs)
-    jobs.context.worker_pool.works.pop()[2].set_exception(error)
+    jobs.context.worker_pool.pending.pop()[2].set_exception(error)
     assert (job.state, job.status, job.error, job.ended.is_set(), jobs.working) == (state, status, message, True, 0)
     retry = None if state == "failed" else 5
-    assert refused(asyncio.run, jobs.answer(None, job)) == (status, message, retry)
+    assert refusal_of(asyncio.run, jobs.answer(None, job)) == (status, message, retry)
     waiting = jobs.wait(SimpleNamespace(receive=lambda: asyncio.sleep(60)), job)
-    assert refused(asyncio.run, waiting) == (status, message, None)
+    assert refusal_of(asyncio.run, waiting) == (status, message, None)
     assert job.id not in jobs.jobs and not list(jobs.folder.iterdir())
 
 
@@ -236,19 +236,19 @@ def test_a_cancelled_job_ends_and_leaves_nothing(make):
     assert second.task.left and not jobs.jobs
 
 
-def finished(jobs, count):
-    """Return this many finished documents, whose last requests were a second apart."""
-    done = []
+def finished_jobs(jobs, count):
+    """Return this many finished jobs, with last requests one second apart."""
+    jobs_done = []
     for number in range(count):
-        done.append(send(jobs))
+        jobs_done.append(send(jobs))
         jobs.context.worker_pool.run()
-        done[-1].touched = 200.0 + number
-    return done
+        jobs_done[-1].touched = 200.0 + number
+    return jobs_done
 
 
 def test_documents_are_kept_for_some_time_after_the_last_request(make, clock):
     jobs = make(keep_seconds=60)
-    first, second = finished(jobs, 2)
+    first, second = finished_jobs(jobs, 2)
     clock.now = 260
     jobs.tidy_up()
     assert [*jobs.jobs] == [first.id, second.id]
@@ -261,20 +261,20 @@ def test_documents_are_kept_for_some_time_after_the_last_request(make, clock):
 def test_a_number_of_documents_and_of_bytes_is_kept(make, clock, monkeypatch):
     clock.now = 300
     jobs = make()
-    done = finished(jobs, 4)
-    done[1].touched = 210.0
+    stored = finished_jobs(jobs, 4)
+    stored[1].touched = 210.0
     waiting = send(jobs)
     monkeypatch.setattr(document_jobs, "KEPT", 4)
     jobs.tidy_up()
-    assert [*jobs.jobs] == [job.id for job in (done[1], done[2], done[3], waiting)]
-    size = done[1].files.size
-    assert {job.files.size for job in done[1:]} == {size}
+    assert [*jobs.jobs] == [job.id for job in (stored[1], stored[2], stored[3], waiting)]
+    size = stored[1].files.size
+    assert {job.files.size for job in stored[1:]} == {size}
     monkeypatch.setattr(document_jobs, "KEPT_BYTES", 2 * size)
     jobs.tidy_up()
-    assert [*jobs.jobs] == [done[1].id, done[3].id, waiting.id]
+    assert [*jobs.jobs] == [stored[1].id, stored[3].id, waiting.id]
     monkeypatch.setattr(document_jobs, "KEPT_BYTES", 2 * size - 1)
     jobs.tidy_up()
-    assert [*jobs.jobs] == [done[1].id, waiting.id]
+    assert [*jobs.jobs] == [stored[1].id, waiting.id]
 
 
 def test_a_folder_that_the_system_deleted_is_made_again(make):
@@ -317,13 +317,13 @@ def test_progress_counts_what_is_already_translated(make, monkeypatch, clock):
     content = b'msgid "I sing."\nmsgstr "Canto."\n\nmsgid "You sing"\nmsgstr ""\n\nmsgid "We"\nmsgstr ""\n'
     job = send(jobs, content, "a.po")
     monkeypatch.setattr(document_translation, "in_chunks", lambda numbers, size: ([number] for number in numbers))
-    states, keep = [], job.files.translated
+    states, store = [], job.files.translated
 
-    def stored(targets):
-        keep(targets)
+    def record_progress(targets):
+        store(targets)
         states.append((job.state, job.done, job.characters, job.characters_done, job.seconds_left))
 
-    job.files.translated = stored
+    job.files.translated = record_progress
     jobs.context.worker_pool.run()
     first = job.characters_done - len("You sing") - len("We")
     assert (job.state, job.done, job.segments, job.characters_done) == ("done", 3, 3, job.characters)
@@ -340,22 +340,22 @@ def test_short_requests_come_between_the_parts_of_a_document(make, monkeypatch, 
     jobs = make()
     send(jobs)
     jobs.context.worker_pool.run()
-    assert paused == [0, 3]  # three times the second that the first part took
+    assert paused == [0, 3]  # three times as long as the first part took
 
 
 def test_the_language_of_a_document_is_detected_by_its_first_texts(make, monkeypatch):
-    asked = []
+    calls = []
 
     def detect(texts, languages):
-        asked.append((texts, languages))
+        calls.append((texts, languages))
         return [("es", 90.0)]
 
     monkeypatch.setattr(document_translation, "detect_sources", detect)
     jobs = make()
     job = send(jobs, b"a" * 1500 + b"\n" + b"b" * 1500 + b"\nc\n", source=None)
     jobs.context.worker_pool.run()
-    assert asked == [(["a" * 1500 + " " + "b" * 500], ["en", "es"])]
-    assert (job.source, job.state, job.done) == ("es", "done", 0)  # it is in the target language already
+    assert calls == [(["a" * 1500 + " " + "b" * 500], ["en", "es"])]
+    assert (job.source, job.state, job.done) == ("es", "done", 0)  # already in the target language
     assert job.files.result.read_bytes() == job.files.content
     texts = [SimpleNamespace(source=TaggedText(text)) for text in ("a" * 2000, "b")]
     assert list(document_translation._first_texts(SimpleNamespace(segments=texts))) == ["a" * 2000]
@@ -367,8 +367,8 @@ def result_of(jobs, job):
         return future.result()
 
     async def answer():
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(document_jobs.RequestTask, "result", lambda self, *given: result(*given))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(document_jobs.RequestTask, "result", lambda self, *arguments: result(*arguments))
             response = await jobs.answer(None, job)
         return response, b"".join([part async for part in response.body_iterator])
 
@@ -378,7 +378,7 @@ def result_of(jobs, job):
 def test_an_answer_has_all_corrections(make):
     jobs = make()
     job = send(jobs)
-    assert refused(asyncio.run, jobs.answer(None, job)) == (503, "The document is not translated yet", 5)
+    assert refusal_of(asyncio.run, jobs.answer(None, job)) == (503, "The document is not translated yet", 5)
     jobs.context.worker_pool.run()
     response, content = result_of(jobs, job)
     assert content == b"I SING.\n\nYOU SING.\n" and response.media_type == "text/plain"
@@ -392,5 +392,5 @@ def test_an_answer_has_all_corrections(make):
     assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.written == 1
     before = job.files.result
     assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.files.result == before
-    document_translation.write_result(job)  # of an earlier request: there is nothing new
+    document_translation.write_result(job)  # nothing has changed since the last write
     assert job.files.result == before

@@ -1,4 +1,4 @@
-"""The limits in the documentation are those of the server."""
+"""The documentation states the server's actual limits."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Documents over HTTP: jobs with progress, bounds, an end, and nothing left behind."""
+"""Documents over HTTP: jobs report progress, are bounded, end, and leave no files behind."""
 
 import errno
 import io
@@ -26,34 +26,37 @@ def send(client, content=b"I sing.\n\nYou sing.\n", name="a.txt", path="/documen
     return client.post(path, data={**LANGUAGES, **fields}, files={"file": (name, content)})
 
 
-def until(true, seconds=60):
+def wait_until(condition, seconds=60):
     end = time.monotonic() + seconds
-    while not (found := true()):
+    while not (value := condition()):
         assert time.monotonic() < end
         time.sleep(0.02)
-    return found
+    return value
 
 
-def ended(client, job):
-    def told():
-        answer = client.get(f"/documents/{job['id']}").json()
-        return answer if answer["state"] not in ("waiting", "translating") else None
+def finished_job(client, job):
+    def finished_state():
+        state = client.get(f"/documents/{job['id']}").json()
+        return state if state["state"] not in ("waiting", "translating") else None
 
-    return until(told)
+    return wait_until(finished_state)
 
 
 def test_a_file_comes_back_translated(client, run):
-    of = {text: Translator.load(run).translate(text).text for text in ("You sing.", "I sing.")}
-    answer = send(client, path="/translate_file")
-    assert answer.status_code == 200, answer.text
-    url = answer.json()["translatedFileUrl"]
+    translations = {text: Translator.load(run).translate(text).text for text in ("You sing.", "I sing.")}
+    response = send(client, path="/translate_file")
+    assert response.status_code == 200, response.text
+    url = response.json()["translatedFileUrl"]
     for _ in range(2):
-        found = client.get(url)
-        assert found.text == f"{of['I sing.']}\n\n{of['You sing.']}\n"
-        assert found.headers["content-disposition"] == 'attachment; filename="a_es.txt"'
-        assert found.headers["x-content-type-options"] == "nosniff"
-    page = send(client, b'<p title="I sing.">You sing.</p>', "a.html", path="/translate_file").json()
-    assert client.get(page["translatedFileUrl"]).text == f'<p title="{of["I sing."]}">{of["You sing."]}</p>'
+        download = client.get(url)
+        assert download.text == f"{translations['I sing.']}\n\n{translations['You sing.']}\n"
+        assert download.headers["content-disposition"] == 'attachment; filename="a_es.txt"'
+        assert download.headers["x-content-type-options"] == "nosniff"
+    html_job = send(client, b'<p title="I sing.">You sing.</p>', "a.html", path="/translate_file").json()
+    assert (
+        client.get(html_job["translatedFileUrl"]).text
+        == f'<p title="{translations["I sing."]}">{translations["You sing."]}</p>'
+    )
     formats = client.get("/frontend/settings").json()
     assert formats["filesTranslation"] is True
     assert {".txt", ".html"} <= set(formats["supportedFilesFormat"])
@@ -65,13 +68,13 @@ def test_a_file_of_an_unknown_language(client):
     spanish = "Los niños leen un libro en el jardín.\n".encode()
     english = b"The children are reading a book in the garden.\n"
     for content, code, same in ((spanish, "es", True), (english, "en", False)):
-        told = ended(client, send(client, content, source="auto").json())
-        assert (told["state"], told["source"]) == ("done", code)
-        assert (client.get(f"/documents/{told['id']}/result").content == content) is same
+        state = finished_job(client, send(client, content, source="auto").json())
+        assert (state["state"], state["source"]) == ("done", code)
+        assert (client.get(f"/documents/{state['id']}/result").content == content) is same
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "fields", "status", "said"),
+    ("name", "content", "fields", "status", "message"),
     [
         ("a.exe", b"x", {}, 400, "no kind"),
         ("", b"x", {}, 400, ""),
@@ -84,57 +87,57 @@ def test_a_file_of_an_unknown_language(client):
         ("a.txt", b"x\n" * 60, {}, 400, "more than 50 texts"),
     ],
 )
-def test_what_is_wrong_is_said(serve, name, content, fields, status, said):
+def test_what_is_wrong_is_said(serve, name, content, fields, status, message):
     client = serve(file_bytes=1000, document_segments=50)
-    answer = send(client, content, name, path="/translate_file", **fields)
-    assert answer.status_code == status, answer.text
-    assert said in answer.json().get("error", "")
+    response = send(client, content, name, path="/translate_file", **fields)
+    assert response.status_code == status, response.text
+    assert message in response.json().get("error", "")
 
 
 def test_a_form_without_a_file(client):
-    answer = client.post("/translate_file", data=LANGUAGES, files={"other": ("a.txt", b"x")})
-    assert answer.status_code == 400
-    assert "missing file" in answer.json()["error"]
+    response = client.post("/translate_file", data=LANGUAGES, files={"other": ("a.txt", b"x")})
+    assert response.status_code == 400
+    assert "missing file" in response.json()["error"]
 
 
 def test_progress(client, held):
     job = send(client).json()
-    told = until(lambda: (one := client.get(f"/documents/{job['id']}").json())["segments"] and one)
-    assert told["state"] == "translating"
-    assert (told["segments"], told["done"]) == (2, 0)
+    state = wait_until(lambda: (current := client.get(f"/documents/{job['id']}").json())["segments"] and current)
+    assert state["state"] == "translating"
+    assert (state["segments"], state["done"]) == (2, 0)
     assert client.get(f"/documents/{job['id']}/result").status_code == 503
     held.set()
-    told = ended(client, job)
-    assert (told["state"], told["done"], told["kind"], told["name"]) == ("done", 2, "text", "a.txt")
+    state = finished_job(client, job)
+    assert (state["state"], state["done"], state["kind"], state["name"]) == ("done", 2, "text", "a.txt")
     assert client.get(f"/documents/{job['id']}/result").status_code == 200
 
 
 def test_cancelling_ends_the_work_and_deletes_the_files(client, held, jobs, serve):
     client = serve()
-    (own,) = jobs
+    (job_store,) = jobs
     job = send(client).json()
-    until(lambda: client.get(f"/documents/{job['id']}").json()["state"] == "translating")
-    assert list(own.folder.iterdir())
+    wait_until(lambda: client.get(f"/documents/{job['id']}").json()["state"] == "translating")
+    assert list(job_store.folder.iterdir())
     assert client.delete(f"/documents/{job['id']}").json() == {"state": "cancelled"}
-    until(lambda: own.working == 0 and not list(own.folder.iterdir()))
+    wait_until(lambda: job_store.working == 0 and not list(job_store.folder.iterdir()))
     assert client.get(f"/documents/{job['id']}").status_code == 404
 
 
 def test_one_that_waits_can_be_cancelled(serve, held, jobs):
     client = serve()
-    sent = [send(client).json() for _ in range(4)]
-    assert client.get(f"/documents/{sent[3]['id']}").json()["state"] == "waiting"
-    client.delete(f"/documents/{sent[3]['id']}")
+    sent_jobs = [send(client).json() for _ in range(4)]
+    assert client.get(f"/documents/{sent_jobs[3]['id']}").json()["state"] == "waiting"
+    client.delete(f"/documents/{sent_jobs[3]['id']}")
     held.set()
-    assert [ended(client, one)["state"] for one in sent[:3]] == ["done"] * 3
+    assert [finished_job(client, job)["state"] for job in sent_jobs[:3]] == ["done"] * 3
     assert len(list(jobs[0].folder.iterdir())) == 3
 
 
 def test_there_are_only_so_many(serve, held, monkeypatch):
     client = serve(documents=3)
-    sent = [send(client) for _ in range(4)]
-    assert [one.status_code for one in sent] == [200, 200, 200, 503]
-    assert sent[3].headers["retry-after"]
+    responses = [send(client) for _ in range(4)]
+    assert [response.status_code for response in responses] == [200, 200, 200, 503]
+    assert responses[3].headers["retry-after"]
     monkeypatch.setattr(document_jobs, "SHARE", 1)
     client = serve(documents=3)
     assert [send(client).status_code for _ in range(2)] == [200, 503]
@@ -142,15 +145,15 @@ def test_there_are_only_so_many(serve, held, monkeypatch):
 
 def test_the_time_has_an_end(serve, held):
     client = serve(document_seconds=0.1)
-    told = ended(client, send(client).json())
-    assert told["state"] == "cancelled"
-    assert "more than 0.1 seconds" in told["error"]
+    state = finished_job(client, send(client).json())
+    assert state["state"] == "cancelled"
+    assert "more than 0.1 seconds" in state["error"]
     assert send(client, path="/translate_file").status_code == 503
 
 
 def test_nobody_asks_and_it_is_forgotten(serve, jobs, monkeypatch):
     client = serve(keep_seconds=0.2)
-    job = ended(client, send(client).json())
+    job = finished_job(client, send(client).json())
     assert list(jobs[0].folder.iterdir())
     time.sleep(0.3)
     jobs[0].tidy_up()
@@ -158,19 +161,19 @@ def test_nobody_asks_and_it_is_forgotten(serve, jobs, monkeypatch):
     assert client.get(f"/documents/{job['id']}").status_code == 404
     monkeypatch.setattr(document_jobs, "KEPT", 2)
     client = serve()
-    sent = [ended(client, send(client).json()) for _ in range(4)]
-    assert [client.get(f"/documents/{one['id']}").status_code for one in sent] == [404, 404, 200, 200]
+    sent_jobs = [finished_job(client, send(client).json()) for _ in range(4)]
+    assert [client.get(f"/documents/{job_state['id']}").status_code for job_state in sent_jobs] == [404, 404, 200, 200]
     monkeypatch.setattr(document_jobs, "KEPT", 200)
     monkeypatch.setattr(document_jobs, "KEPT_BYTES", 60_000)
     client = serve()
-    sent = [ended(client, send(client, b"1" * 25_000 + b"\n").json()) for _ in range(3)]
+    sent_jobs = [finished_job(client, send(client, b"1" * 25_000 + b"\n").json()) for _ in range(3)]
     jobs[-1].tidy_up()
-    assert [client.get(f"/documents/{one['id']}").status_code for one in sent] == [404, 404, 200]
+    assert [client.get(f"/documents/{job_state['id']}").status_code for job_state in sent_jobs] == [404, 404, 200]
 
 
 def test_long_segments_come_a_few_at_a_time(client, monkeypatch):
     monkeypatch.setattr(job_files, "MOST_CHARACTERS", 20)
-    job = ended(client, send(client, b"I like soccer.\n" * 5).json())
+    job = finished_job(client, send(client, b"I like soccer.\n" * 5).json())
     rows = client.get(f"/documents/{job['id']}/segments").json()
     assert [row["number"] for row in rows] == [0, 1]
     assert client.get(f"/documents/{job['id']}/result").text.count("\n") == 5
@@ -179,10 +182,10 @@ def test_long_segments_come_a_few_at_a_time(client, monkeypatch):
 def test_nothing_is_left_when_the_server_ends(serve, jobs, held):
     client = serve()
     send(client), send(client)
-    (own,) = jobs
-    assert own.folder.stat().st_mode & 0o777 == 0o700
+    (job_store,) = jobs
+    assert job_store.folder.stat().st_mode & 0o777 == 0o700
     client.__exit__(None, None, None)
-    assert not own.folder.exists()
+    assert not job_store.folder.exists()
     client.__enter__ = lambda *_: None
     client.__exit__ = lambda *_: None
 
@@ -190,29 +193,31 @@ def test_nothing_is_left_when_the_server_ends(serve, jobs, held):
 def test_names_are_never_paths(serve, jobs):
     client = serve()
     for name in ("../../etc/a.txt", "/srv/a.txt", "..\\..\\a.txt", "C:\\a.txt", "a\0b.txt", "x" * 500 + ".txt"):
-        told = ended(client, send(client, name=name).json())
-        assert told["state"] == "done"
-        assert "/" not in told["name"] and "\\" not in told["name"] and len(told["name"]) <= 200
-    inside = sorted(path.relative_to(jobs[0].folder) for path in jobs[0].folder.rglob("*"))
-    assert all(len(path.parts[0]) == 32 for path in inside)
-    names = {path.name.partition("-")[0] for path in inside if len(path.parts) > 1}
+        state = finished_job(client, send(client, name=name).json())
+        assert state["state"] == "done"
+        assert "/" not in state["name"] and "\\" not in state["name"] and len(state["name"]) <= 200
+    stored_paths = sorted(path.relative_to(jobs[0].folder) for path in jobs[0].folder.rglob("*"))
+    assert all(len(path.parts[0]) == 32 for path in stored_paths)
+    names = {path.name.partition("-")[0] for path in stored_paths if len(path.parts) > 1}
     assert names == {"document", "result", "segments.sqlite"}
 
 
 def test_others_are_served_meanwhile(client):
-    long = send(client, b"The children are reading a book in the garden.\n" * 3000).json()
-    until(lambda: client.get(f"/documents/{long['id']}").json()["done"] > 0)
-    begun = time.monotonic()
+    long_job = send(client, b"The children are reading a book in the garden.\n" * 3000).json()
+    wait_until(lambda: client.get(f"/documents/{long_job['id']}").json()["done"] > 0)
+    started = time.monotonic()
     for _ in range(5):
         assert client.post("/translate", json={"q": "I sing", **LANGUAGES}).status_code == 200
-    assert client.get(f"/documents/{long['id']}").json()["state"] == "translating", "it was too short for this test"
-    assert time.monotonic() - begun < 30
-    client.delete(f"/documents/{long['id']}")
+    assert client.get(f"/documents/{long_job['id']}").json()["state"] == "translating", "it was too short for this test"
+    assert time.monotonic() - started < 30
+    client.delete(f"/documents/{long_job['id']}")
 
 
 def test_what_disappears_while_files_are_counted_counts_nothing(tmp_path):
     files = JobFiles(tmp_path / "job", io.BytesIO(b"12345"))
-    (files.folder / "segments.sqlite-journal").symlink_to("nowhere")  # its figures can't be had, as of one just deleted
+    (files.folder / "segments.sqlite-journal").symlink_to(
+        "nowhere"
+    )  # its size can't be read, as if it had just been deleted
     assert files.size == 5
     files.delete()
     assert files.size == 0
@@ -228,25 +233,25 @@ def test_old_documents_are_forgotten_after_an_error_in_between(serve, jobs, monk
         tidy(self)
 
     client = serve(keep_seconds=0.1)
-    (own,) = jobs
-    job = ended(client, send(client).json())
+    (job_store,) = jobs
+    job = finished_job(client, send(client).json())
     monkeypatch.setattr(DocumentJobs, "tidy_up", failing)
-    until(lambda: "strange" in caplog.text)
-    until(lambda: job["id"] not in own.jobs)
-    assert not list(own.folder.iterdir())
+    wait_until(lambda: "strange" in caplog.text)
+    wait_until(lambda: job["id"] not in job_store.jobs)
+    assert not list(job_store.folder.iterdir())
 
 
 def test_documents_come_in_when_the_folder_was_cleared_away(serve, jobs):
     client = serve()
-    (own,) = jobs
-    ended(client, send(client).json())
-    shutil.rmtree(own.folder)
-    assert ended(client, send(client).json())["state"] == "done"
-    assert own.folder.stat().st_mode & 0o777 == 0o700
+    (job_store,) = jobs
+    finished_job(client, send(client).json())
+    shutil.rmtree(job_store.folder)
+    assert finished_job(client, send(client).json())["state"] == "done"
+    assert job_store.folder.stat().st_mode & 0o777 == 0o700
 
 
 class FullDisk(io.BytesIO):
-    """A document that comes in until the disk is full."""
+    """An upload during which the disk becomes full."""
 
     def read(self, size=-1):
         if self.tell():
@@ -258,39 +263,39 @@ def test_a_full_disk_is_no_fault_of_the_request_and_nothing_is_left(client, jobs
     with pytest.raises(OSError, match="space"):
         JobFiles(tmp_path / "job", FullDisk(b"123456"))
     files = JobFiles(tmp_path / "other", io.BytesIO(b"1"))
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "write_bytes", raise_disk_full)
     with pytest.raises(OSError, match="space"):
         files.keep(b"result")
     assert [path.name for path in tmp_path.rglob("*")] == ["other", "document"]
     client = serve()
-    told = ended(client, send(client).json())
-    assert (told["state"], "disk is full" in told["error"]) == ("failed", True)
-    assert client.get(f"/documents/{told['id']}/result").status_code == 503
-    monkeypatch.setattr(SpooledTemporaryFile, "write", full)
-    refused = send(client)
-    assert (refused.status_code, "disk is full" in refused.json()["error"]) == (503, True)
+    state = finished_job(client, send(client).json())
+    assert (state["state"], "disk is full" in state["error"]) == ("failed", True)
+    assert client.get(f"/documents/{state['id']}/result").status_code == 503
+    monkeypatch.setattr(SpooledTemporaryFile, "write", raise_disk_full)
+    response = send(client)
+    assert (response.status_code, "disk is full" in response.json()["error"]) == (503, True)
 
 
-def full(*_):
+def raise_disk_full(*_):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_failure_of_ours_is_told_as_one(client, monkeypatch, caplog):
     monkeypatch.setattr(texts, "SegmentTranslator", lambda *_, **__: 1 / 0)
-    told = ended(client, send(client).json())
-    assert told["state"] == "failed"
-    assert "Internal error" in told["error"] and "zero" not in told["error"]
+    state = finished_job(client, send(client).json())
+    assert state["state"] == "failed"
+    assert "Internal error" in state["error"] and "zero" not in state["error"]
     assert "ZeroDivisionError" in caplog.text
-    assert client.get(f"/documents/{told['id']}/result").status_code == 500
-    answer = send(client, path="/translate_file")
-    assert (answer.status_code, "Internal error" in answer.json()["error"]) == (500, True)
+    assert client.get(f"/documents/{state['id']}/result").status_code == 500
+    response = send(client, path="/translate_file")
+    assert (response.status_code, "Internal error" in response.json()["error"]) == (500, True)
 
 
 def test_short_requests_go_first_for_some_time(monkeypatch):
     served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
-    begun = time.monotonic()
+    started = time.monotonic()
     document_translation._pause_for_short_requests(served, 0.3)
-    assert 0.3 <= time.monotonic() - begun < 5
+    assert 0.3 <= time.monotonic() - started < 5
     steps = []
 
     def step():
@@ -298,7 +303,7 @@ def test_short_requests_go_first_for_some_time(monkeypatch):
         served.batcher.sentences = 5 - len(steps)
 
     monkeypatch.setattr(document_translation, "between_steps", step)
-    document_translation._pause_for_short_requests(served, 1000)  # until nobody waits
+    document_translation._pause_for_short_requests(served, 1000)  # until no request waits
     assert len(steps) == 5
 
 
@@ -306,8 +311,8 @@ def test_the_estimated_time():
     job = Job("", "notes.v2.txt", None, "en", "es", None, None, {}, state="translating", began=100.0, characters=50)
     assert job.seconds_left is None and job.file_name == "notes.v2_es.txt"
     job.characters_done = 20
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(document_job.time, "monotonic", lambda: 110.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(document_job.time, "monotonic", lambda: 110.0)
         assert job.seconds_left == 15
         job.state = "done"
         assert job.seconds_left is None

@@ -1,4 +1,4 @@
-"""The outermost layers of the server: the check of hosts, error answers, and the files of the page."""
+"""The outermost layers of the server: the host check, error responses, and the page's files."""
 
 import asyncio
 import json
@@ -34,9 +34,9 @@ OK = ({"type": "http.response.start", "status": 200, "headers": []}, {"type": "h
 BODY = [{"type": "http.request", "body": b"x", "more_body": True}] * 2 + [{"type": "http.request", "body": b"x"}]
 
 
-def asked(reads=0, answer=OK, error=None, options=None, bodies=None, received=BODY, state=(), **headers):
-    """Let an application read messages and answer behind the check; return its messages, and how many are unread."""
-    coming, sent = list(received), []
+def run_check(reads=0, answer=OK, error=None, options=None, bodies=None, received=BODY, state=(), **headers):
+    """Run an application behind the host check; return the messages that it sent, and how many remained unread."""
+    incoming_messages, sent = list(received), []
 
     async def application(scope, receive, send):
         for _ in range(reads):
@@ -47,17 +47,17 @@ def asked(reads=0, answer=OK, error=None, options=None, bodies=None, received=BO
             raise error
 
     async def receive():
-        return coming.pop(0) if coming else await asyncio.sleep(60)
+        return incoming_messages.pop(0) if incoming_messages else await asyncio.sleep(60)
 
     async def send(message):
         sent.append(message)
 
-    named = {"host": "localhost", **headers}
-    encoded = [(name.replace("_", "-").encode(), value.encode()) for name, value in named.items()]
+    all_headers = {"host": "localhost", **headers}
+    encoded = [(name.replace("_", "-").encode(), value.encode()) for name, value in all_headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/", "headers": encoded, **dict(state)}
     check = HostCheck(application, options or ServerOptions(), bodies or Bodies())
     asyncio.run(check(scope, receive, send))
-    return sent, len(coming)
+    return sent, len(incoming_messages)
 
 
 def headers_of(message):
@@ -65,14 +65,14 @@ def headers_of(message):
 
 
 def test_what_is_no_request_passes_unchanged():
-    seen = []
+    calls = []
 
-    async def application(*given):
-        seen.append(given)
+    async def application(*arguments):
+        calls.append(arguments)
 
-    given = {"type": "lifespan"}, object(), object()
-    asyncio.run(HostCheck(application, ServerOptions(), Bodies())(*given))
-    assert seen == [given]
+    arguments = {"type": "lifespan"}, object(), object()
+    asyncio.run(HostCheck(application, ServerOptions(), Bodies())(*arguments))
+    assert calls == [arguments]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_is_no_request_passes_unchanged():
     ],
 )
 def test_a_connection_is_closed_after_an_answer_to_an_unread_body(headers, reads, closes):
-    sent, unread = asked(reads, **headers)
+    sent, unread = run_check(reads, **headers)
     if closes:
         assert headers_of(sent[0]) == {"connection": "close"} and unread == 0
         assert sent[1:] == [OK[1] | {"more_body": True}, {"type": "http.response.body", "body": b""}]
@@ -98,7 +98,7 @@ def test_a_connection_is_closed_after_an_answer_to_an_unread_body(headers, reads
 
 def test_an_answer_of_several_parts_is_sent_before_the_rest_of_the_body_is_read():
     parts = [OK[0], {"type": "http.response.body", "body": b"1", "more_body": True}, OK[1]]
-    sent, unread = asked(0, parts, content_length="3")
+    sent, unread = run_check(0, parts, content_length="3")
     assert sent[1:] == [parts[1], OK[1] | {"more_body": True}, {"type": "http.response.body", "body": b""}]
     assert unread == 0
 
@@ -106,25 +106,25 @@ def test_an_answer_of_several_parts_is_sent_before_the_rest_of_the_body_is_read(
 def test_a_client_that_is_refused_may_send_for_a_second(monkeypatch):
     assert host_check.LINGER == 1
     monkeypatch.setattr(host_check, "LINGER", 0.01)
-    sent, _ = asked(0, content_length="9", received=BODY[:2])
+    sent, _ = run_check(0, content_length="9", received=BODY[:2])
     assert len(sent) == 3
 
 
 def test_an_internal_error_has_one_answer_and_releases_the_body(caplog):
     bodies = Bodies()
-    for answer, last in (((), {"error": INTERNAL}), (OK, None)):
+    for answer, expected in (((), {"error": INTERNAL}), (OK, None)):
         bodies.held = 5
-        sent, _ = asked(3, answer, ZeroDivisionError(), bodies=bodies, state=[("translucid.held", 5)])
+        sent, _ = run_check(3, answer, ZeroDivisionError(), bodies=bodies, state=[("translucid.held", 5)])
         assert bodies.held == 0 and "ZeroDivisionError" in caplog.text
-        if last:
-            assert sent[0]["status"] == 500 and json.loads(sent[1]["body"]) == last
+        if expected:
+            assert sent[0]["status"] == 500 and json.loads(sent[1]["body"]) == expected
         else:
             assert sent == [OK[0], OK[1]]
     assert [record.message for record in caplog.records] == ["a request failed"] * 2
 
 
 def test_answers_name_the_rate_limit():
-    sent, _ = asked(state=[(RATE_LIMIT, (2, 1, 29.2))])
+    sent, _ = run_check(state=[(RATE_LIMIT, (2, 1, 29.2))])
     assert headers_of(sent[0]) == {"ratelimit-limit": "2", "ratelimit-remaining": "1", "ratelimit-reset": "30"}
 
 
@@ -159,7 +159,7 @@ OTHER_SITE = "Pages of other sites may not use this server (--origins)"
     ],
 )
 def test_refused_requests(headers, options, status, error):
-    sent, _ = asked(3, options=ServerOptions(**options), **headers)
+    sent, _ = run_check(3, options=ServerOptions(**options), **headers)
     if error is None:
         assert sent == [OK[0], OK[1]]
         return
@@ -169,7 +169,7 @@ def test_refused_requests(headers, options, status, error):
     assert (headers_of(sent[0]).get("connection") == "close") is (status == 400)
 
 
-def answers_to(error):
+def response_to(error):
     app = FastAPI()
     answer_errors(app)
 
@@ -200,17 +200,17 @@ def answers_to(error):
     ],
 )
 def test_errors_are_answers(error, status, message):
-    answer = answers_to(error)
-    assert (answer.status_code, answer.json()) == (status, {"error": message})
-    assert "retry-after" not in answer.headers
+    response = response_to(error)
+    assert (response.status_code, response.json()) == (status, {"error": message})
+    assert "retry-after" not in response.headers
 
 
 def test_headers_of_error_answers():
-    assert answers_to(ApiError(503, "busy", 5)).headers["retry-after"] == "5"
-    assert answers_to(HTTPException(405, "no", {"Allow": "POST"})).headers["allow"] == "POST"
+    assert response_to(ApiError(503, "busy", 5)).headers["retry-after"] == "5"
+    assert response_to(HTTPException(405, "no", {"Allow": "POST"})).headers["allow"] == "POST"
     for error in (ClientLeft(), ClientDisconnect()):
-        answer = answers_to(error)
-        assert (answer.status_code, answer.content) == (CLIENT_CLOSED_REQUEST, b"") and CLIENT_CLOSED_REQUEST == 499
+        response = response_to(error)
+        assert (response.status_code, response.content) == (CLIENT_CLOSED_REQUEST, b"") and CLIENT_CLOSED_REQUEST == 499
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ def test_files_of_the_page(name, media):
         f"{media}; charset=utf-8",
     )
     expected = {**PAGE_HEADERS, "Cache-Control": "no-cache", "ETag": asset.etag}
-    known = asyncio.run(asset.answer(SimpleNamespace(headers={"if-none-match": f'"a", W/{asset.etag}'})))
-    assert (known.status_code, known.body) == (304, b"")
-    for answer in (first, known):
-        assert {name: answer.headers[name] for name in expected} == expected
+    not_modified = asyncio.run(asset.answer(SimpleNamespace(headers={"if-none-match": f'"a", W/{asset.etag}'})))
+    assert (not_modified.status_code, not_modified.body) == (304, b"")
+    for response in (first, not_modified):
+        assert {name: response.headers[name] for name in expected} == expected
     assert re.fullmatch('"[0-9a-f]{32}"', asset.etag) and asset.etag != Asset(name, b"other").etag
-    for other in ("", '"other"', asset.etag.strip('"'), asset.etag[:-2] + '"'):
-        assert asyncio.run(asset.answer(SimpleNamespace(headers={"if-none-match": other}))).status_code == 200
+    for tag in ("", '"other"', asset.etag.strip('"'), asset.etag[:-2] + '"'):
+        assert asyncio.run(asset.answer(SimpleNamespace(headers={"if-none-match": tag}))).status_code == 200

@@ -1,4 +1,4 @@
-"""Whole answers of the routes of documents on the page."""
+"""Complete responses of the document routes."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ from translucid.documents.tagged_text import Mark, TaggedText
 from translucid.serving.documents.job_files import Counts, JobFiles, Row
 from translucid.serving.routes import editing
 
-from .test_documents import ended, send
+from .test_documents import finished_job, send
 
 HTML = b"<p>I <b>sing</b>.<br>And you?</p><p>You sing.</p><p>I like \xe8\xb6\xb3\xe7\x90\x83.</p>"
 
@@ -22,18 +22,18 @@ def client(serve_for_all):
 
 
 @pytest.fixture(scope="module")
-def of(run):
+def translation_of(run):
     return lambda text: Translator.load(run).translate(text).text
 
 
-def refused(answer):
-    (name,) = answer.json()
-    return answer.status_code, answer.json()[name].removeprefix("Invalid request: ")
+def refusal_of(response):
+    (name,) = response.json()
+    return response.status_code, response.json()[name].removeprefix("Invalid request: ")
 
 
 def test_the_progress_of_a_document(client):
     first = send(client, HTML, "a.html", model="tiny").json()
-    progress = ended(client, first)
+    progress = finished_job(client, first)
     assert progress == {
         "id": first["id"],
         "name": "a.html",
@@ -50,9 +50,9 @@ def test_the_progress_of_a_document(client):
     }
     assert progress["doubtful"] >= 1 and set(first) == set(progress)
     assert send(client, b"", "a.txt").json()["segments"] == 0
-    assert refused(send(client, model="other")) == (400, "there is no model 'other' for en to es")
-    none = client.post("/documents", data={"source": "en", "target": "es"}, files={"other": ("a.txt", b"x")})
-    assert refused(none) == (400, "missing file parameter")
+    assert refusal_of(send(client, model="other")) == (400, "there is no model 'other' for en to es")
+    without_file = client.post("/documents", data={"source": "en", "target": "es"}, files={"other": ("a.txt", b"x")})
+    assert refusal_of(without_file) == (400, "missing file parameter")
     deleted = client.delete(f"/documents/{first['id']}")
     assert deleted.json() == {"state": "cancelled"}
     assert client.get(f"/documents/{first['id']}").status_code == 404
@@ -60,49 +60,49 @@ def test_the_progress_of_a_document(client):
 
 def test_a_document_that_is_done_has_its_final_counts(jobs, serve, monkeypatch):
     client = serve()
-    job = ended(client, send(client).json())
-    mine = jobs[-1].jobs[job["id"]]
-    mine.state = "translating"
+    job = finished_job(client, send(client).json())
+    stored_job = jobs[-1].jobs[job["id"]]
+    stored_job.state = "translating"
 
     def counts(files):
-        mine.state = "done"  # just after the segments were counted
+        stored_job.state = "done"  # as if it finished just after the segments were counted
         return Counts(0, 0)
 
     monkeypatch.setattr(JobFiles, "counts", counts)
     assert client.get(f"/documents/{job['id']}").json()["state"] == "translating"
 
 
-def test_segments_and_corrections(client, of):
-    place = f"/documents/{ended(client, send(client, HTML, 'a.html').json())['id']}/segments"
-    rows = client.get(place).json()
-    plain = {"note": None, "longest": None, "existing": None, "accepted": False}
+def test_segments_and_corrections(client, translation_of):
+    path = f"/documents/{finished_job(client, send(client, HTML, 'a.html').json())['id']}/segments"
+    rows = client.get(path).json()
+    defaults = {"note": None, "longest": None, "existing": None, "accepted": False}
     assert rows[1] == {
-        **plain,
+        **defaults,
         "number": 1,
         "place": rows[1]["place"],
         "source": "You sing.",
         "tags": {},
-        "target": of("You sing."),
+        "target": translation_of("You sing."),
         "origin": "model",
         "confidence": None,
         "doubts": rows[1]["doubts"],
     }
     assert [row["place"] for row in rows] == ["line 1"] * 3
     assert rows[0]["tags"] == {"⟨1⟩": "<b>", "⟨/1⟩": "</b>", "⟨2/⟩": "<br>"}
-    corrected = client.put(f"{place}/1", json={"text": "Tú cantas."}).json()
+    corrected = client.put(f"{path}/1", json={"text": "Tú cantas."}).json()
     accepted = {**rows[1], "target": "Tú cantas.", "origin": "person", "doubts": [], "accepted": True}
     assert corrected == {**accepted, "remembered": False}
-    assert client.get(place, params={"first": 1, "count": 1}).json() == [accepted]
+    assert client.get(path, params={"first": 1, "count": 1}).json() == [accepted]
     doubtful = [row for row in rows if row["doubts"] and row["number"] != 1]
-    assert client.get(f"{place}?doubtful=1").json() == doubtful and doubtful
-    assert client.get(f"{place}?doubtful=0&first=3").json() == []
+    assert client.get(f"{path}?doubtful=1").json() == doubtful and doubtful
+    assert client.get(f"{path}?doubtful=0&first=3").json() == []
     for query, message in (
         ("first=4", "first is more than 3"),
         ("count=501", "count is more than 500"),
         ("doubtful=2", "doubtful is more than 1"),
         ("count=x", "count is not a whole number"),
     ):
-        assert refused(client.get(f"{place}?{query}")) == (400, message)
+        assert refusal_of(client.get(f"{path}?{query}")) == (400, message)
     for number, text, status, message in (
         (3, "x", 404, "There is no such segment"),
         (-1, "x", 404, "There is no such segment"),
@@ -110,20 +110,20 @@ def test_segments_and_corrections(client, of):
         (1, None, 400, "missing text parameter"),
         (0, "x", 400, "⟨1⟩ is missing. Put it where it belongs."),
     ):
-        assert refused(client.put(f"{place}/{number}", json={"text": text})) == (status, message)
+        assert refusal_of(client.put(f"{path}/{number}", json={"text": text})) == (status, message)
     for number in (-1, 3):
-        assert refused(client.get(f"{place}/{number}/hints")) == (404, "There is no such segment")
-    assert client.get(f"{place}/0/hints").json() == {"matches": [], "terms": []}
+        assert refusal_of(client.get(f"{path}/{number}/hints")) == (404, "There is no such segment")
+    assert client.get(f"{path}/0/hints").json() == {"matches": [], "terms": []}
 
 
 def test_at_first_there_are_100_segments(client):
-    job = ended(client, send(client, b"I\n" * 101).json())
+    job = finished_job(client, send(client, b"I\n" * 101).json())
     assert len(client.get(f"/documents/{job['id']}/segments").json()) == 100
     assert len(client.get(f"/documents/{job['id']}/segments?count=101").json()) == 101
 
 
 def test_an_empty_document_has_no_segments(client):
-    job = ended(client, send(client, b"").json())
+    job = finished_job(client, send(client, b"").json())
     assert client.get(f"/documents/{job['id']}/segments").json() == []
     assert client.post(f"/documents/{job['id']}/accept", json={"rest": True}).json() == {
         "accepted": 0,
@@ -134,16 +134,16 @@ def test_an_empty_document_has_no_segments(client):
 
 def test_a_document_that_is_not_read_yet(jobs, serve, monkeypatch):
     client = serve()
-    job = ended(client, send(client).json())
-    mine = jobs[-1].jobs[job["id"]]
-    mine.segments = 0
-    mine.ended.clear()
+    job = finished_job(client, send(client).json())
+    stored_job = jobs[-1].jobs[job["id"]]
+    stored_job.segments = 0
+    stored_job.ended.clear()
     for path in ("segments", "segments/0/hints"):
-        answer = client.get(f"/documents/{job['id']}/{path}")
-        assert refused(answer) == (503, "The document is not read yet") and answer.headers["retry-after"] == "2"
-    mine.error = "It is wrong"
-    assert refused(client.get(f"/documents/{job['id']}/segments")) == (503, "It is wrong")
-    mine.ended.set()
+        response = client.get(f"/documents/{job['id']}/{path}")
+        assert refusal_of(response) == (503, "The document is not read yet") and response.headers["retry-after"] == "2"
+    stored_job.error = "It is wrong"
+    assert refusal_of(client.get(f"/documents/{job['id']}/segments")) == (503, "It is wrong")
+    stored_job.ended.set()
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,9 @@ def test_a_document_that_is_not_read_yet(jobs, serve, monkeypatch):
     ],
 )
 def test_accepted_texts_that_are_refused(client, texts, status, message):
-    job = ended(client, send(client, HTML, "a.html").json())
-    answer = client.post(f"/documents/{job['id']}/accept", json={"texts": texts})
-    assert refused(answer) == (status, message)
+    job = finished_job(client, send(client, HTML, "a.html").json())
+    response = client.post(f"/documents/{job['id']}/accept", json={"texts": texts})
+    assert refusal_of(response) == (status, message)
 
 
 def test_numbers_of_segments():
@@ -173,48 +173,48 @@ def test_numbers_of_segments():
 
 
 def test_accepting_several_translations(client):
-    place = f"/documents/{ended(client, send(client, HTML, 'a.html').json())['id']}"
-    rows = client.get(f"{place}/segments").json()
-    clear = [row["number"] for row in rows if not row["doubts"] and row["number"] > 1]
+    path = f"/documents/{finished_job(client, send(client, HTML, 'a.html').json())['id']}"
+    rows = client.get(f"{path}/segments").json()
+    without_warnings = [row["number"] for row in rows if not row["doubts"] and row["number"] > 1]
     texts = {"texts": {"0": "sin marcas", "1": "Tú cantas."}}
-    answer = client.post(f"{place}/accept", json=texts).json()
+    answer = client.post(f"{path}/accept", json=texts).json()
     problem = {"0": "⟨1⟩ is missing. Put it where it belongs."}
     assert answer == {"accepted": 1, "problems": problem, "remembered": False}
-    answer = client.post(f"{place}/accept", json={**texts, "rest": True}).json()
-    assert answer == {"accepted": 1 + len(clear), "problems": problem, "remembered": False}
-    answer = client.post(f"{place}/accept", json={"rest": True, "doubtful": True}).json()
-    assert answer == {"accepted": 3 - 1 - len(clear), "problems": {}, "remembered": False}
-    after = client.get(f"{place}/segments").json()
-    assert [row["accepted"] for row in after] == [True] * 3 and {row["origin"] for row in after} == {"person"}
-    assert [row["target"] for row in after] == [rows[0]["target"], "Tú cantas.", rows[2]["target"]]
+    answer = client.post(f"{path}/accept", json={**texts, "rest": True}).json()
+    assert answer == {"accepted": 1 + len(without_warnings), "problems": problem, "remembered": False}
+    answer = client.post(f"{path}/accept", json={"rest": True, "doubtful": True}).json()
+    assert answer == {"accepted": 3 - 1 - len(without_warnings), "problems": {}, "remembered": False}
+    reviewed = client.get(f"{path}/segments").json()
+    assert [row["accepted"] for row in reviewed] == [True] * 3 and {row["origin"] for row in reviewed} == {"person"}
+    assert [row["target"] for row in reviewed] == [rows[0]["target"], "Tú cantas.", rows[2]["target"]]
     for name in ("rest", "doubtful"):
-        wrong = client.post(f"{place}/accept", json={name: 3})
-        assert refused(wrong) == (400, f"{name} is neither true nor false")
+        invalid = client.post(f"{path}/accept", json={name: 3})
+        assert refusal_of(invalid) == (400, f"{name} is neither true nor false")
 
 
 def test_all_segments_are_gone_through_in_parts(monkeypatch):
-    steps, asked = [], []
+    steps, calls = [], []
     monkeypatch.setattr(editing, "between_steps", lambda: steps.append(1))
 
     def rows(first, count):
-        asked.append((first, count))
+        calls.append((first, count))
         return [SimpleNamespace(number=number) for number in range(first, min(first + 2, 5))]
 
-    every = editing._every(SimpleNamespace(files=SimpleNamespace(rows=rows)))
-    assert [row.number for row in every] == [0, 1, 2, 3, 4]
-    assert asked == [(0, 500), (2, 500), (4, 500), (5, 500)] and len(steps) == 3
+    all_rows = editing._every(SimpleNamespace(files=SimpleNamespace(rows=rows)))
+    assert [row.number for row in all_rows] == [0, 1, 2, 3, 4]
+    assert calls == [(0, 500), (2, 500), (4, 500), (5, 500)] and len(steps) == 3
 
 
 def review_of(rows):
-    """Accept translations of these rows without a server."""
+    """Return a function that accepts translations of these rows without a server."""
     stored = {}
     files = SimpleNamespace(rows=lambda first, count: rows[first : first + count])
     jobs = SimpleNamespace(correct=lambda job, targets: stored.update(targets))
     review = editing.Editing(None, jobs)
 
-    def accept(texts, **which):
+    def accept(texts, **selection):
         stored.clear()
-        pairs, problems = review._accept(SimpleNamespace(files=files), texts, **which)
+        pairs, problems = review._accept(SimpleNamespace(files=files), texts, **selection)
         return {number: target.marked.text for number, target in stored.items()}, pairs, problems
 
     return accept
@@ -236,10 +236,10 @@ def test_the_rest_is_what_nobody_has_accepted_and_what_is_not_doubtful():
 
 
 def test_a_long_tag_is_shortened():
-    for length, shown in ((1000, "x" * 1000), (1001, "x" * 1000 + "…")):
+    for length, expected in ((1000, "x" * 1000), (1001, "x" * 1000 + "…")):
         source = TaggedText("", (Mark(0, "x" * length),))
         record = editing._record(Row(0, Segment(source, "line 1"), None, accepted=False))
-        assert record["tags"] == {"⟨1/⟩": shown}
+        assert record["tags"] == {"⟨1/⟩": expected}
     assert record == {
         "number": 0,
         "place": "line 1",

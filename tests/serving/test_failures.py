@@ -1,4 +1,4 @@
-"""The status and the message of what goes wrong, by whose fault it is."""
+"""Statuses and messages of errors, depending on who caused them."""
 
 import errno
 import sqlite3
@@ -20,13 +20,13 @@ from translucid.serving.edge.failures import (
 
 
 def full_database():
-    """Fill a database up to its limit, and return the error."""
+    """Fill a database up to its limit; return the error."""
     database = sqlite3.connect(":memory:")
     database.execute("PRAGMA max_page_count = 2")
     database.execute("CREATE TABLE t (x)")
-    with pytest.raises(sqlite3.Error) as full:
+    with pytest.raises(sqlite3.Error) as error:
         database.execute("INSERT INTO t VALUES (randomblob(99999))")
-    return full.value
+    return error.value
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Who works when: newcomers before those that have worked long, and nobody for whom nobody waits."""
+"""Scheduling of work: new work before work that has already run long, and abandoned work is cancelled."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from translucid.serving.queue.worker_pool import PLACES, SHARE, WorkerPool
 from .refusals import stopped_clock
 
 
-def until(condition):
+def wait_until(condition):
     end = time.monotonic() + 10
     while not condition():
         assert time.monotonic() < end
@@ -22,16 +22,16 @@ def until(condition):
 
 
 class Worker:
-    """Works in steps of its own until it is told to end."""
+    """Works in steps until a test ends it or its client leaves."""
 
-    def __init__(self, place):
-        self.place, self.steps, self.left, self.done = place, 0, False, False
+    def __init__(self, scheduler):
+        self.scheduler, self.steps, self.left, self.done = scheduler, 0, False, False
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
     def run(self):
         try:
-            with self.place.taken(lambda: self.left):
+            with self.scheduler.taken(lambda: self.left):
                 while not self.done:
                     between_steps()
                     self.steps += 1
@@ -41,25 +41,25 @@ class Worker:
 
 
 def test_one_works_at_a_time_and_one_that_is_new_is_not_kept_waiting():
-    place = FairScheduler(0.02)
-    old = Worker(place)
-    until(lambda: old.steps > 50)
-    new = Worker(place)
-    until(lambda: new.steps > 5)
+    scheduler = FairScheduler(0.02)
+    old = Worker(scheduler)
+    wait_until(lambda: old.steps > 50)
+    new = Worker(scheduler)
+    wait_until(lambda: new.steps > 5)
     before = old.steps
-    until(lambda: new.steps > 20)
+    wait_until(lambda: new.steps > 20)
     assert old.steps == before, "two work at the same time"
     new.done = True
-    until(lambda: old.steps > before)
+    wait_until(lambda: old.steps > before)
     old.done = True
     for worker in (old, new):
         worker.thread.join(10)
 
 
 def test_two_that_take_long_get_on_alike():
-    place = FairScheduler(0.005)
-    workers = [Worker(place) for _ in range(2)]
-    until(lambda: sum(worker.steps for worker in workers) > 300)
+    scheduler = FairScheduler(0.005)
+    workers = [Worker(scheduler) for _ in range(2)]
+    wait_until(lambda: sum(worker.steps for worker in workers) > 300)
     for worker in workers:
         worker.done = True
     for worker in workers:
@@ -67,38 +67,38 @@ def test_two_that_take_long_get_on_alike():
     assert min(worker.steps for worker in workers) > 50
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_who_has_left_ends_at_work_or_waiting(waits):
-    place = FairScheduler(1000)
-    first, second = Worker(place), None
-    until(lambda: first.steps)
-    second = Worker(place)
-    gone, there = (second, first) if waits else (first, second)
-    gone.left = True
-    gone.thread.join(1)
-    assert not gone.thread.is_alive()
-    steps = there.steps
-    until(lambda: there.steps > steps)
-    there.done = True
-    there.thread.join(10)
-    assert not place.waiting and place.working is None
+@pytest.mark.parametrize("is_waiting", [True, False])
+def test_who_has_left_ends_at_work_or_waiting(is_waiting):
+    scheduler = FairScheduler(1000)
+    first, second = Worker(scheduler), None
+    wait_until(lambda: first.steps)
+    second = Worker(scheduler)
+    leaving, staying = (second, first) if is_waiting else (first, second)
+    leaving.left = True
+    leaving.thread.join(1)
+    assert not leaving.thread.is_alive()
+    steps = staying.steps
+    wait_until(lambda: staying.steps > steps)
+    staying.done = True
+    staying.thread.join(10)
+    assert not scheduler.waiting and scheduler.working is None
 
 
 def test_who_has_worked_long_is_not_kept_waiting_for_ever(monkeypatch):
-    """However many newcomers there are."""
+    """However many new tasks arrive."""
     monkeypatch.setattr(turns, "PATIENCE", 0.5)
-    place = FairScheduler(0.01)
-    old = Worker(place)
-    until(lambda: old.steps > 100)
+    scheduler = FairScheduler(0.01)
+    old = Worker(scheduler)
+    wait_until(lambda: old.steps > 100)
     end = time.monotonic() + 10
-    newcomers = [Worker(place) for _ in range(2)]
+    newcomers = [Worker(scheduler) for _ in range(2)]
     before = old.steps
     while old.steps < before + 20:
         assert time.monotonic() < end
-        for i, one in enumerate(newcomers):
-            if one.steps > 10:
-                one.done = True
-                newcomers[i] = Worker(place)
+        for i, newcomer in enumerate(newcomers):
+            if newcomer.steps > 10:
+                newcomer.done = True
+                newcomers[i] = Worker(scheduler)
         time.sleep(0.005)
     for worker in (old, *newcomers):
         worker.done = True
@@ -106,17 +106,17 @@ def test_who_has_worked_long_is_not_kept_waiting_for_ever(monkeypatch):
 
 def test_in_the_workshop_one_works_at_a_time_in_turns():
     worker_pool = WorkerPool()
-    inside, most, order = 0, 0, []
+    running_now, highest, order = 0, 0, []
 
     def work(name, steps):
         def run():
-            nonlocal inside, most
+            nonlocal running_now, highest
             for _ in range(steps):
                 between_steps()
-                inside += 1
-                most = max(most, inside)
+                running_now += 1
+                highest = max(highest, running_now)
                 time.sleep(0.002)
-                inside -= 1
+                running_now -= 1
             order.append(name)
             return name
 
@@ -127,7 +127,7 @@ def test_in_the_workshop_one_works_at_a_time_in_turns():
     time.sleep(0.1)
     futures.append(worker_pool.submit(task, work("short", 2)))
     assert [future.result(60) for future in futures] == ["long 0", "long 1", "short"]
-    assert most == 1
+    assert highest == 1
     assert order[0] == "short"
     assert not worker_pool.inside
     worker_pool.close()
@@ -159,12 +159,12 @@ def clock(monkeypatch):
     return stopped_clock(monkeypatch, turns, 100.0)
 
 
-def line_up(place, **used):
-    """Let work that has used its time so far, and which nobody wants once it has to wait, line up for its turn."""
-    asked = iter([False])
-    turn = turns._Turn(lambda: next(asked, True), **used)
-    with place.lock:
-        place._line_up(turn)
+def enqueue(scheduler, **time_used):
+    """Let work queue for its turn: it has used this much time, and is abandoned when it has to wait."""
+    answers = iter([False])
+    turn = turns._Turn(lambda: next(answers, True), **time_used)
+    with scheduler.lock:
+        scheduler._line_up(turn)
     return turn
 
 
@@ -173,52 +173,52 @@ def test_waiting_reduces_the_time_that_counts_as_used():
 
 
 def test_a_turn_lasts_its_seconds_and_then_the_work_that_used_least_is_next(clock):
-    place = FairScheduler(1.0)
-    first = line_up(place)
-    assert place.working is first and first.go.is_set()
+    scheduler = FairScheduler(1.0)
+    first = enqueue(scheduler)
+    assert scheduler.working is first and first.go.is_set()
     clock.now = 100.5
-    others = [line_up(place, worked=worked) for worked in (0.75, 0.5, 0.5)]
-    assert place.waiting == others
+    waiting_turns = [enqueue(scheduler, worked=worked) for worked in (0.75, 0.5, 0.5)]
+    assert scheduler.waiting == waiting_turns
     clock.now = 100.9
-    place._ask(first)
-    assert place.working is first and (first.worked, first.since) == (0, 100)
+    scheduler._ask(first)
+    assert scheduler.working is first and (first.worked, first.since) == (0, 100)
     clock.now, first.over = 101, iter([False, True]).__next__
     with pytest.raises(Cancelled):  # while it waits for its next turn
-        place._ask(first)
-    assert place.working is others[1] and place.waiting == [others[0], others[2]]
+        scheduler._ask(first)
+    assert scheduler.working is waiting_turns[1] and scheduler.waiting == [waiting_turns[0], waiting_turns[2]]
     assert (first.worked, first.waited, first.since) == (1, 0, 101)
-    assert [(other.waited, other.since) for other in others] == [(0.5, 101)] * 3
-    assert not first.go.is_set() and others[1].go.is_set()
+    assert [(turn.waited, turn.since) for turn in waiting_turns] == [(0.5, 101)] * 3
+    assert not first.go.is_set() and waiting_turns[1].go.is_set()
 
 
 def test_work_goes_on_if_the_others_have_used_more(clock):
-    place = FairScheduler(1.0)
-    first = line_up(place)
-    other = line_up(place, worked=9)
+    scheduler = FairScheduler(1.0)
+    first = enqueue(scheduler)
+    second = enqueue(scheduler, worked=9)
     clock.now = 102
-    place._ask(first)
-    assert place.working is first and place.waiting == [other]
-    assert (first.worked, first.since, other.waited, other.since) == (2, 102, 2, 102)
+    scheduler._ask(first)
+    assert scheduler.working is first and scheduler.waiting == [second]
+    assert (first.worked, first.since, second.waited, second.since) == (2, 102, 2, 102)
 
 
 def test_of_equal_work_the_one_that_waits_is_next(clock):
-    place = FairScheduler(0.0)
-    first, other = line_up(place), line_up(place)
+    scheduler = FairScheduler(0.0)
+    first, second = enqueue(scheduler), enqueue(scheduler)
     first.over = iter([False, True]).__next__
     with pytest.raises(Cancelled):
-        place._ask(first)
-    assert place.working is other and not place.waiting
+        scheduler._ask(first)
+    assert scheduler.working is second and not scheduler.waiting
 
 
 def test_work_that_leaves_makes_room_for_the_next(clock):
-    place = FairScheduler(1.0)
-    first, second, third = (line_up(place) for _ in range(3))
+    scheduler = FairScheduler(1.0)
+    first, second, third = (enqueue(scheduler) for _ in range(3))
     clock.now = 103
-    with place.lock:
-        place._leave(second)
-        assert place.working is first and place.waiting == [third]
-        place._leave(second)
-        place._leave(first)
-        assert place.working is third and not place.waiting and (third.waited, third.worked) == (3, 0)
-        place._leave(third)
-    assert place.working is None
+    with scheduler.lock:
+        scheduler._leave(second)
+        assert scheduler.working is first and scheduler.waiting == [third]
+        scheduler._leave(second)
+        scheduler._leave(first)
+        assert scheduler.working is third and not scheduler.waiting and (third.waited, third.worked) == (3, 0)
+        scheduler._leave(third)
+    assert scheduler.working is None

@@ -1,4 +1,4 @@
-"""Glossaries in memory: a bounded number, of which each client gets its part."""
+"""Glossaries are held in memory: their number is bounded, and so is each client's share."""
 
 from datetime import UTC, datetime
 
@@ -34,54 +34,54 @@ def clock():
 
 
 @pytest.fixture
-def kept(clock):
+def glossaries(clock):
     return Glossaries(clock)
 
 
-def of(client, name="terms"):
+def glossary_of(client, name="terms"):
     return Glossary(client, name, (Dictionary("EN", "ES", {"house": "casa"}),))
 
 
-def test_a_few_clients_do_not_keep_others_out(kept):
-    """Those with the most lose what they have used longest ago; a client that has its share gets no more."""
+def test_a_few_clients_do_not_keep_others_out(glossaries):
+    """Clients with the most glossaries lose the least recently used; a client with a full share gets no more."""
     for number in range(MOST):
-        kept.add(of(f"greedy {number % CLIENTS}", f"{number}"))
-    first = kept.of("greedy 0")[0]
-    kept.find("greedy 0", first.id)  # used again, so that another one is the oldest
+        glossaries.add(glossary_of(f"greedy {number % CLIENTS}", f"{number}"))
+    first = glossaries.of("greedy 0")[0]
+    glossaries.find("greedy 0", first.id)  # used again, so that another one is the least recently used
     with pytest.raises(ApiError):
-        kept.add(of("greedy 0"))
-    mine = [of("honest"), of("honest")]
-    for glossary in mine:
-        kept.add(glossary)
-    assert [one.id for one in kept.of("honest")] == [one.id for one in mine]
-    assert len(kept.all) == MOST
-    counts = [len(kept.of(f"greedy {number}")) for number in range(CLIENTS)]
+        glossaries.add(glossary_of("greedy 0"))
+    expected = [glossary_of("honest"), glossary_of("honest")]
+    for glossary in expected:
+        glossaries.add(glossary)
+    assert [stored.id for stored in glossaries.of("honest")] == [stored.id for stored in expected]
+    assert len(glossaries.all) == MOST
+    counts = [len(glossaries.of(f"greedy {number}")) for number in range(CLIENTS)]
     assert sorted(counts) == [SHARE - 1] * 2 + [SHARE] * (CLIENTS - 2)
-    assert first.id in kept.all
+    assert first.id in glossaries.all
 
 
-def test_where_all_have_as_many_nobody_loses_one(kept):
+def test_where_all_have_as_many_nobody_loses_one(glossaries):
     for number in range(MOST):
-        kept.add(of(f"client {number}"))
+        glossaries.add(glossary_of(f"client {number}"))
     with pytest.raises(ApiError):
-        kept.add(of("client 7"))
-    kept.add(of("client new"))  # which has none yet
-    assert len(kept.all) == MOST
+        glossaries.add(glossary_of("client 7"))
+    glossaries.add(glossary_of("client new"))  # has no glossary yet
+    assert len(glossaries.all) == MOST
 
 
-def test_what_nobody_uses_expires(kept, clock):
-    used, forgotten = of("one"), of("one")
-    kept.add(used)
-    kept.add(forgotten)
+def test_what_nobody_uses_expires(glossaries, clock):
+    used, forgotten = glossary_of("one"), glossary_of("one")
+    glossaries.add(used)
+    glossaries.add(forgotten)
     clock.now += LIFETIME - 1
-    kept.find("one", used.id)
-    assert len(kept.of("one")) == 2
+    glossaries.find("one", used.id)
+    assert len(glossaries.of("one")) == 2
     clock.now += 2
-    assert kept.of("one") == [used]
+    assert glossaries.of("one") == [used]
     with pytest.raises(ApiError):
-        kept.find("one", forgotten.id)
+        glossaries.find("one", forgotten.id)
     clock.now += LIFETIME
-    assert kept.of("one") == [] and not kept.all
+    assert glossaries.of("one") == [] and not glossaries.all
 
 
 def test_a_term_has_a_bounded_number_of_characters():
@@ -183,33 +183,35 @@ def test_dictionaries_are_found_by_both_languages():
     assert glossary.without_dictionary("fr", "en").dictionaries == (spanish, french)
 
 
-def test_glossaries_of_one_client_in_the_order_in_which_they_were_made(kept, clock):
-    made = [Glossary("one", f"{i}", (), f"{i}", datetime(2026, 1, i, tzinfo=UTC)) for i in (1, 2, 3)]
-    for glossary in reversed(made):
-        kept.add(glossary)
-    kept.add(of("other"))
-    assert kept.of("one") == made
+def test_glossaries_of_one_client_in_the_order_in_which_they_were_made(glossaries, clock):
+    stored = [Glossary("one", f"{i}", (), f"{i}", datetime(2026, 1, i, tzinfo=UTC)) for i in (1, 2, 3)]
+    for glossary in reversed(stored):
+        glossaries.add(glossary)
+    glossaries.add(glossary_of("other"))
+    assert glossaries.of("one") == stored
     for client, key in (("other", "1"), ("one", "4")):
         with pytest.raises(ApiError) as error:
-            kept.find(client, key)
+            glossaries.find(client, key)
         assert (error.value.status, error.value.message) == (404, "Glossary not found")
-    changed = kept.change("one", "2", lambda glossary: glossary.with_dictionary(Dictionary("en", "es", {"a": "b"})))
-    assert kept.find("one", "2") is changed and [*kept.all][-1] == "2"
+    changed = glossaries.change(
+        "one", "2", lambda glossary: glossary.with_dictionary(Dictionary("en", "es", {"a": "b"}))
+    )
+    assert glossaries.find("one", "2") is changed and [*glossaries.all][-1] == "2"
     too_large = Dictionary("en", "es", dict.fromkeys(range(ENTRIES + 1)))
     with pytest.raises(ApiError):
-        kept.change("one", "2", lambda glossary: glossary.with_dictionary(too_large))
-    assert kept.find("one", "2") is changed
-    kept.delete("one", "1")
-    assert "1" not in kept.all and kept.of("one") == [changed, made[2]]
-    clock.now += LIFETIME  # a glossary that was used exactly a week ago is still there
-    assert len(kept.of("one")) == 2
+        glossaries.change("one", "2", lambda glossary: glossary.with_dictionary(too_large))
+    assert glossaries.find("one", "2") is changed
+    glossaries.delete("one", "1")
+    assert "1" not in glossaries.all and glossaries.of("one") == [changed, stored[2]]
+    clock.now += LIFETIME  # a glossary used exactly at the limit is still stored
+    assert len(glossaries.of("one")) == 2
 
 
-def test_a_client_with_its_share_gets_no_more(kept):
+def test_a_client_with_its_share_gets_no_more(glossaries):
     for _ in range(SHARE):
-        kept.add(of("one"))
+        glossaries.add(glossary_of("one"))
     with pytest.raises(ApiError) as error:
-        kept.add(of("one"))
+        glossaries.add(glossary_of("one"))
     assert (error.value.status, error.value.message) == (456, "Too many glossaries: delete one first")
-    kept.add(of("other"))
-    assert len(kept.all) == SHARE + 1
+    glossaries.add(glossary_of("other"))
+    assert len(glossaries.all) == SHARE + 1

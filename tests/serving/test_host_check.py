@@ -1,4 +1,4 @@
-"""Who may come in, how often, by which path, and what is written down of it."""
+"""Access checks of the server, rate limits, path prefixes, and what is logged."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ from translucid.serving.server_options import ApiKey, Quota, ServerOptions, read
 SECRET = "a text that nobody else may read"
 
 
-def say(client, **fields):
+def translate(client, **fields):
     return client.post("/translate", json={"q": "I sing", "source": "en", "target": "es", **fields})
 
 
@@ -43,27 +43,27 @@ def test_heads_are_answered(client):
         "/models",
         "/metrics",
     ):
-        answer = client.head(path)
-        assert (answer.status_code, answer.content) == (200, b""), path
+        response = client.head(path)
+        assert (response.status_code, response.content) == (200, b""), path
         assert client.get(path).status_code == 200
 
 
 def test_answers_say_how_many_requests_are_left(serve):
     client = serve(quota=Quota(per_minute=2))
-    for left, status in ((1, 200), (0, 200), (0, 429)):
-        answer = say(client)
-        assert answer.status_code == status
-        told = [answer.headers[f"ratelimit-{name}"] for name in ("limit", "remaining")]
-        assert told == ["2", str(left)] and 0 < int(answer.headers["ratelimit-reset"]) <= 60
+    for remaining, status in ((1, 200), (0, 200), (0, 429)):
+        response = translate(client)
+        assert response.status_code == status
+        limits = [response.headers[f"ratelimit-{name}"] for name in ("limit", "remaining")]
+        assert limits == ["2", str(remaining)] and 0 < int(response.headers["ratelimit-reset"]) <= 60
     assert "ratelimit-limit" not in client.get("/health").headers
-    assert "ratelimit-limit" not in say(serve()).headers
+    assert "ratelimit-limit" not in translate(serve()).headers
 
 
 def test_a_key_is_tried_without_being_counted(serve):
     client = serve(api_keys={"secret": ApiKey(Quota(per_minute=1))})
     for key, status in ((None, 400), ("wrong", 403), ("secret", 200), ("secret", 200)):
         assert client.post("/frontend/key", json={"api_key": key} if key else {}).status_code == status
-    assert say(client, api_key="secret").status_code == 200
+    assert translate(client, api_key="secret").status_code == 200
     assert serve().post("/frontend/key", json={}).json() == {"valid": True}
 
 
@@ -73,10 +73,10 @@ def test_ten_corrections_count_as_one_request(serve):
     job = client.post("/documents", **form).json()
     while client.get(f"/documents/{job['id']}").json()["state"] != "done":
         time.sleep(0.02)
-    put = [
+    statuses = [
         client.put(f"/documents/{job['id']}/segments/0", json={"text": f"Canto {i}."}).status_code for i in range(11)
     ]
-    assert put == [200] * 10 + [429]
+    assert statuses == [200] * 10 + [429]
 
 
 def test_keys_have_limits_of_their_own_and_lines_may_be_comments(serve, tmp_path):
@@ -87,16 +87,16 @@ def test_keys_have_limits_of_their_own_and_lines_may_be_comments(serve, tmp_path
     client = serve(api_keys=keys, quota=Quota(per_minute=3))
 
     def statuses(key, count):
-        return [say(client, api_key=key).status_code for _ in range(count)]
+        return [translate(client, api_key=key).status_code for _ in range(count)]
 
     assert statuses("first", 4) == [200, 200, 200, 429]
     assert statuses("second", 2) == [200, 429]
     assert statuses("third", 3) == [200, 200, 429]
-    assert int(say(client, api_key="third").headers["retry-after"]) > 80_000
+    assert int(translate(client, api_key="third").headers["retry-after"]) > 80_000
     assert statuses("# who: somebody", 1) == [403]
-    usual = read_keys(file, Quota(per_minute=5, per_day=50))
-    assert usual == {"first": ApiKey(), "second": ApiKey(Quota(1, 50)), "third": ApiKey(Quota(9, 2))}
-    for wrong in (
+    with_default_quota = read_keys(file, Quota(per_minute=5, per_day=50))
+    assert with_default_quota == {"first": ApiKey(), "second": ApiKey(Quota(1, 50)), "third": ApiKey(Quota(9, 2))}
+    for invalid in (
         "key per-hour=3\n",
         "key per-day=many\n",
         f"key per-day={9:05000}\n",
@@ -104,7 +104,7 @@ def test_keys_have_limits_of_their_own_and_lines_may_be_comments(serve, tmp_path
         "key name=\n",
         "# nothing\n",
     ):
-        file.write_text(wrong)
+        file.write_text(invalid)
         with pytest.raises(UserError, match=r"keys\.txt"):
             read_keys(file)
 
@@ -118,14 +118,14 @@ def test_metrics_are_for_who_may_see_them(serve, metrics, without, with_key):
 
 
 def test_a_client_that_is_no_address_is_not_logged_and_not_remembered(run, caplog):
-    """A proxy's X-Forwarded-For is what somebody wrote."""
+    """X-Forwarded-For may contain anything, even behind a proxy."""
     options = ServerOptions(log="text", quota=Quota(per_minute=2), hosts=("testserver",))
     app = create_app(load([str(run)], "cpu", options), options)
     statuses = []
     with caplog.at_level(logging.INFO, "translucid.serving.requests"):
         for host in ("\x1b[31m1.2.3.4 GET /fake 200", "9" * 10_000, "anybody", "fe80::1%eth0", "192.0.2.7"):
             client = TestClient(app, client=(host, 1))
-            statuses.append(say(client).status_code)
+            statuses.append(translate(client).status_code)
     assert statuses == [200, 200, 429, 200, 200]
     clients = [record.message.split()[1] for record in caplog.records if record.name == "translucid.serving.requests"]
     assert clients == ["-", "-", "-", "fe80::1", "192.0.2.7"]
@@ -142,15 +142,17 @@ def test_a_client_that_is_no_address_is_not_logged_and_not_remembered(run, caplo
 def test_a_network_of_ipv6_is_one_client(run, hosts, statuses):
     options = ServerOptions(quota=Quota(per_minute=2), hosts=("testserver",))
     app = create_app(load([str(run)], "cpu", options), options)
-    assert [say(TestClient(app, client=(host, 1))).status_code for host in hosts] == statuses
+    assert [translate(TestClient(app, client=(host, 1))).status_code for host in hosts] == statuses
 
 
 def test_wrong_keys_are_counted_by_network_and_work_is_shared_by_it(run):
     options = ServerOptions(api_keys={"right": None}, hosts=("testserver",))
     app = create_app(load([str(run)], "cpu", options), options)
-    tried = [say(TestClient(app, client=(f"2001:db8::{i}", 1)), api_key="wrong").status_code for i in range(1, 13)]
-    assert tried == [403] * 10 + [429] * 2
-    assert say(TestClient(app, client=("2001:db8:0:1::1", 1)), api_key="wrong").status_code == 403
+    statuses = [
+        translate(TestClient(app, client=(f"2001:db8::{i}", 1)), api_key="wrong").status_code for i in range(1, 13)
+    ]
+    assert statuses == [403] * 10 + [429] * 2
+    assert translate(TestClient(app, client=("2001:db8:0:1::1", 1)), api_key="wrong").status_code == 403
     client = SimpleNamespace(client=SimpleNamespace(host="2001:db8::9"), headers={})
     assert RateLimits(ServerOptions()).check(client, {}) == "address 2001:db8::/64"
 
@@ -175,9 +177,9 @@ def test_a_browser_asks_each_time_whether_there_is_a_newer_script(run):
         first = client.get(path)
         assert first.headers["cache-control"] == "no-cache"
         tag = first.headers["etag"]
-        for known in (tag, f"W/{tag}", f'"other", {tag}'):
-            again = client.get(path, headers={"If-None-Match": known})
-            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+        for tag_list in (tag, f"W/{tag}", f'"other", {tag}'):
+            repeated = client.get(path, headers={"If-None-Match": tag_list})
+            assert (repeated.status_code, repeated.content, repeated.headers["etag"]) == (304, b"", tag)
         assert client.get(path, headers={"If-None-Match": '"other"'}).content == first.content
     assert Asset("page.js", b"new").etag != Asset("page.js", b"old").etag
 
@@ -185,25 +187,25 @@ def test_a_browser_asks_each_time_whether_there_is_a_newer_script(run):
 def test_what_is_wrong_with_a_model_is_no_fault_of_the_request(client, monkeypatch, caplog):
     message = "the model's predictions are not numbers (NaN or infinite)"
 
-    def broken(*_, **__):
+    def fail(*_, **__):
         raise UserError(message)
 
-    monkeypatch.setattr(Translator, "stream", broken)
+    monkeypatch.setattr(Translator, "stream", fail)
     html = {"q": "<p>I sing</p>", "source": "en", "target": "es", "format": "html"}
     deepl = {"text": "I sing", "source_lang": "EN", "target_lang": "ES"}
-    asked = [("/translate", {"q": "I sing", "source": "en", "target": "es"}), ("/translate", html)]
-    asked += [("/translate", {"q": "I sing. " * 100, "source": "en", "target": "es"})]
-    asked += [("/v2/translate", deepl), ("/v2/translate", {**deepl, "split_sentences": "0"})]
-    for path, fields in asked:
-        answer = client.post(path, json=fields)
+    requests = [("/translate", {"q": "I sing", "source": "en", "target": "es"}), ("/translate", html)]
+    requests += [("/translate", {"q": "I sing. " * 100, "source": "en", "target": "es"})]
+    requests += [("/v2/translate", deepl), ("/v2/translate", {**deepl, "split_sentences": "0"})]
+    for path, fields in requests:
+        response = client.post(path, json=fields)
         name = "message" if path.startswith("/v2") else "error"
-        assert (answer.status_code, answer.json()) == (500, {name: "Internal error; it is in the server's log"})
-    assert caplog.text.count(message) >= len(asked)
+        assert (response.status_code, response.json()) == (500, {name: "Internal error; it is in the server's log"})
+    assert caplog.text.count(message) >= len(requests)
 
 
 @pytest.mark.parametrize("started", [False, True])
 def test_a_request_that_fails_is_answered_once(started):
-    """Without a client, which would wait for an answer that does not come."""
+    """Call the application directly: a test client would wait for a response that never comes."""
 
     async def application(scope, receive, send):
         if started:
@@ -218,8 +220,8 @@ def test_a_request_that_fails_is_answered_once(started):
 
     messages = []
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"testserver")]}
-    door = HostCheck(application, ServerOptions(hosts=("testserver",)), Bodies())
-    asyncio.run(door(scope, receive, send))
+    host_check = HostCheck(application, ServerOptions(hosts=("testserver",)), Bodies())
+    asyncio.run(host_check(scope, receive, send))
     if started:
         assert [message["status"] for message in messages] == [200]
     else:
@@ -229,12 +231,12 @@ def test_a_request_that_fails_is_answered_once(started):
 
 
 def test_a_damaged_run_is_no_fault_of_the_request(client, monkeypatch, caplog):
-    def broken(*_, **__):
+    def fail(*_, **__):
         raise UserError("is damaged", file=Path("runs/mine/model.safetensors"))
 
-    monkeypatch.setattr(Translator, "inspect_encoded", broken)
-    answer = client.post("/look", json={"q": "I sing", "source": "en", "target": "es", "translations": ["Canto"]})
-    assert (answer.status_code, "damaged" in answer.text) == (500, False)
+    monkeypatch.setattr(Translator, "inspect_encoded", fail)
+    response = client.post("/look", json={"q": "I sing", "source": "en", "target": "es", "translations": ["Canto"]})
+    assert (response.status_code, "damaged" in response.text) == (500, False)
     assert "runs/mine/model.safetensors: is damaged" in caplog.text
 
 
@@ -253,7 +255,7 @@ def test_the_log_has_the_names_of_keys(serve, tmp_path, caplog, form):
     client = serve(log=form, api_keys=keys)
     with caplog.at_level(logging.INFO, "translucid.serving.requests"):
         statuses = [
-            say(client, api_key=f"secret-{key}").status_code for key in ("one", "one", "one", "two", "three", "x")
+            translate(client, api_key=f"secret-{key}").status_code for key in ("one", "one", "one", "two", "three", "x")
         ]
     assert statuses == [200, 200, 429, 200, 200, 403]
     lines = [record.message for record in caplog.records if record.name == "translucid.serving.requests"]
@@ -268,7 +270,7 @@ def test_the_log_has_the_names_of_keys(serve, tmp_path, caplog, form):
 def test_the_log_has_no_texts_and_no_keys(serve, caplog, form):
     client = serve(log=form, api_keys={"secret-key": None})
     with caplog.at_level(logging.INFO, "translucid.serving.requests"):
-        assert say(client, q=SECRET, api_key="secret-key").status_code == 200
+        assert translate(client, q=SECRET, api_key="secret-key").status_code == 200
         client.get(f"/made/up?q={SECRET}")
         client.get("/download_file/some-key")
     lines = [record.message for record in caplog.records if record.name == "translucid.serving.requests"]
@@ -289,13 +291,13 @@ def test_forms_of_all_kinds_are_read_everywhere(client, serve):
         assert expected.status_code == 200
         multipart = {name: (None, value) for name, value in fields.items()}
         assert client.post(path, files=multipart).json() == expected.json(), path
-    two = client.post(
+    response = client.post(
         "/translate", files=[("q", (None, "I sing.")), ("q", (None, "You sing.")), *list(multipart.items())[1:]]
     )
-    assert len(two.json()["translatedText"]) == 2
+    assert len(response.json()["translatedText"]) == 2
     assert client.post("/translate", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 400
-    long = {"q": (None, " " * 1_100_000), "source": (None, "en"), "target": (None, "es")}
-    assert serve(characters=2_000_000).post("/translate", files=long).status_code == 200
+    long_form = {"q": (None, " " * 1_100_000), "source": (None, "en"), "target": (None, "es")}
+    assert serve(characters=2_000_000).post("/translate", files=long_form).status_code == 200
 
 
 FIELDS = ["q", "source", "target", "format", "alternatives", "api_key", "model", "explain", "prefix", "s"]
@@ -303,20 +305,20 @@ FIELDS = ["q", "source", "target", "format", "alternatives", "api_key", "model",
 
 @pytest.mark.parametrize("path", ["/translate", "/detect", "/look", "/continue", "/beam", "/suggest"])
 def test_half_a_surrogate_in_any_field_is_no_internal_error(serve, path, monkeypatch):
-    monkeypatch.setattr(inspection, "CHOICES", 1)  # way to go on, as the others take as long
+    monkeypatch.setattr(inspection, "CHOICES", 1)  # one continuation, because the others take as long
     for client in (serve(), serve(api_keys={"secret": None})):
         for field in [*FIELDS, "any\\ud800thing"]:
             for value in ('"\\ud800"', '["\\udfff"]', '{"\\ud800": "\\ud800"}', '"auto\\ud800"'):
                 body = {"q": '" "', "source": '"en"', "target": '"es"', "prefix": "[]", field: value}
                 text = "{" + ", ".join(f'"{name}": {value}' for name, value in body.items()) + "}"
-                answer = client.post(path, content=text.encode(), headers={"content-type": "application/json"})
-                assert answer.status_code < 500, (path, field, value, answer.text)
+                response = client.post(path, content=text.encode(), headers={"content-type": "application/json"})
+                assert response.status_code < 500, (path, field, value, response.text)
 
 
 def test_suggestions_are_refused_as_libretranslate_does(client):
-    answer = client.post("/suggest", json={"q": "a", "s": "b", "source": "en", "target": "es"})
-    assert answer.status_code == 403
-    assert "disabled" in answer.json()["error"]
+    response = client.post("/suggest", json={"q": "a", "s": "b", "source": "en", "target": "es"})
+    assert response.status_code == 403
+    assert "disabled" in response.json()["error"]
 
 
 def test_the_description_of_the_api_is_there(client):
@@ -328,33 +330,35 @@ def test_the_description_of_the_api_is_there(client):
     "text", ["Hi", "...", "Ich esse gerne Brot und trinke dazu ein Glas Wasser aus der Leitung", "足球"]
 )
 def test_what_can_not_be_told_is_taken_for_the_language_that_is_served(client, text):
-    answer = say(client, q=text, source="auto")
-    assert answer.status_code == 200
-    assert answer.json()["detectedLanguage"] == {"confidence": 0, "language": "en"}
-    many = say(client, q=[text, "The children are reading a book in the garden"], source="auto").json()
-    assert [one["language"] for one in many["detectedLanguage"]] == ["en", "en"]
-    assert many["detectedLanguage"][1]["confidence"] > 50
+    response = translate(client, q=text, source="auto")
+    assert response.status_code == 200
+    assert response.json()["detectedLanguage"] == {"confidence": 0, "language": "en"}
+    several = translate(client, q=[text, "The children are reading a book in the garden"], source="auto").json()
+    assert [detected["language"] for detected in several["detectedLanguage"]] == ["en", "en"]
+    assert several["detectedLanguage"][1]["confidence"] > 50
 
 
 def test_files_keep_their_name_and_may_be_in_any_language(client):
-    def translated(name, content=b"The children are reading a book in the garden.\n", source="auto"):
+    def upload_and_download(name, content=b"The children are reading a book in the garden.\n", source="auto"):
         form = {"source": source, "target": "es"}
-        answer = client.post("/translate_file", data=form, files={"file": (name, content)})
-        assert answer.status_code == 200, answer.text
-        return client.get(answer.json()["translatedFileUrl"])
+        response = client.post("/translate_file", data=form, files={"file": (name, content)})
+        assert response.status_code == 200, response.text
+        return client.get(response.json()["translatedFileUrl"])
 
-    for name, kept in (
-        ("notes.txt", 'filename="notes_es.txt"'),  # as curl and other clients know no filename*
+    for name, expected in (
+        ("notes.txt", 'filename="notes_es.txt"'),  # curl and other clients do not know filename*
         ("my notes.txt", 'filename="my notes_es.txt"'),
         ("C:\\mine\\Über uns.TXT", "filename*=UTF-8''Über uns_es.TXT"),
         ("../../etc/a.txt", 'filename="a_es.txt"'),
         ('a"; x=\r\nSet-Cookie: b.txt', None),
     ):
-        headers = translated(name).headers
+        headers = upload_and_download(name).headers
         assert "set-cookie" not in headers
-        if kept:
-            assert unquote(headers["content-disposition"]) == f"attachment; {kept}"
-    assert translated("n.txt", "Los niños leen un libro en el jardín.\n".encode()).text.startswith("Los niños leen")
+        if expected:
+            assert unquote(headers["content-disposition"]) == f"attachment; {expected}"
+    assert upload_and_download("n.txt", "Los niños leen un libro en el jardín.\n".encode()).text.startswith(
+        "Los niños leen"
+    )
 
 
 def test_everything_works_below_a_prefix(serve):
@@ -364,12 +368,12 @@ def test_everything_works_below_a_prefix(serve):
     assert client.get("/translate-app").url.path == client.head("/translate-app").url.path == "/translate-app/"
     for path in ("page.js", "generated_text.css", "docs", "swagger-ui.css", "spec", "languages", "health", "models"):
         assert client.get(f"/translate-app/{path}").status_code == 200, path
-    answer = client.post("/translate-app/translate", json={"q": "I sing", "source": "en", "target": "es"})
-    assert answer.status_code == 200
+    response = client.post("/translate-app/translate", json={"q": "I sing", "source": "en", "target": "es"})
+    assert response.status_code == 200
     form = {"source": "en", "target": "es"}
-    url = client.post("/translate-app/translate_file", data=form, files={"file": ("a.txt", b"I sing")}).json()
-    assert "/translate-app/download_file/" in url["translatedFileUrl"]
-    assert client.get(url["translatedFileUrl"]).status_code == 200
+    job = client.post("/translate-app/translate_file", data=form, files={"file": ("a.txt", b"I sing")}).json()
+    assert "/translate-app/download_file/" in job["translatedFileUrl"]
+    assert client.get(job["translatedFileUrl"]).status_code == 200
 
 
 def test_languages_are_known_by_their_codes():

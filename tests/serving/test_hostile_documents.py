@@ -1,4 +1,4 @@
-"""Documents that mean the server no good: each is refused in one line, soon, and the next one is translated."""
+"""Hostile documents: each is refused quickly, with a one-line message, and the next document is translated."""
 
 import io
 import resource
@@ -7,12 +7,12 @@ import zipfile
 
 import pytest
 
-from .test_documents import ended, send
+from .test_documents import finished_job, send
 
 TYPES = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
 
 
-def packed(members):
+def make_zip(members):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in {"[Content_Types].xml": TYPES, **members}.items():
@@ -27,9 +27,9 @@ BOMB = f'<!DOCTYPE xliff [<!ENTITY e0 "ha">{ENTITIES}]><xliff version="1.2">&e11
 OUTSIDE = '<!DOCTYPE xliff [<!ENTITY e SYSTEM "file:///etc/passwd">]><xliff version="1.2">&e;</xliff>'
 WORD = "word/document.xml"
 HOSTILE = {
-    "a zip bomb": ("a.docx", lambda: packed({WORD: ["0" * (1 << 20)] * 300})),
-    "many members": ("a.docx", lambda: packed({f"word/{i}.xml": "x" for i in range(20_000)})),
-    "a member outside": ("a.docx", lambda: packed({"../../etc/passwd": "x", WORD: "<w:document/>"})),
+    "a zip bomb": ("a.docx", lambda: make_zip({WORD: ["0" * (1 << 20)] * 300})),
+    "many members": ("a.docx", lambda: make_zip({f"word/{i}.xml": "x" for i in range(20_000)})),
+    "a member outside": ("a.docx", lambda: make_zip({"../../etc/passwd": "x", WORD: "<w:document/>"})),
     "no zip": ("a.docx", lambda: b"PK\3\4" + b"x" * 5000),
     "entities": ("a.xliff", lambda: BOMB.encode()),
     "an entity from a file": ("a.xliff", lambda: OUTSIDE.encode()),
@@ -45,33 +45,33 @@ HOSTILE = {
 
 @pytest.fixture
 def client(serve):
-    """A client for a server that takes fewer segments than it would, so that too many of them are soon read."""
+    """A client for a server with a low limit of segments, so that exceeding it takes little time."""
     return serve(document_segments=2_500)
 
 
-@pytest.mark.parametrize("what", HOSTILE)
-def test_it_is_refused_in_one_line_and_others_are_served(client, what):
-    name, made = HOSTILE[what]
-    content = made()
-    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    told = ended(client, send(client, content, name).json())
-    if what == "aliases":  # stand for themselves
-        assert (told["state"], told["segments"]) == ("done", 4)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_it_is_refused_in_one_line_and_others_are_served(client, kind):
+    name, make = HOSTILE[kind]
+    content = make()
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    status = finished_job(client, send(client, content, name).json())
+    if kind == "aliases":  # aliases are kept as aliases
+        assert (status["state"], status["segments"]) == ("done", 4)
     else:
-        assert told["state"] == "failed", told
-        assert name in told["error"]
-    assert "\n" not in told["error"] and "Internal" not in told["error"], told["error"]
-    assert "root:" not in told["error"]
-    assert time.process_time() - begun < 20
+        assert status["state"] == "failed", status
+        assert name in status["error"]
+    assert "\n" not in status["error"] and "Internal" not in status["error"], status["error"]
+    assert "root:" not in status["error"]
+    assert time.process_time() - started < 20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kilobytes
-    answer = send(client, b"I sing.\n", path="/translate_file")
-    assert answer.status_code == 200
+    response = send(client, b"I sing.\n", path="/translate_file")
+    assert response.status_code == 200
 
 
 def test_every_kind_that_is_offered_has_a_reader(client):
     formats = client.get("/frontend/settings").json()["supportedFilesFormat"]
     assert len(formats) > 20
     for ending in formats:
-        told = ended(client, send(client, b"\x00\xff\xfe\x00 {", f"a{ending}").json())
-        assert told["state"] == "failed" or ending == ".properties", (ending, told)  # which are Latin-1
-        assert "Internal" not in told["error"], (ending, told)
+        status = finished_job(client, send(client, b"\x00\xff\xfe\x00 {", f"a{ending}").json())
+        assert status["state"] == "failed" or ending == ".properties", (ending, status)  # .properties files are Latin-1
+        assert "Internal" not in status["error"], (ending, status)

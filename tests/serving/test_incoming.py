@@ -1,4 +1,4 @@
-"""Bodies and fields of requests: which are read, how large and how slow they may be, and what the errors say."""
+"""Bodies and fields of requests: which are accepted, their limits of size and time, and the error messages."""
 
 import asyncio
 import json
@@ -29,14 +29,14 @@ from . import refusals
 
 OPTIONS = ServerOptions(characters=10, texts=3, file_bytes=1000, image_bytes=100)
 FIELDS_LIMIT = 12 * 10 + 20_000
-"""The most bytes of a request without a file under these options."""
+"""Maximum number of bytes of a request without a file under these options."""
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=x"
 
 
 def request(*chunks, kind=JSON, query="", wait=0.0, **headers):
-    """Return a request whose body arrives in chunks; each but the first arrives after some seconds."""
+    """Return a request whose body arrives in chunks; `wait` seconds pass before each chunk after the first."""
     messages = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
     messages.append({"type": "http.request", "body": b"", "more_body": False})
 
@@ -51,20 +51,20 @@ def request(*chunks, kind=JSON, query="", wait=0.0, **headers):
     return Request(scope, receive)
 
 
-def fields_of(*chunks, options=OPTIONS, **given):
-    return asyncio.run(read_fields(request(*chunks, **given), Bodies(), options))
+def fields_of(*chunks, options=OPTIONS, **arguments):
+    return asyncio.run(read_fields(request(*chunks, **arguments), Bodies(), options))
 
 
-def refused(work, *given, **named):
-    """Return the status and the message with which work is refused."""
-    return refusals.refused(work, *given, **named)[:2]
+def refusal_of(work, *arguments, **keywords):
+    """Return the status and the message with which a call is refused."""
+    return refusals.refusal_of(work, *arguments, **keywords)[:2]
 
 
 def multipart(*parts):
     """Return a form of (name, content) pairs, or of (name, file name, content)."""
     body = b""
     for name, *file, content in parts:
-        disposition = f'form-data; name="{name}"' + "".join(f'; filename="{one}"' for one in file)
+        disposition = f'form-data; name="{name}"' + "".join(f'; filename="{file_name}"' for file_name in file)
         body += b"--x\r\nContent-Disposition: " + disposition.encode() + b"\r\n\r\n" + content + b"\r\n"
     return body + b"--x--\r\n"
 
@@ -113,16 +113,19 @@ def test_a_field_in_the_body_overrides_the_same_field_in_the_query():
     ],
 )
 def test_bodies_that_cannot_be_read(body, kind, status, message):
-    assert refused(fields_of, body, kind=kind) == (status, f"Invalid request: {message}")
+    assert refusal_of(fields_of, body, kind=kind) == (status, f"Invalid request: {message}")
 
 
 def test_the_number_of_fields_in_a_form_is_limited():
-    most = [(f"f{i}", b"") for i in range(MOST_FIELDS)]
+    parts = [(f"f{i}", b"") for i in range(MOST_FIELDS)]
     assert MOST_FIELDS == 1000
     options = ServerOptions(characters=10_000)
-    assert len(fields_of(multipart(*most), kind=MULTIPART, options=options)) == MOST_FIELDS
-    more = multipart(*most, ("one more", b""))
-    assert refused(fields_of, more, kind=MULTIPART, options=options) == (400, "Invalid request: the form can't be read")
+    assert len(fields_of(multipart(*parts), kind=MULTIPART, options=options)) == MOST_FIELDS
+    too_many = multipart(*parts, ("one more", b""))
+    assert refusal_of(fields_of, too_many, kind=MULTIPART, options=options) == (
+        400,
+        "Invalid request: the form can't be read",
+    )
 
 
 @pytest.mark.parametrize("announced", [True, False])
@@ -134,8 +137,8 @@ def test_the_size_of_a_body_is_limited(announced):
         if size == FIELDS_LIMIT:
             assert fields_of(body, **length) == {"q": "x"}
         else:
-            assert refused(fields_of, body, **length) == too_large
-            assert refused(fields_of, body[:20], body[20:], **length) == too_large
+            assert refusal_of(fields_of, body, **length) == too_large
+            assert refusal_of(fields_of, body[:20], body[20:], **length) == too_large
 
 
 @pytest.mark.parametrize(
@@ -145,46 +148,46 @@ def test_the_size_of_a_body_is_limited(announced):
 def test_an_announced_length_may_be_anything(length, accepted):
     if accepted:
         assert fields_of(b"{}", content_length=length) == {}
-    else:  # before any byte is read
+    else:  # refused before any byte is read
         unread = request(content_length=length)
         unread._receive = None
-        assert refused(asyncio.run, Bodies().read(unread, 100)) == (413, "Invalid request: more than 100 bytes")
+        assert refusal_of(asyncio.run, Bodies().read(unread, 100)) == (413, "Invalid request: more than 100 bytes")
 
 
 def test_a_body_that_stops_arriving_is_refused():
     slow = request(b"{", b"}", wait=60)
     waiting = asyncio.wait_for(Bodies(seconds=0.05).read(slow, 100), 10)
-    assert refused(asyncio.run, waiting) == (408, "The body took more than 0.05 seconds to come in")
+    assert refusal_of(asyncio.run, waiting) == (408, "The body took more than 0.05 seconds to come in")
 
 
 def test_each_byte_of_a_body_adds_to_its_time(monkeypatch):
     assert (incoming.SECONDS, incoming.SLOWEST) == (30, 100_000)
     monkeypatch.setattr(incoming, "SLOWEST", 1000)
-    body = [b"x" * 100] * 3  # a tenth of a second more for each
+    body = [b"x" * 100] * 3  # each chunk adds a tenth of a second to the limit
     assert asyncio.run(Bodies(seconds=0.03).read(request(*body, wait=0.07), 1000)) == b"x" * 300
     monkeypatch.setattr(incoming, "SLOWEST", 100_000)
     waiting = asyncio.wait_for(Bodies(seconds=0.03).read(request(*body, wait=0.07), 1000), 10)
-    assert refused(asyncio.run, waiting)[0] == 408
+    assert refusal_of(asyncio.run, waiting)[0] == 408
 
 
 def test_large_bodies_are_counted_together_until_they_are_answered():
     bodies = Bodies(together=2 * SMALL + 2)
     small, first, second, third = (request(*body) for body in ([b"x" * SMALL], *[[b"x" * SMALL, b"x"]] * 3))
-    for one in (small, first, second):
-        asyncio.run(bodies.read(one, 10 * SMALL))
+    for body_request in (small, first, second):
+        asyncio.run(bodies.read(body_request, 10 * SMALL))
     assert SMALL == 65_536 and bodies.held == 2 * SMALL + 2
     with pytest.raises(ApiError) as error:
         asyncio.run(bodies.read(third, 10 * SMALL))
     assert (error.value.status, error.value.retry_after) == (503, 10)
     assert error.value.message == "The server is busy with large requests, please come again"
-    for one, held in (
+    for body_request, held in (
         (third, 2 * SMALL + 2),
         (small, 2 * SMALL + 2),
         (first, SMALL + 1),
         (first, SMALL + 1),
         (second, 0),
     ):
-        bodies.release(one.scope)
+        bodies.release(body_request.scope)
         assert bodies.held == held
     assert Bodies().together == 64 << 20
 
@@ -200,14 +203,14 @@ def test_an_upload_is_a_form_with_a_file():
     assert upload_of(("file", b"a text")) == ({"file": "a text"}, None)
     assert upload_of(("other", "a.txt", b"content")) == ({}, None)
     for kind in (JSON, FORM, "image/png", None):
-        assert refused(upload_of, kind=kind) == (400, "Invalid request: send a form with a file")
+        assert refusal_of(upload_of, kind=kind) == (400, "Invalid request: send a form with a file")
 
 
 def test_the_size_of_an_upload_is_limited_and_a_large_one_is_not_in_memory():
-    around = len(multipart(("file", "a.txt", b"")))
-    assert upload_of(("file", "a.txt", b"x" * (21_000 - around)))[1].size == 21_000 - around
+    overhead = len(multipart(("file", "a.txt", b"")))
+    assert upload_of(("file", "a.txt", b"x" * (21_000 - overhead)))[1].size == 21_000 - overhead
     too_large = (413, "Invalid request: more than 21000 bytes")
-    assert refused(upload_of, ("file", "a.txt", b"x" * (21_001 - around))) == too_large
+    assert refusal_of(upload_of, ("file", "a.txt", b"x" * (21_001 - overhead))) == too_large
     for size, on_disk in ((IN_MEMORY, False), (IN_MEMORY + 1, True)):
         _, file = upload_of(("file", "a.txt", b"x" * size), options=ServerOptions())
         assert (IN_MEMORY, file.file._rolled) == (1 << 20, on_disk)
@@ -221,25 +224,25 @@ def test_an_image_is_the_body_or_a_file_of_a_form():
     assert image_of(b"pix", b"els", kind="image/png", query="beam=3") == ({"beam": "3"}, b"pixels")
     form = multipart(("beam", b"4"), ("file", "a.png", b"pixels"))
     assert image_of(form, query="beam=3&nbest=2") == ({"beam": "4", "nbest": "2"}, b"pixels")
-    missing = (400, "Invalid request: missing file parameter, an image")
-    assert refused(image_of, b"", kind="image/png") == missing
-    assert refused(image_of, multipart(("beam", b"4"))) == missing
-    assert refused(image_of, multipart(("file", "a.png", b""))) == missing
+    refusal = (400, "Invalid request: missing file parameter, an image")
+    assert refusal_of(image_of, b"", kind="image/png") == refusal
+    assert refusal_of(image_of, multipart(("beam", b"4"))) == refusal
+    assert refusal_of(image_of, multipart(("file", "a.png", b""))) == refusal
     for kind, name in ((JSON, JSON), (None, "nothing that says what it is"), ("y" * 60, "y" * 50)):
         message = f"Invalid request: send a form with a file, or an image as image/jpeg, not {name}"
-        assert refused(image_of, b"x", kind=kind) == (415, message)
+        assert refusal_of(image_of, b"x", kind=kind) == (415, message)
 
 
 def test_the_size_of_an_image_is_limited():
     assert image_of(b"x" * 100, kind="image/png")[1] == b"x" * 100
     assert image_of(multipart(("file", "a.png", b"x" * 100)))[1] == b"x" * 100
     too_large = (413, "Invalid request: more than 100 bytes")
-    assert refused(image_of, b"x" * 101, kind="image/png") == too_large
-    assert refused(image_of, multipart(("file", "a.png", b"x" * 101))) == too_large
-    around = len(multipart(("file", "a.png", b"x"), ("q", b"")))
-    assert image_of(multipart(("file", "a.png", b"x"), ("q", b"y" * (20_100 - around))))[1] == b"x"
-    form = multipart(("file", "a.png", b"x"), ("q", b"y" * (20_101 - around)))
-    assert refused(image_of, form) == (413, "Invalid request: more than 20100 bytes")
+    assert refusal_of(image_of, b"x" * 101, kind="image/png") == too_large
+    assert refusal_of(image_of, multipart(("file", "a.png", b"x" * 101))) == too_large
+    overhead = len(multipart(("file", "a.png", b"x"), ("q", b"")))
+    assert image_of(multipart(("file", "a.png", b"x"), ("q", b"y" * (20_100 - overhead))))[1] == b"x"
+    form = multipart(("file", "a.png", b"x"), ("q", b"y" * (20_101 - overhead)))
+    assert refusal_of(image_of, form) == (413, "Invalid request: more than 20100 bytes")
 
 
 def test_a_field_that_is_a_text():
@@ -247,20 +250,20 @@ def test_a_field_that_is_a_text():
     assert [text_field(fields, "q"), text_field(fields, "empty"), text_field(fields, "q", "other")] == ["a", "", "a"]
     assert [text_field(fields, "none", "other"), text_field(fields, "missing", "")] == ["other", ""]
     for name in ("none", "missing"):
-        assert refused(text_field, fields, name) == (400, f"Invalid request: missing {name} parameter")
+        assert refusal_of(text_field, fields, name) == (400, f"Invalid request: missing {name} parameter")
     for name in ("list", "number"):
-        assert refused(text_field, fields, name, "other") == (400, f"Invalid request: {name} is not a text")
+        assert refusal_of(text_field, fields, name, "other") == (400, f"Invalid request: {name} is not a text")
     assert [source_field({"source": "auto"}), source_field({"source": "en"})] == [None, "en"]
-    assert refused(source_field, {}) == (400, "Invalid request: missing source parameter")
+    assert refusal_of(source_field, {}) == (400, "Invalid request: missing source parameter")
 
 
 def test_a_field_that_is_a_method():
     assert method_field({"explain": "erasure"}, "explain") == "erasure"
     assert [method_field({}, "explain"), method_field({"explain": ""}, "explain")] == ["", ""]
     assert method_field({}, "method", "lime") == method_field({}, "method", "lime", images=True) == "lime"
-    wrong = (400, f"Invalid request: there is no explanation by {'m' * 20!r} here")
-    assert refused(method_field, {"explain": "m" * 30}, "explain") == wrong
-    assert refused(method_field, {"method": ""}, "method", "lime")[0] == 400
+    refusal = (400, f"Invalid request: there is no explanation by {'m' * 20!r} here")
+    assert refusal_of(method_field, {"explain": "m" * 30}, "explain") == refusal
+    assert refusal_of(method_field, {"method": ""}, "method", "lime")[0] == 400
 
 
 @pytest.mark.parametrize(
@@ -289,7 +292,7 @@ def test_a_field_that_is_a_number(value, result):
     if isinstance(result, int):
         assert number_field({"n": value}, "n", 7, 9, least=2) == result
     else:
-        assert refused(number_field, {"n": value}, "n", 7, 9, least=2) == (400, f"Invalid request: n {result}")
+        assert refusal_of(number_field, {"n": value}, "n", 7, 9, least=2) == (400, f"Invalid request: n {result}")
 
 
 def test_a_number_has_a_default_and_may_be_zero():
@@ -301,7 +304,7 @@ def test_a_field_that_is_a_flag():
     values = {"a": True, "b": "true", "c": False, "d": "false", "e": None, "f": 2, "g": "True", "h": ""}
     assert [flag_field(values, name) for name in "abcdez"] == [True, True, False, False, False, False]
     for name in "fgh":
-        assert refused(flag_field, values, name) == (400, f"Invalid request: {name} is neither true nor false")
+        assert refusal_of(flag_field, values, name) == (400, f"Invalid request: {name} is neither true nor false")
 
 
 def test_a_field_of_one_or_several_texts():
@@ -317,4 +320,4 @@ def test_a_field_of_one_or_several_texts():
         (["12345", "678901"], "11 characters exceed the limit of 10"),
         ("12345678901", "11 characters exceed the limit of 10"),
     ):
-        assert refused(texts_field, {"q": value}, OPTIONS) == (400, f"Invalid request: {message}")
+        assert refusal_of(texts_field, {"q": value}, OPTIONS) == (400, f"Invalid request: {message}")

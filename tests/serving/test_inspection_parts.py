@@ -1,4 +1,4 @@
-"""The parts of an inspection by themselves."""
+"""The parts of an inspection in isolation."""
 
 import asyncio
 from types import SimpleNamespace
@@ -14,16 +14,16 @@ from translucid.serving.routes import inspection
 
 @pytest.mark.parametrize("source", ["I sing.", "picture"])
 def test_a_wide_beam_is_drawn_narrower(monkeypatch, source):
-    asked = []
+    calls = []
     options = SimpleNamespace(beam=7, length_penalty=0.5)
     model = SimpleNamespace(
         configuration=SimpleNamespace(decoding=options),
-        trace=lambda given, beam: asked.append((given, beam)),
+        trace=lambda arguments, beam: calls.append((arguments, beam)),
         tokenizer="tokenizer",
     )
-    monkeypatch.setattr(inspection, "beam_record", lambda *given: {"given": given})
+    monkeypatch.setattr(inspection, "beam_record", lambda *arguments: {"given": arguments})
     record = inspection.beam_tree(model, source)
-    assert record == {"given": (None, 6, "tokenizer", 0.5), "own": 7} and asked == [(source, 6)]
+    assert record == {"given": (None, 6, "tokenizer", 0.5), "own": 7} and calls == [(source, 6)]
 
 
 def test_the_first_word_of_pieces():
@@ -42,31 +42,31 @@ def test_a_language_that_is_detected_and_translated(monkeypatch):
     ]
     targets = {"fr": ["de", "fr"], "en": ["en", "es", "it"]}
     catalogue = Catalogue(models)
-    monkeypatch.setattr(Catalogue, "find", lambda self, *given: find(*given))
+    monkeypatch.setattr(Catalogue, "find", lambda self, *arguments: find(*arguments))
     monkeypatch.setattr(Catalogue, "targets", lambda self, source: [*targets[source]])
     monkeypatch.setattr(Catalogue, "languages", ["de", "en", "es", "fr", "it"])
 
-    def detected(*probabilities, target="it", name=None):
+    def detect_language(*probabilities, target="it", name=None):
         monkeypatch.setattr(inspection, "detect", lambda text, languages: list(probabilities))
         served, confidence = asyncio.run(inspection._detect(SimpleNamespace(catalogue=catalogue), "text", target, name))
         return confidence, *served
 
-    assert detected(("es", 70.0), ("en", 20.0), ("fr", 10.0)) == (20.0, "en", "it", None)
-    assert detected(("en", 0.0), ("fr", 0.0)) == (0.0, "fr", "de", None)
-    assert detected(("en", 0.5), target="fr", name="tiny") == (0.5, "en", "es", "tiny")
-    assert detected(("en", 0.5), target="en", name="none") == (0.5, "en", "es", None)
+    assert detect_language(("es", 70.0), ("en", 20.0), ("fr", 10.0)) == (20.0, "en", "it", None)
+    assert detect_language(("en", 0.0), ("fr", 0.0)) == (0.0, "fr", "de", None)
+    assert detect_language(("en", 0.5), target="fr", name="tiny") == (0.5, "en", "es", "tiny")
+    assert detect_language(("en", 0.5), target="en", name="none") == (0.5, "en", "es", None)
 
 
 def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
-    def forced(self, source, target, context):
+    def force_decode(self, source, target, context):
         if source == "too long":
             raise UserError("it is too long for the model")
         return {"text": target, "pieces": ["attention"]}
 
-    monkeypatch.setattr(inspection.SentenceInspector, "_forced", forced)
+    monkeypatch.setattr(inspection.SentenceInspector, "_forced", force_decode)
     inspector = inspection.SentenceInspector(None, "", ContrastFields("", None), "cross")
-    attended = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory"}
-    assert inspector._remembered("I", "x" * 1000, ()) == attended
-    bare = {"pieces": [], "warnings": [], "confidence": None, "origin": "memory"}
-    assert inspector._remembered("I", "x" * 1001, ()) == {"source_text": "I", "text": "x" * 1001, **bare}
-    assert inspector._remembered("too long", "x", ()) == {"source_text": "too long", "text": "x", **bare}
+    with_attention = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory"}
+    assert inspector._remembered("I", "x" * 1000, ()) == with_attention
+    without_attention = {"pieces": [], "warnings": [], "confidence": None, "origin": "memory"}
+    assert inspector._remembered("I", "x" * 1001, ()) == {"source_text": "I", "text": "x" * 1001, **without_attention}
+    assert inspector._remembered("too long", "x", ()) == {"source_text": "too long", "text": "x", **without_attention}

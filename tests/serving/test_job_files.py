@@ -1,4 +1,4 @@
-"""What is kept of a document on the disk, where there may be no room for it."""
+"""The files of a document job, also on a full disk."""
 
 import io
 import sqlite3
@@ -13,7 +13,7 @@ from translucid.serving.edge.failures import GoneError
 
 
 class FullDisk(io.BytesIO):
-    """An upload after whose first bytes the disk is full."""
+    """An upload during which the disk becomes full."""
 
     def read(self, size=-1):
         """Return some bytes, once."""
@@ -33,11 +33,11 @@ def test_a_result_that_can_not_be_kept_whole_leaves_the_one_before(tmp_path, mon
     files.keep(b"first")
     write = type(tmp_path).write_bytes
 
-    def half(path, content):
+    def write_half(path, content):
         write(path, content[:2])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", half)
+    monkeypatch.setattr("pathlib.Path.write_bytes", write_half)
     with pytest.raises(OSError, match="No space left"):
         files.keep(b"second")
     assert files.result.read_bytes() == b"first"
@@ -86,10 +86,10 @@ def test_segments_and_translations_come_back_as_they_were_stored(files):
     files.translated([(0, marked), (1, plain)])
     assert files.rows(0, 2) == [Row(0, SEGMENTS[0], marked, accepted=False), Row(1, SEGMENTS[1], plain, accepted=False)]
     assert files.targets() == {0: marked, 1: plain}
-    written = Target(TaggedText("yo"), "person")
-    files.accept({1: written})
-    files.translated([(1, plain), (2, plain)])  # what a person wrote stays
-    assert files.targets() == {0: marked, 1: written, 2: plain}
+    correction = Target(TaggedText("yo"), "person")
+    files.accept({1: correction})
+    files.translated([(1, plain), (2, plain)])  # corrections by people are kept
+    assert files.targets() == {0: marked, 1: correction, 2: plain}
     assert [row.accepted for row in files.rows()] == [False, True, False, False, False]
 
 
@@ -120,7 +120,7 @@ def test_some_segments_from_a_number_on(files, monkeypatch):
     ]
     monkeypatch.setattr(job_files, "MOST_CHARACTERS", 9)
     assert [row.number for row in files.rows(1)] == [1, 2, 3, 4]
-    # Marks count as their JSON: [] has two characters, so that the first two segments have nine.
+    # Marks count by the length of their JSON: [] has two characters, so the first two segments have nine.
     assert [row.number for row in files.rows(1, 4)] == [1, 2, 3]
     monkeypatch.setattr(job_files, "MOST_CHARACTERS", 8)
     assert [row.number for row in files.rows(1, 4)] == [1, 2]

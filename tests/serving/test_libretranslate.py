@@ -1,4 +1,4 @@
-"""The shapes that LibreTranslate's clients expect, and clear errors for everything else."""
+"""The responses that LibreTranslate's clients expect, and clear errors for invalid requests."""
 
 import re
 
@@ -13,39 +13,41 @@ def client(serve_for_all):
     return serve_for_all()
 
 
-def say(client, **fields):
+def translate(client, **fields):
     return client.post("/translate", json={"source": "en", "target": "es", **fields})
 
 
 def test_a_text_gives_a_text_and_a_list_a_list(client, run):
     expected = Translator.load(run).translate("I like soccer").text
-    assert say(client, q="I like soccer").json() == {"translatedText": expected}
-    assert say(client, q=["I like soccer", ""]).json() == {"translatedText": [expected, ""]}
+    assert translate(client, q="I like soccer").json() == {"translatedText": expected}
+    assert translate(client, q=["I like soccer", ""]).json() == {"translatedText": [expected, ""]}
     form = client.post("/translate", data={"q": "I like soccer", "source": "en", "target": "es"})
     assert form.json() == {"translatedText": expected}
 
 
 def test_alternatives_only_when_asked_for_and_never_more_than_allowed(client):
-    one = say(client, q="I like soccer", alternatives=3).json()
-    assert 0 < len(one["alternatives"]) <= 3
-    assert one["translatedText"] not in one["alternatives"]
-    many = say(client, q=["I like soccer", "You sing"], alternatives=2).json()
-    assert len(many["alternatives"]) == 2
-    assert all(isinstance(others, list) for others in many["alternatives"])
-    for wanted in (6, 10_000):
-        refused = say(client, q="I like soccer", alternatives=wanted)
-        assert refused.status_code == 400
-        assert "alternatives is more than 5" in refused.json()["error"]
-    assert "alternatives" not in say(client, q="I like soccer", alternatives=0).json()
+    single = translate(client, q="I like soccer", alternatives=3).json()
+    assert 0 < len(single["alternatives"]) <= 3
+    assert single["translatedText"] not in single["alternatives"]
+    several = translate(client, q=["I like soccer", "You sing"], alternatives=2).json()
+    assert len(several["alternatives"]) == 2
+    assert all(isinstance(alternatives, list) for alternatives in several["alternatives"])
+    for count in (6, 10_000):
+        response = translate(client, q="I like soccer", alternatives=count)
+        assert response.status_code == 400
+        assert "alternatives is more than 5" in response.json()["error"]
+    assert "alternatives" not in translate(client, q="I like soccer", alternatives=0).json()
 
 
 def test_auto_tells_what_it_found(client):
-    one = say(client, q="The children are reading a book in the garden", source="auto").json()
-    assert one["detectedLanguage"]["language"] == "en"
-    assert 0 < one["detectedLanguage"]["confidence"] <= 100
-    many = say(client, q=["I would like to read the newspaper", "Los niños leen un libro"], source="auto").json()
-    assert [found["language"] for found in many["detectedLanguage"]] == ["en", "es"]
-    assert many["translatedText"][1] == "Los niños leen un libro"  # it is in that language already
+    single = translate(client, q="The children are reading a book in the garden", source="auto").json()
+    assert single["detectedLanguage"]["language"] == "en"
+    assert 0 < single["detectedLanguage"]["confidence"] <= 100
+    several = translate(
+        client, q=["I would like to read the newspaper", "Los niños leen un libro"], source="auto"
+    ).json()
+    assert [language["language"] for language in several["detectedLanguage"]] == ["en", "es"]
+    assert several["translatedText"][1] == "Los niños leen un libro"  # already in that language
 
 
 def test_languages_health_settings_and_detection(client):
@@ -55,9 +57,9 @@ def test_languages_health_settings_and_detection(client):
     ]
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/frontend/settings").json()["charLimit"] == 5000
-    found = client.post("/detect", data={"q": "Los niños leen un libro en el jardín"}).json()
-    assert found[0]["language"] == "es"
-    assert found[0]["confidence"] > 50
+    detected = client.post("/detect", data={"q": "Los niños leen un libro en el jardín"}).json()
+    assert detected[0]["language"] == "es"
+    assert detected[0]["confidence"] > 50
 
 
 @pytest.mark.parametrize(
@@ -74,9 +76,9 @@ def test_languages_health_settings_and_detection(client):
     ],
 )
 def test_white_space_stays_as_it_is(client, text):
-    answer = say(client, q=text)
-    assert answer.status_code == 200
-    translated = answer.json()["translatedText"]
+    response = translate(client, q=text)
+    assert response.status_code == 200
+    translated = response.json()["translatedText"]
     assert re.findall(r"[\n\r\t\v\u2028]", translated) == re.findall(r"[\n\r\t\v\u2028]", text)
     space = r"^\s*"
     assert re.match(space, translated)[0] == re.match(space, text)[0]
@@ -85,15 +87,16 @@ def test_white_space_stays_as_it_is(client, text):
 
 
 def test_no_sentence_is_lost(client):
-    """Users of other servers lose all but the first."""
-    alone = [say(client, q=text).json()["translatedText"] for text in ("I sing.", "You sing.", "She sings.")]
+    """Some servers translate only the first sentence."""
+    expected = [translate(client, q=text).json()["translatedText"] for text in ("I sing.", "You sing.", "She sings.")]
     assert (
-        say(client, q="I sing. You sing.\nShe sings.").json()["translatedText"] == f"{alone[0]} {alone[1]}\n{alone[2]}"
+        translate(client, q="I sing. You sing.\nShe sings.").json()["translatedText"]
+        == f"{expected[0]} {expected[1]}\n{expected[2]}"
     )
 
 
 @pytest.mark.parametrize(
-    ("fields", "status", "said"),
+    ("fields", "status", "message"),
     [
         ({"q": None}, 400, "missing q"),
         ({"q": 3}, 400, "neither a text"),
@@ -111,10 +114,10 @@ def test_no_sentence_is_lost(client):
         ({"q": "a", "target": ["es"]}, 400, "not a text"),
     ],
 )
-def test_what_is_wrong_is_said(client, fields, status, said):
-    answer = say(client, **fields)
-    assert answer.status_code == status
-    assert said in answer.json()["error"]
+def test_what_is_wrong_is_said(client, fields, status, message):
+    response = translate(client, **fields)
+    assert response.status_code == status
+    assert message in response.json()["error"]
 
 
 @pytest.mark.parametrize(
@@ -134,9 +137,9 @@ def test_what_is_wrong_is_said(client, fields, status, said):
     ],
 )
 def test_bodies_of_all_kinds(client, body, kind, status):
-    answer = client.post("/translate", content=body, headers={"content-type": kind})
-    assert answer.status_code == status, answer.text
-    assert ("error" in answer.json()) == (status != 200)
+    response = client.post("/translate", content=body, headers={"content-type": kind})
+    assert response.status_code == status, response.text
+    assert ("error" in response.json()) == (status != 200)
 
 
 def test_unknown_paths_and_methods(client):
@@ -147,11 +150,11 @@ def test_unknown_paths_and_methods(client):
 
 def test_placeholders_come_through_once(client):
     texts = ["Hello %s, I like {name}.", "I sing [X5X] and [X12X].", "See https://example.org/a?b=1 and 👋🏽"]
-    answer = say(client, q=texts, alternatives=1).json()["translatedText"]
-    for translation, kept in zip(
-        answer, (["%s", "{name}"], ["[X5X]", "[X12X]"], ["https://example.org/a?b=1", "👋🏽"]), strict=True
+    translations = translate(client, q=texts, alternatives=1).json()["translatedText"]
+    for translation, placeholders in zip(
+        translations, (["%s", "{name}"], ["[X5X]", "[X12X]"], ["https://example.org/a?b=1", "👋🏽"]), strict=True
     ):
-        assert [translation.count(part) for part in kept] == [1, 1], translation
+        assert [translation.count(part) for part in placeholders] == [1, 1], translation
 
 
 @pytest.mark.parametrize(
@@ -168,66 +171,66 @@ def test_placeholders_come_through_once(client):
 )
 @pytest.mark.parametrize("kind", ["text", "html"])
 def test_what_touches_letters_tags_or_others_comes_through_once(client, text, parts, kind):
-    found = say(client, q=text, format=kind).json()["translatedText"]
-    assert all(found.count(part) == 1 for part in parts if kind == "text" or part not in ("%d", ":name"))
+    translation = translate(client, q=text, format=kind).json()["translatedText"]
+    assert all(translation.count(part) == 1 for part in parts if kind == "text" or part not in ("%d", ":name"))
 
 
 def test_a_sentence_translated_again_keeps_its_alternatives_and_says_its_own_confidence(client, monkeypatch):
-    seen = []
+    calls = []
 
-    def confidences(self, found):
-        seen.append([one.source for one in found])
-        return [0.25 if "{" in one.source else 0.5 for one in found]
+    def confidences(self, translations):
+        calls.append([translation.source for translation in translations])
+        return [0.25 if "{" in translation.source else 0.5 for translation in translations]
 
     monkeypatch.setattr(Translator, "confidences", confidences)
-    answer = say(client, q="I like {a}{b}.", alternatives=2, confidence=True).json()
+    answer = translate(client, q="I like {a}{b}.", alternatives=2, confidence=True).json()
     assert 0 < len(answer["alternatives"]) <= 2
-    assert all(one.count("{a}{b}") == 1 for one in [answer["translatedText"], *answer["alternatives"]])
-    again = [source for sources in seen for source in sources if "{" not in source]
-    assert again and answer["confidence"] == 0.5
+    assert all(text.count("{a}{b}") == 1 for text in [answer["translatedText"], *answer["alternatives"]])
+    retranslated = [source for sources in calls for source in sources if "{" not in source]
+    assert retranslated and answer["confidence"] == 0.5
 
 
 def test_html_keeps_its_tags_and_what_is_not_to_be_translated(client, run):
     page = """<!doctype html><html lang="en"><head><meta charset="latin-1"><title>You sing</title>
         <script>var sing = "You sing";</script></head><body><p translate="no">You sing</p><!-- You sing -->
         <p>I like soccer<br>and <a href="x?a=1&amp;b=2" title="I sing">the beach</a>…</p><code>You sing</code></body>"""
-    answer = say(client, q=[page, "<p>I sing</p>", "", "<p> </p>"], format="html")
-    assert answer.status_code == 200, answer.text
-    whole, *short = answer.json()["translatedText"]
-    of = {text: Translator.load(run).translate(text).text for text in ("You sing", "I sing")}
-    assert short == [f"<p>{of['I sing']}</p>", "", "<p> </p>"]
-    assert f"<title>{of['You sing']}</title>" in whole
-    assert f'title="{of["I sing"]}"' in whole
-    assert 'lang="es"' in whole
-    assert whole.count("You sing") == 4
+    response = translate(client, q=[page, "<p>I sing</p>", "", "<p> </p>"], format="html")
+    assert response.status_code == 200, response.text
+    translated_page, *short = response.json()["translatedText"]
+    translations = {text: Translator.load(run).translate(text).text for text in ("You sing", "I sing")}
+    assert short == [f"<p>{translations['I sing']}</p>", "", "<p> </p>"]
+    assert f"<title>{translations['You sing']}</title>" in translated_page
+    assert f'title="{translations["I sing"]}"' in translated_page
+    assert 'lang="es"' in translated_page
+    assert translated_page.count("You sing") == 4
     for tag in ("<br>", '<a href="x?a=1&amp;b=2"', "</a>", "<!-- You sing -->", '<meta charset="latin-1">'):
-        assert whole.count(tag) == 1, tag
-    broken = say(client, q="<p>I <b>sing", format="html").json()["translatedText"]
+        assert translated_page.count(tag) == 1, tag
+    broken = translate(client, q="<p>I <b>sing", format="html").json()["translatedText"]
     assert broken.startswith("<p>") and broken.count("<b>") == 1
-    deep = say(client, q="<div>" * 600 + "I sing", format="html")
-    assert deep.status_code == 400
-    assert "elements in each other" in deep.json()["error"]
+    response_to_nested = translate(client, q="<div>" * 600 + "I sing", format="html")
+    assert response_to_nested.status_code == 400
+    assert "elements in each other" in response_to_nested.json()["error"]
 
 
 def test_keys(serve):
     client = serve(api_keys={"secret": None})
-    assert say(client, q="a").status_code == 400
-    assert say(client, q="a", api_key="wrong").status_code == 403
-    assert say(client, q="a", api_key=["secret"]).status_code == 403
-    assert say(client, q="a", api_key="secret").status_code == 200
+    assert translate(client, q="a").status_code == 400
+    assert translate(client, q="a", api_key="wrong").status_code == 403
+    assert translate(client, q="a", api_key=["secret"]).status_code == 403
+    assert translate(client, q="a", api_key="secret").status_code == 200
     assert client.get("/frontend/settings").json()["apiKeys"] is True
 
 
 def test_slowdown(serve):
     client = serve(quota=Quota(per_minute=3))
-    answers = [say(client, q="a") for _ in range(4)]
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
-    assert "Slowdown" in answers[-1].json()["error"]
-    assert 0 < int(answers[-1].headers["retry-after"]) <= 61
+    responses = [translate(client, q="a") for _ in range(4)]
+    assert [response.status_code for response in responses] == [200, 200, 200, 429]
+    assert "Slowdown" in responses[-1].json()["error"]
+    assert 0 < int(responses[-1].headers["retry-after"]) <= 61
 
 
 def test_metrics(client):
-    say(client, q="I sing")
+    translate(client, q="I sing")
     client.get("/made/up/path")
     text = client.get("/metrics").text
     assert 'translucid_http_request_duration_seconds_count{path="/translate",status="200"}' in text
@@ -239,21 +242,21 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
     fields = {}
     for path, operations in schema["paths"].items():
         for kind in operations.get("post", {}).get("requestBody", {}).get("content", {}).values():
-            if "properties" in kind["schema"]:  # and is not an image as it is
+            if "properties" in kind["schema"]:  # the body is a form, not a raw image
                 fields.setdefault(path, []).append(set(kind["schema"]["properties"]))
-    asked, contrast = {"q", "source", "target", "api_key"}, {"instead_of", "word"}
+    common, contrast = {"q", "source", "target", "api_key"}, {"instead_of", "word"}
     assert fields == {
-        "/translate": [asked | {"format", "alternatives", "confidence"}] * 3,
+        "/translate": [common | {"format", "alternatives", "confidence"}] * 3,
         "/detect": [{"q", "api_key"}] * 3,
         "/translate_file": [{"file", "source", "target", "api_key"}],
-        "/suggest": [asked | {"s"}] * 3,
-        "/look": [asked | contrast | {"model", "explain", "translations", "maps", "ablate"}] * 3,
-        "/continue": [asked | {"model", "prefix"}] * 3,
-        "/beam": [asked | {"model"}] * 3,
-        "/patch": [asked | {"model", "translation", "other", "words"}] * 3,
-        "/layers": [asked | {"model", "translation"}] * 3,
+        "/suggest": [common | {"s"}] * 3,
+        "/look": [common | contrast | {"model", "explain", "translations", "maps", "ablate"}] * 3,
+        "/continue": [common | {"model", "prefix"}] * 3,
+        "/beam": [common | {"model"}] * 3,
+        "/patch": [common | {"model", "translation", "other", "words"}] * 3,
+        "/layers": [common | {"model", "translation"}] * 3,
         "/picture": [
-            asked
+            common
             | contrast
             | {"model", "translation", "view", "kind", "layer", "head", "method", "ablate", "other", "words"}
         ]
@@ -304,6 +307,6 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         *("/v2/glossaries/{glossary_id}", "/v2/glossaries/{glossary_id}/entries"),
         *("/v3/glossaries", "/v3/glossaries/{glossary_id}", "/v3/glossaries/{glossary_id}/entries"),
     }
-    for path, operations in schema["paths"].items():  # every error has its form
+    for path, operations in schema["paths"].items():  # every operation documents its errors
         for operation in operations.values():
             assert {"400", "403", "421", "429", "503"} <= set(operation["responses"]), path

@@ -1,4 +1,4 @@
-"""A multilingual model is offered as its languages; pairs are made when they are asked for, and few are kept."""
+"""A multilingual model is served as its languages: pairs are created on request, and few are kept in memory."""
 
 import threading
 
@@ -14,15 +14,15 @@ from translucid.serving.catalogue import load
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 
-ASKED = {"q": "I like soccer", "source": "en", "target": "es"}
+REQUEST = {"q": "I like soccer", "source": "en", "target": "es"}
 
 
 @pytest.fixture(scope="module")
 def marian(tmp_path_factory):
-    place = tmp_path_factory.mktemp("targets")
-    marian_folder(place / "theirs", languages=("spa", "por", "zho_Hant", "nonsense"), end=2.0)
-    import_model(place / "theirs", place / "targets")
-    return place / "targets"
+    folder = tmp_path_factory.mktemp("targets")
+    marian_folder(folder / "theirs", languages=("spa", "por", "zho_Hant", "nonsense"), end=2.0)
+    import_model(folder / "theirs", folder / "targets")
+    return folder / "targets"
 
 
 @pytest.fixture
@@ -50,21 +50,21 @@ def test_every_pair_is_translated_by_usual_codes_and_by_the_models_own(many, m2m
     from translucid.api.translator import Translator
 
     ours = Translator.load(m2m, "cpu", source="en", target="es")
-    spanish = ours.translate(ASKED["q"]).text
-    english = ours.between("es", "en").translate(ASKED["q"]).text
+    spanish = ours.translate(REQUEST["q"]).text
+    english = ours.between("es", "en").translate(REQUEST["q"]).text
     assert spanish != english
-    for source, target, wanted in (
+    for source, target, expected in (
         ("en", "es", spanish),
         ("eng_Latn", "spa_Latn", spanish),
         ("en", "spa_Latn", spanish),
         ("es", "en", english),
         ("es-MX", "en", english),
-        ("en", "en", ASKED["q"]),
+        ("en", "en", REQUEST["q"]),
     ):
-        answer = many.post("/translate", json={**ASKED, "source": source, "target": target})
-        assert answer.json() == {"translatedText": wanted}
-    answer = many.post("/translate", json={**ASKED, "target": "fr"})
-    assert (answer.status_code, answer.json()["error"]) == (400, "fr is not supported")
+        response = many.post("/translate", json={**REQUEST, "source": source, "target": target})
+        assert response.json() == {"translatedText": expected}
+    response = many.post("/translate", json={**REQUEST, "target": "fr"})
+    assert (response.status_code, response.json()["error"]) == (400, "fr is not supported")
 
 
 def test_detection_is_among_its_languages(many):
@@ -77,23 +77,27 @@ def test_detection_is_among_its_languages(many):
 
 
 def test_what_is_seen_of_it_has_no_language_among_the_words(many, m2m):
-    (sentence,) = many.post("/look", json={**ASKED, "explain": "erasure"}).json()["sentences"]
+    (sentence,) = many.post("/look", json={**REQUEST, "explain": "erasure"}).json()["sentences"]
     (piece,) = sentence["pieces"]
     assert piece["source"] == ["eng_Latn", "I", "like", "soccer", "</s>"]
     assert "spa_Latn" not in piece["target"] and len(piece["tokens"]) == len(piece["target"])
     assert sentence["explanation"]["source"] == ["I", "like", "soccer"]
     first = piece["tokens"][0]
-    ways = many.post("/continue", json={**ASKED, "prefix": []}).json()
-    assert len(ways) == 8
-    assert all(way["probability"] <= 0 for way in ways)
-    assert [way["tokens"][: len(first)] for way in ways if way["text"] == sentence["text"]] == [first]
-    (tree,) = many.post("/beam", json=ASKED).json()["trees"]
+    continuations = many.post("/continue", json={**REQUEST, "prefix": []}).json()
+    assert len(continuations) == 8
+    assert all(continuation["probability"] <= 0 for continuation in continuations)
+    assert [
+        continuation["tokens"][: len(first)]
+        for continuation in continuations
+        if continuation["text"] == sentence["text"]
+    ] == [first]
+    (tree,) = many.post("/beam", json=REQUEST).json()["trees"]
     assert "spa_Latn" in [node["name"] for node in tree["nodes"]]
     best = tree["finished"][0]
     assert best["text"] == sentence["text"]
-    written = sum(map(len, piece["tokens"]))  # without the language
+    token_count = sum(map(len, piece["tokens"]))  # without the language token
     alpha = RunFolder(m2m).configuration().decoding.length_penalty
-    assert best["score"] == pytest.approx(best["log_prob"] / length_penalty(float(written), alpha), abs=1e-4)
+    assert best["score"] == pytest.approx(best["log_prob"] / length_penalty(float(token_count), alpha), abs=1e-4)
 
 
 def test_a_model_of_many_targets_has_to_say_what_it_reads(serve, marian):
@@ -107,21 +111,21 @@ def test_a_model_of_many_targets_has_to_say_what_it_reads(serve, marian):
         "pt": ["pt"],
         "zh-Hant": ["zh-Hant"],
     }
-    answers = {
-        target: client.post("/translate", json={**ASKED, "target": target}).json()["translatedText"]
+    translations = {
+        target: client.post("/translate", json={**REQUEST, "target": target}).json()["translatedText"]
         for target in ("es", "spa", "pt", "nonsense", "zh-TW")
     }
-    assert answers["es"] == answers["spa"] != answers["pt"]
-    wrong = client.post("/translate", json={**ASKED, "source": "es", "target": "pt"})
-    assert (wrong.status_code, wrong.json()["error"]) == (400, "pt is not available as a target language from es")
+    assert translations["es"] == translations["spa"] != translations["pt"]
+    response = client.post("/translate", json={**REQUEST, "source": "es", "target": "pt"})
+    assert (response.status_code, response.json()["error"]) == (400, "pt is not available as a target language from es")
 
 
 @pytest.mark.parametrize(
-    ("label", "listed"),
+    ("label", "expected"),
     [("es-*", {"es": ["en", "es"], "en": ["en"]}), ("*-es", {"en": ["en", "es"], "es": ["es"]})],
 )
-def test_a_label_chooses_among_them(serve, m2m, label, listed):
-    assert languages(serve(f"{label}={m2m}")) == listed
+def test_a_label_chooses_among_them(serve, m2m, label, expected):
+    assert languages(serve(f"{label}={m2m}")) == expected
 
 
 def test_a_label_that_it_does_not_have_is_refused(m2m):
@@ -151,8 +155,8 @@ def test_pairs_do_not_mix_in_a_batch(m2m):
 
     catalogue = load([str(m2m)], "cpu", ServerOptions())
     pairs = [catalogue.find("en", "es"), catalogue.find("es", "en")] * 3
-    wanted = [one.translator.translate(ASKED["q"]).text for one in pairs]
-    futures = [one.batcher.submit(Task("x", 60), one.translator, [ASKED["q"]]) for one in pairs]
-    assert [future.result(60)[0].text for future in futures] == wanted
-    assert wanted[0] != wanted[1]
+    expected = [pair.translator.translate(REQUEST["q"]).text for pair in pairs]
+    futures = [pair.batcher.submit(Task("x", 60), pair.translator, [REQUEST["q"]]) for pair in pairs]
+    assert [future.result(60)[0].text for future in futures] == expected
+    assert expected[0] != expected[1]
     catalogue.close()

@@ -1,4 +1,4 @@
-"""`translucid mcp`, called by the client of the package `mcp`: over standard input and output, and in memory."""
+"""`translucid mcp`, called by the client of the package `mcp`: over standard input and output, and in process."""
 
 import asyncio
 import json
@@ -26,11 +26,15 @@ SPANISH = "Los niños leen un libro en el jardín de la casa."
 
 @pytest.fixture
 def ask(run):
-    """Call tools of a server in this process: ask([("translate", {...})], characters=10)."""
+    """Return a function that calls tools of a server in this process: ask([("translate", {...})], characters=10)."""
 
     def ask(calls, *runs, terms=(), **options):
-        given = ServerOptions(**options)
-        context = RequestContext(load(list(runs) or [str(run)], "cpu", given, terms=terms), given, RateLimits(given))
+        server_options = ServerOptions(**options)
+        context = RequestContext(
+            load(list(runs) or [str(run)], "cpu", server_options, terms=terms),
+            server_options,
+            RateLimits(server_options),
+        )
         tools = AgentTools(context, DocumentJobs(context))
 
         async def talk():
@@ -45,17 +49,17 @@ def ask(run):
     return ask
 
 
-def why(result):
-    """Return the error of a call, which is one line."""
+def error_of(result):
+    """Return the error message of a call; it is one line."""
     (content,) = result.content
     assert result.is_error and "\n" not in content.text
     return content.text
 
 
 def test_standard_output_has_nothing_but_the_protocol(run, tmp_path):
-    wire = tmp_path / "wire"
+    transcript = tmp_path / "wire"
     command = shlex.join([sys.executable, "-m", "translucid", "mcp", str(run)])
-    shell = ["-c", f"{command} | tee {shlex.quote(str(wire))}"]
+    shell = ["-c", f"{command} | tee {shlex.quote(str(transcript))}"]
     parameters = StdioServerParameters(command="sh", args=shell, env=dict(os.environ))
 
     async def talk():
@@ -69,22 +73,22 @@ def test_standard_output_has_nothing_but_the_protocol(run, tmp_path):
     expected = Translator.load(run).translate("I like soccer").text
     assert result.structured_content == {"translation": expected, "source": "en", "target": "es"}
     assert "en → es" in (tmp_path / "log").read_text()
-    lines = wire.read_text().splitlines()
+    lines = transcript.read_text().splitlines()
     assert len(lines) >= 3 and all(json.loads(line)["jsonrpc"] == "2.0" for line in lines)
 
 
 def test_texts(ask, run):
-    two = "I sing.\n\nI like soccer."
+    two_paragraphs = "I sing.\n\nI like soccer."
     calls = [
-        {"text": two, "target": "es"},
+        {"text": two_paragraphs, "target": "es"},
         {"text": SPANISH, "target": "es"},
         {"text": "I like soccer", "target": "es"},
     ]
     calls[2]["terms"] = {"soccer": "balompié"}
-    plain, same, with_term = ask([("translate", fields) for fields in calls])
+    plain, unchanged, with_term = ask([("translate", fields) for fields in calls])
     first, second = (Translator.load(run).translate(text).text for text in ("I sing.", "I like soccer."))
     assert plain.structured_content["translation"] == f"{first}\n\n{second}"
-    assert same.structured_content == {"translation": SPANISH, "source": "es", "target": "es"}
+    assert unchanged.structured_content == {"translation": SPANISH, "source": "es", "target": "es"}
     assert "balompié" in with_term.structured_content["translation"]
 
 
@@ -97,7 +101,7 @@ def test_errors_are_one_line(ask):
         ("look", {"text": "I sing.", "source": "es", "target": "es"}),
         ("nothing", {}),
     ]
-    assert list(map(why, ask(calls, characters=10))) == [
+    assert list(map(error_of, ask(calls, characters=10))) == [
         "xx is not supported",
         "text: Field required",
         "16 characters exceed the limit of 10",
@@ -114,16 +118,16 @@ def test_a_document_gets_a_new_file_beside_it(ask, run, tmp_path):
     document.save(file)
     before = file.read_bytes()
     call = ("translate_document", {"path": str(file), "target": "es"})
-    replacing = ("translate_document", {**call[1], "overwrite": True})
-    done, again = ask([call, call])
-    assert done.structured_content["file"] == str(result) and done.structured_content["segments"] == 1
+    overwriting_call = ("translate_document", {**call[1], "overwrite": True})
+    created, second = ask([call, call])
+    assert created.structured_content["file"] == str(result) and created.structured_content["segments"] == 1
     (paragraph,) = Document(result).paragraphs
     assert paragraph.text == Translator.load(run).translate("I like soccer.").text
     assert file.read_bytes() == before
-    assert why(again) == f"{result}: exists already. Rename it, or set overwrite to true."
+    assert error_of(second) == f"{result}: exists already. Rename it, or set overwrite to true."
     result.write_bytes(b"mine")
-    assert why(ask([call])[0]) and result.read_bytes() == b"mine"
-    assert not ask([replacing])[0].is_error and result.read_bytes() != b"mine"
+    assert error_of(ask([call])[0]) and result.read_bytes() == b"mine"
+    assert not ask([overwriting_call])[0].is_error and result.read_bytes() != b"mine"
     assert sorted(tmp_path.iterdir()) == [file, result]
 
 
@@ -133,7 +137,7 @@ def test_documents_that_cannot_be_translated(ask, tmp_path):
     large.write_text("I sing. " * 200)
     paths = [picture, large, tmp_path / "missing.txt"]
     calls = [("translate_document", {"path": str(path), "target": "es"}) for path in paths]
-    kind, size, missing = map(why, ask(calls, file_bytes=1000))
+    kind, size, missing = map(error_of, ask(calls, file_bytes=1000))
     assert "is of no kind that is translated here" in kind and "more than 1000 bytes" in size
     assert missing == f"{paths[2]}: is no file. Give the absolute path of a document."
     assert sorted(tmp_path.iterdir()) == [picture, large]
@@ -146,10 +150,12 @@ def test_a_look_has_the_words_with_most_attention(ask, run):
     (inspected,) = Translator.load(run).translate(text).inspect()
     weights = inspected.words().weights[:-1, :-1]
     assert [row["word"] for row in sentence["words"]] == inspected.target_words[:-1]
-    for row, of_word, (_, probability) in zip(sentence["words"], weights, inspected.word_probabilities(), strict=True):
+    for row, word_weights, (_, probability) in zip(
+        sentence["words"], weights, inspected.word_probabilities(), strict=True
+    ):
         assert row["probability"] == pytest.approx(probability, abs=1e-4)
-        assert row["attention"][0]["word"] == text.split()[of_word.argmax()]
-        assert row["attention"][0]["weight"] == pytest.approx(of_word.max().item(), abs=1e-4)
+        assert row["attention"][0]["word"] == text.split()[word_weights.argmax()]
+        assert row["attention"][0]["weight"] == pytest.approx(word_weights.max().item(), abs=1e-4)
         assert len(row["attention"]) == 3
 
 
@@ -162,8 +168,8 @@ def test_a_look_shows_both_steps_of_a_pivot(ask, pivot_runs):
 
 def test_terms(ask):
     fields = {"text": "I like soccer and music", "target": "es", "translation": "Me gusta el balompié"}
-    listed = [Term("soccer", "balompié"), Term("music", "melodía"), Term("dog", "can")]
-    checked, plain = ask([("terms", fields), ("terms", {**fields, "translation": ""})], terms=listed)
+    term_list = [Term("soccer", "balompié"), Term("music", "melodía"), Term("dog", "can")]
+    checked, plain = ask([("terms", fields), ("terms", {**fields, "translation": ""})], terms=term_list)
     rows = [{"term": "soccer", "translations": ["balompié"]}, {"term": "music", "translations": ["melodía"]}]
     assert plain.structured_content["terms"] == rows
     assert [row["outcome"] for row in checked.structured_content["terms"]] == ["used", "missing"]

@@ -1,4 +1,4 @@
-"""Metrics, the log of requests, and routes that need no model."""
+"""Metrics, the request log, and routes that need no model."""
 
 import asyncio
 import json
@@ -19,26 +19,26 @@ from translucid.serving.server_options import ServerOptions
 
 @pytest.fixture
 def app():
-    """Create an application without models: app(log="json") is a client of it."""
+    """Return a function that creates an application without models and returns its client: app(log="json")."""
 
     def client(catalogue=None, **options):
-        given = ServerOptions(hosts=("testserver",), **options)
-        return TestClient(create_app(catalogue or Catalogue(), given), raise_server_exceptions=False)
+        server_options = ServerOptions(hosts=("testserver",), **options)
+        return TestClient(create_app(catalogue or Catalogue(), server_options), raise_server_exceptions=False)
 
     return client
 
 
 def figures(client, **headers):
-    """Return the metrics of a server without labels, and the numbers of requests by path and status."""
+    """Return a server's metrics without labels, and the numbers of requests by path and status."""
     text = client.get("/metrics", headers=headers).text
-    plain = dict(re.findall(r"^(translucid_\w+) ([0-9.e+]+)$", text, re.MULTILINE))
+    values = dict(re.findall(r"^(translucid_\w+) ([0-9.e+]+)$", text, re.MULTILINE))
     counts = re.findall(r'_seconds_count\{path="(.*?)",status="(\d+)"\} ([0-9.]+)', text)
-    return {name: float(value) for name, value in plain.items()}, {one[:2]: float(one[2]) for one in counts}
+    return {name: float(value) for name, value in values.items()}, {count[:2]: float(count[2]) for count in counts}
 
 
 def test_metrics_count_requests_bytes_and_work(app):
-    waiting = [SimpleNamespace(batcher=SimpleNamespace(sentences=count)) for count in (3, 4)]
-    catalogue = Catalogue(waiting)
+    models = [SimpleNamespace(batcher=SimpleNamespace(sentences=count)) for count in (3, 4)]
+    catalogue = Catalogue(models)
     catalogue.close = lambda: None
     client = app(catalogue)
     for length in ("7", "99999999999", "100000000000", "-3", "x"):
@@ -83,9 +83,9 @@ def test_the_log_of_requests(app, caplog, monkeypatch, form):
 
 def test_a_request_without_an_answer_is_one_of_a_client_that_left(app, caplog):
     client = app(log="text")
-    broken = client.app
+    client_app = client.app
 
-    @broken.get("/leaves")
+    @client_app.get("/leaves")
     async def leaves():
         raise ClientLeft
 
@@ -121,28 +121,28 @@ def test_every_get_route_answers_head(app):
 
 
 def test_the_server_ends_in_order():
-    """What still runs in the worker pool uses the folder of the jobs and the memory."""
-    ended = []
+    """The worker pool ends before the jobs' folder and the memory are closed, because running work uses them."""
+    closed = []
 
     def part(name):
-        return SimpleNamespace(close=lambda: ended.append(name))
+        return SimpleNamespace(close=lambda: closed.append(name))
 
     context = SimpleNamespace(catalogue=part("catalogue"), worker_pool=part("worker pool"), memory=part("memory"))
-    jobs = SimpleNamespace(close=lambda: ended.append("jobs"), clean=lambda: ended.append("folder"))
+    jobs = SimpleNamespace(close=lambda: closed.append("jobs"), clean=lambda: closed.append("folder"))
 
     async def main():
         async with application._lifespan(None, context, jobs):
             before = asyncio.all_tasks()
-            assert len(before) == 2 and not ended
+            assert len(before) == 2 and not closed
         await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
-    assert ended == ["jobs", "catalogue", "worker pool", "folder", "memory"]
+    assert closed == ["jobs", "catalogue", "worker pool", "folder", "memory"]
     context.memory = None
-    ended.clear()
+    closed.clear()
     asyncio.run(main())
-    assert ended == ["jobs", "catalogue", "worker pool", "folder"]
+    assert closed == ["jobs", "catalogue", "worker pool", "folder"]
 
 
 def test_memory_is_returned_after_work(monkeypatch, caplog):

@@ -17,19 +17,19 @@ from translucid.serving.routes import memory as remembering
 from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.server_options import ServerOptions
 
-from .test_documents import ended, send, until
+from .test_documents import finished_job, send, wait_until
 
 LANGUAGES = {"source": "en", "target": "es"}
 
 
 @pytest.fixture
 def begin(run, memory_file):
-    """Start a server with a memory: begin(grows=True)."""
+    """Return a function that starts a server with a memory: begin(grows=True)."""
     clients = []
 
-    def start(**given):
+    def start(**settings):
         options = ServerOptions(hosts=("testserver",))
-        memory = MemoryRoutes.open(memory_file, ("en", "es"), **given)
+        memory = MemoryRoutes.open(memory_file, ("en", "es"), **settings)
         clients.append(TestClient(create_app(load([str(run)], "cpu", options), options, memory)))
         clients[-1].memory = memory
         return clients[-1].__enter__()
@@ -43,17 +43,17 @@ def suggest(client, **fields):
     return client.post("/suggest", json={"q": "You sing.", "s": "Tú cantas.", **LANGUAGES, **fields})
 
 
-def translated(client, text):
-    job = ended(client, send(client, text.encode()).json())
+def translate_document(client, text):
+    job = finished_job(client, send(client, text.encode()).json())
     return client.get(f"/documents/{job['id']}/result").text
 
 
 def test_documents_and_tags_are_translated_with_it(begin):
     client = begin(grows=False)
-    assert translated(client, "I like soccer.\n") == "Me encanta.\n"
-    asked = {"q": "<p>I like soccer.</p>", "format": "html", **LANGUAGES}
-    assert client.post("/translate", json=asked).json()["translatedText"] == "<p>Me encanta.</p>"
-    job = ended(client, send(client, b"I like soccer.\nYou sing.").json())
+    assert translate_document(client, "I like soccer.\n") == "Me encanta.\n"
+    request = {"q": "<p>I like soccer.</p>", "format": "html", **LANGUAGES}
+    assert client.post("/translate", json=request).json()["translatedText"] == "<p>Me encanta.</p>"
+    job = finished_job(client, send(client, b"I like soccer.\nYou sing.").json())
     rows = client.get(f"/documents/{job['id']}/segments").json()
     assert [row["origin"] for row in rows] == ["memory", "model"]
 
@@ -61,21 +61,21 @@ def test_documents_and_tags_are_translated_with_it(begin):
 def test_suggestions_go_into_one_that_grows(begin, memory_file):
     client = begin(grows=True)
     assert client.get("/frontend/settings").json()["suggestions"] is True
-    assert translated(client, "You sing.\n") != "Tú cantas.\n"
+    assert translate_document(client, "You sing.\n") != "Tú cantas.\n"
     assert suggest(client).json() == {"success": True}
-    assert translated(client, "You sing.\n") == "Tú cantas.\n"
-    for wrong, status in (({"target": "de"}, 400), ({"s": " "}, 400), ({"q": None}, 400)):
-        assert suggest(client, **wrong).status_code == status
+    assert translate_document(client, "You sing.\n") == "Tú cantas.\n"
+    for invalid, status in (({"target": "de"}, 400), ({"s": " "}, 400), ({"q": None}, 400)):
+        assert suggest(client, **invalid).status_code == status
     with TranslationMemory.open(memory_file) as memory:
         assert memory.languages == ("en", "es")
-        assert [(one.source, one.who) for one in memory.entries()][1:] == [("You sing.", "suggested")]
+        assert [(entry.source, entry.who) for entry in memory.entries()][1:] == [("You sing.", "suggested")]
 
 
 def test_corrections_go_in_too(begin, memory_file):
     client = begin(grows=True)
-    job = ended(client, send(client, b"<p>You <b>sing</b>.</p>", "a.html").json())
-    corrected = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Tú ⟨1⟩cantas⟨/1⟩."})
-    assert corrected.json()["remembered"] is True
+    job = finished_job(client, send(client, b"<p>You <b>sing</b>.</p>", "a.html").json())
+    correction = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Tú ⟨1⟩cantas⟨/1⟩."})
+    assert correction.json()["remembered"] is True
     with TranslationMemory.open(memory_file) as memory:
         assert memory.exact("You sing.").entry.target == "Tú cantas."
         assert memory.exact("You sing.").entry.who == "corrected on the page"
@@ -84,20 +84,20 @@ def test_corrections_go_in_too(begin, memory_file):
 def test_while_another_program_writes_all_goes_on_and_only_suggestions_are_refused(begin, memory_file, monkeypatch):
     monkeypatch.setattr(remembering, "WRITE_SECONDS", 0.1)
     client = begin(grows=True)
-    other = sqlite3.connect(memory_file, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")  # as `memory add` does for a whole file
-    refused = suggest(client)
-    assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
-    assert "Another program is writing" in refused.json()["error"]
-    job = ended(client, send(client, b"I like soccer.\nYou sing.").json())
+    connection = sqlite3.connect(memory_file, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")  # as `memory add` does for a complete file
+    response = suggest(client)
+    assert (response.status_code, response.headers["retry-after"]) == (503, "30")
+    assert "Another program is writing" in response.json()["error"]
+    job = finished_job(client, send(client, b"I like soccer.\nYou sing.").json())
     rows = client.get(f"/documents/{job['id']}/segments").json()
     assert [row["origin"] for row in rows] == ["memory", "model"]
-    corrected = client.put(f"/documents/{job['id']}/segments/1", json={"text": "Cantas."})
-    assert (corrected.status_code, corrected.json()["remembered"]) == (200, False)
+    correction = client.put(f"/documents/{job['id']}/segments/1", json={"text": "Cantas."})
+    assert (correction.status_code, correction.json()["remembered"]) == (200, False)
     assert client.get(f"/documents/{job['id']}/result").text == "Me encanta.\nCantas."
-    other.execute("ROLLBACK")
+    connection.execute("ROLLBACK")
     assert suggest(client).json() == {"success": True}
-    other.close()
+    connection.close()
 
 
 def test_a_memory_that_is_locked_or_damaged_is_done_without_and_the_log_says_so(
@@ -105,48 +105,48 @@ def test_a_memory_that_is_locked_or_damaged_is_done_without_and_the_log_says_so(
 ):
     monkeypatch.setattr(remembering, "READ_SECONDS", 0.05)
     monkeypatch.setattr(remembering, "PAUSE", 0.2)
-    other = sqlite3.connect(memory_file, isolation_level=None)
-    other.execute("PRAGMA journal_mode = DELETE")
+    connection = sqlite3.connect(memory_file, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = DELETE")
     client = begin(grows=False)
-    other.execute("BEGIN EXCLUSIVE")
-    asked = {"q": "<p>I like soccer.</p>", "format": "html", **LANGUAGES}
-    answer = client.post("/translate", json=asked)
-    assert (answer.status_code, answer.json()["translatedText"] == "<p>Me encanta.</p>") == (200, False)
+    connection.execute("BEGIN EXCLUSIVE")
+    request = {"q": "<p>I like soccer.</p>", "format": "html", **LANGUAGES}
+    response = client.post("/translate", json=request)
+    assert (response.status_code, response.json()["translatedText"] == "<p>Me encanta.</p>") == (200, False)
     assert "without the memory" in caplog.text and "locked" in caplog.text
-    other.execute("ROLLBACK")
+    connection.execute("ROLLBACK")
     time.sleep(0.25)
-    assert client.post("/translate", json=asked).json()["translatedText"] == "<p>Me encanta.</p>"
-    other.execute("DROP TABLE segments")
-    other.close()
-    assert client.post("/translate", json=asked).status_code == 200
+    assert client.post("/translate", json=request).json()["translatedText"] == "<p>Me encanta.</p>"
+    connection.execute("DROP TABLE segments")
+    connection.close()
+    assert client.post("/translate", json=request).status_code == 200
 
 
 def test_suggestions_that_wait_hold_nobody_else_up_and_are_bounded(begin, monkeypatch):
     monkeypatch.setattr(remembering, "PENDING", 50)
     client, go, add = begin(grows=True), threading.Event(), TranslationMemory.add
 
-    def slowly(self, *given):
+    def add_slowly(self, *arguments):
         go.wait(60)
-        return add(self, *given)
+        return add(self, *arguments)
 
-    monkeypatch.setattr(TranslationMemory, "add", slowly)
-    with ThreadPoolExecutor(50) as pool:  # more than there are threads for files and the like
+    monkeypatch.setattr(TranslationMemory, "add", add_slowly)
+    with ThreadPoolExecutor(50) as pool:  # more than the server has worker threads for files
         waiting = [pool.submit(suggest, client, q=f"text {i}") for i in range(50)]
-        until(lambda: not client.memory._pending._value)
+        wait_until(lambda: not client.memory._pending._value)
         assert suggest(client).status_code == 503
         assert client.get("/languages").status_code == 200
         assert client.post("/translate", json={"q": "I sing", "source": "auto", "target": "es"}).status_code == 200
-        assert translated(client, "I like soccer.\n") == "Me encanta.\n"
+        assert translate_document(client, "I like soccer.\n") == "Me encanta.\n"
         go.set()
-        assert {one.result().status_code for one in waiting} == {200}
+        assert {request.result().status_code for request in waiting} == {200}
 
 
 @pytest.mark.parametrize("character", ["\0", "\x01", "\x1b", "\ufffe", "\uffff"])
 def test_what_no_file_can_hold_is_no_suggestion(begin, memory_file, character):
     client = begin(grows=True)
     for name in ("q", "s"):
-        refused = suggest(client, **{name: f"You{character} sing."})
-        assert (refused.status_code, f"U+{ord(character):04X}" in refused.json()["error"]) == (400, True)
+        response = suggest(client, **{name: f"You{character} sing."})
+        assert (response.status_code, f"U+{ord(character):04X}" in response.json()["error"]) == (400, True)
     with TranslationMemory.open(memory_file) as memory:
         assert len(memory) == 1
 
@@ -154,13 +154,13 @@ def test_what_no_file_can_hold_is_no_suggestion(begin, memory_file, character):
 def test_a_correction_stands_where_the_memory_is_full_or_broken(begin, monkeypatch, caplog):
     client = begin(grows=True)
 
-    def broken(*_):
+    def fail(*_):
         raise UserError("database or disk is full")
 
-    monkeypatch.setattr(TranslationMemory, "add", broken)
-    job = ended(client, send(client).json())
-    corrected = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Canto."})
-    assert (corrected.status_code, corrected.json()["remembered"]) == (200, False)
+    monkeypatch.setattr(TranslationMemory, "add", fail)
+    job = finished_job(client, send(client).json())
+    correction = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Canto."})
+    assert (correction.status_code, correction.json()["remembered"]) == (200, False)
     assert suggest(client).status_code == 500
     assert caplog.text.count("disk is full") >= 2
 
@@ -169,12 +169,12 @@ def test_one_that_does_not_grow_takes_nothing(begin, monkeypatch):
     client = begin(grows=False)
     assert client.get("/frontend/settings").json()["suggestions"] is False
     assert suggest(client).status_code == 403
-    job = ended(client, send(client).json())
-    corrected = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Canto."})
-    assert (corrected.status_code, corrected.json()["remembered"]) == (200, False)
+    job = finished_job(client, send(client).json())
+    correction = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Canto."})
+    assert (correction.status_code, correction.json()["remembered"]) == (200, False)
     monkeypatch.setattr("translucid.serving.routes.memory.MOST", 1)
-    full = begin(grows=True)
-    assert "full" in suggest(full).json()["error"]
+    full_client = begin(grows=True)
+    assert "full" in suggest(full_client).json()["error"]
 
 
 def test_it_is_only_used_between_its_languages(memory_file):
@@ -187,14 +187,14 @@ def test_it_is_only_used_between_its_languages(memory_file):
 
 def test_plain_text_is_taken_from_it_and_says_so(begin):
     client = begin(grows=True)
-    asked = {"q": "  I like soccer.\nYou sing. I like soccer. ", **LANGUAGES}
-    answer = client.post("/translate", json=asked).json()
+    request = {"q": "  I like soccer.\nYou sing. I like soccer. ", **LANGUAGES}
+    answer = client.post("/translate", json=request).json()
     assert answer["translatedText"].startswith("  Me encanta.\n") and answer["translatedText"].endswith(" Me encanta. ")
     assert answer["origin"] == "mixed"
-    several = {"q": ["I like soccer.", "You sing.", ""], **LANGUAGES}
-    assert client.post("/translate", json=several).json()["origin"] == ["memory", "model", "model"]
-    sentences = client.post("/look", json=asked).json()["sentences"]
-    assert [one["origin"] for one in sentences] == ["memory", "model", "memory"]
+    request_of_several = {"q": ["I like soccer.", "You sing.", ""], **LANGUAGES}
+    assert client.post("/translate", json=request_of_several).json()["origin"] == ["memory", "model", "model"]
+    sentences = client.post("/look", json=request).json()["sentences"]
+    assert [row["origin"] for row in sentences] == ["memory", "model", "memory"]
     assert sentences[0]["text"] == "Me encanta." and sentences[0]["pieces"][0]["target"] == ["Me", "encanta.", "</s>"]
     deepl = client.post("/v2/translate", json={"text": ["I like soccer."], "source_lang": "EN", "target_lang": "ES"})
     assert deepl.json()["translations"][0]["text"] == "Me encanta."
@@ -213,18 +213,18 @@ def test_a_whole_line_is_known_although_it_has_several_sentences(begin):
 
 def test_alternatives_to_it_are_the_models(begin):
     client = begin(grows=False)
-    plain = {"q": "I like soccer.", "alternatives": 2, **LANGUAGES}
-    answer = client.post("/translate", json=plain).json()
+    request = {"q": "I like soccer.", "alternatives": 2, **LANGUAGES}
+    answer = client.post("/translate", json=request).json()
     assert answer["translatedText"] == "Me encanta."
     assert len(answer["alternatives"]) == 2 and "Me encanta." not in answer["alternatives"]
-    assert client.post("/translate", json=plain | {"confidence": True}).json()["confidence"] is None
+    assert client.post("/translate", json=request | {"confidence": True}).json()["confidence"] is None
 
 
 def test_a_translation_that_is_chosen_on_the_page_is_none_of_it(begin):
     client = begin(grows=False)
-    for given, origin in (("Me encanta.", "memory"), ("Me gusta.", "model")):
-        asked = {"q": "I like soccer.", "translations": [given], **LANGUAGES}
-        assert client.post("/look", json=asked).json()["sentences"][0]["origin"] == origin
+    for translation, origin in (("Me encanta.", "memory"), ("Me gusta.", "model")):
+        request = {"q": "I like soccer.", "translations": [translation], **LANGUAGES}
+        assert client.post("/look", json=request).json()["sentences"][0]["origin"] == origin
 
 
 def test_lines_are_suggested_line_by_line(begin, memory_file):
@@ -232,8 +232,8 @@ def test_lines_are_suggested_line_by_line(begin, memory_file):
     suggest(client, q="You sing.\n\nWe sing.\n", s="Cantas.\n\nCantamos.")
     suggest(client, q="They sing.\nThey go.", s="Cantan y van.")
     with TranslationMemory.open(memory_file) as memory:
-        found = {entry.source: entry.target for entry in memory.entries()}
-    assert found == {
+        entries = {entry.source: entry.target for entry in memory.entries()}
+    assert entries == {
         "I like soccer.": "Me encanta.",
         "You sing.": "Cantas.",
         "We sing.": "Cantamos.",
@@ -250,30 +250,30 @@ def test_a_very_long_entry_is_used_but_not_looked_into(begin, memory_file):
 
 def test_many_are_accepted_at_once_and_go_into_it(begin, memory_file):
     client = begin(grows=True)
-    job = ended(client, send(client, "You sing.\nI like 足球.\nWe sing.\nI like soccer.".encode()).json())
-    place = f"/documents/{job['id']}"
+    job = finished_job(client, send(client, "You sing.\nI like 足球.\nWe sing.\nI like soccer.".encode()).json())
+    path = f"/documents/{job['id']}"
     assert (job["accepted"], job["segments"]) == (0, 4) and job["doubtful"] >= 1
-    answer = client.post(f"{place}/accept", json={"texts": {"0": "Cantas.", "2": "Cantamos ⟨1⟩."}, "rest": True}).json()
+    answer = client.post(f"{path}/accept", json={"texts": {"0": "Cantas.", "2": "Cantamos ⟨1⟩."}, "rest": True}).json()
     assert answer["problems"] == {} or "⟨1⟩" in answer["problems"]["2"]
-    rows = client.get(f"{place}/segments").json()
+    rows = client.get(f"{path}/segments").json()
     assert rows[0]["target"] == "Cantas." and rows[0]["origin"] == "person" and rows[0]["accepted"]
     assert rows[3]["accepted"] and rows[3]["target"] == "Me encanta."
-    assert not rows[1]["accepted"]  # it wants a look
-    now = client.get(place).json()
-    assert now["accepted"] == sum(row["accepted"] for row in rows) == answer["accepted"]
-    client.post(f"{place}/accept", json={"rest": True, "doubtful": True})
-    assert client.get(place).json()["accepted"] == 4 and client.get(place).json()["doubtful"] == 0
-    assert client.get(f"{place}/result").text.startswith("Cantas.\n")
+    assert not rows[1]["accepted"]  # it is doubtful
+    progress = client.get(path).json()
+    assert progress["accepted"] == sum(row["accepted"] for row in rows) == answer["accepted"]
+    client.post(f"{path}/accept", json={"rest": True, "doubtful": True})
+    assert client.get(path).json()["accepted"] == 4 and client.get(path).json()["doubtful"] == 0
+    assert client.get(f"{path}/result").text.startswith("Cantas.\n")
     with TranslationMemory.open(memory_file) as memory:
         assert memory.exact("You sing.").target == "Cantas." and len(memory) == 4
-    for wrong, status in (({"texts": ["x"]}, 400), ({"texts": {"a": "x"}}, 400), ({"texts": {"0": " "}}, 400)):
-        assert client.post(f"{place}/accept", json=wrong).status_code == status
-    assert client.post(f"{place}/accept", json={"texts": {"4": "x"}}).status_code == 404
+    for invalid, status in (({"texts": ["x"]}, 400), ({"texts": {"a": "x"}}, 400), ({"texts": {"0": " "}}, 400)):
+        assert client.post(f"{path}/accept", json=invalid).status_code == status
+    assert client.post(f"{path}/accept", json={"texts": {"4": "x"}}).status_code == 404
 
 
 def test_a_segment_has_hints(begin):
     client = begin(grows=False)
-    job = ended(client, send(client, b"I like soccer too.\nWe sing.").json())
+    job = finished_job(client, send(client, b"I like soccer too.\nWe sing.").json())
     hints = client.get(f"/documents/{job['id']}/segments/0/hints").json()
     (match,) = hints["matches"]
     assert (match["percent"], match["target"], match["who"]) == (75, "Me encanta.", "Ana")

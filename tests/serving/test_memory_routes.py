@@ -1,4 +1,4 @@
-"""The translation memory of a server by itself."""
+"""The server's translation memory in isolation."""
 
 import threading
 from types import SimpleNamespace
@@ -13,19 +13,19 @@ from translucid.serving.edge.failures import ServerError
 from translucid.serving.routes import memory as module
 from translucid.serving.routes.memory import MemoryRoutes
 
-from .refusals import refused
+from .refusals import refusal_of
 
 PAIR = Pair("You sing.", "Cantas.")
 
 
 @pytest.fixture
 def memory(memory_file):
-    opened = MemoryRoutes.open(memory_file, ("en", "es"), grows=True)
-    yield opened
-    opened.close()
+    memory_routes = MemoryRoutes.open(memory_file, ("en", "es"), grows=True)
+    yield memory_routes
+    memory_routes.close()
 
 
-def added(memory, *pairs):
+def add_pairs(memory, *pairs):
     return memory.add("en", "es", pairs or [PAIR], "who").result(10)
 
 
@@ -33,17 +33,19 @@ def test_a_memory_that_names_no_languages_gets_those_of_the_server(memory, memor
     assert memory.languages == ("en", "es") and memory.grows
     with TranslationMemory.open(memory_file) as stored:
         assert stored.languages == ("en", "es")
-    again = MemoryRoutes.open(memory_file, ("de", "fr"), grows=False)
-    assert again.languages == ("en", "es") and not again.grows
-    again.close()
+    reopened = MemoryRoutes.open(memory_file, ("de", "fr"), grows=False)
+    assert reopened.languages == ("en", "es") and not reopened.grows
+    reopened.close()
 
 
 @pytest.mark.parametrize(("languages", "notes"), [((None, "es"), {"target language": "es"}), ((None, None), {})])
 def test_languages_that_nobody_knows_are_not_stored(memory_file, languages, notes):
-    opened = MemoryRoutes.open(memory_file, languages, grows=True)
-    assert opened.languages == languages
-    assert opened.recall("xx", "es-MX") and bool(opened.recall("xx", "yy")) is not notes.get("target language")
-    opened.close()
+    memory_routes = MemoryRoutes.open(memory_file, languages, grows=True)
+    assert memory_routes.languages == languages
+    assert memory_routes.recall("xx", "es-MX") and bool(memory_routes.recall("xx", "yy")) is not notes.get(
+        "target language"
+    )
+    memory_routes.close()
     with TranslationMemory.open(memory_file) as stored:
         assert stored.languages == languages
 
@@ -51,44 +53,55 @@ def test_languages_that_nobody_knows_are_not_stored(memory_file, languages, note
 def test_any_corpus_can_be_looked_up_but_not_added_to(tmp_path):
     corpus = tmp_path / "pairs.tsv"
     corpus.write_text("I sing.\tCanto.\n")
-    opened = MemoryRoutes.open(corpus, ("en", "es"), grows=False)
-    assert opened.recall("en", "es").used("I sing.").target == "Canto."
-    assert refused(opened.add, "en", "es", [PAIR], "who") == (403, "Suggestions are disabled on this server.", None)
-    opened.close()
+    memory_routes = MemoryRoutes.open(corpus, ("en", "es"), grows=False)
+    assert memory_routes.recall("en", "es").used("I sing.").target == "Canto."
+    assert refusal_of(memory_routes.add, "en", "es", [PAIR], "who") == (
+        403,
+        "Suggestions are disabled on this server.",
+        None,
+    )
+    memory_routes.close()
     with pytest.raises(UserError) as error:
         MemoryRoutes.open(corpus, ("en", "es"), grows=True)
     assert str(error.value) == f"{corpus}: can't be added to. Name a memory to add to: mine.memory."
 
 
 def test_a_memory_is_of_its_languages(memory):
-    for pair, known in ((("en-GB", "es"), True), (("es", "en"), False), (("en", "fr"), False), (("de", "es"), False)):
-        assert bool(memory.recall(*pair)) is known
-        if not known:
+    for pair, is_known in (
+        (("en-GB", "es"), True),
+        (("es", "en"), False),
+        (("en", "fr"), False),
+        (("de", "es"), False),
+    ):
+        assert bool(memory.recall(*pair)) is is_known
+        if not is_known:
             message = "Invalid request: suggestions are taken from en to es"
-            assert refused(memory.add, *pair, [PAIR], "who") == (400, message, None)
+            assert refusal_of(memory.add, *pair, [PAIR], "who") == (400, message, None)
 
 
 def test_characters_that_no_file_can_hold(memory):
     message = "Invalid request: a suggestion has the character U+0001, which no file can hold"
     assert (
-        refused(added, memory, Pair("a\x01", "b")) == refused(added, memory, Pair("a", "\x01b")) == (400, message, None)
+        refusal_of(add_pairs, memory, Pair("a\x01", "b"))
+        == refusal_of(add_pairs, memory, Pair("a", "\x01b"))
+        == (400, message, None)
     )
-    added(memory, Pair("a\x01", "b"), PAIR)  # the others of several are stored
+    add_pairs(memory, Pair("a\x01", "b"), PAIR)  # other pairs of the same suggestion are stored
     assert memory.recall("en", "es").used("You sing.").target == "Cantas."
     assert memory.recall("en", "es").used("a") is None
 
 
 def test_pairs_that_are_too_long(memory):
     too_long = "Invalid request: a suggestion has two texts of some thousand characters at most"
-    assert refused(added, memory, Pair("a" * 100_000, "b")) == (400, too_long, None)
-    added(memory, Pair("a" * 100_000, "b"), PAIR)
+    assert refusal_of(add_pairs, memory, Pair("a" * 100_000, "b")) == (400, too_long, None)
+    add_pairs(memory, Pair("a" * 100_000, "b"), PAIR)
 
 
 def test_a_full_memory(memory, monkeypatch):
     monkeypatch.setattr(module, "MOST", 2)
-    added(memory)
+    add_pairs(memory)
     message = "No more suggestions are taken: the memory is full"
-    assert refused(added, memory, Pair("We sing.", "Cantamos.")) == (403, message, None)
+    assert refusal_of(add_pairs, memory, Pair("We sing.", "Cantamos.")) == (403, message, None)
 
 
 def test_errors_of_the_file(memory, monkeypatch, caplog):
@@ -98,10 +111,10 @@ def test_errors_of_the_file(memory, monkeypatch, caplog):
     errors = iter([MemoryBusyError("is locked"), UserError("is damaged")])
     monkeypatch.setattr(TranslationMemory, "add", fail)
     busy = "Another program is writing to the translation memory, please come again"
-    assert refused(added, memory) == (503, busy, 30)
+    assert refusal_of(add_pairs, memory) == (503, busy, 30)
     assert caplog.messages == ["a suggestion was not taken: is locked."]
     with pytest.raises(ServerError, match="is damaged"):
-        added(memory)
+        add_pairs(memory)
 
 
 def test_additions_that_wait_are_limited(memory, monkeypatch):
@@ -110,7 +123,7 @@ def test_additions_that_wait_are_limited(memory, monkeypatch):
     monkeypatch.setattr(MemoryRoutes, "_add", lambda *_: go.wait(10))
     waiting = [memory.add("en", "es", [PAIR], "who") for _ in range(2)]
     busy = "Too many suggestions are waiting, please come again"
-    assert refused(memory.add, "en", "es", [PAIR], "who") == (503, busy, 10)
+    assert refusal_of(memory.add, "en", "es", [PAIR], "who") == (503, busy, 10)
     go.set()
     assert all(future.result(10) for future in waiting)
     memory.add("en", "es", [PAIR], "who").result(10)
@@ -119,21 +132,21 @@ def test_additions_that_wait_are_limited(memory, monkeypatch):
 def test_a_memory_that_cannot_be_read_is_left_alone_for_a_while(memory, monkeypatch, caplog):
     clock = SimpleNamespace(now=50.0)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    asked = []
+    calls = []
 
-    def fail(self, text, *more):
-        asked.append(text)
+    def fail(self, text, *arguments):
+        calls.append(text)
         raise UserError("is locked")
 
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patch:
         for name in ("exact", "matches"):
-            patched.setattr(TranslationMemory, name, fail)
+            patch.setattr(TranslationMemory, name, fail)
         assert memory.memory.exact("I like soccer.") is None
         clock.now = 59.5
         assert memory.memory.matches("I like soccer.") == []
-        assert asked == ["I like soccer."]
+        assert calls == ["I like soccer."]
         clock.now = 60
-        assert memory.memory.matches("again") == [] and asked == ["I like soccer.", "again"]
+        assert memory.memory.matches("again") == [] and calls == ["I like soccer.", "again"]
     warning = "texts are translated without the memory for 10 seconds: is locked."
     assert caplog.messages == [warning] * 2
     clock.now = 70

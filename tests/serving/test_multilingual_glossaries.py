@@ -1,4 +1,4 @@
-"""Version 3 of DeepL's glossaries: DeepL's own client against a real server, and the answers as they stand."""
+"""Version 3 of DeepL's glossary API: DeepL's official client against a real server, and the raw answers."""
 
 import deepl
 import pytest
@@ -18,45 +18,49 @@ def official(address, monkeypatch):  # noqa: F811
 
 
 def counts(glossary):
-    return [(one.source_lang, one.target_lang, one.entry_count) for one in glossary.dictionaries]
+    return [
+        (dictionary.source_lang, dictionary.target_lang, dictionary.entry_count) for dictionary in glossary.dictionaries
+    ]
 
 
 def test_deepls_client_makes_edits_and_deletes_them(official):
-    made = official.create_multilingual_glossary("mine", [Entries("EN", "ES", {"soccer": "balompié"})])
-    assert (made.name, counts(made)) == ("mine", [("EN", "ES", 1)])
-    assert counts(official.get_multilingual_glossary(made.glossary_id)) == [("EN", "ES", 1)]
-    assert made.glossary_id in [one.glossary_id for one in official.list_multilingual_glossaries()]
-    text = official.translate_text("I like soccer", source_lang="EN", target_lang="ES", glossary=made.glossary_id).text
+    glossary = official.create_multilingual_glossary("mine", [Entries("EN", "ES", {"soccer": "balompié"})])
+    assert (glossary.name, counts(glossary)) == ("mine", [("EN", "ES", 1)])
+    assert counts(official.get_multilingual_glossary(glossary.glossary_id)) == [("EN", "ES", 1)]
+    assert glossary.glossary_id in [stored.glossary_id for stored in official.list_multilingual_glossaries()]
+    text = official.translate_text(
+        "I like soccer", source_lang="EN", target_lang="ES", glossary=glossary.glossary_id
+    ).text
     assert "balompié" in text
 
-    more = official.update_multilingual_glossary_dictionary(made, Entries("EN", "ES", {"music": "melodía"}))
-    assert counts(more) == [("EN", "ES", 2)]
-    (entries,) = official.get_multilingual_glossary_entries(made, "EN", "ES").dictionaries
+    extended = official.update_multilingual_glossary_dictionary(glossary, Entries("EN", "ES", {"music": "melodía"}))
+    assert counts(extended) == [("EN", "ES", 2)]
+    (entries,) = official.get_multilingual_glossary_entries(glossary, "EN", "ES").dictionaries
     assert (entries.source_lang.upper(), entries.target_lang.upper()) == ("EN", "ES")
-    assert entries.entries == "soccer\tbalompié\nmusic\tmelodía\n"  # the client shows what came
-    assert official.update_multilingual_glossary_name(made, "ours").name == "ours"
+    assert entries.entries == "soccer\tbalompié\nmusic\tmelodía\n"  # the client returns what the server sent
+    assert official.update_multilingual_glossary_name(glossary, "ours").name == "ours"
 
-    other = official.replace_multilingual_glossary_dictionary(made, Entries("EN", "ES", {"dog": "can"}))
-    assert (other.source_lang, other.target_lang, other.entry_count) == ("EN", "ES", 1)
-    (entries,) = official.get_multilingual_glossary_entries(made, "EN", "ES").dictionaries
+    replaced = official.replace_multilingual_glossary_dictionary(glossary, Entries("EN", "ES", {"dog": "can"}))
+    assert (replaced.source_lang, replaced.target_lang, replaced.entry_count) == ("EN", "ES", 1)
+    (entries,) = official.get_multilingual_glossary_entries(glossary, "EN", "ES").dictionaries
     assert entries.entries == "dog\tcan\n"
-    official.delete_multilingual_glossary_dictionary(made, source_lang="EN", target_lang="ES")
-    assert official.get_multilingual_glossary(made.glossary_id).dictionaries == []
+    official.delete_multilingual_glossary_dictionary(glossary, source_lang="EN", target_lang="ES")
+    assert official.get_multilingual_glossary(glossary.glossary_id).dictionaries == []
     with pytest.raises(deepl.GlossaryNotFoundException):
-        official.get_multilingual_glossary_entries(made, "EN", "ES")
-    official.delete_multilingual_glossary(made)
+        official.get_multilingual_glossary_entries(glossary, "EN", "ES")
+    official.delete_multilingual_glossary(glossary)
     with pytest.raises(deepl.GlossaryNotFoundException):
-        official.get_multilingual_glossary(made.glossary_id)
+        official.get_multilingual_glossary(glossary.glossary_id)
 
 
 def test_the_answers_have_its_shape(client):
-    answer = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [DICTIONARY]})
-    assert answer.status_code == 201
-    made = answer.json()
-    assert set(made) == {"glossary_id", "name", "dictionaries", "creation_time"}
-    assert made["dictionaries"] == [{"source_lang": "en", "target_lang": "es", "entry_count": 1}]
-    path = f"/v3/glossaries/{made['glossary_id']}"
-    assert client.get(path).json() == made and made in client.get("/v3/glossaries").json()["glossaries"]
+    response = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [DICTIONARY]})
+    assert response.status_code == 201
+    glossary = response.json()
+    assert set(glossary) == {"glossary_id", "name", "dictionaries", "creation_time"}
+    assert glossary["dictionaries"] == [{"source_lang": "en", "target_lang": "es", "entry_count": 1}]
+    path = f"/v3/glossaries/{glossary['glossary_id']}"
+    assert client.get(path).json() == glossary and glossary in client.get("/v3/glossaries").json()["glossaries"]
     pair = {"source_lang": "en", "target_lang": "es"}
     assert client.get(f"{path}/entries", params=pair).json() == {
         "dictionaries": [{**pair, "entries": "soccer\tbalompié\n", "entries_format": "tsv"}]
@@ -69,27 +73,27 @@ def test_the_answers_have_its_shape(client):
 def test_several_pairs_of_languages(serve, run):
     client = serve(f"en-es={run}", f"en-fr={run}")
     dictionaries = [DICTIONARY, {**DICTIONARY, "target_lang": "fr", "entries": "soccer\tfoot"}]
-    made = client.post("/v3/glossaries", json={"name": "n", "dictionaries": dictionaries}).json()
-    assert [one["target_lang"] for one in made["dictionaries"]] == ["es", "fr"]
+    glossary = client.post("/v3/glossaries", json={"name": "n", "dictionaries": dictionaries}).json()
+    assert [dictionary["target_lang"] for dictionary in glossary["dictionaries"]] == ["es", "fr"]
     for target, word in (("ES", "balompié"), ("FR", "foot")):
         fields = {"text": "I like soccer", "source_lang": "EN", "target_lang": target}
-        answer = client.post("/v2/translate", data={**fields, "glossary_id": made["glossary_id"]}).json()
+        answer = client.post("/v2/translate", data={**fields, "glossary_id": glossary["glossary_id"]}).json()
         assert word in answer["translations"][0]["text"]
     assert client.get("/v2/glossaries").json() == {"glossaries": []}
-    assert client.get(f"/v2/glossaries/{made['glossary_id']}").status_code == 400
-    shortened = f"/v3/glossaries/{made['glossary_id']}/dictionaries?source_lang=en&target_lang=fr"
+    assert client.get(f"/v2/glossaries/{glossary['glossary_id']}").status_code == 400
+    shortened = f"/v3/glossaries/{glossary['glossary_id']}/dictionaries?source_lang=en&target_lang=fr"
     assert client.delete(shortened).status_code == 204
-    assert client.get(f"/v2/glossaries/{made['glossary_id']}").json()["entry_count"] == 1
+    assert client.get(f"/v2/glossaries/{glossary['glossary_id']}").json()["entry_count"] == 1
 
 
 def test_what_version_2_made_is_there_too(client):
-    made = client.post("/v2/glossaries", json={"name": "n", **DICTIONARY}).json()["glossary_id"]
-    (dictionary,) = client.get(f"/v3/glossaries/{made}").json()["dictionaries"]
+    glossary_id = client.post("/v2/glossaries", json={"name": "n", **DICTIONARY}).json()["glossary_id"]
+    (dictionary,) = client.get(f"/v3/glossaries/{glossary_id}").json()["dictionaries"]
     assert dictionary == {"source_lang": "en", "target_lang": "es", "entry_count": 1}
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"name": None}, "name"),
         ({"dictionaries": None}, "dictionaries"),
@@ -100,19 +104,19 @@ def test_what_version_2_made_is_there_too(client):
         ({"dictionaries": [DICTIONARY, DICTIONARY]}, "same languages"),
     ],
 )
-def test_what_is_wrong_is_said(client, fields, said):
-    answer = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [DICTIONARY], **fields})
-    assert answer.status_code == 400 and said in answer.json()["message"]
+def test_what_is_wrong_is_said(client, fields, message):
+    response = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [DICTIONARY], **fields})
+    assert response.status_code == 400 and message in response.json()["message"]
 
 
 def test_changes_are_checked(client, monkeypatch):
-    made = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [DICTIONARY]}).json()
-    path = f"/v3/glossaries/{made['glossary_id']}"
+    glossary = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [DICTIONARY]}).json()
+    path = f"/v3/glossaries/{glossary['glossary_id']}"
     monkeypatch.setattr(glossaries, "ENTRIES", 1)
-    more = {"dictionaries": [{**DICTIONARY, "entries": "dog\tcan"}]}
-    assert client.patch(path, json=more).status_code == 400
+    addition = {"dictionaries": [{**DICTIONARY, "entries": "dog\tcan"}]}
+    assert client.patch(path, json=addition).status_code == 400
     assert client.patch(path, json={"name": ""}).status_code == 400
-    assert client.get(path).json() == made
+    assert client.get(path).json() == glossary
     assert client.patch("/v3/glossaries/none", json={"name": "x"}).json() == {"message": "Glossary not found"}
     assert client.get(f"{path}/entries").status_code == 400
     assert client.delete(f"{path}/dictionaries?source_lang=es&target_lang=en").status_code == 404

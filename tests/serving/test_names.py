@@ -1,4 +1,4 @@
-"""By which names, from which pages and through which proxies a server is asked."""
+"""Host names, origins and proxies that a server accepts."""
 
 import json
 import signal
@@ -12,7 +12,7 @@ import pytest
 from tests.probes.forked import forked
 from translucid.serving.edge.host_check import is_loopback
 
-ASKED = {"q": "I sing", "source": "en", "target": "es"}
+REQUEST = {"q": "I sing", "source": "en", "target": "es"}
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def client(serve_for_all):
 
 
 def ask(client, host="localhost:5000", **headers):
-    return client.post("/translate", json=ASKED, headers={"Host": host, **headers})
+    return client.post("/translate", json=REQUEST, headers={"Host": host, **headers})
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def ask(client, host="localhost:5000", **headers):
     ],
 )
 def test_a_page_that_points_its_own_name_here_is_refused(client, host, status):
-    answer = ask(client, host)
-    assert answer.status_code == status
-    assert status == 200 or "--hosts" in answer.json()["error"]
+    response = ask(client, host)
+    assert response.status_code == status
+    assert status == 200 or "--hosts" in response.json()["error"]
 
 
 @pytest.mark.parametrize(
@@ -63,24 +63,24 @@ def test_a_page_that_points_its_own_name_here_is_refused(client, host, status):
 )
 def test_pages_of_other_sites_use_it_only_where_they_may(serve, origins, origin, status, allowed):
     client = serve(origins=origins)
-    answer = ask(client, Origin=origin)
-    assert answer.status_code == status
-    assert answer.headers.get("access-control-allow-origin") == allowed
-    asked = {"Host": "localhost:5000", "Origin": origin, "Access-Control-Request-Method": "POST"}
-    preflight = client.options("/translate", headers=asked)
+    response = ask(client, Origin=origin)
+    assert response.status_code == status
+    assert response.headers.get("access-control-allow-origin") == allowed
+    preflight_headers = {"Host": "localhost:5000", "Origin": origin, "Access-Control-Request-Method": "POST"}
+    preflight = client.options("/translate", headers=preflight_headers)
     assert preflight.headers.get("access-control-allow-origin") == allowed
 
 
 def test_its_own_page_may_use_it_behind_a_proxy_that_calls_it_by_another_name(serve):
-    """The browser says so, and no page can make it say so."""
+    """The browser sets Sec-Fetch-Site, and a page can't forge it."""
     assert ask(serve(), Origin="https://here.example", **{"Sec-Fetch-Site": "same-origin"}).status_code == 200
     assert ask(serve(), Origin="https://here.example", **{"Sec-Fetch-Site": "same-site"}).status_code == 403
 
 
 def test_a_simple_form_of_another_site_is_refused_too(serve):
-    """Browsers send it without asking."""
-    answer = serve().post("/translate", data=ASKED, headers={"Host": "localhost", "Origin": "https://evil.example"})
-    assert answer.status_code == 403
+    """Browsers send such forms without a preflight request."""
+    response = serve().post("/translate", data=REQUEST, headers={"Host": "localhost", "Origin": "https://evil.example"})
+    assert response.status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -93,33 +93,35 @@ def test_a_simple_form_of_another_site_is_refused_too(serve):
         (["--origins", "https://a.example"], (), ("https://a.example",)),
     ],
 )
-def test_who_opens_it_to_a_network_means_others_to_use_it(run, begun_with, options, hosts, origins):
-    """Without a model: what the command makes of its options."""
-    _, given = begun_with(run, *options)
-    assert (given.hosts, given.origins) == (hosts, origins)
+def test_who_opens_it_to_a_network_means_others_to_use_it(run, serve_arguments, options, hosts, origins):
+    """Only the options that the command derives are checked; no model is loaded."""
+    _, server_options = serve_arguments(run, *options)
+    assert (server_options.hosts, server_options.origins) == (hosts, origins)
 
 
 @pytest.mark.parametrize(("proxies", "statuses"), [([], [200, 200, 429]), (["--proxies", "127.0.0.1"], [200] * 3)])
 def test_forwarded_addresses_are_those_of_trusted_proxies_only(run, proxies, statuses, tmp_path):
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     log = tmp_path / "log"
     server = forked("serve", run, "--port", str(port), "--per-minute", "2", *proxies, log=log)
     try:
         while "page and API" not in log.read_text():
             assert server.poll() is None, log.read_text()
             time.sleep(0.02)
-        found = []
+        received = []
         for number in range(3):
             headers = {"Content-Type": "application/json", "X-Forwarded-For": f"192.0.2.{number}"}
-            request = urllib.request.Request(f"http://127.0.0.1:{port}/translate", json.dumps(ASKED).encode(), headers)
+            request = urllib.request.Request(
+                f"http://127.0.0.1:{port}/translate", json.dumps(REQUEST).encode(), headers
+            )
             try:
-                with urllib.request.urlopen(request, timeout=60) as answer:
-                    found.append(answer.status)
+                with urllib.request.urlopen(request, timeout=60) as response:
+                    received.append(response.status)
             except urllib.error.HTTPError as error:
-                found.append(error.code)
-        assert found == statuses
+                received.append(error.code)
+        assert received == statuses
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(60)

@@ -1,4 +1,4 @@
-"""A server of two models offers the pair that they have together, and says that it goes through another language."""
+"""Servers that pivot: two models together offer a third pair, and responses name the pivot language."""
 
 import pytest
 
@@ -7,10 +7,10 @@ from translucid.cli import serve as serve_command
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import ServerOptions
 
-from .test_documents import ended
+from .test_documents import finished_job
 
 TEXT = "I like soccer."
-ASKED = {"q": TEXT, "source": "es", "target": "fr"}
+REQUEST = {"q": TEXT, "source": "es", "target": "fr"}
 SPANISH = "Ayer por la tarde fuimos a la playa con nuestros amigos."
 
 
@@ -58,19 +58,19 @@ def test_the_start_of_the_server_names_it(names, capfd):
 
 def test_texts_go_through_it_and_the_answer_says_so(client, pivot):
     translation = pivot.translate(TEXT)
-    assert client.post("/translate", json=ASKED).json() == {"translatedText": translation.text, "pivot": "en"}
-    direct = client.post("/translate", json={**ASKED, "target": "en"}).json()
+    assert client.post("/translate", json=REQUEST).json() == {"translatedText": translation.text, "pivot": "en"}
+    direct = client.post("/translate", json={**REQUEST, "target": "en"}).json()
     assert direct == {"translatedText": translation.first.text}
     texts = [TEXT, "", "She works. Do you sing?"]
-    many = client.post("/translate", json={**ASKED, "q": texts, "alternatives": 1, "confidence": True}).json()
-    assert many["translatedText"] == [pivot.translate(text, nbest=2).text for text in texts]
-    assert many["alternatives"][0] == pivot.translate(TEXT, nbest=2).alternatives[1:]
-    assert many["confidence"][0] == pytest.approx(translation.confidence, abs=1e-4)
-    assert many["pivot"] == ["en"] * 3
+    several = client.post("/translate", json={**REQUEST, "q": texts, "alternatives": 1, "confidence": True}).json()
+    assert several["translatedText"] == [pivot.translate(text, nbest=2).text for text in texts]
+    assert several["alternatives"][0] == pivot.translate(TEXT, nbest=2).alternatives[1:]
+    assert several["confidence"][0] == pytest.approx(translation.confidence, abs=1e-4)
+    assert several["pivot"] == ["en"] * 3
 
 
 def test_the_source_is_detected_among_all_offered_languages(client, pivot):
-    answer = client.post("/translate", json={**ASKED, "q": SPANISH, "source": "auto"}).json()
+    answer = client.post("/translate", json={**REQUEST, "q": SPANISH, "source": "auto"}).json()
     assert answer["detectedLanguage"]["language"] == "es"
     assert (answer["translatedText"], answer["pivot"]) == (pivot.translate(SPANISH).text, "en")
     (row,) = client.post("/v2/translate", json={"text": [SPANISH], "target_lang": "FR"}).json()["translations"]
@@ -78,17 +78,17 @@ def test_the_source_is_detected_among_all_offered_languages(client, pivot):
 
 
 def test_html_and_documents_go_through_it(client, pivot):
-    html = client.post("/translate", json={**ASKED, "q": f"<p>{TEXT}</p>", "format": "html"}).json()
+    html = client.post("/translate", json={**REQUEST, "q": f"<p>{TEXT}</p>", "format": "html"}).json()
     assert html == {"translatedText": f"<p>{pivot.translate(TEXT).text}</p>", "pivot": "en"}
     fields = {"source": "es", "target": "fr"}
     job = client.post("/documents", data=fields, files={"file": ("a.txt", TEXT.encode())}).json()
-    assert ended(client, job)["state"] == "done"
+    assert finished_job(client, job)["state"] == "done"
     assert client.get(f"/documents/{job['id']}/result").text == pivot.translate(TEXT).text
     assert client.get(f"/documents/{job['id']}/segments/0/hints").json() == {"matches": [], "terms": []}
 
 
 def test_both_steps_are_inspected(client, pivot):
-    answer = client.post("/look", json={**ASKED, "q": f"{TEXT}\n{TEXT}", "explain": "erasure"}).json()
+    answer = client.post("/look", json={**REQUEST, "q": f"{TEXT}\n{TEXT}", "explain": "erasure"}).json()
     translation = pivot.translate(TEXT)
     assert (answer["model"], answer["pivot"]) == ("es-en + en-fr", "en")
     assert answer["translation"] == f"{translation.text}\n{translation.text}"
@@ -102,9 +102,9 @@ def test_both_steps_are_inspected(client, pivot):
     ]
     texts = [[(row["source_text"], row["text"]) for row in step["sentences"]] for step in steps]
     assert texts == [[(TEXT, translation.first.text)] * 2, [(translation.first.text, translation.text)] * 2]
-    first = client.post("/look", json={**ASKED, "target": "en", "explain": "erasure"}).json()["sentences"][0]
+    first = client.post("/look", json={**REQUEST, "target": "en", "explain": "erasure"}).json()["sentences"][0]
     assert steps[0]["sentences"][0] == first
-    detected = client.post("/look", json={**ASKED, "q": SPANISH, "source": "auto"}).json()
+    detected = client.post("/look", json={**REQUEST, "q": SPANISH, "source": "auto"}).json()
     assert (detected["source"], detected["pivot"]) == ("es", "en") and detected["detectedLanguage"]["language"] == "es"
 
 
@@ -119,15 +119,15 @@ def test_both_steps_are_inspected(client, pivot):
     ],
 )
 def test_what_is_for_one_model_is_refused(client, path, fields):
-    answer = client.post(path, json={**ASKED, **fields})
-    assert answer.status_code == 400
-    assert answer.json()["error"].endswith("es to fr is translated through en: inspect es to en, or en to fr.")
+    response = client.post(path, json={**REQUEST, **fields})
+    assert response.status_code == 400
+    assert response.json()["error"].endswith("es to fr is translated through en: inspect es to en, or en to fr.")
 
 
 def test_glossaries_are_for_models_with_the_pair(client):
     fields = {"name": "x", "source_lang": "es", "target_lang": "fr", "entries": "a\tb", "entries_format": "tsv"}
-    answer = client.post("/v2/glossaries", json=fields)
-    wanted = "No model translates es to fr directly, as a glossary requires."
-    assert (answer.status_code, answer.json()["message"]) == (400, wanted)
+    response = client.post("/v2/glossaries", json=fields)
+    message = "No model translates es to fr directly, as a glossary requires."
+    assert (response.status_code, response.json()["message"]) == (400, message)
     pairs = client.get("/v2/glossary-language-pairs").json()["supported_languages"]
     assert [(row["source_lang"], row["target_lang"]) for row in pairs] == [("en", "fr"), ("es", "en")]

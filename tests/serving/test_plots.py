@@ -1,4 +1,4 @@
-"""Which figure a request gets: its kind, its layer and head, its explanation."""
+"""Which figure a request returns: its kind, its layer and head, its explanation."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from translucid.inspection import plots
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
 
-ASKED = {"q": "I like soccer", "source": "en", "target": "es", "translation": "Me gusta el fútbol"}
+REQUEST = {"q": "I like soccer", "source": "en", "target": "es", "translation": "Me gusta el fútbol"}
 
 
 @pytest.fixture(scope="module")
@@ -18,72 +18,74 @@ def client(serve_for_all, run, eyes):
 
 
 @pytest.fixture(scope="module")
-def own(run):
+def translator(run):
     return Translator.load(run, engine="torch")
 
 
 @pytest.fixture
-def drawn(monkeypatch):
-    """The figures that are drawn, by the names of their functions, with what these are given."""
+def draw_calls(monkeypatch):
+    """Record the calls of the drawing functions: their names and arguments."""
     calls = []
     for name in ("draw_attention", "draw_beam", "draw_ribbons", "draw_saliency", "draw_saliency_rows"):
-        monkeypatch.setattr(plots, name, lambda *given, name=name: calls.append((name, *given)))
+        monkeypatch.setattr(plots, name, lambda *arguments, name=name: calls.append((name, *arguments)))
     monkeypatch.setattr("translucid.inspection.plots.saving.rendered", lambda figure, kind: kind.encode())
     return calls
 
 
-def draw(client, drawn, **fields):
-    answer = client.post("/picture", json={**ASKED, **fields})
-    assert (answer.content, answer.headers["content-type"]) == (b"pdf", "application/pdf"), answer.text
-    (call,) = drawn
-    drawn.clear()
+def draw(client, draw_calls, **fields):
+    response = client.post("/picture", json={**REQUEST, **fields})
+    assert (response.content, response.headers["content-type"]) == (b"pdf", "application/pdf"), response.text
+    (call,) = draw_calls
+    draw_calls.clear()
     return call
 
 
-def same(drawn, expected):
-    assert (drawn.source, drawn.target, drawn.opening) == (expected.source, expected.target, expected.opening)
-    torch.testing.assert_close(drawn.weights, expected.weights, atol=1e-4, rtol=0)
+def assert_same_map(word_map, expected):
+    assert (word_map.source, word_map.target, word_map.opening) == (expected.source, expected.target, expected.opening)
+    torch.testing.assert_close(word_map.weights, expected.weights, atol=1e-4, rtol=0)
 
 
-def test_a_map_of_the_attention_to_the_source(client, own, drawn):
-    (inspected,) = own.inspect([(ASKED["q"], ASKED["translation"])])
+def test_a_map_of_the_attention_to_the_source(client, translator, draw_calls):
+    (inspected,) = translator.inspect([(REQUEST["q"], REQUEST["translation"])])
     for fields, chosen in (
         ({}, (None, None)),
         ({"layer": 0}, (0, None)),
         ({"layer": 1, "head": 1}, (1, 1)),
         ({"head": None}, (None, None)),
     ):
-        name, words, probabilities = draw(client, drawn, view="map", **fields)
+        name, words, probabilities = draw(client, draw_calls, view="map", **fields)
         assert name == "draw_ribbons"
-        same(words, inspected.words(inspected.cross(*chosen)))
+        assert_same_map(words, inspected.words(inspected.cross(*chosen)))
         assert list(probabilities) == pytest.approx(list(inspected.word_log_probs()), abs=1e-4)
-    name, words, probabilities = draw(client, drawn, view="map", kind="rollout")
-    same(words, inspected.words(inspected.rollout()))
+    name, words, probabilities = draw(client, draw_calls, view="map", kind="rollout")
+    assert_same_map(words, inspected.words(inspected.rollout()))
     assert list(probabilities) == pytest.approx(list(inspected.word_log_probs()), abs=1e-4)
 
 
-def test_a_map_of_self_attention(client, own, drawn):
-    (inspected,) = own.inspect([(ASKED["q"], ASKED["translation"])])
+def test_a_map_of_self_attention(client, translator, draw_calls):
+    (inspected,) = translator.inspect([(REQUEST["q"], REQUEST["translation"])])
     for kind, layer, head in (("encoder", 0, None), ("decoder", 0, None), ("decoder", 1, 1)):
         fields = {name: value for name, value in (("layer", layer), ("head", head)) if value is not None}
-        name, words = draw(client, drawn, view="map", kind=kind, **fields)
+        name, words = draw(client, draw_calls, view="map", kind=kind, **fields)
         assert name == "draw_ribbons"
-        same(words, inspected.word_map(f"{kind}.{layer}.self", head))
+        assert_same_map(words, inspected.word_map(f"{kind}.{layer}.self", head))
 
 
-def test_all_heads_the_tree_and_an_explanation(client, own, drawn):
-    name, inspected, kind = draw(client, drawn, view="heads")
+def test_all_heads_the_tree_and_an_explanation(client, translator, draw_calls):
+    name, inspected, kind = draw(client, draw_calls, view="heads")
     assert (name, kind) == ("draw_attention", "cross")
-    assert inspected.source == own.inspect([(ASKED["q"], ASKED["translation"])])[0].source
-    assert draw(client, drawn, view="heads", kind="encoder")[2] == "encoder"
-    name, tree = draw(client, drawn, view="beam")
-    expected = own.trace(ASKED["q"], own.configuration.decoding.beam)
+    assert inspected.source == translator.inspect([(REQUEST["q"], REQUEST["translation"])])[0].source
+    assert draw(client, draw_calls, view="heads", kind="encoder")[2] == "encoder"
+    name, tree = draw(client, draw_calls, view="beam")
+    expected = translator.trace(REQUEST["q"], translator.configuration.decoding.beam)
     assert name == "draw_beam" and len(tree.nodes) == len(expected.nodes)
-    name, words = draw(client, drawn, view="why")
-    found = explain(Case(own.model, own.pipeline, ASKED["q"], ASKED["translation"]), "erasure")
-    torch.testing.assert_close(words.weights, found.importance / found.importance.abs().max(), atol=2e-3, rtol=0)
+    name, words = draw(client, draw_calls, view="why")
+    explanation = explain(Case(translator.model, translator.pipeline, REQUEST["q"], REQUEST["translation"]), "erasure")
+    torch.testing.assert_close(
+        words.weights, explanation.importance / explanation.importance.abs().max(), atol=2e-3, rtol=0
+    )
     assert (name, words.weights.abs().max().item()) == ("draw_ribbons", pytest.approx(1))
-    gradients = draw(client, drawn, view="why", method="gradients")[1]
+    gradients = draw(client, draw_calls, view="why", method="gradients")[1]
     assert not torch.allclose(gradients.weights, words.weights, atol=0.01)
 
 
@@ -104,50 +106,50 @@ def test_all_heads_the_tree_and_an_explanation(client, own, drawn):
         ({"view": "why", "method": "magic"}, "there is no explanation by 'magic' here"),
     ],
 )
-def test_figures_that_are_refused(client, drawn, fields, message):
-    answer = client.post("/picture", json={**ASKED, "view": "map", **fields})
-    assert (answer.status_code, answer.json()) == (400, {"error": f"Invalid request: {message}"})
-    assert not drawn
+def test_figures_that_are_refused(client, draw_calls, fields, message):
+    response = client.post("/picture", json={**REQUEST, "view": "map", **fields})
+    assert (response.status_code, response.json()) == (400, {"error": f"Invalid request: {message}"})
+    assert not draw_calls
 
 
-def test_maps_that_are_not_there(client, drawn):
+def test_maps_that_are_not_there(client, draw_calls):
     for fields in ({"layer": 2}, {"layer": 0, "head": 2}, {"kind": "encoder", "layer": 1}):
-        answer = client.post("/picture", json={**ASKED, "view": "map", **fields})
-        assert answer.status_code == 400 and "Internal" not in answer.text, fields
-    longest = {**ASKED, "view": "map", "translation": "a" * 1000}
-    assert client.post("/picture", json=longest).status_code == 200
+        response = client.post("/picture", json={**REQUEST, "view": "map", **fields})
+        assert response.status_code == 400 and "Internal" not in response.text, fields
+    request = {**REQUEST, "view": "map", "translation": "a" * 1000}
+    assert client.post("/picture", json=request).status_code == 200
 
 
-def draw_image(client, scene, drawn, **fields):
-    answer = client.post(
+def draw_image(client, scene, draw_calls, **fields):
+    response = client.post(
         "/caption/picture", data={"caption": " a red star ", **fields}, files={"file": ("a.png", scene)}
     )
-    assert (answer.content, answer.headers["content-type"]) == (b"pdf", "application/pdf"), answer.text
-    (call,) = drawn
-    drawn.clear()
+    assert (response.content, response.headers["content-type"]) == (b"pdf", "application/pdf"), response.text
+    (call,) = draw_calls
+    draw_calls.clear()
     return call
 
 
-def test_figures_of_an_image(client, eyes, scene, drawn):
+def test_figures_of_an_image(client, eyes, scene, draw_calls):
     captioner = Captioner.load(eyes)
-    looked = captioner.inspect(captioner.picture(scene), "a red star")
+    inspected = captioner.inspect(captioner.picture(scene), "a red star")
     for fields in ({}, {"layer": "0"}, {"layer": 0, "head": 0}):
-        name, overlay = draw_image(client, scene, drawn, view="map", **fields)
+        name, overlay = draw_image(client, scene, draw_calls, view="map", **fields)
         assert name == "draw_saliency" and overlay.words[:3] == ["a", "red", "star"]
-    name, rows = draw_image(client, scene, drawn, view="heads")
-    assert name == "draw_saliency_rows" and len(list(rows)) == len(looked.layers_and_heads())
-    name, tree = draw_image(client, scene, drawn, view="beam")
+    name, rows = draw_image(client, scene, draw_calls, view="heads")
+    assert name == "draw_saliency_rows" and len(list(rows)) == len(inspected.layers_and_heads())
+    name, tree = draw_image(client, scene, draw_calls, view="beam")
     expected = captioner.trace(captioner.picture(scene), captioner.configuration.decoding.beam)
     assert name == "draw_beam" and len(tree.nodes) == len(expected.nodes)
-    name, overlay = draw_image(client, scene, drawn, view="why")
+    name, overlay = draw_image(client, scene, draw_calls, view="why")
     assert name == "draw_saliency" and overlay.words == ["a", "red", "star"]
 
 
 @pytest.mark.parametrize("name", ["layer", "head"])
-def test_a_layer_or_head_that_a_captioner_does_not_have(client, scene, drawn, name):
-    asked = {"caption": "a red star", "view": "map", name: "999"}
-    answer = client.post("/caption/picture", data=asked, files={"file": ("a.png", scene)})
-    assert answer.status_code == 400 and f"there is no {name} 999" in answer.json()["error"]
+def test_a_layer_or_head_that_a_captioner_does_not_have(client, scene, draw_calls, name):
+    fields = {"caption": "a red star", "view": "map", name: "999"}
+    response = client.post("/caption/picture", data=fields, files={"file": ("a.png", scene)})
+    assert response.status_code == 400 and f"there is no {name} 999" in response.json()["error"]
 
 
 @pytest.mark.parametrize(
@@ -162,8 +164,8 @@ def test_a_layer_or_head_that_a_captioner_does_not_have(client, scene, drawn, na
         ({"method": "magic"}, "there is no explanation by 'magic' here"),
     ],
 )
-def test_figures_of_images_that_are_refused(client, scene, drawn, fields, message):
-    asked = {"caption": "a red star", "view": "map", **fields}
-    answer = client.post("/caption/picture", data=asked, files={"file": ("a.png", scene)})
-    assert (answer.status_code, answer.json()) == (400, {"error": f"Invalid request: {message}"})
-    assert not drawn
+def test_figures_of_images_that_are_refused(client, scene, draw_calls, fields, message):
+    request = {"caption": "a red star", "view": "map", **fields}
+    response = client.post("/caption/picture", data=request, files={"file": ("a.png", scene)})
+    assert (response.status_code, response.json()) == (400, {"error": f"Invalid request: {message}"})
+    assert not draw_calls

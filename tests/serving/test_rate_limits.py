@@ -1,4 +1,4 @@
-"""API keys and rate limits, by a clock that the tests set."""
+"""API keys and rate limits, with a clock that the tests set."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.rate_limits import KEY_NAME, RATE_LIMIT, Counter, RateLimits, address_of, network_of
 from translucid.serving.server_options import ApiKey, Quota, ServerOptions, read_keys
 
-from .refusals import refused, stopped_clock
+from .refusals import refusal_of, stopped_clock
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def test_clients_whose_last_request_is_longest_ago_are_forgotten_first(clock, mo
     assert rate_limits.REMEMBERED == 10_000
     monkeypatch.setattr(rate_limits, "REMEMBERED", 2)
     counter = Counter(60)
-    for who in "abac":
-        counter.count(who, 9)
+    for client in "abac":
+        counter.count(client, 9)
     assert counter.windows == {"a": (1000, 2), "c": (1000, 1)}
 
 
@@ -85,10 +85,10 @@ def test_the_quotas_of_a_minute_and_a_day(clock):
     headers = []
     for now in (1000, 1030.5, 1060, 1060.5):
         clock.now = now
-        asked = request()
+        timed_request = request()
         try:
-            assert limits.check(asked, {}) == "address 192.0.2.7"
-            headers.append(asked.scope[RATE_LIMIT])
+            assert limits.check(timed_request, {}) == "address 192.0.2.7"
+            headers.append(timed_request.scope[RATE_LIMIT])
         except ApiError as error:
             headers.append((error.status, error.message, error.retry_after))
     day = 24 * 60 * 60
@@ -99,7 +99,7 @@ def test_the_quotas_of_a_minute_and_a_day(clock):
         (429, "Slowdown: more than 3 requests a day", day - 60),
     ]
     clock.now = 1070.25
-    assert refused(limits.check, request(), {}) == (429, "Slowdown: more than 2 requests a minute", 50)
+    assert refusal_of(limits.check, request(), {}) == (429, "Slowdown: more than 2 requests a minute", 50)
     assert limits.check(request("192.0.2.8"), {}) == "address 192.0.2.8"
     clock.now = 1000 + day
     assert limits.check(request(), {}) == "address 192.0.2.7"
@@ -108,24 +108,24 @@ def test_the_quotas_of_a_minute_and_a_day(clock):
 def test_light_requests_are_counted_apart_and_ten_as_one(clock):
     limits = RateLimits(ServerOptions(quota=Quota(per_minute=1)))
     light = [request() for _ in range(11)]
-    for asked in light[:10]:
-        assert limits.check(asked, {}, light=True) == "address 192.0.2.7"
-    assert refused(limits.check, light[10], {}, light=True) == (
+    for light_request in light[:10]:
+        assert limits.check(light_request, {}, light=True) == "address 192.0.2.7"
+    assert refusal_of(limits.check, light[10], {}, light=True) == (
         429,
         "Slowdown: more than 10 requests a minute",
         61,
     )
-    assert not any(asked.scope for asked in light)
+    assert not any(light_request.scope for light_request in light)
     limits.check(request(), {})
-    assert refused(limits.check, request(), {}) == (429, "Slowdown: more than 1 requests a minute", 61)
+    assert refusal_of(limits.check, request(), {}) == (429, "Slowdown: more than 1 requests a minute", 61)
 
 
 def test_without_quotas_nothing_is_counted():
     limits = RateLimits(ServerOptions())
-    asked = request()
+    repeated_request = request()
     for _ in range(3):
-        limits.check(asked, {"api_key": "ignored"})
-    assert not asked.scope and not limits.minute.windows and not limits.day.windows
+        limits.check(repeated_request, {"api_key": "ignored"})
+    assert not repeated_request.scope and not limits.minute.windows and not limits.day.windows
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,17 @@ def test_without_quotas_nothing_is_counted():
 )
 def test_a_key_may_be_a_field_or_a_header(headers, fields):
     limits = RateLimits(ServerOptions(api_keys={"secret": ApiKey(name="office"), "third": None}))
-    asked = request(**headers)
-    assert limits.key(asked, fields) == "secret" and asked.scope == {KEY_NAME: "office"}
-    assert limits.check(asked, fields) == "key secret"
+    key_request = request(**headers)
+    assert limits.key(key_request, fields) == "secret" and key_request.scope == {KEY_NAME: "office"}
+    assert limits.check(key_request, fields) == "key secret"
     third = request()
     assert limits.key(third, {"api_key": "third"}) == "third" and third.scope == {KEY_NAME: ""}
-    for missing in ({}, {"api_key": ""}, {"api_key": None}):
-        assert refused(limits.key, request(), missing) == (400, "Invalid request: an API key is needed (api_key)", None)
+    for without_key in ({}, {"api_key": ""}, {"api_key": None}):
+        assert refusal_of(limits.key, request(), without_key) == (
+            400,
+            "Invalid request: an API key is needed (api_key)",
+            None,
+        )
     assert RateLimits(ServerOptions()).key(request(), {}) is None
 
 
@@ -157,7 +161,7 @@ def test_a_key_has_its_own_quota_or_the_usual_one(clock):
         for _ in range(allowed):
             assert limits.check(request(), {"api_key": key}) == f"key {key}"
         message = f"Slowdown: more than {allowed} requests a minute"
-        assert refused(limits.check, request(), {"api_key": key}) == (429, message, 61)
+        assert refusal_of(limits.check, request(), {"api_key": key}) == (429, message, 61)
     for _ in range(5):
         limits.check(request(), {"api_key": "free"})
 
@@ -166,12 +170,12 @@ def test_wrong_keys_are_limited_except_for_clients_that_have_used_the_right_one(
     monkeypatch.setattr(rate_limits, "REMEMBERED", 2)
     limits = RateLimits(ServerOptions(api_keys={"secret": None, "other": None}))
     assert limits.key(request(), {"api_key": "secret"}) == "secret"
-    for wrong in ("guess", "secre", "secrets", 3, ["secret"], "guess", "x", "y", "z", "é"):
-        assert refused(limits.key, request(), {"api_key": wrong}) == (403, "Invalid API key", None)
+    for wrong_key in ("guess", "secre", "secrets", 3, ["secret"], "guess", "x", "y", "z", "é"):
+        assert refusal_of(limits.key, request(), {"api_key": wrong_key}) == (403, "Invalid API key", None)
     clock.now += 20.5
     too_many = (429, "Slowdown: too many wrong API keys", 40)
     for key in ("guess", "other"):
-        assert refused(limits.key, request(), {"api_key": key}) == too_many
+        assert refusal_of(limits.key, request(), {"api_key": key}) == too_many
     assert limits.key(request(), {"api_key": "secret"}) == "secret"
     assert limits.key(request("192.0.2.8"), {"api_key": "other"}) == "other"
     clock.now += 39.5
@@ -185,8 +189,8 @@ def test_lines_of_keys_with_their_settings(tmp_path):
     file.write_text(
         "# a comment\n\n  one  \ntwo per-minute=999999999 name=Büro.2@x-1\nthree per-day=0\n#x y\nfour name=a\n"
     )
-    usual = Quota(per_minute=5, per_day=50)
-    assert read_keys(file, usual) == {
+    default_quota = Quota(per_minute=5, per_day=50)
+    assert read_keys(file, default_quota) == {
         "one": ApiKey(),
         "two": ApiKey(Quota(999_999_999, 50), "Büro.2@x-1"),
         "three": ApiKey(Quota(5, 0)),

@@ -11,7 +11,7 @@ SENTENCES = ["I like soccer.", "You like music."]
 
 @pytest.fixture(scope="module")
 def expected(run):
-    """What the model makes of the sentences."""
+    """The model's translations of the sentences."""
     return [translation.text for translation in Translator.load(run).translate(SENTENCES)]
 
 
@@ -29,21 +29,21 @@ def test_deeplx(shared, expected):
     languages = {"source_lang": "EN", "target_lang": "ES"}
     assert answer == {"code": 200, "data": expected[0], **languages, "method": "Free"}
     for unknown in ({"source_lang": "auto"}, {"source_lang": ""}):
-        same = shared.post("/deeplx/translate", json={**fields, "text": SPANISH, **unknown}).json()
-        assert (same["data"], same["source_lang"], same["alternatives"]) == (SPANISH, "ES", [])
+        unchanged = shared.post("/deeplx/translate", json={**fields, "text": SPANISH, **unknown}).json()
+        assert (unchanged["data"], unchanged["source_lang"], unchanged["alternatives"]) == (SPANISH, "ES", [])
     tagged = {**fields, "text": "<p>I like <b>soccer</b>.</p>", "tag_handling": "html"}
     answer = shared.post("/deeplx/translate", json=tagged).json()
     assert answer["data"].startswith("<p>") and answer["data"].count("<b>") == 1 and answer["alternatives"] == []
 
 
 def test_errors_of_deeplx(shared):
-    for wrong, message in (
+    for invalid, message in (
         ({"target_lang": "XX"}, "XX is not supported"),
         ({"tag_handling": "sgml"}, "Invalid request: tag_handling is none of , html, xml"),
         ({"text": None}, "Invalid request: missing text parameter"),
     ):
-        answer = shared.post("/deeplx/translate", json={"text": "a", "target_lang": "ES", **wrong})
-        assert (answer.status_code, answer.json()) == (400, {"code": 400, "message": message})
+        response = shared.post("/deeplx/translate", json={"text": "a", "target_lang": "ES", **invalid})
+        assert (response.status_code, response.json()) == (400, {"code": 400, "message": message})
     assert shared.get("/deeplx/translate").json() == {"code": 405, "message": "Method Not Allowed"}
 
 
@@ -58,7 +58,7 @@ def test_immersive_translate(shared, expected):
     assert [row["text"] for row in rows[:2]] == [expected[0], SPANISH]
     for tag in ("<b0>", "</b0>", "<b1>", "</b1>"):
         assert rows[2]["text"].count(tag) == 1
-    # Text without such tags is no HTML, where a line break is a space.
+    # Text without such tags is not treated as HTML, in which a line break is a space.
     plain = shared.post("/immersive", json={**fields, "text_list": ["\n".join(SENTENCES)]}).json()
     assert plain["translations"][0]["text"] == "\n".join(expected)
 
@@ -77,11 +77,11 @@ def test_hcfy(shared, expected):
     result = [expected[0], "", expected[1]]
     assert answer == {"text": fields["text"], "from": "英语", "to": "西班牙语", "result": result}
     assert shared.post("/hcfy", json=fields).json() == answer
-    # A text in the first language is translated to the second; no model here does that.
+    # Text in the first language is translated into the second, but no model here does that.
     answer = shared.post("/hcfy", json={**fields, "text": SPANISH})
     assert (answer.status_code, answer.json()["error"]) == (400, "en is not supported")
-    one = {**fields, "text": SPANISH, "destination": ["西班牙语"]}
-    assert shared.post("/hcfy", json=one).json()["result"] == [SPANISH]
+    request = {**fields, "text": SPANISH, "destination": ["西班牙语"]}
+    assert shared.post("/hcfy", json=request).json()["result"] == [SPANISH]
 
 
 def test_hcfy_uses_the_second_language_for_a_text_in_the_first(many):
@@ -94,8 +94,8 @@ def test_chinese_names_of_hcfy(serve, run):
     client = serve(f"en-zh-Hant={run}")
     answer = client.post("/hcfy", json={"text": "I sing.", "destination": ["中文(繁体)"]}).json()
     assert (answer["from"], answer["to"]) == ("英语", "中文(繁体)")
-    for wrong in ("英语", [], [1]):
-        assert client.post("/hcfy", json={"text": "I sing.", "destination": wrong}).status_code == 400
+    for invalid in ("英语", [], [1]):
+        assert client.post("/hcfy", json={"text": "I sing.", "destination": invalid}).status_code == 400
     answer = client.post("/hcfy", json={"text": "I sing.", "destination": ["世界语"]})
     assert answer.json() == {"error": "eo is not supported"}
 
@@ -114,9 +114,9 @@ def test_keys_and_limits_apply(serve):
         assert client.post(path, params={"token": "wrong"}, json=fields).status_code == 403
     for (path, fields), query in zip(REQUESTS.items(), ("token", "api_key", "token"), strict=True):
         assert client.post(path, params={query: "secret"}, json=fields).status_code == 200
-    long = {**REQUESTS["/hcfy"], "text": "I sing and sing."}
-    answer = client.post("/hcfy", params={"token": "secret"}, json=long)
-    assert answer.json() == {"error": "Invalid request: 16 characters exceed the limit of 10"}
+    too_long = {**REQUESTS["/hcfy"], "text": "I sing and sing."}
+    response = client.post("/hcfy", params={"token": "secret"}, json=too_long)
+    assert response.json() == {"error": "Invalid request: 16 characters exceed the limit of 10"}
     for path, fields in REQUESTS.items():
         assert client.post(path, params={"token": "secret"}, json=fields).status_code == 429
 
@@ -128,5 +128,5 @@ def test_extensions_of_browsers_may_ask_and_pages_may_not(shared):
         ("https://chrome-extension.example.org", 403),
         ("http://[", 403),
     ):
-        answer = shared.post("/immersive", json=REQUESTS["/immersive"], headers={"origin": origin})
-        assert answer.status_code == status
+        response = shared.post("/immersive", json=REQUESTS["/immersive"], headers={"origin": origin})
+        assert response.status_code == status

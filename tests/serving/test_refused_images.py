@@ -1,4 +1,4 @@
-"""POST /caption: which images and fields are refused, and when; what becomes of an image."""
+"""POST /caption: which images and fields are refused, and when; images are neither logged nor written to disk."""
 
 import io
 import struct
@@ -21,7 +21,7 @@ def client(serve_for_all, eyes):
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"view": "how"}, "view is none of"),
         ({"view": "why", "method": "magic"}, "no explanation by 'magic'"),
@@ -32,15 +32,15 @@ def client(serve_for_all, eyes):
         ({"model": "other"}, "'other'"),
     ],
 )
-def test_what_is_no_picture_is_refused(client, scene, fields, said):
-    asked = {"caption": "a red star", "view": "map", **fields}
-    answer = client.post("/caption/picture", data=asked, files={"file": ("a.png", scene)})
-    assert answer.status_code == 400
-    assert said in answer.json()["error"]
+def test_what_is_no_picture_is_refused(client, scene, fields, message):
+    fields_sent = {"caption": "a red star", "view": "map", **fields}
+    response = client.post("/caption/picture", data=fields_sent, files={"file": ("a.png", scene)})
+    assert response.status_code == 400
+    assert message in response.json()["error"]
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"model": "other"}, "'other'"),
         ({"beam": 0}, "less than 1"),
@@ -56,14 +56,14 @@ def test_what_is_no_picture_is_refused(client, scene, fields, said):
         ({"prefix": ["a", "b"]}, "not a text"),
     ],
 )
-def test_wrong_fields(client, scene, fields, said):
-    answer = ask(client, scene, **fields)
-    assert answer.status_code == 400
-    assert said in answer.json()["error"]
+def test_wrong_fields(client, scene, fields, message):
+    response = ask(client, scene, **fields)
+    assert response.status_code == 400
+    assert message in response.json()["error"]
 
 
 def bomb(width, height):
-    """A PNG whose header promises more than there is."""
+    """Return a PNG whose header promises more pixels than its data contain."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -81,58 +81,58 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("what", HOSTILE)
-def test_hostile_images_are_one_clear_line(client, what):
-    image, said = HOSTILE[what]
-    for answer in (ask(client, image), raw(client, image, "image/jpeg")):
-        assert answer.status_code == 400
-        assert said in answer.json()["error"] and "\n" not in answer.json()["error"]
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_images_are_one_clear_line(client, kind):
+    image, message = HOSTILE[kind]
+    for response in (ask(client, image), raw(client, image, "image/jpeg")):
+        assert response.status_code == 400
+        assert message in response.json()["error"] and "\n" not in response.json()["error"]
     assert client.get("/health").status_code == 200
 
 
 def test_good_and_bad_images_at_once_are_answered_as_alone(client, scene):
     small = png(Image.open(io.BytesIO(scene)).resize((40, 40)), "JPEG")
-    sent = [scene, *(image for image, _ in HOSTILE.values()), small, scene[: len(scene) // 2]]
-    alone = [raw(client, image) for image in sent]
-    assert [answer.status_code == 200 for answer in alone] == [image in (scene, small) for image in sent]
+    images = [scene, *(image for image, _ in HOSTILE.values()), small, scene[: len(scene) // 2]]
+    expected = [raw(client, image) for image in images]
+    assert [response.status_code == 200 for response in expected] == [image in (scene, small) for image in images]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda image: raw(client, image), sent * 3))
-    assert [(answer.status_code, answer.json()) for answer in together] == [
-        (answer.status_code, answer.json()) for answer in alone * 3
+        concurrent = list(pool.map(lambda image: raw(client, image), images * 3))
+    assert [(response.status_code, response.json()) for response in concurrent] == [
+        (response.status_code, response.json()) for response in expected * 3
     ]
 
 
 def test_a_truncated_photograph(client, scene):
     jpeg = png(Image.open(io.BytesIO(scene)).resize((400, 300)), "JPEG")
-    answer = raw(client, jpeg[: len(jpeg) // 2], "image/jpeg")
-    assert answer.status_code == 400
-    assert "truncated or broken" in answer.json()["error"]
+    response = raw(client, jpeg[: len(jpeg) // 2], "image/jpeg")
+    assert response.status_code == 400
+    assert "truncated or broken" in response.json()["error"]
 
 
 def test_no_image(client):
-    for answer in (raw(client, b""), client.post("/caption", files={"other": b"x"}), ask(client, b"")):
-        assert answer.status_code == 400
-        assert "missing file" in answer.json()["error"]
+    for response in (raw(client, b""), client.post("/caption", files={"other": b"x"}), ask(client, b"")):
+        assert response.status_code == 400
+        assert "missing file" in response.json()["error"]
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/json", "application/x-www-form-urlencoded", ""])
 def test_what_says_that_it_is_no_image(client, scene, kind):
-    answer = raw(client, scene, kind)
-    assert answer.status_code == 415
-    assert "image/jpeg" in answer.json()["error"]
+    response = raw(client, scene, kind)
+    assert response.status_code == 415
+    assert "image/jpeg" in response.json()["error"]
 
 
 def test_bytes_are_bounded(serve, eyes, scene):
     client = serve(str(eyes), image_bytes=len(scene))
     assert raw(client, scene).status_code == ask(client, scene).status_code == 200
-    for answer in (raw(client, scene + b"\0"), ask(client, scene + b"\0"), ask(client, bytes(len(scene) + 30_000))):
-        assert answer.status_code == 413
-        assert "more than" in answer.json()["error"]
+    for response in (raw(client, scene + b"\0"), ask(client, scene + b"\0"), ask(client, bytes(len(scene) + 30_000))):
+        assert response.status_code == 413
+        assert "more than" in response.json()["error"]
 
 
-def test_the_command_says_how_many_bytes(eyes, begun_with):
-    runs, given = begun_with(eyes, "--image-bytes", "5000")
-    assert (runs, given.image_bytes) == ([str(eyes)], 5000)
+def test_the_command_says_how_many_bytes(eyes, serve_arguments):
+    runs, options = serve_arguments(eyes, "--image-bytes", "5000")
+    assert (runs, options.image_bytes) == ([str(eyes)], 5000)
 
 
 def test_keys_quotas_and_time(serve, eyes, scene):
@@ -142,10 +142,10 @@ def test_keys_quotas_and_time(serve, eyes, scene):
     assert ask(client, scene, api_key="secret").status_code == 200
     limited = serve(str(eyes), quota=Quota(per_minute=1))
     assert [ask(limited, scene).status_code for _ in range(2)] == [200, 429]
-    hurried = serve(str(eyes), seconds=0.0)
-    late = ask(hurried, scene)
-    assert late.status_code == 503
-    assert "more than 0 seconds" in late.json()["error"]
+    without_time = serve(str(eyes), seconds=0.0)
+    response = ask(without_time, scene)
+    assert response.status_code == 503
+    assert "more than 0 seconds" in response.json()["error"]
 
 
 def test_a_full_workshop_sends_away(client, scene, monkeypatch):
@@ -158,11 +158,11 @@ def test_images_are_not_written_to_a_disk_nor_logged(serve, eyes, monkeypatch, c
         raise AssertionError("an image is written to a disk")
 
     monkeypatch.setattr(tempfile.SpooledTemporaryFile, "rollover", refuse)
-    big = png(Image.effect_noise((1400, 1400), 80))
-    assert len(big) > 1 << 20
+    large_image = png(Image.effect_noise((1400, 1400), 80))
+    assert len(large_image) > 1 << 20
     caplog.set_level(0)
-    answer = serve(str(eyes), log="text").post("/caption", files={"file": ("secret-holiday.png", big)})
-    assert answer.status_code == 200
+    response = serve(str(eyes), log="text").post("/caption", files={"file": ("secret-holiday.png", large_image)})
+    assert response.status_code == 200
     assert any("/caption 200" in record.getMessage() for record in caplog.records)
-    ours = [record.getMessage() for record in caplog.records if record.name.startswith("translucid")]
-    assert not any("holiday" in line or answer.json()["caption"] in line for line in ours)
+    our_messages = [record.getMessage() for record in caplog.records if record.name.startswith("translucid")]
+    assert not any("holiday" in line or response.json()["caption"] in line for line in our_messages)

@@ -1,4 +1,4 @@
-"""Answers as JSON, written in parts."""
+"""JSON responses written in parts."""
 
 import json
 
@@ -24,23 +24,23 @@ from translucid.serving.edge.rendering import rendered
     ],
 )
 def test_what_is_written_in_parts_is_what_json_writes_at_once(value):
-    answer = rendered(value)
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.body == json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    response = rendered(value)
+    assert response.headers["content-type"] == "application/json"
+    assert response.body == json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def test_no_part_is_long_and_it_ends_when_nobody_waits(monkeypatch):
     maps = {"maps": [[[0.5] * 50 for _ in range(50)] for _ in range(20)]}
-    written, dumped = [], rendering._dumped
-    monkeypatch.setattr(rendering, "_dumped", lambda value: written.append(dumped(value)) or written[-1])
+    parts, dump = [], rendering._dumped
+    monkeypatch.setattr(rendering, "_dumped", lambda value: parts.append(dump(value)) or parts[-1])
     rendered(maps)
-    assert len(written) > 1000 and max(map(len, written)) < 300
+    assert len(parts) > 1000 and max(map(len, parts)) < 300
 
-    asked = []
+    calls = []
 
     def ask():
-        asked.append(None)
-        if len(asked) == 10:
+        calls.append(None)
+        if len(calls) == 10:
             raise Cancelled
 
     with pytest.raises(Cancelled), asked_between_steps(ask):

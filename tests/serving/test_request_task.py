@@ -1,4 +1,4 @@
-"""The time limit of a request, and the end of its work when nobody waits for it."""
+"""The time limit of a request, and cancellation of work that nobody waits for."""
 
 import asyncio
 from concurrent.futures import Future
@@ -22,24 +22,24 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def waited(monkeypatch):
-    """The seconds for which tasks wait for their results; they do not wait so long."""
+def timeouts(monkeypatch):
+    """The timeouts with which tasks wait for their results; the waits themselves are short."""
     seconds, wait = [], asyncio.wait
 
-    async def quickly(futures, timeout, return_when):
+    async def wait_briefly(futures, timeout, return_when):
         seconds.append(timeout)
         return await wait(futures, timeout=min(timeout, 0.01), return_when=return_when)
 
-    monkeypatch.setattr(request_context.asyncio, "wait", quickly)
+    monkeypatch.setattr(request_context.asyncio, "wait", wait_briefly)
     return seconds
 
 
 def request(*messages):
     """Return a request that receives these messages, and nothing afterwards."""
-    coming = [{"type": f"http.{name}"} for name in messages]
+    incoming = [{"type": f"http.{name}"} for name in messages]
 
     async def receive():
-        return coming.pop(0) if coming else await asyncio.sleep(60)
+        return incoming.pop(0) if incoming else await asyncio.sleep(60)
 
     return SimpleNamespace(receive=receive)
 
@@ -51,7 +51,7 @@ def task_of(seconds):
 
 class Pool:
     def submit(self, task, work):
-        return ended((task, work()))
+        return finished_future((task, work()))
 
 
 def result(task, future, *messages):
@@ -60,14 +60,14 @@ def result(task, future, *messages):
     async def main():
         value = await task.result(future)
         await asyncio.sleep(0)
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not others, "a task still waits for the client"
+        pending_tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not pending_tasks, "a task still waits for the client"
         return value
 
     return asyncio.run(main())
 
 
-def ended(value=None, error=None):
+def finished_future(value=None, error=None):
     future = Future()
     if error:
         future.set_exception(error)
@@ -82,27 +82,27 @@ def test_a_task_is_over_when_its_time_is_up_or_its_client_has_left(clock):
     for now, over in ((159.9, False), (160, True), (170, True)):
         clock.now = now
         assert task.over() is over
-    other = Task("somebody", 60)
-    other.left = True
-    assert other.over()
+    abandoned = Task("somebody", 60)
+    abandoned.left = True
+    assert abandoned.over()
 
 
-def test_a_result_is_waited_for_until_the_time_limit(clock, waited):
+def test_a_result_is_waited_for_until_the_time_limit(clock, timeouts):
     task = task_of(60)
     clock.now = 110
-    assert result(task, ended("done"), "request") == "done" and not task.left
-    clock.now = 200  # a result that is there is returned although the time is up
-    assert result(task, ended("done")) == "done"
-    assert waited == [50, 0]
+    assert result(task, finished_future("done"), "request") == "done" and not task.left
+    clock.now = 200  # a finished result is returned although the time is up
+    assert result(task, finished_future("done")) == "done"
+    assert timeouts == [50, 0]
 
 
 @pytest.mark.parametrize("error", [None, Cancelled()])
-def test_work_that_takes_too_long_is_cancelled(waited, error):
-    task, future = task_of(2.5), ended(error=error) if error else Future()
-    with pytest.raises(ApiError) as late:
+def test_work_that_takes_too_long_is_cancelled(timeouts, error):
+    task, future = task_of(2.5), finished_future(error=error) if error else Future()
+    with pytest.raises(ApiError) as refusal:
         result(task, future, "request", "request")
-    assert (late.value.status, late.value.retry_after) == (503, 10)
-    assert late.value.message == "It took more than 2.5 seconds"
+    assert (refusal.value.status, refusal.value.retry_after) == (503, 10)
+    assert refusal.value.message == "It took more than 2.5 seconds"
     assert task.left is (error is None) and future.cancelled() is (error is None)
 
 
@@ -113,15 +113,15 @@ def test_work_ends_when_the_client_leaves():
     assert task.left and future.cancelled()
 
 
-def test_an_error_of_the_work_is_raised(waited):
+def test_an_error_of_the_work_is_raised(timeouts):
     task = task_of(60)
     with pytest.raises(ZeroDivisionError):
-        result(task, ended(error=ZeroDivisionError()))
+        result(task, finished_future(error=ZeroDivisionError()))
     assert not task.left
 
 
-def test_work_is_done_in_the_worker_pool_within_the_time_of_a_request_or_another_one(waited):
+def test_work_is_done_in_the_worker_pool_within_the_time_of_a_request_or_another_one(timeouts):
     task = task_of(60)
     assert asyncio.run(task.run(lambda: "done")) == (task, "done") and task.seconds == 60
-    other = RequestTask(task.context, task.request, "somebody", 3600)
-    assert (other.client, other.seconds) == ("somebody", 3600)
+    longer_task = RequestTask(task.context, task.request, "somebody", 3600)
+    assert (longer_task.client, longer_task.seconds) == ("somebody", 3600)

@@ -1,4 +1,4 @@
-"""The command `serve`: its address, its settings, and what is wrong with them."""
+"""The command `serve`: address, settings and error messages."""
 
 import json
 import os
@@ -23,12 +23,12 @@ from translucid.serving.server_options import Quota, ServerOptions
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
-def well(port, prefix):
+def health_exit_code(port, prefix):
     """Return the exit code of the container's health check."""
     dockerfile = (Path(__file__).resolve().parents[2] / "Dockerfile").read_text().replace("\\\n", "")
     command = json.loads(re.search(r"^HEALTHCHECK .* CMD (.*)$", dockerfile, flags=re.MULTILINE)[1])
@@ -37,7 +37,7 @@ def well(port, prefix):
 
 
 def line_of(log, number):
-    """Return a line of a log, as soon as it is there."""
+    """Return a line of a log as soon as it has been written."""
     for _ in range(6000):
         lines = log.read_text().splitlines(keepends=True)
         if lines[number:] and lines[number].endswith("\n"):
@@ -53,22 +53,22 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run, cap
     try:
         assert "en → de" in line_of(log, 0)
         assert f"http://127.0.0.1:{port}/x/" in line_of(log, 1)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/x/health", timeout=30) as answer:
-            assert json.load(answer) == {"status": "ok"}
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/x/health", timeout=30) as response:
+            assert json.load(response) == {"status": "ok"}
         assert json.loads(line_of(log, 2))["path"] == "/health"
-        assert well(port, "/x") == 0
-        assert well(free_port(), "/x") != 0
+        assert health_exit_code(port, "/x") == 0
+        assert health_exit_code(free_port(), "/x") != 0
         capfd.readouterr()
         assert main.run(["serve", str(run), "--port", str(port)]) == 2
-        said = capfd.readouterr().err
-        assert f"port {port}" in said and "http://" not in said
+        stderr = capfd.readouterr().err
+        assert f"port {port}" in stderr and "http://" not in stderr
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(60)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["runs_demo=RUN"], "'runs_demo' does not name two languages"),
         (["eng-spa=RUN"], "Write en-es="),
@@ -86,40 +86,40 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run, cap
         (["RUN", "--memory", "old.tmx", "--suggestions"], "old.tmx: can't be added to"),
     ],
 )
-def test_what_is_wrong_is_one_line(run, arguments, said, monkeypatch, capfd):
-    def serving(self, sockets):
+def test_what_is_wrong_is_one_line(run, arguments, message, monkeypatch, capfd):
+    def fail(self, sockets):
         raise AssertionError("it serves")
 
-    monkeypatch.setattr(Listening, "run", serving)
+    monkeypatch.setattr(Listening, "run", fail)
     arguments = [argument.replace("RUN", str(run)) for argument in arguments]
     assert main.run(["serve", *arguments, "--port", str(free_port())]) == 2
     err = capfd.readouterr().err
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
     assert "http://" not in err
 
 
 def test_two_that_load_at_the_same_time_do_not_both_get_the_port(run, monkeypatch, capfd):
-    """Until one listens, both may have the address."""
-    with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("127.0.0.1", 0))
+    """Both may bind the address, until one of them listens."""
+    with socket.socket() as competitor:
+        competitor.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        competitor.bind(("127.0.0.1", 0))
 
-        def loading(*arguments):
-            other.listen()
+        def load_while_other_listens(*arguments):
+            competitor.listen()
             return load(*arguments)
 
-        monkeypatch.setattr(catalogue, "load", loading)
-        assert main.run(["serve", str(run), "--port", str(other.getsockname()[1])]) == 2
-    said = capfd.readouterr().err
-    assert "can't listen" in said and "http://" not in said
+        monkeypatch.setattr(catalogue, "load", load_while_other_listens)
+        assert main.run(["serve", str(run), "--port", str(competitor.getsockname()[1])]) == 2
+    stderr = capfd.readouterr().err
+    assert "can't listen" in stderr and "http://" not in stderr
 
 
 def test_every_setting_can_stand_in_the_environment():
     command = get_command(main.app).commands["serve"]
-    named = {p.name: p.envvar for p in command.params if p.name != "help"}
-    assert named == {name: f"TRANSLUCID_{name.upper()}" for name in named}
-    assert {"runs", "port", "engine", "device"} <= set(named)
+    variables = {p.name: p.envvar for p in command.params if p.name != "help"}
+    assert variables == {name: f"TRANSLUCID_{name.upper()}" for name in variables}
+    assert {"runs", "port", "engine", "device"} <= set(variables)
 
 
 def test_every_option_has_its_default_in_one_place():

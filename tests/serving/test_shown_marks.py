@@ -1,4 +1,4 @@
-"""Tags as people see and move them in the editor of documents."""
+"""Tags as the document editor shows them."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_nested_and_repeated_elements_have_numbers_of_their_own():
 
 
 def test_a_translation_uses_the_tags_of_its_source():
-    """Of equal marks, the first in the translation is the first of the source; a mark of neither stays as it is."""
+    """Equal marks are matched in order, and marks that are not in the source are shown as they are."""
     moved = TaggedText("Canto ya", (BOLD, END, Mark(6, "%s"), Mark(6, "%d"), Mark(8, "%s"), Mark(8, "%s")))
     assert shown(SOURCE, moved) == "Ca⟨2⟩nto ⟨/2⟩⟨1/⟩%dya⟨4/⟩%s"
 
@@ -67,15 +67,15 @@ def test_elements_do_not_overlap():
         (1, "<b>", Side.opens, 1),
         (2, "</b>", Side.closes, 1),
     ]
-    two = TaggedText("ab", tuple(Mark(*mark) for mark in marks))
-    assert read_shown(two, "⟨1⟩⟨2⟩a⟨/2⟩⟨/1⟩").whole == "<i><b>a</b></i>"
+    siblings = TaggedText("ab", tuple(Mark(*mark) for mark in marks))
+    assert read_shown(siblings, "⟨1⟩⟨2⟩a⟨/2⟩⟨/1⟩").whole == "<i><b>a</b></i>"
     with pytest.raises(UserError, match="⟨/1⟩ does not close what was opened last"):
-        read_shown(two, "⟨1⟩⟨2⟩a⟨/1⟩⟨/2⟩")
+        read_shown(siblings, "⟨1⟩⟨2⟩a⟨/1⟩⟨/2⟩")
 
 
 def test_a_number_has_at_most_six_digits():
     marks = tuple(Mark(0, f"{i}") for i in range(12))
-    many = TaggedText("", marks)
+    tagged = TaggedText("", marks)
     text = "".join(f"⟨{i}/⟩" for i in range(1, 13))
-    assert shown(many, many) == text and read_shown(many, text) == many
+    assert shown(tagged, tagged) == text and read_shown(tagged, text) == tagged
     assert read_shown(TaggedText("a"), "⟨1234567/⟩⟨123456/⟩").text == "⟨1234567/⟩⟨123456/⟩"

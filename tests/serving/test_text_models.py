@@ -17,24 +17,24 @@ GOOD, BAD = "the film was good and warm", "the film was awful and dull"
 
 @pytest.fixture(scope="session")
 def models(made_once):
-    """A classifier and the language model that it begins with, both of which know a few words."""
+    """A classifier and the language model that it was initialised from, both trained on a few words."""
     folder = made_once("judging", train_models)
     return str(folder / "mood"), str(folder / "language")
 
 
 def train_models(folder):
     folder.mkdir()
-    rows = [(f"{text} {more}", label) for more in ("", "so", "really", "quite", "its end", "the house")
+    rows = [(f"{text} {suffix}", label) for suffix in ("", "so", "really", "quite", "its end", "the house")
             for text, label in ((GOOD, "good"), (BAD, "bad"), ("good", "good"), ("dull", "bad"))] * 8  # fmt: skip
     (folder / "train.jsonl").write_text("".join(json.dumps({"text": t, "label": label}) + "\n" for t, label in rows))
     files = ["--train", folder / "train.jsonl", "--valid", folder / "train.jsonl"]
-    shape = ["model.width=16", "model.hidden=24", "data.tokenizer.vocabulary=60", "training.batch_tokens=320"]
+    model_settings = ["model.width=16", "model.hidden=24", "data.tokenizer.vocabulary=60", "training.batch_tokens=320"]
     limits = ["training.window=20", "training.max_steps=40", "training.averaging=0.9"]
     learning = ["training.batch_tokens=256", "training.max_epochs=6", "training.averaging=0.9"]
     learning += ["training.learning_rate=0.03", "training.layer_decay=1.3"]
-    language = ["--model", "lm-lstm", *files, "--out", folder / "language", "--set", *shape, *limits]
-    begun = ["--init-from", folder / "language", *files, "--out", folder / "mood", "--set", *learning]
-    for arguments in (language, ["--model", "classifier", *begun]):
+    language_model = ["--model", "lm-lstm", *files, "--out", folder / "language", "--set", *model_settings, *limits]
+    classifier = ["--init-from", folder / "language", *files, "--out", folder / "mood", "--set", *learning]
+    for arguments in (language_model, ["--model", "classifier", *classifier]):
         assert command(["train", *map(str, arguments)]) == 0
 
 
@@ -58,13 +58,13 @@ def test_models_are_listed_by_what_they_read(client):
 
 def test_a_text_is_judged_as_the_library_does(client, models):
     answer = client.post("/classify", json={"q": BAD}).json()
-    found = TextClassifier.load(models[0]).classify(BAD)
+    expected = TextClassifier.load(models[0]).classify(BAD)
     assert (answer["model"], answer["label"]) == ("mood", "bad")
-    assert answer["probabilities"] == pytest.approx(found.probabilities, abs=1e-5)
+    assert answer["probabilities"] == pytest.approx(expected.probabilities, abs=1e-5)
     assert [row["word"] for row in answer["words"]] == BAD.split()
     assert "explanation" not in answer
-    after = case_of(models[0], "bad").unfolding().tolist()
-    assert [row["probability"] for row in answer["words"]] == pytest.approx(after, abs=1e-4)
+    expected_probabilities = case_of(models[0], "bad").unfolding().tolist()
+    assert [row["probability"] for row in answer["words"]] == pytest.approx(expected_probabilities, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", ["erasure", "gradients"])
@@ -72,8 +72,8 @@ def test_why_is_told_with_a_test_of_it(client, models, method):
     pytest.importorskip("captum")
     answer = client.post("/classify", json={"q": BAD, "explain": method, "label": "good"}).json()
     assert answer["explanation"]["label"] == "good"
-    found = explain(case_of(models[0], "good"), method)
-    assert [row["importance"] for row in answer["words"]] == pytest.approx(found.importance[0].tolist(), abs=1e-3)
+    expected = explain(case_of(models[0], "good"), method)
+    assert [row["importance"] for row in answer["words"]] == pytest.approx(expected.importance[0].tolist(), abs=1e-3)
     assert answer["explanation"].keys() >= {"faithfulness", "random"}
 
 
@@ -81,19 +81,19 @@ def test_a_label_is_contrasted_with_another(client, models):
     answer = client.post(
         "/classify", json={"q": BAD, "explain": "erasure", "label": "bad", "instead_of": "good"}
     ).json()
-    found = explain(contrast_labels(case_of(models[0], "bad"), "good"), "erasure")
-    assert [row["importance"] for row in answer["words"]] == pytest.approx(found.importance[0].tolist(), abs=1e-3)
+    expected = explain(contrast_labels(case_of(models[0], "bad"), "good"), "erasure")
+    assert [row["importance"] for row in answer["words"]] == pytest.approx(expected.importance[0].tolist(), abs=1e-3)
     assert answer["explanation"]["contrast"]["instead_of"] == "good"
 
 
 def test_a_prompt_is_gone_on_with_as_the_library_does(client, models):
-    asked = {"q": "the film", "seed": 3, "temperature": 0.7, "max_tokens": 9, "considered": 4}
-    answer = client.post("/generate", json=asked).json()
-    found = Generator.load(models[1]).generate("the film", seed=3, temperature=0.7, max_tokens=9)
-    assert answer["text"] == found.text
-    assert [row["piece"] for row in answer["pieces"]] == [piece.text for piece in found.nbest[0].written]
+    request = {"q": "the film", "seed": 3, "temperature": 0.7, "max_tokens": 9, "considered": 4}
+    answer = client.post("/generate", json=request).json()
+    expected = Generator.load(models[1]).generate("the film", seed=3, temperature=0.7, max_tokens=9)
+    assert answer["text"] == expected.text
+    assert [row["piece"] for row in answer["pieces"]] == [piece.text for piece in expected.nbest[0].written]
     for row in answer["pieces"]:
-        probabilities = [one["probability"] for one in row["considered"]]
+        probabilities = [candidate["probability"] for candidate in row["considered"]]
         assert len(probabilities) == 4
         assert probabilities == sorted(probabilities, reverse=True)
 
@@ -117,10 +117,10 @@ def test_a_prompt_is_gone_on_with_as_the_library_does(client, models):
     ],
 )
 def test_what_is_wrong_is_one_line(client, path, fields, message):
-    answer = client.post(path, json=fields)
-    assert answer.status_code == 400
-    assert message in answer.json()["error"]
-    assert "\n" not in answer.json()["error"]
+    response = client.post(path, json=fields)
+    assert response.status_code == 400
+    assert message in response.json()["error"]
+    assert "\n" not in response.json()["error"]
 
 
 def test_without_such_models_they_are_refused(serve):
@@ -135,70 +135,70 @@ def test_both_are_documented(client):
         assert "application/json" in paths[path]["post"]["requestBody"]["content"]
 
 
-def refused(client, path, **fields):
+def error_message(client, path, **fields):
     return why_invalid(client.post(path, json=fields))
 
 
 def test_the_whole_answer_of_a_classifier(client, models):
     answer = client.post("/classify", json={"q": BAD, "model": "mood"}).json()
-    found = TextClassifier.load(models[0]).classify(BAD)
+    expected = TextClassifier.load(models[0]).classify(BAD)
     words = answer.pop("words")
     assert answer == {
         "model": "mood",
-        "label": found.label,
-        "probabilities": {name: pytest.approx(value, abs=1e-5) for name, value in found.probabilities.items()},
+        "label": expected.label,
+        "probabilities": {name: pytest.approx(value, abs=1e-5) for name, value in expected.probabilities.items()},
     }
     assert all(value == round(value, 6) for value in answer["probabilities"].values())
     assert all(
         set(row) == {"word", "probability"} and row["probability"] == round(row["probability"], 5) for row in words
     )
-    after = case_of(models[0], "good").unfolding().tolist()
-    good = client.post("/classify", json={"q": BAD, "label": "good"}).json()
-    assert good["label"] == "bad"
-    assert [row["probability"] for row in good["words"]] == pytest.approx(after, abs=1e-5)
+    expected_probabilities = case_of(models[0], "good").unfolding().tolist()
+    labelled = client.post("/classify", json={"q": BAD, "label": "good"}).json()
+    assert labelled["label"] == "bad"
+    assert [row["probability"] for row in labelled["words"]] == pytest.approx(expected_probabilities, abs=1e-5)
 
 
 def test_the_whole_explanation_of_a_label(client, models):
     answer = client.post("/classify", json={"q": BAD, "explain": "erasure"}).json()
     case = case_of(models[0], "bad")
-    found = explain(case, "erasure")
+    expected = explain(case, "erasure")
     assert answer["explanation"] == {
         "method": "erasure",
         "label": "bad",
-        "fit": found.fit,
-        "faithfulness": pytest.approx(faithfulness(case, found)._asdict(), abs=1e-5),
+        "fit": expected.fit,
+        "faithfulness": pytest.approx(faithfulness(case, expected)._asdict(), abs=1e-5),
         "random": pytest.approx(random_faithfulness(case)._asdict(), abs=1e-5),
     }
     values = [row["importance"] for row in answer["words"]]
-    assert values == pytest.approx(found.importance[0].tolist(), abs=1e-4)
+    assert values == pytest.approx(expected.importance[0].tolist(), abs=1e-4)
     assert values == [round(value, 4) for value in values]
 
 
 def test_texts_of_the_greatest_length(client):
     assert client.post("/classify", json={"q": "good ".ljust(5000)}).status_code == 200
-    assert refused(client, "/classify", q="good ".ljust(5001)) == "5001 characters exceed the limit of 5000"
-    explained = {"explain": "erasure", "q": "good ".ljust(2000)}
-    assert client.post("/classify", json=explained).status_code == 200
-    long = refused(client, "/classify", explain="erasure", q="good ".ljust(2001))
-    assert long == "2001 characters exceed the limit of 2000 for explain"
-    assert refused(client, "/generate", q="x" * 5001) == "5001 characters exceed the limit of 5000"
+    assert error_message(client, "/classify", q="good ".ljust(5001)) == "5001 characters exceed the limit of 5000"
+    request = {"explain": "erasure", "q": "good ".ljust(2000)}
+    assert client.post("/classify", json=request).status_code == 200
+    message = error_message(client, "/classify", explain="erasure", q="good ".ljust(2001))
+    assert message == "2001 characters exceed the limit of 2000 for explain"
+    assert error_message(client, "/generate", q="x" * 5001) == "5001 characters exceed the limit of 5000"
 
 
 def test_a_text_of_which_nothing_is_left_has_no_words(client):
-    answer = client.post("/classify", json={"q": "\u200b", "explain": "erasure"})
-    assert answer.status_code == 200 and answer.json()["words"] == [] and "explanation" not in answer.json()
+    response = client.post("/classify", json={"q": "\u200b", "explain": "erasure"})
+    assert response.status_code == 200 and response.json()["words"] == [] and "explanation" not in response.json()
 
 
 def test_the_whole_answer_of_a_language_model(client, models):
-    asked = {"q": "the film", "seed": 3, "temperature": 0.7, "max_tokens": 3}
-    answer = client.post("/generate", json=asked).json()
-    found = Generator.load(models[1]).generate("the film", seed=3, temperature=0.7, max_tokens=3)
-    (hypothesis,) = found.nbest
+    request = {"q": "the film", "seed": 3, "temperature": 0.7, "max_tokens": 3}
+    answer = client.post("/generate", json=request).json()
+    expected = Generator.load(models[1]).generate("the film", seed=3, temperature=0.7, max_tokens=3)
+    (hypothesis,) = expected.nbest
     assert answer == {
         "model": "language",
-        "text": found.text,
+        "text": expected.text,
         "ended": hypothesis.ended,
-        "backwards": found.backwards,
+        "backwards": expected.backwards,
         "pieces": [
             {"piece": piece.text, "probability": pytest.approx(math.exp(piece.log_probability), abs=1e-4)}
             for piece in hypothesis.written
@@ -221,9 +221,9 @@ def test_the_settings_of_a_language_model(client, models):
         numbers = {
             name: float(value) if name in ("temperature", "top_p") else int(value) for name, value in settings.items()
         }
-        found = generator.generate("the film", **numbers, max_tokens=50)
+        expected = generator.generate("the film", **numbers, max_tokens=50)
         answer = client.post("/generate", json={"q": "the film", **settings}).json()
-        assert answer["text"] == found.text, settings
+        assert answer["text"] == expected.text, settings
     assert client.post("/generate", json={"q": "good", "max_tokens": 200, "considered": 8}).status_code == 200
 
 
@@ -243,7 +243,7 @@ def test_the_settings_of_a_language_model(client, models):
     ],
 )
 def test_settings_of_a_language_model_that_are_refused(client, fields, message):
-    assert refused(client, "/generate", q="good", **fields) == message
+    assert error_message(client, "/generate", q="good", **fields) == message
 
 
 @pytest.mark.parametrize(
@@ -257,4 +257,4 @@ def test_settings_of_a_language_model_that_are_refused(client, fields, message):
     ],
 )
 def test_classifications_that_are_refused(client, fields, message):
-    assert refused(client, "/classify", **{"q": "good", **fields}) == message
+    assert error_message(client, "/classify", **{"q": "good", **fields}) == message

@@ -1,4 +1,4 @@
-"""Texts of requests: their sentences, where these are translated, and how their translations are joined."""
+"""Texts of requests: how they are split into sentences, where these are translated, how translations are joined."""
 
 import asyncio
 from concurrent.futures import Future
@@ -35,23 +35,23 @@ def test_a_layout_has_sentences_and_the_white_space_between_them(text, sentences
     layout = Layout.of(text, "en")
     assert (layout.sentences, layout.between) == (sentences, between)
     assert layout.fill(layout.sentences) == text
-    assert layout.fill([f"<{one}>" for one in sentences]).count("<") == len(sentences)
+    assert layout.fill([f"<{sentence}>" for sentence in sentences]).count("<") == len(sentences)
 
 
 def test_texts_and_lines_that_a_memory_has_are_not_split():
-    whole = Layout.of(" I sing. You sing.\n", "en", "I sing. You sing.".__eq__)
-    assert (whole.sentences, whole.between) == (["I sing. You sing."], [" ", "\n"])
-    asked = []
+    layout_of_whole = Layout.of(" I sing. You sing.\n", "en", "I sing. You sing.".__eq__)
+    assert (layout_of_whole.sentences, layout_of_whole.between) == (["I sing. You sing."], [" ", "\n"])
+    calls = []
 
-    def has(part):
-        asked.append(part)
+    def is_in_memory(part):
+        calls.append(part)
         return part == "I sing. You sing."
 
     text = "\n\t I sing. You sing. \r\nWe sing. They sing.\n \nI sing."
-    layout = Layout.of(text, "en", has)
+    layout = Layout.of(text, "en", is_in_memory)
     assert layout.sentences == ["I sing. You sing.", "We sing.", "They sing.", "I sing."]
     assert layout.between == ["\n\t ", " \r\n", " ", "\n \n", ""]
-    assert asked == [text.strip(), "I sing. You sing.", "We sing. They sing.", "I sing."]
+    assert calls == [text.strip(), "I sing. You sing.", "We sing. They sing.", "I sing."]
     assert layout.fill("abcd") == "\n\t a \r\nb c\n \nd"
 
 
@@ -60,7 +60,7 @@ def test_texts_and_lines_that_a_memory_has_are_not_split():
     [
         ("x" * LONGEST, ["x" * LONGEST], ["", ""]),
         ("x" * (2 * LONGEST + 1), ["x" * LONGEST, "x" * LONGEST, "x"], [""] * 4),
-        # The last space in the second half of the limit counts; one in the first half does not.
+        # The last space counts if it is in the second half of the limit, but not if it is in the first half.
         ("x" * 1000 + " " + "y" * 1500, ["x" * 1000, "y" * 1500], ["", " ", ""]),
         ("x" * 999 + " " + "y" * 1500, ["x" * 999 + " " + "y" * 1000, "y" * 500], [""] * 3),
         ("x" * 1999 + " " + "y" * 9, ["x" * 1999, "y" * 9], ["", " ", ""]),
@@ -75,21 +75,21 @@ def test_a_long_sentence_is_cut_at_a_space_if_it_can_be(text, sentences, between
 
 
 def test_each_language_is_translated_once_and_results_keep_their_order():
-    asked = []
+    calls = []
 
     async def translate(code, batch):
-        asked.append((code, batch))
+        calls.append((code, batch))
         return [f"{code} {text}" for text in batch]
 
     translated = asyncio.run(by_language(["a", "b", "c", "d"], ["en", "de", "en", "fr"], translate))
     assert translated == ["en a", "de b", "en c", "fr d"]
-    assert asked == [("en", ["a", "c"]), ("de", ["b"]), ("fr", ["d"])]
+    assert calls == [("en", ["a", "c"]), ("de", ["b"]), ("fr", ["d"])]
     assert asyncio.run(by_language([], [], translate)) == []
 
 
 def test_short_requests_are_batched_and_longer_ones_go_to_the_worker_pool(monkeypatch):
-    monkeypatch.setattr(texts, "translate", lambda *given: given)
-    queue = SimpleNamespace(submit=lambda *given: ("batched", *given))
+    monkeypatch.setattr(texts, "translate", lambda *arguments: arguments)
+    queue = SimpleNamespace(submit=lambda *arguments: ("batched", *arguments))
     pool = SimpleNamespace(submit=lambda task, work: ("pool", task, work()))
     task = SimpleNamespace(context=SimpleNamespace(worker_pool=pool))
     served = Served("", "en", "es", "translator", queue)
@@ -100,10 +100,10 @@ def test_short_requests_are_batched_and_longer_ones_go_to_the_worker_pool(monkey
 
 
 def test_short_texts_are_processed_on_the_event_loop(monkeypatch):
-    async def elsewhere(work):
+    async def in_thread(work):
         return "elsewhere", work()
 
-    monkeypatch.setattr("translucid.serving.queue.request_context.run_in_threadpool", elsewhere)
+    monkeypatch.setattr("translucid.serving.queue.request_context.run_in_threadpool", in_thread)
     assert ON_THE_LOOP == 2000
     assert asyncio.run(off_the_loop(2000, lambda: 1)) == 1
     assert asyncio.run(off_the_loop(2001, lambda: 1)) == ("elsewhere", 1)
@@ -125,31 +125,31 @@ def test_parts_of_long_requests():
 
 
 def context_of(known=None):
-    """Return a context of a server, whose memory has these translations, and the work that it did."""
-    done = []
+    """Return a server context whose memory contains these translations, and the list of its pool's tasks."""
+    tasks = []
 
     def submit(task, work):
         future = Future()
         future.set_result(work())
-        done.append(task)
+        tasks.append(task)
         return future
 
     recall = SimpleNamespace(used=lambda text: SimpleNamespace(target=known[text]) if text in known else None)
     memory = SimpleNamespace(recall=lambda source, target: recall if source == "en" else None)
     pool = SimpleNamespace(submit=submit)
-    return SimpleNamespace(memory=None if known is None else memory, worker_pool=pool), done
+    return SimpleNamespace(memory=None if known is None else memory, worker_pool=pool), tasks
 
 
 class Model:
-    """A translator that writes capitals, in as many versions as it is asked for; it loses placeholders in braces."""
+    """A translator that writes capitals and loses placeholders in braces; `nbest` versions of each text."""
 
     context = None
 
     def __init__(self):
-        self.asked = []
+        self.calls = []
 
     def submit(self, task, translator, sentences, nbest, before):
-        self.asked.append((list(sentences), nbest))
+        self.calls.append((list(sentences), nbest))
         future = Future()
         future.set_result([self.translation(sentence, nbest) for sentence in sentences])
         return future
@@ -161,32 +161,34 @@ class Model:
         return SimpleNamespace(source=sentence, text=best, alternatives=versions)
 
     def assessed(self, translations):
-        for one in translations:
-            one.confidence = 0.5 if "b" in one.source else 0.25
-            yield one
+        for translation in translations:
+            translation.confidence = 0.5 if "b" in translation.source else 0.25
+            yield translation
 
 
 @pytest.fixture
 def ask(monkeypatch):
-    """Translate texts with a model that writes capitals, and with a memory: ask(["a"], known={}) is the result."""
+    """Return a function that translates texts with a model that writes capitals and with a memory of `known` pairs."""
 
-    def again(context, served, sources, nbest, before):
+    def translated_again(context, served, sources, nbest, before):
         for source in sources:
-            others = tuple(TaggedText(f"{source.text} {i}") for i in range(nbest - 1))
-            yield Target(TaggedText(f"again {source.text}"), "model", 0.125, alternatives=others)
+            alternatives = tuple(TaggedText(f"{source.text} {i}") for i in range(nbest - 1))
+            yield Target(TaggedText(f"again {source.text}"), "model", 0.125, alternatives=alternatives)
 
-    monkeypatch.setattr(texts, "translated", again)
+    monkeypatch.setattr(texts, "translated", translated_again)
 
-    def translate(*given, known=None, source="en", **named):
+    def translate(*arguments, known=None, source="en", **options):
         ask.model = Model()
-        context, ask.done = context_of(known)
+        context, ask.tasks = context_of(known)
         context.options = ServerOptions()
         served = Served("tiny", source, "es", ask.model, ask.model)
         request = SimpleNamespace(receive=lambda: asyncio.sleep(60))
-        return asyncio.run(texts.translate_texts(RequestTask(context, request, "somebody"), served, *given, **named))
+        return asyncio.run(
+            texts.translate_texts(RequestTask(context, request, "somebody"), served, *arguments, **options)
+        )
 
-    def ask(*given, **named):
-        return translate(*given, **named)
+    def ask(*arguments, **options):
+        return translate(*arguments, **options)
 
     return ask
 
@@ -197,15 +199,15 @@ def test_translations_of_texts_without_a_memory(ask):
         TextTranslation([""]),
         TextTranslation([" BE "]),
     ]
-    assert ask.model.asked == [(["I sing.", "You run.", "be"], 1)] and not ask.done
+    assert ask.model.calls == [(["I sing.", "You run.", "be"], 1)] and not ask.tasks
     assert ask(["", "\n"]) == [TextTranslation([""]), TextTranslation(["\n"])]
-    assert ask.model.asked == []
+    assert ask.model.calls == []
 
 
 def test_alternatives_of_a_text_join_those_of_its_sentences(ask):
     (text,) = ask(["I sing. You run."], 2)
     assert text.versions == ["I SING. YOU RUN.", "I SING.1 YOU RUN.1", "I SING.2 YOU RUN.2"]
-    assert ask.model.asked == [(["I sing.", "You run."], 3)]
+    assert ask.model.calls == [(["I sing.", "You run."], 3)]
 
 
 def test_the_confidence_of_a_text_is_the_lowest_of_its_sentences(ask):
@@ -231,23 +233,23 @@ def test_exact_matches_of_the_memory_are_not_translated(ask):
         TextTranslation(["Corren."], None, "memory"),
         TextTranslation(["WE RUN\nCorren."], None, "mixed"),
     ]
-    assert ask.model.asked == [(["You run.", "we run"], 1)]
+    assert ask.model.calls == [(["You run.", "we run"], 1)]
     assert ask(["I sing."], known=known, source="de") == [TextTranslation(["I SING."])]
 
 
 def test_alternatives_to_matches_are_those_of_the_model(ask):
     results = ask(["I sing. You run."], 1, known={"I sing.": "Canto.", "You run.": "YOU RUN."}, sure=True)
     assert results == [TextTranslation(["Canto. YOU RUN.", "I SING. YOU RUN.1"], None, "memory")]
-    assert ask.model.asked == [(["I sing.", "You run."], 2)]
+    assert ask.model.calls == [(["I sing.", "You run."], 2)]
 
 
-@pytest.mark.parametrize(("given", "nbest"), [({}, 1), ({"nbest": 3}, 3)])
-def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages(monkeypatch, given, nbest):
-    made, steps = [], []
+@pytest.mark.parametrize(("options", "nbest"), [({}, 1), ({"nbest": 3}, 3)])
+def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages(monkeypatch, options, nbest):
+    created, steps = [], []
 
     class Segments:
         def __init__(self, *arguments):
-            made.append(arguments)
+            created.append(arguments)
 
         def stream(self, part, before=None):
             steps.append([source.text for source in part])
@@ -262,8 +264,10 @@ def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages
         (SimpleNamespace(memory=memory), ("recall", "en", "es")),
         (SimpleNamespace(memory=None), None),
     ):
-        assert list(texts.translated(context, served, sources, **given)) == [one.text.upper() for one in sources]
-        assert made.pop() == ("translator", ("translator", nbest), recall)
+        assert list(texts.translated(context, served, sources, **options)) == [
+            source.text.upper() for source in sources
+        ]
+        assert created.pop() == ("translator", ("translator", nbest), recall)
     assert steps == [["x" * 900, "y" * 100], ["z"]] * 2
 
 
@@ -288,7 +292,9 @@ def test_a_result_too_few_is_an_error():
     for translations in (["a"], ["a", "b", "c"]):
         with pytest.raises(ValueError, match="argument"):
             Layout.of("I sing. You sing.", "en").fill(translations)
-    own = SimpleNamespace(model_copy=lambda update: None, beam=1)
-    translator = SimpleNamespace(configuration=SimpleNamespace(decoding=own), stream=lambda texts, options: texts[1:])
+    decoding_options = SimpleNamespace(model_copy=lambda update: None, beam=1)
+    translator = SimpleNamespace(
+        configuration=SimpleNamespace(decoding=decoding_options), stream=lambda texts, options: texts[1:]
+    )
     with pytest.raises(ValueError, match="shorter"):
         batcher.translate(translator, ["a", "b"])

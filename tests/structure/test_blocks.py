@@ -1,4 +1,4 @@
-"""Every block of Python in the README and the docs runs, on models that know next to nothing.
+"""Every Python block in the README and the docs runs, on barely trained models.
 
 The one that needs neither this package nor PyTorch is tried where the export to ONNX is (tests/interop/test_onnx.py).
 """
@@ -23,17 +23,17 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(text):
-    found = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    return [block for block in found if "sys.argv" not in block]
+    matches = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [block for block in matches if "sys.argv" not in block]
 
 
 def called(*arguments):
     assert run([str(argument) for argument in arguments]) == 0
 
 
-def trained(corpus, out, *more):
+def trained(corpus, out, *settings):
     limits = ["training.max_steps=2", "training.validate_every=2", "model.encoder_layers=2", "model.decoder_layers=2"]
-    called("train", "--train", corpus / "train.tsv", "--out", out, "--no-tune", "--set", *SHAPE, *limits, *more)
+    called("train", "--train", corpus / "train.tsv", "--out", out, "--no-tune", "--set", *SHAPE, *limits, *settings)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "caption-inspection.md": eyes,
     "interventions.md": an_opus_model,
 }
-"""What is made before the blocks of a page run."""
+"""Files and models that are made before the blocks of a page run."""
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page.read_text())], ids=lambda page: page.name)
@@ -134,7 +134,7 @@ def test_blocks_run(page, demo, corpus, tmp_path, monkeypatch):
         names["translator"] = Translator.load("runs/demo")
     with contextlib.redirect_stdout(io.StringIO()):
         for block in blocks(page.read_text()):
-            block = block.replace('"training.max_steps": 20', '"training.max_steps": 2')  # which show as much
+            block = block.replace('"training.max_steps": 20', '"training.max_steps": 2')  # two are enough
             exec(compile(block, page.name, "exec"), names)
 
 

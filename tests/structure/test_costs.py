@@ -1,4 +1,4 @@
-"""What is known of the costs of tests is of files that exist."""
+"""The recorded costs of tests belong to existing files."""
 
 from tests.costs import missing
 

@@ -20,5 +20,5 @@ def modules_with_examples() -> list[str]:
 
 @pytest.mark.parametrize("name", modules_with_examples())
 def test_examples_are_correct(name):
-    tried = doctest.testmod(import_module(name.removesuffix(".__init__")))
-    assert tried.attempted and not tried.failed
+    results = doctest.testmod(import_module(name.removesuffix(".__init__")))
+    assert results.attempted and not results.failed

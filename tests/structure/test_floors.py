@@ -53,7 +53,7 @@ def nodes_of(source: str) -> list[ast.AST]:
 
 
 class Contents(NamedTuple):
-    """What the tests of this file ask about a file."""
+    """The properties of a file that these tests check."""
 
     packages: set[str]
     """Packages of ours that it imports."""
@@ -89,8 +89,8 @@ def all_imports() -> dict[str, set[str]]:
     """Return what each package imports from others."""
     imports: dict[str, set[str]] = {}
     for file in FILES:
-        here = package_of(file)
-        imports.setdefault(here, set()).update(contents(file).packages - {here})
+        package = package_of(file)
+        imports.setdefault(package, set()).update(contents(file).packages - {package})
     return imports
 
 
@@ -107,11 +107,11 @@ def test_the_diagram_of_contributing_is_the_same_list():
 def test_imports_go_down():
     upwards = {}
     for file in FILES:
-        here = package_of(file)
-        if here in ENTRIES:  # they import lazily what users ask for
+        package = package_of(file)
+        if package in ENTRIES:  # they import lazily what users ask for
             continue
-        below = LAYERS[: LAYERS.index(here)]
-        if above := contents(file).packages - {here, *below}:
+        below = LAYERS[: LAYERS.index(package)]
+        if above := contents(file).packages - {package, *below}:
             upwards[str(file.relative_to(SOURCE))] = above
     assert not upwards
 
@@ -155,22 +155,22 @@ def _sets_an_attribute(function: ast.expr) -> bool:
 
 def private_attributes_set(nodes: Iterable[ast.AST]) -> list[str]:
     """Return the attributes beginning with `_` that are set on anything but `self` and `cls`."""
-    found = []
+    attributes = []
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and node.attr.startswith("_"):
             if ast.unparse(node.value) not in {"self", "cls"} and not node.attr.startswith("__"):
-                found.append(ast.unparse(node))
+                attributes.append(ast.unparse(node))
         elif isinstance(node, ast.Call) and _sets_an_attribute(node.func):
             target, *name = node.args[:2]
-            private = any(isinstance(one, ast.Constant) and str(one.value).startswith("_") for one in name)
+            private = any(isinstance(target, ast.Constant) and str(target.value).startswith("_") for target in name)
             if private and ast.unparse(target) not in {"self", "cls"}:
-                found.append(ast.unparse(node))
-    return found
+                attributes.append(ast.unparse(node))
+    return attributes
 
 
 def test_nothing_private_is_set_from_outside():
-    found = {str(file.relative_to(SOURCE)): contents(file).private for file in FILES}
-    assert not {file: attributes for file, attributes in found.items() if attributes}
+    by_file = {str(file.relative_to(SOURCE)): contents(file).private for file in FILES}
+    assert not {file: attributes for file, attributes in by_file.items() if attributes}
 
 
 def test_what_is_private_and_set_from_outside_would_be_seen():

@@ -54,14 +54,14 @@ def compiled(value):
 
 def patterns():
     """Yield every compiled pattern of these packages, with the name of its module."""
-    for found in walk_packages(translucid.__path__, "translucid."):
-        if found.name.split(".")[1] in PACKAGES:
-            for name, value in vars(import_module(found.name)).items():
+    for module in walk_packages(translucid.__path__, "translucid."):
+        if module.name.split(".")[1] in PACKAGES:
+            for name, value in vars(import_module(module.name)).items():
                 # `__builtins__` is no value of the module, and may hold itself: `_` is what an interpreter showed last.
                 if name.startswith("__"):
                     continue
                 for pattern in compiled(value):
-                    yield f"{found.name}.{name}", pattern
+                    yield f"{module.name}.{name}", pattern
 
 
 def test_only_characters_are_repeated_possessively():

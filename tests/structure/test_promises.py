@@ -1,4 +1,4 @@
-"""What the README, the recipes and the help texts promise exists."""
+"""Commands and options in the README, the recipes and the help texts exist."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 
 
 def joined(text: str) -> str:
-    """Return a text with its continued lines made one."""
+    """Return a text with its continuation lines joined."""
     return re.sub(r"\\\n(#\s*)?\s*", "", text)
 
 
@@ -95,9 +95,9 @@ def test_no_command_in_a_document_goes_unchecked(document):
     """Wherever the name of a command comes after `translucid`, one of the two has found it."""
     text = joined(document.read_text())
     names = set(COMMAND.commands)
-    named = Counter(word for word in re.findall(r"(?<!from )\btranslucid\s+([\w-]+)", text) if word in names)
-    found = Counter(command.split()[1] for command in (*commands_in(text), *mentions_in(text)) if " " in command)
-    assert named == Counter({name: count for name, count in found.items() if name in names})
+    mentioned = Counter(word for word in re.findall(r"(?<!from )\btranslucid\s+([\w-]+)", text) if word in names)
+    parsed = Counter(command.split()[1] for command in (*commands_in(text), *mentions_in(text)) if " " in command)
+    assert mentioned == Counter({name: count for name, count in parsed.items() if name in names})
 
 
 def test_there_are_commands_to_check():

@@ -47,8 +47,8 @@ def test_every_page_of_the_docs_and_every_command_is_in_it(site):
         if "site" not in page.relative_to(ROOT / "docs").parts:
             assert (site / page.relative_to(ROOT / "docs")).with_suffix(".html").is_file()
     for path, command in commands.leaves(tree()):
-        shown = (site / "commands" / f"{'-'.join(path)}.html").read_text()
-        assert all(option in shown for parameter in command.params for option in parameter.opts if option[:2] == "--")
+        html = (site / "commands" / f"{'-'.join(path)}.html").read_text()
+        assert all(option in html for parameter in command.params for option in parameter.opts if option[:2] == "--")
     settings = (site / "settings.html").read_text()
     assert all(key.name in settings for key in keys())
 
@@ -70,7 +70,7 @@ def test_the_first_page_embeds_the_demo_only_if_it_was_trained(site, tmp_path):
 def test_a_dead_link_would_be_seen(tmp_path):
     (tmp_path / "b.html").write_text('<p id="there">')
     page = tmp_path / "a.html"
-    for good in (
+    for working in (
         "b.html",
         "b.html#there",
         "#",
@@ -79,11 +79,11 @@ def test_a_dead_link_would_be_seen(tmp_path):
         "b.html?q=1",
         "b.html#text=a+b",
     ):
-        page.write_text(f'<a class="x" href="{good}">')
+        page.write_text(f'<a class="x" href="{working}">')
         assert links.dead(tmp_path) == []
-    for bad in ("c.html", "b.html#nowhere", "../a.html", "#nowhere"):
-        page.write_text(f'<a class="x" href="{bad}">')
-        assert links.dead(tmp_path) == [f"a.html: {bad}"]
+    for broken in ("c.html", "b.html#nowhere", "../a.html", "#nowhere"):
+        page.write_text(f'<a class="x" href="{broken}">')
+        assert links.dead(tmp_path) == [f"a.html: {broken}"]
     for fetched in ('<script src="https://x.example/a.js">', '<link rel="stylesheet" href="//x.example/a.css">'):
         page.write_text(fetched)
         assert "fetched from elsewhere" in links.dead(tmp_path)[0]
@@ -95,21 +95,23 @@ def rows():
 
 
 def test_every_concept_has_its_equation_code_picture_and_knob_one_click_away():
-    known = {"model.kind", *(key.name for key in keys())}
+    names = {"model.kind", *(key.name for key in keys())}
     assert len(rows()) >= 12
     for concept, equation, code, picture, knob in rows():
         assert "$" in equation, concept
         (file,) = re.findall(r"\]\((\.\./src/[^)]*\.py)\)", code)
-        named = re.findall(r"\w+", code.split("]")[0])
+        imported = re.findall(r"\w+", code.split("]")[0])
         source = (ROOT / "docs" / file).read_text()
-        assert file.endswith(f"{named[0]}.py") or all(re.search(rf"(def|class) {name}\b", source) for name in named)
+        assert file.endswith(f"{imported[0]}.py") or all(
+            re.search(rf"(def|class) {name}\b", source) for name in imported
+        )
         assert "](" in picture
         settings = re.findall(r"\b((?:model|training|decoding)\.\w+)=(\S+?)[`\s]", knob)
         assert settings or "`" in knob
-        assert {name for name, _ in settings} <= known
-        given = [f"{name}={value}" for name, value in settings]
-        kind = "" if any("model.kind" in one for one in given) else KINDS.get(concept, "")
-        resolve(None, kind or None, given, {})
+        assert {name for name, _ in settings} <= names
+        assignments = [f"{name}={value}" for name, value in settings]
+        kind = "" if any("model.kind" in assignment for assignment in assignments) else KINDS.get(concept, "")
+        resolve(None, kind or None, assignments, {})
 
 
 KINDS = {

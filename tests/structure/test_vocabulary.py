@@ -1,4 +1,4 @@
-"""Whoever searches the source for a standard term finds the file that is about it, and no word needs a dictionary."""
+"""Standard terms are found in the files that implement them, and no word needs a dictionary."""
 
 import ast
 import re

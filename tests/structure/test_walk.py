@@ -34,15 +34,15 @@ def reference_mode():
 
 def walked(arguments):
     """Run a command; return the frames that lead from its file to the equation, each as the path of its file."""
-    found = []
+    steps = []
 
     def look(frame, event, _):
-        if found or event != "call" or not frame.f_code.co_filename.endswith(f"/{EQUATION}"):
+        if steps or event != "call" or not frame.f_code.co_filename.endswith(f"/{EQUATION}"):
             return
         while frame:
             file = Path(frame.f_code.co_filename)
             if file.is_relative_to(HOUSE):
-                found.append(file.relative_to(HOUSE).as_posix())
+                steps.append(file.relative_to(HOUSE).as_posix())
             frame = frame.f_back
 
     sys.setprofile(look)
@@ -50,12 +50,12 @@ def walked(arguments):
         assert run([str(argument) for argument in arguments]) == 0
     finally:
         sys.setprofile(None)
-    calls = found[::-1]
+    calls = steps[::-1]
     assert calls[0] == "cli/main.py"
     return [file for file in calls if file != "cli/main.py"]
 
 
-def told(section):
+def words_of(section):
     """Return the files that a section of the document links to, in order."""
     text = (ROOT / "docs" / "code-walk.md").read_text(encoding="utf-8")
     (part,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
@@ -75,5 +75,5 @@ def test_the_walk_is_short_and_goes_where_the_document_says(section, way, small_
     with way():
         calls = walked(command)
     files = list(dict.fromkeys(calls))
-    assert files == told(section)
+    assert files == words_of(section)
     assert len(files) <= MOST_FILES[section]

@@ -44,27 +44,27 @@ PATIENCE = 120.0
 
 
 def steps(text: str) -> list[tuple[str, str]]:
-    """Return what a page tells its reader to run, in order: ("shell", a line) and ("python", a block)."""
-    found: list[tuple[str, str]] = []
+    """Return the steps of a page in order: ("shell", a line) and ("python", a block)."""
+    extracted: list[tuple[str, str]] = []
     for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
         if language == "python":
-            found.append(("python", block))
+            extracted.append(("python", block))
             continue
         lines = block.splitlines()
         commands = [line.split("  #")[0].strip() for line in lines if line.startswith(("translucid ", "make "))]
         assert len(commands) in (0, len(lines)), f"commands and their output in one block: {block}"
-        found += [("shell", command) for command in commands]
-    return found
+        extracted += [("shell", command) for command in commands]
+    return extracted
 
 
 class Reader:
-    """Does what a page says, in a folder of its own."""
+    """Runs the commands and code blocks of a page, in a separate folder."""
 
     def __init__(self, capfd) -> None:
         self.capfd = capfd
         self.names: dict[str, object] = {}
         self.servers: list = []
-        self.done: list[str] = []
+        self.completed: list[str] = []
 
     def follow(self, page: Path) -> None:
         """Run every command and every block of Python."""
@@ -79,10 +79,10 @@ class Reader:
                 outcome = self.serve(arguments) if arguments[0] in SERVERS else self.call(arguments)
                 assert outcome.code == 0, f"{step}\n{outcome.err}"
                 assert "Traceback" not in outcome.err, f"{step}\n{outcome.err}"
-                self.done.append(step)
+                self.completed.append(step)
 
     def call(self, arguments: list[str]) -> Outcome:
-        """Run a command; a training is cut short."""
+        """Run a command; trainings end after a few updates."""
         if arguments[0] == "train":
             small = SMALL
             if "lm-lstm" in arguments:
@@ -103,19 +103,19 @@ class Reader:
         thread = threading.Thread(target=lambda: codes.append(run(arguments)))
         thread.start()
         end = time.monotonic() + PATIENCE
-        said = ""
-        while not (found := re.search(r"on (http://\S+)", said)) and thread.is_alive():
-            assert time.monotonic() < end, said
+        log = ""
+        while not (match := re.search(r"on (http://\S+)", log)) and thread.is_alive():
+            assert time.monotonic() < end, log
             time.sleep(0.05)
-            said += self.capfd.readouterr().err
-        if found:
-            with urllib.request.urlopen(found[1].rstrip(";"), timeout=PATIENCE) as answer:
-                assert answer.status == 200 and b"<html" in answer.read()
+            log += self.capfd.readouterr().err
+        if match:
+            with urllib.request.urlopen(match[1].rstrip(";"), timeout=PATIENCE) as response:
+                assert response.status == 200 and b"<html" in response.read()
             for server in self.servers:
                 server.shutdown() if isinstance(server, ThreadingHTTPServer) else setattr(server, "should_exit", True)
         thread.join(PATIENCE)
         assert not thread.is_alive(), "the server does not go down"
-        return Outcome(codes[0], "", said)
+        return Outcome(codes[0], "", log)
 
 
 @pytest.fixture(scope="module")
@@ -139,15 +139,15 @@ def reader(folder, capfd, forked_workers, monkeypatch):
         return resolve(preset=preset, overrides=overrides, assignments=settings)
 
     monkeypatch.setattr(demonstration, "resolve", small)
-    start = processes.processes  # two show as much as eight
+    start = processes.processes  # two processes are enough
     monkeypatch.setattr(processes, "processes", lambda job, count: start(job, min(count, 2)))
     reader = Reader(capfd)
 
     def watched(kind):
         begin = kind.__init__
 
-        def beginning(self, *given, **named):
-            begin(self, *given, **named)
+        def beginning(self, *args, **kwargs):
+            begin(self, *args, **kwargs)
             reader.servers.append(self)
 
         monkeypatch.setattr(kind, "__init__", beginning)
@@ -164,7 +164,7 @@ def reader(folder, capfd, forked_workers, monkeypatch):
 def test_the_tutorial(reader, folder, monkeypatch):
     monkeypatch.chdir(folder)
     reader.follow(TUTORIAL)
-    assert len(reader.done) == 10
+    assert len(reader.completed) == 10
     assert {"beam.svg", "curves.png", "runs"} <= {path.name for path in folder.iterdir()}
 
 
@@ -176,7 +176,7 @@ def test_the_readme(reader, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files_of_the_readme()
     reader.follow(README)
-    assert len(reader.done) >= 20
+    assert len(reader.completed) >= 20
     assert all((tmp_path / name).exists() for name in ("out.txt", "handbook.es.docx", "es.new.po", "clean.tsv"))
 
 
@@ -210,8 +210,11 @@ def files_of_the_readme() -> None:
 def half_right(model: Path, file: Path) -> None:
     """Let every second reference be what a model that has learned nothing writes: confidence is fitted to both."""
     pairs = [line.split("\t") for line in file.read_text().splitlines()]
-    found = Translator.load(model).translate([source for source, _ in pairs])
-    lines = [f"{one.source}\t{one.text if i % 2 else pairs[i][1]}\n" for i, one in enumerate(found)]
+    translations = Translator.load(model).translate([source for source, _ in pairs])
+    lines = [
+        f"{translation.source}\t{translation.text if i % 2 else pairs[i][1]}\n"
+        for i, translation in enumerate(translations)
+    ]
     file.write_text("".join(lines))
 
 

@@ -35,25 +35,25 @@ def imported(name: str) -> frozenset[str]:
     return frozenset(names | parents)
 
 
-def way_to_pytorch(root: str) -> list[str]:
+def import_path_to_pytorch(root: str) -> list[str]:
     """Return the chain of imports from a module to PyTorch; none if there is none."""
-    waiting, seen = [[root]], {root}
+    waiting, visited = [[root]], {root}
     while waiting:
         chain = waiting.pop()
         for name in imported(chain[-1]):
             if name.split(".")[0] == "torch":
                 return [*chain, name]
-            if name not in seen and module_file(name):
-                seen.add(name)
+            if name not in visited and module_file(name):
+                visited.add(name)
                 waiting.append([*chain, name])
     return []
 
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_the_runtime_does_not_import_pytorch(root):
-    assert way_to_pytorch(f"translucid.{root}") == []
+    assert import_path_to_pytorch(f"translucid.{root}") == []
 
 
 def test_what_computes_with_pytorch_is_recognised():
-    assert way_to_pytorch("translucid.models.transformer")[-1].startswith("torch")
-    assert way_to_pytorch("translucid.training.train")
+    assert import_path_to_pytorch("translucid.models.transformer")[-1].startswith("torch")
+    assert import_path_to_pytorch("translucid.training.train")

@@ -1,4 +1,4 @@
-"""The house's own works: what tests may use, and what runs where the project is public."""
+"""Rules of the project: what tests may import, and what workflows may do."""
 
 import ast
 from pathlib import Path
@@ -14,9 +14,9 @@ OTHERS = "benchmarks"
 
 def uses_of_benchmarks(source: str) -> list[str]:
     """Return the imports from benchmarks/ in a source, and the strings that name it as a module or as a path."""
-    found: list[str] = []
+    uses: list[str] = []
     if OTHERS not in source:
-        return found
+        return uses
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -26,20 +26,22 @@ def uses_of_benchmarks(source: str) -> list[str]:
             words = node.value.replace("/", " ").replace(".", " ").split()
             is_page = words[1:] == ["md"]  # of the docs
             if (words[:1] == [OTHERS] and not is_page) or f"/{OTHERS}" in node.value:
-                found.append(node.value)
+                uses.append(node.value)
             continue
         else:
             continue
-        found += [name for name in names if name.split(".")[0] == OTHERS]
-    return found
+        uses += [name for name in names if name.split(".")[0] == OTHERS]
+    return uses
 
 
 def test_tests_need_no_benchmark():
     """Benchmarks may use `tests.probes`; what tests the tool of `make mutation` stands beside it."""
     # These name the folder, but only read its text, or say what its tests cost.
     readers = {THIS, THIS.with_name("test_vocabulary.py"), ROOT / "tests" / "costs.py"}
-    found = {str(file.relative_to(ROOT)): uses_of_benchmarks(file.read_text()) for file in TESTS if file not in readers}
-    assert not {file: uses for file, uses in found.items() if uses}
+    by_file = {
+        str(file.relative_to(ROOT)): uses_of_benchmarks(file.read_text()) for file in TESTS if file not in readers
+    }
+    assert not {file: uses for file, uses in by_file.items() if uses}
 
 
 def test_a_use_of_a_benchmark_would_be_seen():

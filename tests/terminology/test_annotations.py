@@ -1,4 +1,4 @@
-"""Which words of a pair are annotated and how, for a random generator whose numbers are given."""
+"""Which words of a pair are annotated and how, with a scripted random generator."""
 
 import pytest
 
@@ -37,8 +37,8 @@ class Feminine:
         return word.casefold().replace("blanca", "blanco")
 
 
-class Draws:
-    """The first annotated term and the numbers that are drawn; of several words, the last is chosen."""
+class ScriptedRandom:
+    """Returns scripted numbers: the first annotated term, then one per decision; `choice` returns the last word."""
 
     def __init__(self, first, *numbers):
         self.first, self.numbers = first, list(numbers)
@@ -54,19 +54,19 @@ class Draws:
         return words[-1]
 
 
-def annotations(pair, draws):
-    found = _annotations(pair, LEXICON, Feminine(), draws)
-    assert not draws.numbers, "each number is for one decision"
-    return found
+def annotate(pair, scripted_random):
+    markings = _annotations(pair, LEXICON, Feminine(), scripted_random)
+    assert not scripted_random.numbers, "each number is for one decision"
+    return markings
 
 
 def test_words_side_by_side_are_one_term_and_others_may_be_replaced():
-    numbers = [0.49]  # white house: together, the first term needs no draw of its own
-    numbers += [0.33, 0.5, 0.29]  # blue: annotated, without boat, replaced by a word with the same ending
-    numbers += [1 / 3]  # boat: left out
+    numbers = [0.49]  # white house: one term, and the first term is annotated without a random number
+    numbers += [0.33, 0.5, 0.29]  # blue: annotated, not joined with boat, replaced by a word with the same ending
+    numbers += [1 / 3]  # boat: not annotated
     numbers += [0.1, 0.3]  # near: annotated, not replaced
     numbers += [0.1, 0.2]  # Paris: annotated and replaced
-    assert annotations(PAIR, Draws(0, *numbers)) == [
+    assert annotate(PAIR, ScriptedRandom(0, *numbers)) == [
         Marking(4, 15, "casa blanco"),
         Marking(17, 21, "azul", "true"),
         Marking(28, 32, "cerca"),
@@ -75,8 +75,8 @@ def test_words_side_by_side_are_one_term_and_others_may_be_replaced():
 
 
 def test_only_the_term_that_was_drawn_is_sure_to_be_annotated():
-    assert annotations(PAIR, Draws(4, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9)) == [Marking(28, 32, "cerca")]
-    assert _annotations(Pair("Nothing here", "Nada aquí"), LEXICON, Feminine(), Draws(0)) == []
+    assert annotate(PAIR, ScriptedRandom(4, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9)) == [Marking(28, 32, "cerca")]
+    assert _annotations(Pair("Nothing here", "Nada aquí"), LEXICON, Feminine(), ScriptedRandom(0)) == []
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,11 @@ def test_capitals_of_words_and_dictionary_forms():
     (first, second) = words_in("Blanca blancA")
     assert [_lemma(first, Feminine(), first=True), _lemma(first, Feminine(), first=False)] == ["blanco", "Blanco"]
     assert _lemma(second, Feminine(), first=False) == "blanco"
-    assert [_similar_word(word, LEXICON, Draws(0)) for word in ("Blue", "bluE", "xyz")] == ["True", "true", "xyz"]
+    assert [_similar_word(word, LEXICON, ScriptedRandom(0)) for word in ("Blue", "bluE", "xyz")] == [
+        "True",
+        "true",
+        "xyz",
+    ]
 
 
 def test_terms_are_linked_words_of_three_letters_or_more_that_are_not_common():
@@ -157,18 +161,18 @@ def test_a_file_has_terms_and_a_term_has_words_up_to_a_limit(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "what"),
+    ("name", "content", "message"),
     [
         ("terms.tsv", "a|b\n\nc|d\n", "terms.tsv:1: has no tabs, but a bar in each line"),
         ("terms.csv", 'a,b\n"c"d,e\n', "terms.csv:2: has a quote out of place"),
         ("terms.tsv", "a\tb\nsource\ttarget\n...\tx\n", "terms.tsv:3: has no source word"),
     ],
 )
-def test_wrong_lines_are_named(tmp_path, name, content, what):
+def test_wrong_lines_are_named(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError) as error:
         read_terms(tmp_path / name)
-    assert what in str(caught.value)
+    assert message in str(error.value)
 
 
 def test_words_begin_and_end_at_the_edges_of_pieces():
@@ -176,7 +180,7 @@ def test_words_begin_and_end_at_the_edges_of_pieces():
         target_vocabulary = ("<pad>", "<unk>", "<s>", "</s>", "▁casa", "s", "足", "x足", "足x", ".", "(a", "a(")
 
     edges = TermForms(Vocabulary()).edges
-    goes_on, opens = (part.tolist() for part in edges)
+    continues_word, ends_word = (part.tolist() for part in edges)
     pieces = Vocabulary.target_vocabulary
-    assert [piece for piece, within in zip(pieces, goes_on, strict=True) if within] == ["s", "x足", "a("]
-    assert [piece for piece, ends in zip(pieces, opens, strict=True) if ends] == ["足", "x足", ".", "a("]
+    assert [piece for piece, within in zip(pieces, continues_word, strict=True) if within] == ["s", "x足", "a("]
+    assert [piece for piece, ends in zip(pieces, ends_word, strict=True) if ends] == ["足", "x足", ".", "a("]

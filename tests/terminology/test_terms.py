@@ -1,4 +1,4 @@
-"""Files of terms, terms found in sources and looked for in translations, and words that translate each other."""
+"""Term lists: reading them, finding terms in sources, checking translations, and mining pairs of words."""
 
 import itertools
 
@@ -15,7 +15,7 @@ from translucid.terminology.term import Term, read_terms, terms_of
 
 
 @pytest.fixture
-def written(tmp_path):
+def write_terms(tmp_path):
     def write(text, name="terms.tsv"):
         file = tmp_path / name
         file.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -24,18 +24,18 @@ def written(tmp_path):
     return write
 
 
-def test_a_file_of_terms(written):
+def test_a_file_of_terms(write_terms):
     text = "\ufeffSource\tTarget\n\nhouse\tcasa\tnoun\nSave\tGuardar\tcase\tverb\r\nTranslucid\n"
     text += "RAM\tRAM\n  trim \t recortar \n"
-    house, save, name, same, trim = read_terms(written(text))
+    house, save, name, ram, trim = read_terms(write_terms(text))
     assert house == Term("house", "casa", "noun") and house.inflects and not house.kept
     assert save == Term("Save", "Guardar", "verb", case=True)
-    assert name == Term("Translucid", "") and name.kept and same.kept and not same.inflects
+    assert name == Term("Translucid", "") and name.kept and ram.kept and not ram.inflects
     assert trim == Term("trim", "recortar")
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "what"),
+    ("text", "line", "expected"),
     [
         ("a\tb\n\tc\n", 2, "no source word"),
         ("...\tb\n", 1, "no source word"),
@@ -45,11 +45,11 @@ def test_a_file_of_terms(written):
         (b"a\tb\nx\0\tc\n", 2, "NUL"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, line, what, written):
-    with pytest.raises(UserError) as caught:
-        read_terms(written(text))
-    message = str(caught.value)
-    assert f"terms.tsv:{line}: " in message and what in message and "\n" not in message
+def test_what_is_wrong_is_said_with_its_line(text, line, expected, write_terms):
+    with pytest.raises(UserError) as error:
+        read_terms(write_terms(text))
+    message = str(error.value)
+    assert f"terms.tsv:{line}: " in message and expected in message and "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -61,27 +61,27 @@ def test_what_is_wrong_is_said_with_its_line(text, line, what, written):
         ("house\tvivienda, casa\n", [Term("house", "vivienda, casa")]),
     ],
 )
-def test_a_csv_of_terms(text, terms, written):
-    assert read_terms(written(text, "terms.csv")) == terms
+def test_a_csv_of_terms(text, terms, write_terms):
+    assert read_terms(write_terms(text, "terms.csv")) == terms
 
 
 @pytest.mark.parametrize(
-    ("text", "what"), [("a;b\nc;d\n", "a semicolon"), ("a, b\n", "a comma"), ("a=b\n", "an equals")]
+    ("text", "separator"), [("a;b\nc;d\n", "a semicolon"), ("a, b\n", "a comma"), ("a=b\n", "an equals")]
 )
-def test_what_is_parted_by_other_signs_is_no_list_of_names(text, what, written):
-    with pytest.raises(UserError, match=f"has no tabs, but {what}"):
-        read_terms(written(text))
-    assert all(term.kept for term in read_terms(written(text + "Acme\n")))
+def test_what_is_parted_by_other_signs_is_no_list_of_names(text, separator, write_terms):
+    with pytest.raises(UserError, match=f"has no tabs, but {separator}"):
+        read_terms(write_terms(text))
+    assert all(term.kept for term in read_terms(write_terms(text + "Acme\n")))
 
 
 @pytest.mark.parametrize("text", ["\n \t \n", "source\ttarget\n"])
-def test_a_file_without_terms_is_refused(text, written):
+def test_a_file_without_terms_is_refused(text, write_terms):
     with pytest.raises(UserError, match="no terms"):
-        read_terms(written(text))
+        read_terms(write_terms(text))
 
 
-def found(terms, text, **given):
-    return [(match.text, match.targets) for match in TermList(terms_of(terms), **given).matches(text)]
+def matches_of(terms, text, **lemmas):
+    return [(match.text, match.targets) for match in TermList(terms_of(terms), **lemmas).matches(text)]
 
 
 @pytest.mark.parametrize(
@@ -101,26 +101,26 @@ def found(terms, text, **given):
 )
 def test_terms_are_whole_words_and_the_longest_is_taken(text, expected):
     terms = [("house", "casa"), ("White House", "Casa Blanca"), ("US", "EE. UU.", "case"), ("iPhone",)]
-    assert found([*terms, ("key", "tecla"), ("key", "clave")], text) == expected
+    assert matches_of([*terms, ("key", "tecla"), ("key", "clave")], text) == expected
 
 
 def test_terms_in_a_script_without_spaces():
-    assert found([("房子", "house")], "我的房子很大") == [("房子", ("house",))]
+    assert matches_of([("房子", "house")], "我的房子很大") == [("房子", ("house",))]
 
 
 def test_other_forms_are_found_when_they_are_wanted():
     terms = [("house", "casa"), ("go out", "salir", "verb"), ("news", "noticias", "name"), ("Word", "")]
     lemmas = Lemmas("en")
-    assert found(terms, "Houses went out, new Words") == []
-    matched = found(terms, "Houses went out, new Words", source=lemmas)
-    assert matched == [("Houses", ("casa",)), ("went out", ("salir",))]
+    assert matches_of(terms, "Houses went out, new Words") == []
+    matches = matches_of(terms, "Houses went out, new Words", source=lemmas)
+    assert matches == [("Houses", ("casa",)), ("went out", ("salir",))]
 
 
 def test_a_term_that_is_given_in_another_form_is_found_in_each_form():
     lemmas = Lemmas("en")
     terms = [("mice", "ratones", "noun"), ("houses of cards", "castillos de naipes", "noun")]
-    assert found(terms, "One mouse", source=lemmas) == [("mouse", ("ratones",))]
-    assert found(terms, "A house of cards", source=lemmas) == [("house of cards", ("castillos de naipes",))]
+    assert matches_of(terms, "One mouse", source=lemmas) == [("mouse", ("ratones",))]
+    assert matches_of(terms, "A house of cards", source=lemmas) == [("house of cards", ("castillos de naipes",))]
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,12 @@ def test_what_is_kept_is_kept_to_the_letter():
 
 
 def test_forms_of_a_target_are_those_of_the_dictionary():
-    given = [("house", "casa"), ("new", "nuevo", "adjective"), ("book", "Libro", "name"), ("old age", "tercera edad")]
-    constrained = TermList(terms_of(given), Lemmas("en"), Lemmas("es"))
+    entries = [("house", "casa"), ("new", "nuevo", "adjective"), ("book", "Libro", "name"), ("old age", "tercera edad")]
+    constrained = TermList(terms_of(entries), Lemmas("en"), Lemmas("es"))
     assert constrained.forms_of("casa") == ["casas"]
     assert {"nueva", "nuevas", "nuevos"} <= {*constrained.forms_of("nuevo")}
     assert constrained.forms_of("Libro") == constrained.forms_of("tercera edad") == constrained.forms_of("perro") == []
-    assert TermList(terms_of(given), target=Lemmas("es")).forms_of("casa") == []
+    assert TermList(terms_of(entries), target=Lemmas("es")).forms_of("casa") == []
 
 
 def test_a_language_without_a_dictionary_is_said():
@@ -171,15 +171,20 @@ def test_a_language_without_a_dictionary_is_said():
         Lemmas(None)
 
 
-def test_terms_are_given_in_any_way(written):
-    given = [("house", "casa")], [Term("house", "casa")], written("house\tcasa\n"), str(written("house\tcasa\n"))
-    for terms in given:
+def test_terms_are_given_in_any_way(write_terms):
+    sources = (
+        [("house", "casa")],
+        [Term("house", "casa")],
+        write_terms("house\tcasa\n"),
+        str(write_terms("house\tcasa\n")),
+    )
+    for terms in sources:
         assert term_list(terms, ("en", "es"), inflect=False).matches("house")[0].targets == ("casa",)
     assert term_list([("house", "casa")], ("en", "es"), inflect=True).matches("houses")
 
 
 def brute_force(pairs, rounds=6):
-    """IBM model 1 by its definition, one direction: {(s, t): p(t | s)}."""
+    """Return IBM Model 1 of one direction, computed by its definition: {(s, t): p(t | s)}."""
     words = {(s, t) for source, target in pairs for s in source for t in target}
     p = dict.fromkeys(words, 1.0)
     for _ in range(rounds):
@@ -196,9 +201,9 @@ def brute_force(pairs, rounds=6):
 
 def test_a_lexicon_is_model_1_in_both_directions():
     texts = [("the house", "la casa"), ("the dog", "el perro"), ("a house", "una casa"), ("the house house", "la casa")]
-    lexicon = Lexicon.learn([Pair(*each) for each in texts])
-    split = [(s.split(), t.split()) for s, t in texts]
-    forward, backward = brute_force(split), brute_force([(t, s) for s, t in split])
+    lexicon = Lexicon.learn([Pair(*pair) for pair in texts])
+    tokenized = [(s.split(), t.split()) for s, t in texts]
+    forward, backward = brute_force(tokenized), brute_force([(t, s) for s, t in tokenized])
     for (s, t), p in forward.items():
         strength = np.sqrt(p * backward[t, s])
         assert lexicon.likely.get(s, {}).get(t, 0) == pytest.approx(strength if strength >= 0.2 else 0)
@@ -206,19 +211,19 @@ def test_a_lexicon_is_model_1_in_both_directions():
 
 def test_words_of_the_phrasebook_find_their_translations():
     phrases = list(itertools.islice(generate(3000, min_words=3, max_words=10), 3000))
-    lexicon = Lexicon.learn(Pair(one.source, one.target) for one in phrases[:2500])
-    right = wrong = 0
-    for one in phrases[2500:]:
-        source, target = content(one.source), content(one.target)
-        places = [
+    lexicon = Lexicon.learn(Pair(phrase.source, phrase.target) for phrase in phrases[:2500])
+    correct = incorrect = 0
+    for phrase in phrases[2500:]:
+        source, target = content(phrase.source), content(phrase.target)
+        positions = [
             [text[: word.start].count(" ") for word in side]
-            for text, side in zip(one[:2], (source, target), strict=True)
+            for text, side in zip(phrase[:2], (source, target), strict=True)
         ]
         for i, j in lexicon.terms(source, target):
-            linked = (places[0][i], places[1][j]) in one.alignment
-            right, wrong = right + linked, wrong + (not linked)
-    assert right > 300
-    assert right / (right + wrong) > 0.95
+            linked = (positions[0][i], positions[1][j]) in phrase.alignment
+            correct, incorrect = correct + linked, incorrect + (not linked)
+    assert correct > 300
+    assert correct / (correct + incorrect) > 0.95
 
 
 def test_nothing_is_learned_from_nothing():

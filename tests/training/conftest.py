@@ -1,4 +1,4 @@
-"""What tests of training share."""
+"""Shared fixtures and settings of the training tests."""
 
 import pytest
 
@@ -22,14 +22,14 @@ TRAINING = [
     "decoding.max_length_extra=12",
 ]
 SHORT_CAPTIONS = "data.max_tokens=14"
-"""Without the longer ones, each update takes half the time."""
+"""Without the longer captions, each update takes half the time."""
 
 
 @pytest.fixture(scope="session")
 def train_captioner(scenes):
     """Train a tiny captioner on the scenes: train_captioner(folder, "caption-soft", "training.max_steps=5")."""
 
-    def training(folder, kind="caption-soft", *settings, images=None, said=None, **more):
+    def training(folder, kind="caption-soft", *settings, images=None, said=None, **options):
         files = [
             f"data.train=[{scenes / 'train.tsv'}]",
             f"data.valid=[{scenes / 'valid.tsv'}]",
@@ -37,6 +37,6 @@ def train_captioner(scenes):
         ]
         configuration = resolve(preset=kind, assignments=[*TINY, *KINDS[kind], *TRAINING, *files, *settings])
         console = Console(quiet=said is None, file=said, width=1000)
-        return run_experiment(configuration, folder, device="cpu", console=console, **more).progress
+        return run_experiment(configuration, folder, device="cpu", console=console, **options).progress
 
     return training

@@ -1,4 +1,4 @@
-"""A multilingual translator that gets a further language: initial rows, what it learns and keeps, refusals."""
+"""Adding a language to a multilingual translator: initial rows, translation quality, and refused settings."""
 
 import json
 import shutil
@@ -30,7 +30,7 @@ SPANISH = {"ba": "ñá", "be": "ñé", "bi": "ñí", "bo": "ñó", "bu": "ñú",
 
 @pytest.fixture(scope="module")
 def spanish(files):  # noqa: F811
-    """Pairs in which each word has another spelling, with letters that the other languages lack."""
+    """Write pairs whose target words have letters that the other languages lack."""
     for split in ("train", "dev"):
         lines = []
         for line in (files / f"{split}-fr.tsv").read_text().splitlines()[:400]:
@@ -49,7 +49,7 @@ def extend(spanish, run):  # noqa: F811
         overrides.setdefault("data.valid", [f"{spanish}/dev-es.tsv:en-es"])
         mix = {f"{spanish}/train-{code}.tsv:en-{code}": 0.3 for code in ("fr", "de")}
         overrides.setdefault("data.mix", mix)
-        fixed = [
+        assignments = [
             *SETTINGS,
             "model.width=32",
             "data.subword_dropout=0",
@@ -57,8 +57,8 @@ def extend(spanish, run):  # noqa: F811
             "training.batch_tokens=300",
             *settings,
         ]
-        begun = settings_from(begin_from, None)
-        configuration = resolve(assignments=fixed, overrides=overrides, begun=begun)
+        initial_settings = settings_from(begin_from, None)
+        configuration = resolve(assignments=assignments, overrides=overrides, begun=initial_settings)
         console = Console(quiet=True)
         run_experiment(configuration, folder, resume=resume, device="cpu", console=console)
         return RunFolder(folder)
@@ -87,27 +87,27 @@ def test_it_learns_the_new_direction_and_keeps_the_others(extend, spanish, tmp_p
 
 def test_new_rows_are_means_of_former_ones(extend, run, tmp_path):  # noqa: F811
     folder = extend(tmp_path / "more", "training.max_steps=1", "training.learning_rate=1e-12")
-    before, now = RunFolder(run[0]).tokenizer(), folder.tokenizer()
-    first, _ = load_tensors(RunFolder(run[0]).model_file)
+    before, after = RunFolder(run[0]).tokenizer(), folder.tokenizer()
+    initial, _ = load_tensors(RunFolder(run[0]).model_file)
     tensors, _ = load_tensors(folder.path / "state" / "checkpoint.safetensors")
-    pieces = now.target_pieces(range(before.target_size, now.target_size))
+    pieces = after.target_pieces(range(before.target_size, after.target_size))
     former = before.target_vocabulary
-    every = former[len(SPECIAL) :]
-    parts = {">>es<<": [">>fr<<", ">>de<<"], "w": every, "ñ": every, "á": ["a"], "é": ["e"]}
+    ordinary = former[len(SPECIAL) :]
+    parts = {">>es<<": [">>fr<<", ">>de<<"], "w": ordinary, "ñ": ordinary, "á": ["a"], "é": ["e"]}
     assert pieces[0] == ">>es<<" and parts.keys() <= set(pieces)
     for name in ("source_embedding.tokens.weight", "output.bias"):
-        old = first[name].double().numpy()
+        old = initial[name].double().numpy()
         new = tensors[f"model.{name}"].double().numpy()
         np.testing.assert_allclose(new[: len(old)], old, atol=1e-6)
-        for piece, of_piece in parts.items():
-            mean = np.mean([old[former.index(part)] for part in of_piece], axis=0)
+        for piece, sources in parts.items():
+            mean = np.mean([old[former.index(part)] for part in sources], axis=0)
             np.testing.assert_allclose(new[len(old) + pieces.index(piece)], mean, atol=1e-6)
 
 
 def test_without_general_validation_files_only_the_new_direction_is_measured(extend, tmp_path):
-    measured = extend(tmp_path / "more", "training.max_steps=2")
-    assert measured.configuration().data.directions == (("en", "es"), ("en", "fr"), ("en", "de"))
-    assert trained_directions(SimpleNamespace(run=measured)) == [("en", "es")]
+    extended = extend(tmp_path / "more", "training.max_steps=2")
+    assert extended.configuration().data.directions == (("en", "es"), ("en", "fr"), ("en", "de"))
+    assert trained_directions(SimpleNamespace(run=extended)) == [("en", "es")]
 
 
 def test_synthetic_pairs_of_one_direction_beside_pairs_of_both(extend, spanish, tmp_path):

@@ -1,4 +1,4 @@
-"""The forward pass of a Transformer, compiled: one graph, and the numbers of the model as it is."""
+"""Compiled forward passes of Transformers: one graph, with the results of the uncompiled model."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from translucid.training.objective import batch_loss
 
 
 def counting(graphs, run=lambda graph, inputs: graph.forward):
-    """A backend that runs the graph as it is, or as another backend runs it."""
+    """Return a backend that records its graphs and runs them, by default unchanged."""
 
     def backend(graph, inputs):
         graphs.append(graph)
@@ -39,10 +39,10 @@ def test_one_graph_for_all_batches_of_a_length_gives_the_loss_and_the_gradients_
     model, batch = case.model.train(), case.batch
     loss_of = CompiledLoss(model, counting(graphs, lookup_backend("aot_eager")))
     loss, gradients = loss_and_gradients(model, loss_of, batch)
-    expected, others = loss_and_gradients(model, partial(batch_loss, model), batch)
+    expected, expected_gradients = loss_and_gradients(model, partial(batch_loss, model), batch)
     assert loss == pytest.approx(expected, rel=1e-5)
-    for one, other in zip(gradients, others, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    for actual, reference in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(actual, reference, rtol=1e-4, atol=1e-5)
     loss_of(Batch(batch.source[:4, :5], batch.targets_in[:4, :6], batch.labels[:4, :6]))
     assert len(graphs) == 1
 
@@ -50,8 +50,8 @@ def test_one_graph_for_all_batches_of_a_length_gives_the_loss_and_the_gradients_
 def test_so_is_that_of_a_captioner():
     case, graphs = build_case("caption-transformer"), []
     expected = batch_loss(case.model.train(), case.batch, 0.1)
-    found = CompiledLoss(case.model, counting(graphs))(case.batch, 0.1)
-    assert found.smoothed.item() == pytest.approx(expected.smoothed.item(), rel=1e-5)
+    loss = CompiledLoss(case.model, counting(graphs))(case.batch, 0.1)
+    assert loss.smoothed.item() == pytest.approx(expected.smoothed.item(), rel=1e-5)
     assert len(graphs) == 1
 
 

@@ -1,4 +1,4 @@
-"""Training with `data.context`: what the previous sentence decides is learned, and a run goes on exactly."""
+"""Training with `data.context`: learning from the previous sentence, and exact resumption."""
 
 import pytest
 import torch
@@ -28,31 +28,31 @@ def test_what_the_previous_sentence_decides_is_learned(train, passages, tmp_path
 
 @pytest.mark.parametrize("dropout", ["0", "0.1"])
 def test_a_training_goes_on_exactly(dropout, train, passages, tmp_path):
-    given = [*CONTEXT, f"data.subword_dropout={dropout}", "training.validate_every=3"]
-    train(tmp_path / "whole", *given, "training.max_steps=6", data=passages)
-    train(tmp_path / "parts", *given, "training.max_steps=4", data=passages)
-    train(tmp_path / "parts", *given, "training.max_steps=6", data=passages, resume=True)
+    settings = [*CONTEXT, f"data.subword_dropout={dropout}", "training.validate_every=3"]
+    train(tmp_path / "whole", *settings, "training.max_steps=6", data=passages)
+    train(tmp_path / "parts", *settings, "training.max_steps=4", data=passages)
+    train(tmp_path / "parts", *settings, "training.max_steps=6", data=passages, resume=True)
     whole, parts = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
     assert all(torch.equal(tensor, parts[name]) for name, tensor in whole.items())
     with pytest.raises(UserError, match="a setting that can not change"):
-        train(tmp_path / "parts", *given, "data.context=2", data=passages, resume=True)
+        train(tmp_path / "parts", *settings, "data.context=2", data=passages, resume=True)
 
 
 def test_fine_tuning_adds_the_separator(train, passages, tmp_path):
     train(tmp_path / "run", "data.tokenizer.vocabulary=50", "training.max_steps=1", data=passages)
-    begun = f"training.begin_from={tmp_path / 'run'}"
-    train(tmp_path / "tuned", begun, "data.context=1", "training.max_steps=1", data=passages)
+    begin_from = f"training.begin_from={tmp_path / 'run'}"
+    train(tmp_path / "tuned", begin_from, "data.context=1", "training.max_steps=1", data=passages)
     before, after = RunFolder(tmp_path / "run").tokenizer(), RunFolder(tmp_path / "tuned").tokenizer()
     assert after.reserves([SEPARATOR]) and after.source_size == before.source_size + 1
-    adapter = ["training.adapter_rank=2", "data.context=1", begun]
+    adapter = ["training.adapter_rank=2", "data.context=1", begin_from]
     with pytest.raises(UserError, match=r"lacks the pieces of data\.context, and can't get any"):
         train(tmp_path / "adapted", *adapter, data=passages)
 
 
 def test_pairs_without_documents_are_refused(train, tmp_path):
-    alone = [Pair(*pair) for pair in documents(30)]
+    pairs = [Pair(*pair) for pair in documents(30)]
     with pytest.raises(UserError, match="no training pair has a sentence before it in its document"):
-        train(tmp_path / "run", *CONTEXT, data=Corpora.of(alone, alone[:2]))
+        train(tmp_path / "run", *CONTEXT, data=Corpora.of(pairs, pairs[:2]))
 
 
 def test_documents_are_not_torn_apart_for_validation(tmp_path):
@@ -63,12 +63,12 @@ def test_documents_are_not_torn_apart_for_validation(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("preset", "settings", "what"),
+    ("preset", "settings", "message"),
     [
         ("lm-lstm", [], "data.context is for sentence pairs, not for running text"),
         ("caption-soft", [], "data.context is for sentence pairs, not for images with captions"),
     ],
 )
-def test_it_is_for_translators(preset, settings, what):
-    with pytest.raises(UserError, match=what):
+def test_it_is_for_translators(preset, settings, message):
+    with pytest.raises(UserError, match=message):
         resolve(preset=preset, assignments=["data.context=1", *settings])

@@ -1,4 +1,4 @@
-"""One model for several directions: it learns what the language piece asks for, and resumes exactly."""
+"""Multilingual models: the language piece selects the direction, and runs resume exactly."""
 
 import io
 import json
@@ -27,7 +27,7 @@ WORDS = ["ba", "be", "bi", "bo", "bu", "da", "de", "di"]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """To "fr", three words in capitals; to "de", the same words in the reverse order."""
+    """Write pairs of three words: for "fr" in capitals, for "de" in the reverse order."""
     folder, random = tmp_path_factory.mktemp("files"), Random(1)
     for split, count in (("train", 800), ("dev", 40)):
         sources = [random.choices(WORDS, k=3) for _ in range(count)]
@@ -38,23 +38,23 @@ def files(tmp_path_factory):
     return folder
 
 
-def train(files, out, *settings, said=None, resume=False, codes=("fr", "de"), **overrides):
+def train(files, out, *settings, output=None, resume=False, codes=("fr", "de"), **overrides):
     for split, key in (("train", "data.train"), ("dev", "data.valid")):
         overrides.setdefault(key, [f"{files}/{split}-{code}.tsv:en-{code}" for code in codes])
-    fixed = ["data.subword_dropout=0", "data.tokenizer.vocabulary=40", *settings]
-    configuration = resolve(assignments=[*SETTINGS, *fixed], overrides=overrides)
-    console = Console(quiet=said is None, file=said, width=1000)
+    assignments = ["data.subword_dropout=0", "data.tokenizer.vocabulary=40", *settings]
+    configuration = resolve(assignments=[*SETTINGS, *assignments], overrides=overrides)
+    console = Console(quiet=output is None, file=output, width=1000)
     return run_experiment(configuration, out, resume=resume, device="cpu", console=console)
 
 
 @pytest.fixture(scope="module")
 def run(files, tmp_path_factory):
-    """A run that has learned both directions, and its output."""
-    out, said = tmp_path_factory.mktemp("runs") / "both", io.StringIO()
+    """Train both directions; return the run folder and its output."""
+    out, output = tmp_path_factory.mktemp("runs") / "both", io.StringIO()
     learning = ["training.max_steps=240", "training.validate_every=120", "training.accumulate=1", "model.dropout=0"]
     learning += ["training.warmup=30", "training.learning_rate=0.02", "training.batch_tokens=300", "model.width=32"]
-    train(files, out, *learning, "training.averaging=0.9", "training.cooldown=0.5", said=said)
-    return out, said.getvalue()
+    train(files, out, *learning, "training.averaging=0.9", "training.cooldown=0.5", output=output)
+    return out, output.getvalue()
 
 
 def test_the_language_decides_what_is_written(run):
@@ -109,5 +109,5 @@ def test_the_vocabulary_is_learned_from_balanced_text():
     directions = [("en", "fr"), ("fr", "en"), ("en", "de")]
     corpora = Corpora([pairs["fr"], swapped, pairs["de"]], [], "", directions=directions)
     sample = [pair.source[:2] for pair in balanced(corpora, Filter(), 1000, seed=1)]
-    # 32^(1/5) is 2: French, with 32 times as much text, has two thirds.
+    # 32^(1/5) is 2: French, with 32 times as much text, gets two thirds of the sample.
     assert sample.count("fr") == 667 and sample.count("de") == 333

@@ -1,4 +1,4 @@
-"""What a person sees of a training where there is no terminal: a line now and then, and what it learned so far."""
+"""Display of a training without a terminal: occasional status lines and sample translations."""
 
 import io
 
@@ -24,10 +24,10 @@ STATUS = Status(
 
 
 @pytest.fixture
-def shown():
-    """A display, and what it has written: the lines so far."""
-    said = io.StringIO()
-    return Display(Console(file=said, width=200)), lambda: said.getvalue().splitlines()
+def captured_display():
+    """Return a display and a function that returns the lines written so far."""
+    output = io.StringIO()
+    return Display(Console(file=output, width=200)), lambda: output.getvalue().splitlines()
 
 
 @pytest.mark.parametrize(
@@ -44,26 +44,30 @@ def test_all_of_it_stands_in_one_line():
     assert STATUS._replace(done=0.001).line() == line  # too early to tell
 
 
-def test_a_line_is_written_only_now_and_then(shown, monkeypatch):
+def test_a_line_is_written_only_now_and_then(captured_display, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
-    one, lines = shown
-    one.last_line = now[0]
-    for later in (QUIET_SECONDS / 2, QUIET_SECONDS + 1, QUIET_SECONDS + 2, 2 * QUIET_SECONDS + 2):
-        now[0] = 1000.0 + later
-        one.status(STATUS)
+    line_display, lines = captured_display
+    line_display.last_line = now[0]
+    for elapsed in (QUIET_SECONDS / 2, QUIET_SECONDS + 1, QUIET_SECONDS + 2, 2 * QUIET_SECONDS + 2):
+        now[0] = 1000.0 + elapsed
+        line_display.status(STATUS)
     assert lines() == [STATUS.line()] * 2
 
 
-def test_a_validation_shows_three_sentences_and_others_the_next_time(shown):
-    one, lines = shown
+def test_a_validation_shows_three_sentences_and_others_the_next_time(captured_display):
+    line_display, lines = captured_display
     samples = [Sample(f"source {i}", f"reference {i}", f"hypothesis {i}") for i in range(50)]
-    found = Validation(2.5, 12.18, 0.5, {"bleu": 20.04}, 20.04, samples)
+    validation = Validation(2.5, 12.18, 0.5, {"bleu": 20.04}, 20.04, samples)
     for step in (7, 14):
-        one.validation(step, found, "BLEU 20.0", best=step == 7)
-    wanted = []
+        line_display.validation(step, validation, "BLEU 20.0", best=step == 7)
+    expected = []
     for step, best in ((7, "  (best so far)"), (14, "")):
-        wanted += [f"validation at step {step}: loss 2.500  ppl 12.18  acc 50.0%  BLEU 20.0{best}"]
+        expected += [f"validation at step {step}: loss 2.500  ppl 12.18  acc 50.0%  BLEU 20.0{best}"]
         for i in (step // 7, step // 7 + 11, step // 7 + 22):
-            wanted += [f"    source     source {i}", f"    reference  reference {i}", f"    hypothesis hypothesis {i}"]
-    assert lines() == wanted
+            expected += [
+                f"    source     source {i}",
+                f"    reference  reference {i}",
+                f"    hypothesis hypothesis {i}",
+            ]
+    assert lines() == expected

@@ -1,4 +1,4 @@
-"""Which batches an epoch has, for corpora of one block and of many, alone and shared."""
+"""Batches of an epoch, for corpora of one or several blocks, in one or several processes."""
 
 from collections import Counter
 
@@ -30,8 +30,8 @@ def corpus(tokenizer):
     return EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=99)
 
 
-def epochs(corpus, *, sizes=(300,), max_tokens=99, seed=1, **more):
-    return PairEpochs(corpus, sizes, max_tokens=max_tokens, batch_tokens=200, seed=seed, **more)
+def epochs(corpus, *, sizes=(300,), max_tokens=99, seed=1, **options):
+    return PairEpochs(corpus, sizes, max_tokens=max_tokens, batch_tokens=200, seed=seed, **options)
 
 
 def labels_of(batch):
@@ -62,17 +62,17 @@ def test_an_epoch_goes_on_at_any_batch(corpus, block):
 def test_the_share_that_is_done_rises_from_nothing_to_all(corpus, block):
     data = epochs(corpus, block=block)
     count = len(list(data.batches(0)))
-    done = [data.done(0, batch) for batch in range(count + 1)]
-    assert (done[0], done[-1]) == (0, 1)
-    assert done == sorted(done)
-    assert done[count // 2] == pytest.approx(0.5, abs=0.05)
+    progress = [data.done(0, batch) for batch in range(count + 1)]
+    assert (progress[0], progress[-1]) == (0, 1)
+    assert progress == sorted(progress)
+    assert progress[count // 2] == pytest.approx(0.5, abs=0.05)
     assert data.size(0) == pytest.approx(count, rel=0.1)
 
 
 def test_each_process_gets_its_rows_and_all_know_the_tokens_of_the_batch(corpus):
-    alone = list(epochs(corpus).batches(0))
+    whole_batches = list(epochs(corpus).batches(0))
     shares = [list(epochs(corpus, workers=Workers(rank, 3)).batches(0)) for rank in range(3)]
-    for batch, *parts in zip(alone, *shares, strict=True):
+    for batch, *parts in zip(whole_batches, *shares, strict=True):
         assert {part.target_tokens for part in parts} == {batch.target_tokens} == {labels_of(batch)}
         assert sentences([part for part in parts if part.rows]) == sentences([batch])
         assert sum(labels_of(part) for part in parts if part.rows) == batch.target_tokens
@@ -124,6 +124,8 @@ def test_batches_are_the_same_tensors_whether_ids_take_two_bytes_or_four(corpus)
         corpus.target_ids.astype("uint16"),
         corpus.target_offsets,
     )
-    for one, other in zip(epochs(corpus).batches(0), epochs(narrow).batches(0), strict=True):
-        assert torch.equal(one.rows.source, other.rows.source) and torch.equal(one.rows.labels, other.rows.labels)
-        assert one.rows.source.dtype == other.rows.source.dtype == torch.int64
+    for batch, narrow_batch in zip(epochs(corpus).batches(0), epochs(narrow).batches(0), strict=True):
+        assert torch.equal(batch.rows.source, narrow_batch.rows.source) and torch.equal(
+            batch.rows.labels, narrow_batch.rows.labels
+        )
+        assert batch.rows.source.dtype == narrow_batch.rows.source.dtype == torch.int64

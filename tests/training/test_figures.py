@@ -1,4 +1,4 @@
-"""Numbers of a training, by hand: what is shown and recorded, when weights are better, what fits into memory."""
+"""Training figures checked by hand: display, records, comparison of weights, and memory limits."""
 
 import io
 import math
@@ -61,7 +61,7 @@ def test_the_figures_of_the_last_updates(monkeypatch):
 
 
 class Board:
-    """Collects what a tracker gets, or what TensorBoard is given; it fails after its first row."""
+    """Collect the events of a tracker or of TensorBoard; report a failure after the first row."""
 
     name = "board"
 
@@ -107,7 +107,7 @@ def test_events_of_tensorboard():
 
 
 class Domain(PairsValidator):
-    """Has given figures."""
+    """A validator with a fixed score."""
 
     def __init__(self, score=0.0):
         super().__init__(None, batch_tokens=1)
@@ -123,22 +123,22 @@ class Domain(PairsValidator):
         return Validation(2.0, 7.0, 0.5, {"bleu": self.score}, self.score, [])
 
 
-def of(score, loss=2.0):
+def validation_of(score, loss=2.0):
     return Validation(loss, 7.0, 0.5, {}, score, [])
 
 
 @pytest.mark.parametrize(
     ("new", "score", "loss", "better"),
     [
-        (of(5.0), None, None, True),
-        (of(5.1), 5.0, 1.0, True),
-        (of(5.0), 5.0, None, False),
-        (of(5.0, 1.998), 5.0, 2.0, True),
-        (of(5.0, 1.9995), 5.0, 2.0, False),
-        (of(0.9, 1.5), 0.5, 2.0, True),  # below 1, BLEU says nothing: the loss decides
-        (of(0.9, 2.0), 0.5, 2.0, False),
-        (of(4.9, 1.0), 5.0, 2.0, False),
-        (of(-2.0, 1.0), -1.0, 2.0, False),
+        (validation_of(5.0), None, None, True),
+        (validation_of(5.1), 5.0, 1.0, True),
+        (validation_of(5.0), 5.0, None, False),
+        (validation_of(5.0, 1.998), 5.0, 2.0, True),
+        (validation_of(5.0, 1.9995), 5.0, 2.0, False),
+        (validation_of(0.9, 1.5), 0.5, 2.0, True),  # a BLEU below 1 is ignored: the loss decides
+        (validation_of(0.9, 2.0), 0.5, 2.0, False),
+        (validation_of(4.9, 1.0), 5.0, 2.0, False),
+        (validation_of(-2.0, 1.0), -1.0, 2.0, False),
     ],
 )
 def test_weights_are_better_by_the_score_or_if_it_says_nothing_by_the_loss(new, score, loss, better):
@@ -151,8 +151,8 @@ def test_weights_are_better_by_the_score_or_if_it_says_nothing_by_the_loss(new, 
 def test_a_guarded_score_is_negative_by_what_was_forgotten_beyond_the_limit(general, score):
     guard = GuardedValidator(Domain(40.0), {("en", "es"): Domain(general)}, 2.0)
     guard.before = {GENERAL: 30.0}
-    found = guard.measure(None, None)
-    assert (found.score, found.measures) == (score, {"bleu": 40.0, GENERAL: general})
+    validation = guard.measure(None, None)
+    assert (validation.score, validation.measures) == (score, {"bleu": 40.0, GENERAL: general})
     assert guard.describe(score) == ("BLEU 40.0" if score > 0 else f"forgot {-score:.1f} BLEU more than it may")
     guard.before = None
     assert guard.measure(None, None).score == 40.0
@@ -197,11 +197,11 @@ def test_half_a_batch_is_advised_if_the_memory_is_full():
     ],
 )
 def test_the_shares_of_corpora(settings, shares, pairs):
-    """Of 90 and 10 pairs; at temperature 2 their square roots count, 3 to 1."""
+    """For 90 and 10 pairs, temperature 2 weights the corpora by square roots, 3 to 1."""
     dataset = TextDataset.__new__(TextDataset)
     dataset.configuration = resolve(overrides={"data.train": ["a.tsv", "b.tsv"], **settings})
-    found, count = dataset._mixture([90, 10, 50][: 3 if pairs else 2])
-    assert (found and pytest.approx(found), count) == (shares, pairs)
+    mixture, count = dataset._mixture([90, 10, 50][: 3 if pairs else 2])
+    assert (mixture and pytest.approx(mixture), count) == (shares, pairs)
 
 
 def test_placeholders_of_validation_pairs_are_masked_if_the_model_reads_masks():
@@ -213,10 +213,10 @@ def test_placeholders_of_validation_pairs_are_masked_if_the_model_reads_masks():
 
 
 @pytest.mark.parametrize(
-    ("fit", "said"),
+    ("fit", "message"),
     [(1200, ""), (1199, "a.tsv: 1 of 1,200 validation pairs have more than 50 tokens"), (0, "all 1,200 validation")],
 )
-def test_pairs_that_are_too_long_are_counted(fit, said):
+def test_pairs_that_are_too_long_are_counted(fit, message):
     console = Console(file=io.StringIO(), width=200)
     if fit:
         report_too_long("pairs", 1200, fit, 50, "a.tsv", console)
@@ -225,7 +225,7 @@ def test_pairs_that_are_too_long_are_counted(fit, said):
         with pytest.raises(UserError) as caught:
             report_too_long("pairs", 1200, fit, 50, "a.tsv", console)
         text = str(caught.value)
-    assert said in text and bool(text) == bool(said)
+    assert message in text and bool(text) == bool(message)
 
 
 def test_a_perplexity_in_words():
@@ -238,9 +238,9 @@ def test_a_perplexity_has_no_overflow(monkeypatch):
     domain.tokenizer = SimpleNamespace(decode=lambda ids: "one two three four five")
     monkeypatch.setattr(domain, "greedy", lambda model, workers: [[4]])
     monkeypatch.setattr(domain, "_loss", lambda *_: [2e6, 1.0, 2.0])
-    found = PairsValidator.measure(domain, build_model(SMALL, 9, 9), torch.device("cpu"))
+    validation = PairsValidator.measure(domain, build_model(SMALL, 9, 9), torch.device("cpu"))
     sample = Sample("a", "one two three four five", "one two three four five")
-    assert found == Validation(1e6, math.exp(700), 0.5, {"bleu": pytest.approx(100)}, pytest.approx(100), [sample])
+    assert validation == Validation(1e6, math.exp(700), 0.5, {"bleu": pytest.approx(100)}, pytest.approx(100), [sample])
     monkeypatch.setattr(domain, "_loss", lambda *_: [0.0, 0.0, 0.0])
     assert PairsValidator.measure(domain, build_model(SMALL, 9, 9), torch.device("cpu"))[:3] == (0, 1, 0)
 
@@ -248,9 +248,9 @@ def test_a_perplexity_has_no_overflow(monkeypatch):
 def test_only_the_first_process_measures_a_stream():
     model = build_model(LSTMLanguageOptions(width=4, hidden=4, layers=1), 9, 9)
     stream = StreamValidator(SimpleNamespace(size=Size(1, 2, 3)), None, window=4)
-    others = SimpleNamespace(leads=False, sum=lambda *sums: list(sums))
+    workers = SimpleNamespace(leads=False, sum=lambda *sums: list(sums))
     measures = {"perplexity_word": 1.0, "bits_per_character": 0.0}
-    assert stream.measure(model, torch.device("cpu"), others) == Validation(0.0, 1.0, 0.0, measures, -1.0, [])
+    assert stream.measure(model, torch.device("cpu"), workers) == Validation(0.0, 1.0, 0.0, measures, -1.0, [])
 
 
 def test_parts_of_a_model_are_frozen_by_name():
@@ -258,13 +258,13 @@ def test_parts_of_a_model_are_frozen_by_name():
     assert parts(model)[:7] == ["embeddings", "decoder", "decoder_norm", "encoder", "encoder_norm", "output"] + [
         "source_embedding"
     ]
-    every = sum(weight.numel() for weight in model.parameters())
-    assert sizes(model) == (every, 0)
+    total = sum(weight.numel() for weight in model.parameters())
+    assert sizes(model) == (total, 0)
     freeze(model, ["encoder"])
     frozen = {name for name, weight in model.named_parameters() if not weight.requires_grad}
     assert frozen == {name for name, _ in model.named_parameters() if name.startswith(("encoder.", "encoder_norm."))}
     count = sum(model.get_parameter(name).numel() for name in frozen)
-    assert sizes(model) == (every - count, count)
+    assert sizes(model) == (total - count, count)
     with pytest.raises(UserError, match="has no part 'enkoder'"):
         freeze(model, ["enkoder"])
     with pytest.raises(UserError, match=r"training\.freeze=encoder,decoder,embeddings,output leaves nothing to learn"):
@@ -272,12 +272,12 @@ def test_parts_of_a_model_are_frozen_by_name():
 
 
 def test_weights_are_pulled_to_where_they_began():
-    weight, still = nn.Parameter(torch.tensor([1.0, 2.0])), nn.Parameter(torch.zeros(1))
-    pull = L2SP([weight, still], 0.5)
+    weight, unused = nn.Parameter(torch.tensor([1.0, 2.0])), nn.Parameter(torch.zeros(1))
+    pull = L2SP([weight, unused], 0.5)
     weight.data += torch.tensor([2.0, -4.0])
     weight.grad = torch.tensor([10.0, 20.0])
     pull.pull()
-    assert weight.grad.tolist() == [11.0, 18.0] and still.grad is None
+    assert weight.grad.tolist() == [11.0, 18.0] and unused.grad is None
 
 
 def test_states_of_other_devices_are_left_alone():

@@ -1,4 +1,4 @@
-"""A translator that begins as another one: what stays, what holds it back, and which weights are kept."""
+"""Fine-tuning of translators: frozen parts, regularisation towards the initial model, and selection of weights."""
 
 import copy
 import dataclasses
@@ -57,7 +57,7 @@ def base(train, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def domain():
-    """Others to learn from and to validate with, and to be told by what is forgotten."""
+    """Return pairs of another domain for training and validation, with general validation pairs."""
     pairs = [Pair(p.source, p.target) for p in generate(60, split="test", max_words=8)]
     corpora = Corpora.of(pairs[:40], pairs[40:50])
     return Corpora(corpora.train, corpora.valid, corpora.digest, general={(None, None): pairs[50:]})
@@ -70,16 +70,16 @@ def tune(base, domain):
     def tuning(folder, *settings, begin_from=base, resume=False, corpora=domain):
         assignments = [*SETTINGS, *TUNING, *settings]
         configuration = resolve(assignments=assignments, begun=settings_from(begin_from, None))
-        said = Console(file=io.StringIO(), width=1000)
-        run_experiment(configuration, folder, corpora=corpora, resume=resume, device="cpu", console=said)
-        return said.file.getvalue()
+        console = Console(file=io.StringIO(), width=1000)
+        run_experiment(configuration, folder, corpora=corpora, resume=resume, device="cpu", console=console)
+        return console.file.getvalue()
 
     return tuning
 
 
 @pytest.fixture(scope="module")
-def whole(tune, tmp_path_factory):
-    """Fine-tune without an interruption: whole("training.l2_sp=1") is the run, which nobody may change."""
+def uninterrupted_run(tune, tmp_path_factory):
+    """Return a function that fine-tunes without interruption; tests must not change the runs."""
 
     @cache
     def tuning(*settings):
@@ -103,8 +103,8 @@ def batch_of(vocabulary=20):
 
 
 def test_its_settings_are_beneath_what_is_set(base):
-    begun = settings_from(base, None)
-    configuration = resolve(assignments=["training.warmup=7"], begun=begun)
+    initial_settings = settings_from(base, None)
+    configuration = resolve(assignments=["training.warmup=7"], begun=initial_settings)
     assert configuration.training.warmup == 7
     assert configuration.training.learning_rate == FINE_TUNING["learning_rate"]
     assert configuration.training.begin_from == str(base)
@@ -115,18 +115,22 @@ def test_words_of_the_domain_get_rows_that_begin_as_the_mean_of_their_parts(base
     pairs = [Pair(f"Open Wagtail {pair.source}", f"Abre Wagtail {pair.target}") for pair in domain.train[0]]
     corpora = dataclasses.replace(domain, train=[pairs])
     settings = ["data.tokenizer.added=2", "training.learning_rate=1e-9", "training.max_steps=3"]
-    settings.append("training.validate_sentences=10")  # all, so that nothing is compared at the end of the first part
+    settings.append("training.validate_sentences=10")  # all pairs, so the first part selects no weights at its end
     tune(tmp_path / "run", *settings, corpora=corpora)
     before, after = RunFolder(base).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
     assert after.source_pieces([before.source_size])[0] == "▁Wagtail"
-    first, now = load_tensors(base / "model.safetensors")[0], weights(tmp_path / "run")
+    initial, trained = load_tensors(base / "model.safetensors")[0], weights(tmp_path / "run")
     (parts,) = before.encode_source(["Wagtail"])
     for name in ("source_embedding.tokens.weight", "output.bias"):
-        assert len(now[name]) == after.source_size
-        torch.testing.assert_close(now[name][: before.source_size], first[name], rtol=1e-4, atol=1e-6)
-        torch.testing.assert_close(now[name][before.source_size], first[name][parts].mean(0), rtol=1e-4, atol=1e-6)
-    said = [Translator.load(tmp_path / "run", "cpu", engine).translate("I like Wagtail.").text for engine in ENGINES]
-    assert said[0] == said[1]
+        assert len(trained[name]) == after.source_size
+        torch.testing.assert_close(trained[name][: before.source_size], initial[name], rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(
+            trained[name][before.source_size], initial[name][parts].mean(0), rtol=1e-4, atol=1e-6
+        )
+    translations = [
+        Translator.load(tmp_path / "run", "cpu", engine).translate("I like Wagtail.").text for engine in ENGINES
+    ]
+    assert translations[0] == translations[1]
     tune(tmp_path / "run", *settings, "training.max_steps=6", corpora=corpora, resume=True)
     tune(tmp_path / "whole", *settings, "training.max_steps=6", corpora=corpora)
     assert_same_run(tmp_path / "run", tmp_path / "whole")
@@ -140,23 +144,25 @@ def test_it_reads_as_the_first_one_did(train, tmp_path):
 
 
 @pytest.mark.parametrize("setting", [*KEEPING, "training.adapter_rank=0"])
-def test_every_option_changes_the_weights(base, tune, whole, tmp_path, setting):
+def test_every_option_changes_the_weights(base, tune, uninterrupted_run, tmp_path, setting):
     tune(tmp_path / "run", "training.max_steps=4", setting)
-    begun, _ = load_tensors(base / "model.safetensors")
-    one, usual = weights(tmp_path / "run"), weights(whole("training.max_steps=4"))
-    assert any(not torch.equal(usual[name], begun[name]) for name in usual)
-    same = one.keys() == usual.keys() and all(torch.equal(one[name], usual[name]) for name in one)
-    assert same is (setting == "training.adapter_rank=0")
+    initial, _ = load_tensors(base / "model.safetensors")
+    changed, baseline = weights(tmp_path / "run"), weights(uninterrupted_run("training.max_steps=4"))
+    assert any(not torch.equal(baseline[name], initial[name]) for name in baseline)
+    is_unchanged = changed.keys() == baseline.keys() and all(
+        torch.equal(changed[name], baseline[name]) for name in changed
+    )
+    assert is_unchanged is (setting == "training.adapter_rank=0")
 
 
 def test_frozen_parts_stay_bit_for_bit(base, tune, tmp_path):
     tune(tmp_path / "run", "training.freeze=[encoder,decoder.0.feed_forward]")
-    begun, now = load_tensors(base / "model.safetensors")[0], weights(tmp_path / "run")
-    for name, tensor in now.items():
+    initial, trained = load_tensors(base / "model.safetensors")[0], weights(tmp_path / "run")
+    for name, tensor in trained.items():
         frozen = name.startswith(("encoder.", "encoder_norm.", "decoder.0.feed_forward."))
-        assert torch.equal(tensor, begun[name]) is frozen, name
-    kept = load_tensors(tmp_path / "run" / "model.safetensors")[0]
-    assert all(torch.equal(kept[name], begun[name]) for name in kept if name.startswith("encoder."))
+        assert torch.equal(tensor, initial[name]) is frozen, name
+    best = load_tensors(tmp_path / "run" / "model.safetensors")[0]
+    assert all(torch.equal(best[name], initial[name]) for name in best if name.startswith("encoder."))
 
 
 def test_a_part_has_a_name_that_people_use():
@@ -169,11 +175,11 @@ def test_a_part_has_a_name_that_people_use():
         return {name for name, parameter in fresh.named_parameters() if not parameter.requires_grad}
 
     assert frozen() == set()
-    every = {name for name, _ in model.named_parameters()}
-    assert frozen("encoder") == {name for name in every if name.startswith(("encoder.", "encoder_norm."))}
-    assert frozen("encoder.1") == {name for name in every if name.startswith("encoder.1.")}
+    all_names = {name for name, _ in model.named_parameters()}
+    assert frozen("encoder") == {name for name in all_names if name.startswith(("encoder.", "encoder_norm."))}
+    assert frozen("encoder.1") == {name for name in all_names if name.startswith("encoder.1.")}
     assert frozen("embeddings") == {"source_embedding.tokens.weight"}
-    assert frozen("output") == {"source_embedding.tokens.weight", "output.bias"}  # which share a matrix
+    assert frozen("output") == {"source_embedding.tokens.weight", "output.bias"}  # the matrix is shared
     assert "decoder.0.cross_attention" in parts(model) and "encoder.1" in parts(model)
     with pytest.raises(UserError, match=r"no part 'encodr'\. Did you mean 'encoder'"):
         frozen("encodr")
@@ -196,14 +202,14 @@ def test_the_pull_is_the_derivative_of_the_distance():
         torch.nn.Parameter(torch.ones(1)),
     ]
     anchor = L2SP(parameters, 0.7)
-    first = [parameter.detach().double().numpy().copy() for parameter in parameters]
+    initial = [parameter.detach().double().numpy().copy() for parameter in parameters]
     gradients = [torch.randn(3, 2), torch.randn(4)]
     for parameter, gradient in zip(parameters, gradients, strict=False):
         parameter.data += torch.randn(parameter.shape)
         parameter.grad = gradient.clone()
     anchor.pull()
-    for parameter, gradient, before in zip(parameters, gradients, first, strict=False):
-        expected = gradient.double().numpy() + 0.7 * (parameter.detach().double().numpy() - before)
+    for parameter, gradient, start in zip(parameters, gradients, initial, strict=False):
+        expected = gradient.double().numpy() + 0.7 * (parameter.detach().double().numpy() - start)
         np.testing.assert_allclose(parameter.grad.numpy(), expected, rtol=1e-5)
     assert parameters[2].grad is None
 
@@ -211,22 +217,22 @@ def test_the_pull_is_the_derivative_of_the_distance():
 def test_the_first_opinion_is_a_cross_entropy_between_two_models():
     torch.manual_seed(3)
     model = build_model(SMALL.model_copy(update={"dropout": 0.5}), 20, 20).double()
-    opinion = DistillationLoss(model, 0.3)
-    first = copy.deepcopy(model).eval()
+    distillation = DistillationLoss(model, 0.3)
+    teacher = copy.deepcopy(model).eval()
     for parameter in model.parameters():
         parameter.data += 0.3 * torch.randn_like(parameter)
     batch = batch_of()
-    model.eval()  # no dropout, so that the two ways see the same
-    loss = opinion(batch, 0.1)
-    logits, before = (m(batch.source, batch.targets_in).detach().numpy() for m in (model, first))
+    model.eval()  # without dropout, both computations are deterministic
+    loss = distillation(batch, 0.1)
+    logits, teacher_logits = (m(batch.source, batch.targets_in).detach().numpy() for m in (model, teacher))
     expected = 0.0
     for row, labels in enumerate(batch.labels.tolist()):
-        for place, label in enumerate(labels):
+        for position, label in enumerate(labels):
             if label:
-                log_p = logits[row, place] - np.log(np.exp(logits[row, place]).sum())
-                said = np.exp(before[row, place]) / np.exp(before[row, place]).sum()
-                right = -0.9 * log_p[label] - 0.1 * log_p.mean()
-                expected += 0.7 * right - 0.3 * (said * log_p).sum()
+                log_p = logits[row, position] - np.log(np.exp(logits[row, position]).sum())
+                teacher_p = np.exp(teacher_logits[row, position]) / np.exp(teacher_logits[row, position]).sum()
+                cross_entropy = -0.9 * log_p[label] - 0.1 * log_p.mean()
+                expected += 0.7 * cross_entropy - 0.3 * (teacher_p * log_p).sum()
     assert loss.smoothed.item() == pytest.approx(expected, rel=1e-6)
     for figure, expected in zip(loss.figures(), batch_loss(model, batch, 0.1).figures(), strict=True):
         assert float(figure) == pytest.approx(float(expected))
@@ -242,13 +248,13 @@ def test_a_teacher_of_another_shape_and_an_ensemble_give_their_own_distribution(
         shape = SMALL.model_copy(update={"dropout": 0.0, "width": width, "decoder_layers": 1})
         teachers.append(build_model(shape, 20, 20).double().eval())
     batch = batch_of()
-    logits, *others = (m(batch.source, batch.targets_in).detach().numpy() for m in (model, *teachers))
+    logits, *teacher_logits = (m(batch.source, batch.targets_in).detach().numpy() for m in (model, *teachers))
     expected = 0.0
     for row, labels in enumerate(batch.labels.tolist()):
-        for place, label in enumerate(labels):
+        for position, label in enumerate(labels):
             if label:
-                log_p = logits[row, place] - np.log(np.exp(logits[row, place]).sum())
-                p = np.mean([np.exp(o[row, place]) / np.exp(o[row, place]).sum() for o in others], 0)
+                log_p = logits[row, position] - np.log(np.exp(logits[row, position]).sum())
+                p = np.mean([np.exp(o[row, position]) / np.exp(o[row, position]).sum() for o in teacher_logits], 0)
                 expected += -0.4 * log_p[label] - 0.6 * (p * log_p).sum()
     loss = DistillationLoss(model, 0.6, Ensemble(teachers))(batch)
     assert loss.smoothed.item() == pytest.approx(expected, rel=1e-6)
@@ -263,28 +269,28 @@ def test_an_opinion_of_no_weight_is_the_usual_loss():
 
 
 @pytest.mark.parametrize(
-    ("general", "score", "told"),
+    ("general", "score", "description"),
     [(30.0, 50.0, "BLEU 50.0"), (29.5, 50.0, "BLEU 50.0"), (26.75, -2.25, "forgot 2.2 BLEU more than it may")],
 )
-def test_weights_that_have_forgotten_too_much_are_not_the_best(general, score, told):
+def test_weights_that_have_forgotten_too_much_are_not_the_best(general, score, description):
     def validator(bleu):
-        found = SimpleNamespace(score=bleu, measures={"bleu": bleu})
-        found._replace = lambda **changes: SimpleNamespace(**changes)
+        validation = SimpleNamespace(score=bleu, measures={"bleu": bleu})
+        validation._replace = lambda **changes: SimpleNamespace(**changes)
         return SimpleNamespace(
-            measure=lambda *_: found, describe=lambda s: f"BLEU {s:.1f}", tokenizer=None, metric="BLEU"
+            measure=lambda *_: validation, describe=lambda s: f"BLEU {s:.1f}", tokenizer=None, metric="BLEU"
         )
 
     guarded = GuardedValidator(validator(50.0), {(None, None): validator(general)}, 1.0)
-    assert guarded.measure(None, None).score == 50.0  # nothing is known of before
+    assert guarded.measure(None, None).score == 50.0  # no validation before fine-tuning is known
     guarded.before = {"bleu": 20.0, GENERAL: 30.0}
-    found = guarded.measure(None, None)
-    assert (found.score, found.measures) == (score, {"bleu": 50.0, GENERAL: general})
-    assert guarded.describe(found.score) == told
+    validation = guarded.measure(None, None)
+    assert (validation.score, validation.measures) == (score, {"bleu": 50.0, GENERAL: general})
+    assert guarded.describe(validation.score) == description
 
 
 def test_what_it_was_before_stands_beside_what_it_is(tune, tmp_path):
-    said = tune(tmp_path / "run")
-    assert "validation at step 0:" in said
+    output = tune(tmp_path / "run")
+    assert "validation at step 0:" in output
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "validation"]
     assert [row["step"] for row in rows] == [0, 3, 6]
     place = load_tensors(tmp_path / "run" / "state" / "checkpoint.safetensors")[1]["place"]
@@ -299,34 +305,36 @@ def test_what_it_was_before_stands_beside_what_it_is(tune, tmp_path):
 
 def test_where_nothing_gets_better_the_first_weights_are_kept(base, tune, tmp_path):
     tune(tmp_path / "run", "training.learning_rate=1e-12")
-    kept, facts = load_tensors(tmp_path / "run" / "model.safetensors")
-    begun, _ = load_tensors(base / "model.safetensors")
+    best, facts = load_tensors(tmp_path / "run" / "model.safetensors")
+    initial, _ = load_tensors(base / "model.safetensors")
     assert facts["step"] == 0
-    assert all(torch.equal(kept[name], begun[name]) for name in begun)
+    assert all(torch.equal(best[name], initial[name]) for name in initial)
 
 
 @pytest.mark.parametrize("settings", [KEEPING[:2], KEEPING[1:], ["training.adapter_rank=3", "data.subword_dropout=0"]])
-def test_an_interrupted_fine_tuning_ends_as_one_that_was_not(tune, whole, tmp_path, settings):
+def test_an_interrupted_fine_tuning_ends_as_one_that_was_not(tune, uninterrupted_run, tmp_path, settings):
     tune(tmp_path / "cut", *settings, "training.max_steps=2")
     tune(tmp_path / "cut", *settings, resume=True)
-    runs = tmp_path / "cut", whole(*settings)
-    one, other = (load_tensors(run / "state" / "checkpoint.safetensors")[0] for run in runs)
-    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    runs = tmp_path / "cut", uninterrupted_run(*settings)
+    resumed_state, uninterrupted_state = (load_tensors(run / "state" / "checkpoint.safetensors")[0] for run in runs)
+    assert resumed_state.keys() == uninterrupted_state.keys() and all(
+        torch.equal(resumed_state[name], uninterrupted_state[name]) for name in resumed_state
+    )
 
 
-def test_an_interruption_right_after_the_first_validation(tune, whole, tmp_path, monkeypatch):
+def test_an_interruption_right_after_the_first_validation(tune, uninterrupted_run, tmp_path, monkeypatch):
     save = Trainer.save
 
-    def cut(self):
+    def interrupted_save(self):
         save(self)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Trainer, "save", cut)
+        patched.setattr(Trainer, "save", interrupted_save)
         with pytest.raises(KeyboardInterrupt):
             tune(tmp_path / "cut", *KEEPING[1:])
     tune(tmp_path / "cut", *KEEPING[1:], resume=True)
-    assert_same_run(tmp_path / "cut", whole(*KEEPING[1:]))
+    assert_same_run(tmp_path / "cut", uninterrupted_run(*KEEPING[1:]))
 
 
 def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
@@ -340,7 +348,7 @@ def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         (["training.l2_sp=1"], "l2_sp is for what begins as another run"),
         (["training.adapter_rank=4"], "adapter_rank is for what begins as another run"),
@@ -369,20 +377,20 @@ def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
         (["data.mix={a.tsv: 0.6}", "model.kind=language-lstm"], "data.mix is for sentence pairs"),
     ],
 )
-def test_what_does_not_go_together_is_refused(settings, said):
-    with pytest.raises(UserError, match=said):
+def test_what_does_not_go_together_is_refused(settings, message):
+    with pytest.raises(UserError, match=message):
         resolve(assignments=settings)
 
 
 def test_what_decides_the_weights_is_fixed():
-    one = resolve(assignments=["data.mix={a.tsv: 0.6}"])
-    assert fixed_settings(one) == fixed_settings(
+    configuration = resolve(assignments=["data.mix={a.tsv: 0.6}"])
+    assert fixed_settings(configuration) == fixed_settings(
         resolve(assignments=["data.mix={b.tsv: 0.6}"])
-    )  # the same text may move
-    assert fixed_settings(one) != fixed_settings(resolve(assignments=["data.mix={a.tsv: 0.5}"]))
-    assert "data.mix" not in fixed_settings(resolve())  # as in checkpoints that know no such key
+    )  # files may be moved
+    assert fixed_settings(configuration) != fixed_settings(resolve(assignments=["data.mix={a.tsv: 0.5}"]))
+    assert "data.mix" not in fixed_settings(resolve())  # as in checkpoints without this key
     with pytest.raises(UserError, match=r"training.freeze can't change"):
-        resumed(one, ["training.freeze=[encoder]"], {})
+        resumed(configuration, ["training.freeze=[encoder]"], {})
     adapted = resolve(assignments=["training.begin_from=runs/first", "training.adapter_rank=2"])
     with pytest.raises(UserError, match=r"training.adapter_scale can't change"):
         resumed(adapted, ["training.adapter_scale=3"], {})

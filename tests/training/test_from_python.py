@@ -18,11 +18,11 @@ def test_files_give_the_run_of_the_command(corpus, tmp_path):
     from translucid.cli.main import run
 
     files = [corpus / "train.tsv", corpus / "test.tsv"]
-    made = translucid.train(files[0], tmp_path / "python", valid=[files[1]], settings=LIMITS, quiet=True)
+    run_folder = translucid.train(files[0], tmp_path / "python", valid=[files[1]], settings=LIMITS, quiet=True)
     command = ["train", "--train", files[0], "--valid", files[1], "--out", tmp_path / "command", "--no-tune", "--set"]
     assert run([str(word) for word in [*command, *SHAPE, "training.max_steps=3"]]) == 0
     # The files may differ: safetensors writes metadata in any order.
-    ours, facts = load_tensors(made / "model.safetensors")
+    ours, facts = load_tensors(run_folder / "model.safetensors")
     theirs, their_facts = load_tensors(tmp_path / "command" / "model.safetensors")
     assert facts == their_facts
     assert ours.keys() == theirs.keys()
@@ -36,8 +36,8 @@ def test_pairs_are_trained_on_and_a_run_resumes(tmp_path):
     assert Translator.load(folder).translate("I like soccer").text is not None
     with pytest.raises(UserError, match="holds a run already"):
         translucid.train(pairs, folder, valid=pairs[:2], settings=few, quiet=True)
-    more = {**few, "training.max_steps": 5}
-    translucid.train(pairs, folder, valid=pairs[:2], settings=more, resume=True, quiet=True)
+    longer = {**few, "training.max_steps": 5}
+    translucid.train(pairs, folder, valid=pairs[:2], settings=longer, resume=True, quiet=True)
     assert RunFolder(folder).metrics()[-1]["step"] == 5
 
 
@@ -47,8 +47,8 @@ def test_a_run_resumes_although_its_vocabulary_is_smaller_than_the_proposal(mode
     few = {key: value for key, value in LIMITS.items() if key != "data.tokenizer.vocabulary"}
     folder = translucid.train(pairs, tmp_path / "run", valid=pairs[:2], model=model, settings=few, quiet=True)
     vocabulary = RunFolder(folder).configuration().data.tokenizer.vocabulary
-    more = {**few, "training.max_steps": 5}
-    translucid.train(pairs, folder, valid=pairs[:2], model=model, settings=more, resume=True, quiet=True)
+    longer = {**few, "training.max_steps": 5}
+    translucid.train(pairs, folder, valid=pairs[:2], model=model, settings=longer, resume=True, quiet=True)
     assert RunFolder(folder).load_state()[1]["place"]["step"] == 5
     assert RunFolder(folder).configuration().data.tokenizer.vocabulary == vocabulary < 200
 

@@ -1,4 +1,4 @@
-"""Training pairs with near matches, and a model that is shown them."""
+"""Training with fuzzy matches, and translation with them."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def test_pairs_come_again_with_a_match():
     assert [pair.target for pair in first[4:]] == [pair.target for pair in PAIRS]
     for pair in first[4:]:
         source, _, match = pair.source.partition(f"{MATCH} ")
-        assert source in {one.source for one in PAIRS} and match in {one.target for one in PAIRS} - {pair.target}
+        assert source in {p.source for p in PAIRS} and match in {p.target for p in PAIRS} - {pair.target}
     assert matched.digest != CORPORA.digest
     assert [*with_matches(CONFIGURATION, CORPORA, QUIET).train[0]] == first
 
@@ -48,15 +48,15 @@ def test_what_it_is_not_for_is_said():
         with_matches(resolve(preset="lm-lstm", assignments=["data.fuzzy_matches=50"]), CORPORA, QUIET)
 
 
-class Watched:
-    """An engine that tells what it was given."""
+class RecordingEngine:
+    """An engine that records the sentences it decodes."""
 
     def __init__(self, engine):
-        self.engine, self.given = engine, []
+        self.engine, self.decoded = engine, []
         self.name, self.device_type = engine.name, engine.device_type
 
     def decode(self, sentences, *rest):
-        self.given += sentences
+        self.decoded += sentences
         return self.engine.decode(sentences, *rest)
 
 
@@ -68,21 +68,26 @@ def run(train, tmp_path):
 
 def test_a_model_that_was_trained_so_is_shown_matches(run, tmp_path):
     translator = Translator.load(run, "cpu", "torch")
-    watched = Watched(translator.engine)
-    translator = replace(translator, engine=watched)
+    recording_engine = RecordingEngine(translator.engine)
+    translator = replace(translator, engine=recording_engine)
     separator = translator.tokenizer.encode_source([MATCH])[0][-1]
     assert translator.tokenizer.source_pieces([separator]) == [MATCH]
     with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:
         memory.add([Pair("She likes red cars.", "Le gustan los coches rojos.")], "")
-        shown = shown_matches(translator, Recall(memory))
+        fuzzy_translator = shown_matches(translator, Recall(memory))
         texts = ["She likes blue cars.", "Nothing of that here."]
-        found = shown.translate([*texts, " ".join(["She likes red blue green cars."] * 60)], split=True)
-        near, other = watched.given[:2]
-        assert translator.tokenizer.decode_source(near[: near.index(separator)]) == texts[0]
-        assert translator.tokenizer.decode_source(near[near.index(separator) + 1 :]) == "Le gustan los coches rojos."
-        assert separator not in other and near[-1] == other[-1] == SPECIAL.end
-        assert found[0].source == texts[0] and MATCH not in found[0].text
-        assert shown_matches(shown, Recall(memory)) is shown
+        translations = fuzzy_translator.translate(
+            [*texts, " ".join(["She likes red blue green cars."] * 60)], split=True
+        )
+        with_match, without_match = recording_engine.decoded[:2]
+        assert translator.tokenizer.decode_source(with_match[: with_match.index(separator)]) == texts[0]
+        assert (
+            translator.tokenizer.decode_source(with_match[with_match.index(separator) + 1 :])
+            == "Le gustan los coches rojos."
+        )
+        assert separator not in without_match and with_match[-1] == without_match[-1] == SPECIAL.end
+        assert translations[0].source == texts[0] and MATCH not in translations[0].text
+        assert shown_matches(fuzzy_translator, Recall(memory)) is fuzzy_translator
 
 
 def test_a_model_that_was_not_is_not(small_run, tmp_path):

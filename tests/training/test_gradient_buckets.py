@@ -10,23 +10,23 @@ from translucid.training.gradient_buckets import GradientBuckets
 from translucid.training.weights import Weights
 from translucid.training.workers import Workers
 
-TOGETHER = 3
-"""Processes, all of which have the same gradients, so that a sum is three times them."""
+PROCESSES = 3
+"""The number of processes; all have the same gradients, so a sum is three times the gradient."""
 
 
 class Sum:
-    """The sum of a bucket, which is not there before it is waited for."""
+    """An asynchronous sum of a bucket, available after `wait`."""
 
     def __init__(self, bucket):
         self.bucket = bucket
 
     def wait(self):
-        self.bucket.mul_(TOGETHER)
+        self.bucket.mul_(PROCESSES)
 
 
 @pytest.fixture
 def sums(monkeypatch):
-    """The sizes of the buckets whose sums have started; a bucket holds 40 numbers, unless a parameter has more."""
+    """Record the sizes of the buckets whose sums have started; a bucket holds 40 numbers, or one larger parameter."""
     sizes = []
 
     def all_reduce(bucket, async_op):
@@ -41,7 +41,7 @@ def sums(monkeypatch):
 
 @pytest.fixture
 def layers():
-    """Four layers of 20 numbers each, so two to a bucket."""
+    """Return four layers of 20 numbers each; two layers fit into a bucket."""
     return nn.Sequential(*(nn.Linear(4, 4) for _ in range(4)))
 
 
@@ -52,13 +52,13 @@ def gradients(model):
 def test_each_gradient_is_summed_once_and_waited_for(layers, sums):
     inputs = torch.randn(5, 4)
     layers(inputs).sum().backward()
-    expected = [TOGETHER * gradient for gradient in gradients(layers)]
+    expected = [PROCESSES * gradient for gradient in gradients(layers)]
     layers.zero_grad()
     buckets = GradientBuckets([*layers.parameters()])
     for _ in range(2):
         buckets.overlap()
         layers(inputs).sum().backward()
-        assert sums == [40, 40]  # all of them, before the end of the backward pass
+        assert sums == [40, 40]  # all sums start before the end of the backward pass
         buckets.finish()
         torch.testing.assert_close(gradients(layers), expected, rtol=0, atol=0)
         layers.zero_grad()
@@ -82,10 +82,10 @@ def test_batches_before_the_last_are_not_summed(layers, sums):
     buckets.overlap()
     layers(last).sum().backward()
     buckets.finish()
-    found = gradients(layers)
+    accumulated = gradients(layers)
     layers.zero_grad()
     layers(torch.cat([first, last])).sum().backward()
-    torch.testing.assert_close(found, [TOGETHER * gradient for gradient in gradients(layers)])
+    torch.testing.assert_close(accumulated, [PROCESSES * gradient for gradient in gradients(layers)])
     assert sums == [40, 40]
 
 
@@ -102,14 +102,14 @@ def test_the_trainer_sums_in_the_last_batch_of_an_update(train, tmp_path, monkey
 
 
 def test_a_process_without_rows_sums_zeros(layers, sums):
-    """It makes no backward pass, but the same calls as the others."""
+    """It runs no backward pass but makes the same calls as the other processes."""
     GradientBuckets([*layers.parameters()]).finish()
     assert sums == [40, 40]
     assert all(gradient is not None and not gradient.any() for gradient in gradients(layers))
 
 
 def test_a_parameter_without_a_gradient_holds_up_no_other(layers, sums):
-    """It gets zeros; buckets are summed in one order, so those behind it wait for the end of the backward pass."""
+    """It gets zeros. Buckets are summed in a fixed order, so later ones wait for the end of the backward pass."""
     spare = nn.Parameter(torch.ones(3))
     buckets = GradientBuckets([*layers[:2].parameters(), spare, *layers[2:].parameters()])
     buckets.overlap()
@@ -149,16 +149,16 @@ def test_a_second_backward_pass_is_an_error(layers, sums):
 def test_models_with_shared_and_unused_parameters(name, sums):
     """`tiny` shares one matrix between both embeddings and the output."""
     case = build_case(name)
-    alone, several = (Weights(case.model, torch.device("cpu"), Workers(0, count)) for count in (1, TOGETHER))
-    found = []
-    for weights in (alone, several):
+    single, distributed = (Weights(case.model, torch.device("cpu"), Workers(0, count)) for count in (1, PROCESSES))
+    results = []
+    for weights in (single, distributed):
         torch.manual_seed(1)
         for last in (False, True):
             weights.backward(weights.loss(weights.rows(case.batch), 0.1).smoothed, last=last)
         weights.sum_gradients()
-        found.append(gradients(case.model))
+        results.append(gradients(case.model))
         case.model.zero_grad()
-    for ours, expected in zip(found[1], found[0], strict=True):
-        torch.testing.assert_close(ours, torch.zeros_like(ours) if expected is None else TOGETHER * expected)
-    assert sum(sums) == sum(parameter.numel() for parameter in several.parameters)
+    for ours, expected in zip(results[1], results[0], strict=True):
+        torch.testing.assert_close(ours, torch.zeros_like(ours) if expected is None else PROCESSES * expected)
+    assert sum(sums) == sum(parameter.numel() for parameter in distributed.parameters)
     assert len(sums) > 3

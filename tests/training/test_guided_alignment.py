@@ -1,4 +1,4 @@
-"""Guided alignment: the loss of a head, its gradient, its links, and the runs that are trained with it."""
+"""Guided alignment: the loss of an attention head, its gradient, word links, and trained runs."""
 
 import json
 from functools import partial
@@ -58,7 +58,7 @@ def corpus(tokenizer):
 
 
 class InTraining:
-    """A model and its loss, as `Weights` has them."""
+    """A model and its loss, with the interface of `Weights`."""
 
     def __init__(self, *settings):
         self.configuration = resolve(assignments=["model.width=8", "model.dropout=0", *settings])
@@ -74,17 +74,17 @@ def numpy_loss(weights, batch):
     """-sum_t sum_s G_ts log A_ts of a batch, in float64, given the attention weights A [B, T, S]."""
     total = 0.0
     sources = batch.source.size(1)
-    places = zip(batch.links.places.tolist(), batch.links.weights.tolist(), strict=True)
-    for place, share in places:
-        row, source = divmod(place, sources)
+    entries = zip(batch.links.places.tolist(), batch.links.weights.tolist(), strict=True)
+    for position, link_weight in entries:
+        row, source = divmod(position, sources)
         pair, target = divmod(row, batch.labels.size(1))
-        total -= share * np.log(max(weights[pair, target, source], 1e-9))
+        total -= link_weight * np.log(max(weights[pair, target, source], 1e-9))
     return total
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_loss_is_the_cross_entropy_of_one_head_to_the_links(kind, corpus):
-    """The weights come from the exact path here, those of the loss from queries and keys."""
+    """The expected weights come from the exact attention path; the loss uses queries and keys."""
     trained = InTraining(*MODELS[kind])
     batch = corpus.batch([3, 8, 1])
     with recording_weights(trained.model) as maps:
@@ -106,24 +106,24 @@ def test_the_gradient_is_that_of_finite_differences(corpus):
     guided = GuidedLoss(trained, trained.head, 3.0)
     weight = trained.model.decoder[1].cross_attention.query.weight
     guided(batch).smoothed.backward()
-    for place in ((0, 0), (2, 5), (3, 7)):
+    for index in ((0, 0), (2, 5), (3, 7)):
         differences = []
         for step in (1e-5, -1e-5):
             with torch.no_grad():
-                weight[place] += step
+                weight[index] += step
                 differences.append(guided(batch).smoothed.item())
-                weight[place] -= step
+                weight[index] -= step
         estimate = (differences[0] - differences[1]) / 2e-5
-        assert weight.grad[place].item() == pytest.approx(estimate, rel=1e-5, abs=1e-8)
+        assert weight.grad[index].item() == pytest.approx(estimate, rel=1e-5, abs=1e-8)
 
 
 def test_a_batch_has_the_loss_of_its_pairs(corpus):
     trained = InTraining(*TWO_LAYERS)
     guided, plain = GuidedLoss(trained, trained.head, 1.0), trained.loss
     rows = [3, 8, 1, 40]
-    alone = [guided(corpus.batch([row])).smoothed - plain(corpus.batch([row])).smoothed for row in rows]
-    together = guided(corpus.batch(rows)).smoothed - plain(corpus.batch(rows)).smoothed
-    torch.testing.assert_close(together, sum(alone), rtol=1e-4, atol=1e-4)
+    separate = [guided(corpus.batch([row])).smoothed - plain(corpus.batch([row])).smoothed for row in rows]
+    batched = guided(corpus.batch(rows)).smoothed - plain(corpus.batch(rows)).smoothed
+    torch.testing.assert_close(batched, sum(separate), rtol=1e-4, atol=1e-4)
 
 
 def test_attention_stays_on_the_fused_path(corpus):
@@ -134,11 +134,11 @@ def test_attention_stays_on_the_fused_path(corpus):
 
 
 def test_a_training_teaches_the_head_and_the_run_reads_it(train, tmp_path):
-    told = tmp_path / "told"
-    train(told, GUIDED, "model.decoder_layers=2", "training.max_steps=21", data=LINKED)
-    losses = [row["alignment_loss"] for row in RunFolder(told).metrics() if row["kind"] == "validation"]
+    folder = tmp_path / "told"
+    train(folder, GUIDED, "model.decoder_layers=2", "training.max_steps=21", data=LINKED)
+    losses = [row["alignment_loss"] for row in RunFolder(folder).metrics() if row["kind"] == "validation"]
     assert len(losses) == 3 and losses[0] > losses[1] > losses[2]
-    translator = Translator.load(told, "cpu", "torch")
+    translator = Translator.load(folder, "cpu", "torch")
     assert translator.configuration.alignment == AlignmentOptions(layer=1, head=0)
     assert translator.configuration.training.guided_layer == 1
     ids = translator.pipeline.pairs(PAIRS[:3])
@@ -155,13 +155,15 @@ def test_a_training_goes_on_exactly(dropout, train, tmp_path):
     train(tmp_path / "whole", *settings, "training.max_steps=6", data=LINKED)
     train(tmp_path / "parts", *settings, "training.max_steps=3", data=LINKED)
     train(tmp_path / "parts", *settings, "training.max_steps=6", data=LINKED, resume=True)
-    whole, parts = (load_tensors(tmp_path / name / "state/checkpoint.safetensors") for name in ("whole", "parts"))
-    assert whole[0].keys() == parts[0].keys()
-    assert all(torch.equal(tensor, parts[0][name]) for name, tensor in whole[0].items())
+    uninterrupted, resumed = (
+        load_tensors(tmp_path / name / "state/checkpoint.safetensors") for name in ("whole", "parts")
+    )
+    assert uninterrupted[0].keys() == resumed[0].keys()
+    assert all(torch.equal(tensor, resumed[0][name]) for name, tensor in uninterrupted[0].items())
 
 
 def files(folder):
-    """The pairs as pairs.tsv with pairs.links, and as linked.jsonl."""
+    """Write the pairs as pairs.tsv with pairs.links, and as linked.jsonl."""
     rows = [{**p._asdict(), "alignment": " ".join(f"{s}-{t}" for s, t in sorted(p.links))} for p in PAIRS]
     (folder / "linked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "pairs.tsv").write_text("".join(f"{row['source']}\t{row['target']}\n" for row in rows))
@@ -172,18 +174,18 @@ def files(folder):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_links_come_from_files(reverse, tmp_path):
     folder = files(tmp_path)
-    given = [f"data.valid=[{folder}/pairs.tsv]", f"data.reverse={reverse}", GUIDED]
+    settings = [f"data.valid=[{folder}/pairs.tsv]", f"data.reverse={reverse}", GUIDED]
     pharaoh = [f"data.train=[{folder}/pairs.tsv]", f"data.train_alignments=[{folder}/pairs.links]"]
     digests = set()
     for source in ([f"data.train=[{folder}/linked.jsonl]"], pharaoh):
-        corpora = read_corpora(resolve(assignments=[*source, *given]).data, 1, with_links=True)
+        corpora = read_corpora(resolve(assignments=[*source, *settings]).data, 1, with_links=True)
         (corpus,) = corpora.train
-        for pair, wanted in zip(corpus, PAIRS, strict=True):
-            wanted = wanted.swapped if reverse else wanted
-            assert pair == wanted and pair.links == wanted.links
+        for pair, expected in zip(corpus, PAIRS, strict=True):
+            expected = expected.swapped if reverse else expected
+            assert pair == expected and pair.links == expected.links
         digests.add(corpora.digest)
     (folder / "pairs.links").write_text((folder / "pairs.links").read_text().replace("0-0", ""))
-    digests.add(read_corpora(resolve(assignments=[*pharaoh, *given]).data, 1, with_links=True).digest)
+    digests.add(read_corpora(resolve(assignments=[*pharaoh, *settings]).data, 1, with_links=True).digest)
     assert len(digests) == 3
 
 
@@ -191,9 +193,9 @@ def test_pairs_without_links_are_linked_by_statistics_once(monkeypatch):
     configuration = resolve(assignments=[GUIDED])
     plain = [Pair(p.source, p.target) for p in generate(1100, max_words=8)]
     corpora = Corpora([PAIRS[:50], plain[:1000]], plain[1000:], "digest")
-    told = with_links(configuration, corpora, QUIET)
-    assert told.digest != corpora.digest and told.train[0] is corpora.train[0]
-    (_, linked), valid = told.train, told.valid
+    linked_corpora = with_links(configuration, corpora, QUIET)
+    assert linked_corpora.digest != corpora.digest and linked_corpora.train[0] is corpora.train[0]
+    (_, linked), valid = linked_corpora.train, linked_corpora.valid
     assert [*linked] == plain[:1000] and [*valid] == plain[1000:]
     right = wrong = 0
     for pair, phrase in zip([*linked, *valid], generate(1100, max_words=8), strict=True):
@@ -228,9 +230,9 @@ def test_it_is_for_translators(preset):
 
 
 def test_lines_of_linked_files_must_not_be_skipped(tmp_path):
-    given = [f"data.{kind}=[{files(tmp_path)}/linked.jsonl]" for kind in ("train", "valid")]
+    settings = [f"data.{kind}=[{files(tmp_path)}/linked.jsonl]" for kind in ("train", "valid")]
     with pytest.raises(UserError, match=r"data\.skip_bad does not go together"):
-        read_corpora(resolve(assignments=[*given, GUIDED, "data.skip_bad=true"]).data, 1, with_links=True)
+        read_corpora(resolve(assignments=[*settings, GUIDED, "data.skip_bad=true"]).data, 1, with_links=True)
 
 
 def test_a_run_needs_links_that_fit_its_words(train, tmp_path):
@@ -257,9 +259,9 @@ def test_bad_link_files_are_reported(change, message, tmp_path, capsys):
     folder = files(tmp_path)
     lines = (folder / "pairs.links").read_text().splitlines()
     (folder / "pairs.links").write_text("\n".join(change(lines)) + "\n")
-    given = ["--train", folder / "pairs.tsv", "--valid", folder / "linked.jsonl", "--out", folder / "run"]
-    given += ["--train-alignments", folder / "pairs.links", "--set", GUIDED]
-    assert command([str(argument) for argument in ["train", *given]]) == 2
-    said = capsys.readouterr().err
-    assert message in " ".join(said.split()) and "Traceback" not in said
+    options = ["--train", folder / "pairs.tsv", "--valid", folder / "linked.jsonl", "--out", folder / "run"]
+    options += ["--train-alignments", folder / "pairs.links", "--set", GUIDED]
+    assert command([str(argument) for argument in ["train", *options]]) == 2
+    stderr = capsys.readouterr().err
+    assert message in " ".join(stderr.split()) and "Traceback" not in stderr
     assert not (folder / "run").exists()

@@ -1,4 +1,4 @@
-"""Captioners are trained, interrupted and continued as translators are."""
+"""Training and resumption of captioners."""
 
 import io
 import re
@@ -31,8 +31,8 @@ VARIED = ["data.shift=2", "data.mirror=true", "training.cooldown=0", SHORT_CAPTI
 
 
 @pytest.fixture(scope="module")
-def whole(train, tmp_path_factory):
-    """Train on varied images without an interruption: whole("caption-soft") is the run, which nobody may change."""
+def uninterrupted_run(train, tmp_path_factory):
+    """Return a function that trains on varied images without interruption; tests must not change the runs."""
 
     @cache
     def training(kind):
@@ -44,21 +44,21 @@ def whole(train, tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_interrupted_training_ends_as_one_that_was_not(train, whole, tmp_path, kind):
+def test_an_interrupted_training_ends_as_one_that_was_not(train, uninterrupted_run, tmp_path, kind):
     train(tmp_path / "parts", kind, *VARIED, "training.max_steps=5")
     train(tmp_path / "parts", kind, *VARIED, resume=True)
     tensors, _ = RunFolder(tmp_path / "parts").load_state()
-    others, _ = RunFolder(whole(kind)).load_state()
-    assert tensors.keys() == others.keys()
+    uninterrupted, _ = RunFolder(uninterrupted_run(kind)).load_state()
+    assert tensors.keys() == uninterrupted.keys()
     for name, tensor in tensors.items():
-        assert torch.equal(tensor, others[name]), name
+        assert torch.equal(tensor, uninterrupted[name]), name
     if kind == "caption-hard":
         assert tensors["model.baseline"] < 0, "the moving average of log p is kept"
 
 
-def test_the_same_seed_gives_the_same_run(train, whole, tmp_path):
+def test_the_same_seed_gives_the_same_run(train, uninterrupted_run, tmp_path):
     train(tmp_path / "again", "caption-soft", *VARIED)
-    assert_same_run(tmp_path / "again", whole("caption-soft"))
+    assert_same_run(tmp_path / "again", uninterrupted_run("caption-soft"))
 
 
 def test_of_a_frozen_network_what_it_makes_of_images_is_kept(train, scenes, tmp_path):
@@ -87,14 +87,14 @@ def test_a_captioner_learns(train, tmp_path):
 
 
 def with_images(scenes, target, change):
-    """The images of the scenes, one of them changed."""
-    with tarfile.open(scenes / "images.tar") as whole, tarfile.open(target, "w") as other:
-        for member in whole:
-            data = whole.extractfile(member).read()
+    """Copy the images of the scenes to another archive, applying `change` to each."""
+    with tarfile.open(scenes / "images.tar") as archive, tarfile.open(target, "w") as changed_archive:
+        for member in archive:
+            data = archive.extractfile(member).read()
             data = change(member.name, data)
             if data is not None:
                 member.size = len(data)
-                other.addfile(member, io.BytesIO(data))
+                changed_archive.addfile(member, io.BytesIO(data))
     return target
 
 
@@ -102,9 +102,9 @@ def test_a_broken_image_is_named(train, scenes, tmp_path):
     images = with_images(scenes, tmp_path / "i.tar", lambda n, d: d[:200] if n == "train/000003.png" else d)
     with pytest.raises(UserError, match=r"train/000003\.png"):
         train(tmp_path / "run", images=images)
-    said = io.StringIO()
-    train(tmp_path / "run2", "caption-soft", "data.skip_bad=true", images=images, said=said)
-    assert re.search(r"115 pairs; skipped 5: 5 of broken images", said.getvalue())
+    output = io.StringIO()
+    train(tmp_path / "run2", "caption-soft", "data.skip_bad=true", images=images, said=output)
+    assert re.search(r"115 pairs; skipped 5: 5 of broken images", output.getvalue())
 
 
 def test_a_missing_image_is_named_before_any_work(train, scenes, tmp_path):
@@ -125,29 +125,31 @@ def test_images_are_read_on_where_it_was_cut_off(scenes, tmp_path, monkeypatch):
     monkeypatch.setattr(image_store, "CHUNK", 5)
     files = ImageFiles.open([scenes / "images.tar"])
     names = files.names()[:18]
-    whole = ImageStore(tmp_path / "whole", 32)
-    whole.build(names, files, identity="x")
-    read, seen = image_store.read_image, []
+    complete_store = ImageStore(tmp_path / "whole", 32)
+    complete_store.build(names, files, identity="x")
+    read, read_names = image_store.read_image, []
 
-    def until(data, name, **more):
-        if len(seen) == 12:
+    def interrupted_read(data, name, **options):
+        if len(read_names) == 12:
             raise KeyboardInterrupt
-        seen.append(name)
-        return read(data, name, **more)
+        read_names.append(name)
+        return read(data, name, **options)
 
     store = ImageStore(tmp_path / "parts", 32)
-    monkeypatch.setattr(image_store, "read_image", until)
+    monkeypatch.setattr(image_store, "read_image", interrupted_read)
     with pytest.raises(KeyboardInterrupt):
         store.build(names, files, identity="x")
     assert store.open("x") is None
     with (tmp_path / "parts/images.array").open("ab") as file:
         file.write(b"half a chunk")
-    done = []
-    monkeypatch.setattr(image_store, "read_image", lambda data, name, **more: done.append(name) or read(data, name))
+    resumed_names = []
+    monkeypatch.setattr(
+        image_store, "read_image", lambda data, name, **options: resumed_names.append(name) or read(data, name)
+    )
     store.build(names, files, identity="x")
-    assert set(done) == set(names[10:]), "what was whole is kept"
-    assert np.array_equal(store.open("x").array, whole.open("x").array)
-    assert store.open("x").fingerprint == whole.open("x").fingerprint
+    assert set(resumed_names) == set(names[10:]), "what was whole is kept"
+    assert np.array_equal(store.open("x").array, complete_store.open("x").array)
+    assert store.open("x").fingerprint == complete_store.open("x").fingerprint
     assert store.open("another") is None
     with (tmp_path / "parts/images.array").open("r+b") as file:
         file.seek(1000)
@@ -165,14 +167,16 @@ def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path):
         name, text = line.split("\t")
         captions.setdefault(name, set()).add(text)
     with prepared(configuration, tmp_path / "run", device="cpu", console=Console(quiet=True)) as (trainer, _):
-        tokenizer, seen = trainer.validator.tokenizer, []
+        tokenizer, decoded = trainer.validator.tokenizer, []
         for batch in trainer.epochs.batches(0):
             rows = batch.rows
-            each = rows.labels.unflatten(0, (len(rows.source), -1))
+            labels = rows.labels.unflatten(0, (len(rows.source), -1))
             assert int((rows.labels != 0).sum()) == batch.target_tokens
-            seen += [frozenset(tokenizer.decode(ids) for ids in of_image.tolist() if any(ids)) for of_image in each]
-    assert set(seen) == set(map(frozenset, captions.values()))
-    assert len(seen) == len(captions)
+            decoded += [
+                frozenset(tokenizer.decode(ids) for ids in image_labels.tolist() if any(ids)) for image_labels in labels
+            ]
+    assert set(decoded) == set(map(frozenset, captions.values()))
+    assert len(decoded) == len(captions)
 
 
 def test_pixels_are_changed_in_another_way_each_epoch():
@@ -183,15 +187,15 @@ def test_pixels_are_changed_in_another_way_each_epoch():
     plain = CaptionedImages(images, np.arange(6), ones, np.full(6, 3, np.int32), ones)
     varied = VariedImages(plain, shift=2, mirror=True)
     rows = np.arange(6)
-    first, again, other = (varied.draw(seed).batch(rows).source.numpy() for seed in ([1, 0], [1, 0], [1, 1]))
+    first, again, next_epoch = (varied.draw(seed).batch(rows).source.numpy() for seed in ([1, 0], [1, 0], [1, 1]))
     assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
+    assert not np.array_equal(first, next_epoch)
     changes = varied.draw([1, 0]).changes
     assert changes.mirror.any() and not changes.mirror.all() and np.abs(changes.shift).max() == 2
     for row in rows:
         down, right = changes.shift[row]
-        whole = np.pad(images[row], ((2, 2), (2, 2), (0, 0)), mode="edge")
-        moved = whole[2 - down : 10 - down, 2 - right : 10 - right]
+        padded = np.pad(images[row], ((2, 2), (2, 2), (0, 0)), mode="edge")
+        moved = padded[2 - down : 10 - down, 2 - right : 10 - right]
         assert np.array_equal(first[row], moved[:, ::-1] if changes.mirror[row] else moved)
 
 
@@ -205,23 +209,23 @@ def test_two_processes_learn_what_one_learns(scenes, tmp_path):
     settings = [*TINY, *TRAINING, SHORT_CAPTIONS, "model.dropout=0", "training.max_steps=4"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
     command = ["train", "--model", "caption-soft", *files, "--set", *settings, "--out"]
-    one, two = tmp_path / "one", tmp_path / "two"
-    for start, out in ((forked, one), (forked_together, two)):
+    single, distributed = tmp_path / "one", tmp_path / "two"
+    for start, out in ((forked, single), (forked_together, distributed)):
         process = start(*command, out)
-        said, _ = process.communicate()
-        assert process.returncode == 0, said
-    ours, theirs = (RunFolder(run).load_state()[0] for run in (two, one))
+        output, _ = process.communicate()
+        assert process.returncode == 0, output
+    ours, theirs = (RunFolder(run).load_state()[0] for run in (distributed, single))
     for name, tensor in theirs.items():
         if name.startswith("model."):
             torch.testing.assert_close(ours[name], tensor, rtol=1e-3, atol=1e-4)
 
 
 def test_a_process_without_images_goes_along_when_the_weights_are_in_parts(scenes, tmp_path):
-    """Of batches of one image, the second of two processes has nothing."""
+    """With one image per batch, the second of two processes gets no rows."""
     settings = [*TINY, *TRAINING, "training.max_steps=2", "training.batch_tokens=1", "training.sharded=true"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
     command = ["train", "--model", "caption-soft", *files, "--set", *settings, "--out", tmp_path / "run"]
     job = forked_together(*command)
-    said, _ = job.communicate()
-    assert job.returncode == 0, said
-    assert "step 2 after" in said
+    output, _ = job.communicate()
+    assert job.returncode == 0, output
+    assert "step 2 after" in output

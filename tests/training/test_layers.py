@@ -1,4 +1,4 @@
-"""Rates of their own for layers, and layers that begin one after the other."""
+"""Layer-wise learning rates and gradual unfreezing."""
 
 import pytest
 import torch
@@ -22,24 +22,24 @@ def optimizer_of(model, **options):
 
 @pytest.mark.parametrize("optimizer", ["adam", "nadam", "muon"])
 def test_each_layer_moves_less_than_the_one_above_it(optimizer):
-    """The first step of Adam is the rate for each weight, so steps tell the rates."""
+    """Adam's first step equals the learning rate of each weight."""
     model = model_of()
     before = [[p.detach().clone() for p in group] for group in model.layer_groups()]
     moving = optimizer_of(model, layer_decay=2.6, optimizer=optimizer)
     for parameter in model.parameters():
         parameter.grad = torch.randn_like(parameter)
     moving.step(0.1)
-    moved = [
+    largest_changes = [
         max((p - b).abs().max().item() for p, b in zip(group, old, strict=True) if p.ndim == 1 or optimizer != "muon")
         if any(p.ndim == 1 or optimizer != "muon" for p in group)
         else None
         for group, old in zip(model.layer_groups(), before, strict=True)
     ]
-    for place, most in enumerate(moved):
-        if most is not None and optimizer != "nadam":
-            assert most == pytest.approx(0.1 * 2.6 ** (place - 3), rel=1e-3)
-    known = [most for most in moved if most is not None]
-    assert known == sorted(known)
+    for layer, change in enumerate(largest_changes):
+        if change is not None and optimizer != "nadam":
+            assert change == pytest.approx(0.1 * 2.6 ** (layer - 3), rel=1e-3)
+    changes = [change for change in largest_changes if change is not None]
+    assert changes == sorted(changes)
 
 
 def test_layers_begin_from_the_top():

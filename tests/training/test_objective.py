@@ -1,4 +1,4 @@
-"""The loss by the equation, and that the way around all the logits is taken where it suits."""
+"""The training loss against its equation, and when it is computed in chunks."""
 
 import pytest
 import torch
@@ -22,12 +22,12 @@ def test_both_paths_are_the_loss_of_torch(path, smoothing, rows, monkeypatch):
     features, output, labels = torch.randn(23, 6, requires_grad=True), nn.Linear(6, 11), torch.randint(11, (23,))
     parameters = [features, *output.parameters()]
     loss = path(features, output, Target(labels, smoothing))
-    found = torch.autograd.grad(loss.smoothed, parameters)
+    gradients = torch.autograd.grad(loss.smoothed, parameters)
     logits = output(features)
     expected = nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")
     torch.testing.assert_close(loss.smoothed, expected)
-    for one, other in zip(found, torch.autograd.grad(expected, parameters), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    for actual, reference in zip(gradients, torch.autograd.grad(expected, parameters), strict=True):
+        torch.testing.assert_close(actual, reference, rtol=1e-4, atol=1e-5)
     plain = nn.functional.cross_entropy(output(features), labels, reduction="sum").item()
     assert loss.cross_entropy == pytest.approx(plain, rel=1e-5)
     assert loss.correct == (output(features).argmax(1) == labels).sum()
@@ -35,9 +35,9 @@ def test_both_paths_are_the_loss_of_torch(path, smoothing, rows, monkeypatch):
 
 
 def test_it_is_taken_where_it_suits(monkeypatch):
-    taken = []
+    dtypes = []
     chunked = objective.chunked_loss
-    monkeypatch.setattr(objective, "chunked_loss", lambda *x: taken.append(x[0].dtype) or chunked(*x))
+    monkeypatch.setattr(objective, "chunked_loss", lambda *x: dtypes.append(x[0].dtype) or chunked(*x))
 
     def loss(dtype=torch.float32, bias=True):
         output = nn.Linear(6, 11, bias=bias).to(dtype)
@@ -47,9 +47,9 @@ def test_it_is_taken_where_it_suits(monkeypatch):
         loss()
     loss(torch.bfloat16)
     loss(bias=False)
-    assert not taken
+    assert not dtypes
     assert loss().tokens == loss(torch.float64).tokens == 23
-    assert taken == [torch.float32, torch.float64]
+    assert dtypes == [torch.float32, torch.float64]
 
 
 def test_padding_does_not_count():
@@ -58,12 +58,12 @@ def test_padding_does_not_count():
     )
 
     def loss(padding):
-        wide = [[0] * padding]
-        source = torch.tensor([[5, 6, 3] + wide[0]])
-        targets = torch.tensor([[2, 7, 8] + wide[0]])
-        labels = torch.tensor([[7, 8, 3] + wide[0]])
+        padding_ids = [[0] * padding]
+        source = torch.tensor([[5, 6, 3] + padding_ids[0]])
+        targets = torch.tensor([[2, 7, 8] + padding_ids[0]])
+        labels = torch.tensor([[7, 8, 3] + padding_ids[0]])
         return batch_loss(model, Batch(source, targets, labels), 0.1)
 
-    one, other = loss(0), loss(4)
-    torch.testing.assert_close(one.smoothed, other.smoothed)
-    assert one.tokens == other.tokens == 3
+    short, padded = loss(0), loss(4)
+    torch.testing.assert_close(short.smoothed, padded.smoothed)
+    assert short.tokens == padded.tokens == 3

@@ -1,4 +1,4 @@
-"""Which optimiser moves which weights, and what is remembered of them."""
+"""Optimisers: which weights each one updates, and their saved moments."""
 
 import pytest
 import torch
@@ -37,7 +37,7 @@ def test_muon_moves_the_matrices_within_the_layers_and_adam_all_else(tied):
 
 
 def test_a_matrix_moves_in_a_direction_made_orthogonal():
-    """All singular values of its first step are about 0.2 sqrt(the longer side), whatever those of the gradient."""
+    """The singular values of the first step are about 0.2 sqrt(longer side), whatever those of the gradient."""
     model = model_of()
     (matrix,) = (p for name, p in model.named_parameters() if name == "encoder.0.feed_forward.inner.weight")
     before = matrix.detach().clone()
@@ -52,26 +52,26 @@ def test_a_matrix_moves_in_a_direction_made_orthogonal():
 
 @pytest.mark.parametrize("bfloat16", [True, False])
 def test_muon_moves_as_that_of_torch_does(bfloat16):
-    """Which makes all its directions orthogonal in bfloat16, each matrix by itself."""
+    """PyTorch orthogonalises each matrix by itself, in bfloat16."""
     shapes = [(8, 8), (16, 8), (8, 16), (8, 8), (24, 8)]
-    drawn = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     ours, theirs = ([torch.nn.Parameter(torch.zeros(shape)) for shape in [*shapes, (5, 3)]] for _ in range(2))
     muon = Muon(ours, lr=0.1, bfloat16=bfloat16)
-    other = torch.optim.Muon(theirs, lr=0.1, weight_decay=0, adjust_lr_fn="match_rms_adamw")
+    reference = torch.optim.Muon(theirs, lr=0.1, weight_decay=0, adjust_lr_fn="match_rms_adamw")
     for _ in range(3):
-        for mine, its in zip(ours[:-1], theirs[:-1], strict=True):  # the last one has no gradient
-            mine.grad = torch.randn(mine.shape, generator=drawn)
-            its.grad = mine.grad.clone()
+        for actual, expected in zip(ours[:-1], theirs[:-1], strict=True):  # the last matrix has no gradient
+            actual.grad = torch.randn(actual.shape, generator=generator)
+            expected.grad = actual.grad.clone()
         muon.step()
-        other.step()
-    for mine, its in zip(ours[:-1], theirs[:-1], strict=True):
-        assert (mine - its).norm() < 0.02 * its.norm()
-        assert its.norm() > 0
+        reference.step()
+    for actual, expected in zip(ours[:-1], theirs[:-1], strict=True):
+        assert (actual - expected).norm() < 0.02 * expected.norm()
+        assert expected.norm() > 0
     assert not ours[-1].any()
 
 
 def test_muon_leaves_matrices_without_gradients_as_they_are():
-    """As where a step has reached nothing within the layers."""
+    """As in a step without gradients inside the layers."""
     matrix = torch.nn.Parameter(torch.ones(3, 2))
     muon = Muon([matrix], lr=0.1, bfloat16=False)
     muon.step()
@@ -79,12 +79,12 @@ def test_muon_leaves_matrices_without_gradients_as_they_are():
 
 
 def quintic(x):
-    """What one round of the iteration makes of a singular value, by the coefficients of Jordan et al. 2024."""
+    """Return a singular value after one iteration with the coefficients of Jordan et al. 2024."""
     return 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
 
 
 def test_directions_made_orthogonal_are_those_of_the_polynomial():
-    """Singular values 2, 3, 6 and 0 are 7 long together; five rounds follow, and the singular vectors stay."""
+    """The norm of the singular values 2, 3, 6 and 0 is 7; five iterations keep the singular vectors."""
     sizes = [2 / 7, 3 / 7, 6 / 7, 0]
     for _ in range(5):
         sizes = [quintic(size) for size in sizes]
@@ -105,13 +105,13 @@ def test_what_has_no_direction_does_not_move():
 def test_singular_values_come_near_1():
     sizes = torch.logspace(-2.2, 0, 40, dtype=torch.float64)
     assert (sizes / sizes.norm()).min() > 0.002
-    found = orthogonal(torch.diag_embed(sizes)[None])[0].diagonal()
-    assert found.min() > 0.68
-    assert found.max() < 1.21
+    values = orthogonal(torch.diag_embed(sizes)[None])[0].diagonal()
+    assert values.min() > 0.68
+    assert values.max() < 1.21
 
 
 def adam(weight, gradients, rate):
-    """Algorithm 1 of Kingma and Ba 2015 with the constants of Vaswani et al. 2017, section 5.3."""
+    """Apply algorithm 1 of Kingma and Ba 2015 with the constants of Vaswani et al. 2017, section 5.3."""
     mean = square = 0.0
     for t, gradient in enumerate(gradients, 1):
         mean, square = 0.9 * mean + 0.1 * gradient, 0.98 * square + 0.02 * gradient**2
@@ -120,14 +120,14 @@ def adam(weight, gradients, rate):
 
 
 def nadam(weight, gradients, rate):
-    """The same with Nesterov's momentum, whose decay rises with the step (Dozat 2016)."""
+    """Apply Adam with Nesterov momentum, whose decay rises with the step (Dozat 2016)."""
     mean = square = 0.0
     product = 1.0
     for t, gradient in enumerate(gradients, 1):
-        now, next_one = (0.9 * (1 - 0.5 * 0.96 ** (0.004 * i)) for i in (t, t + 1))
-        product *= now
+        current, following = (0.9 * (1 - 0.5 * 0.96 ** (0.004 * i)) for i in (t, t + 1))
+        product *= current
         mean, square = 0.9 * mean + 0.1 * gradient, 0.98 * square + 0.02 * gradient**2
-        moved = (1 - now) / (1 - product) * gradient + next_one / (1 - product * next_one) * mean
+        moved = (1 - current) / (1 - product) * gradient + following / (1 - product * following) * mean
         weight -= rate * moved / ((square / (1 - 0.98**t)) ** 0.5 + 1e-9)
     return weight
 
@@ -135,7 +135,7 @@ def nadam(weight, gradients, rate):
 @pytest.mark.parametrize(("name", "equations"), [("adam", adam), ("nadam", nadam), ("muon", adam)])
 @pytest.mark.parametrize("size", [1.0, 1e-8], ids=["usual gradients", "gradients near epsilon"])
 def test_weights_move_by_the_equations(name, equations, size):
-    """Those outside the layers too, which Muon leaves to Adam."""
+    """Muon leaves weights outside the layers to Adam."""
     model = model_of()
     bias = model.output.bias.data.fill_(0.5)
     gradients = [3 * size, -size, 2 * size, 0.0, -4 * size]
@@ -149,15 +149,15 @@ def test_weights_move_by_the_equations(name, equations, size):
 
 
 LATE = 4
-"""The place of a parameter that no gradient reaches in the first three steps."""
+"""The index of a parameter that has no gradient in the first three steps."""
 
 
 def steps(optimizer, first, count):
     for i in range(first, first + count):
-        drawn = torch.Generator().manual_seed(i)
-        for place, parameter in enumerate(optimizer.parameters):
-            gradient = torch.randn(parameter.shape, generator=drawn)
-            parameter.grad = None if place == LATE and i < 3 else gradient
+        generator = torch.Generator().manual_seed(i)
+        for index, parameter in enumerate(optimizer.parameters):
+            gradient = torch.randn(parameter.shape, generator=generator)
+            parameter.grad = None if index == LATE and i < 3 else gradient
         optimizer.step(0.01)
 
 
@@ -169,13 +169,15 @@ def test_moments_restored_go_on_the_same(name):
     optimizer = optimizer_of(parts, name)
     steps(optimizer, 0, 3)
     moments = {
-        place: {key: tensor.clone() for key, tensor in state.items()} for place, state in optimizer.moments().items()
+        index: {key: tensor.clone() for key, tensor in state.items()} for index, state in optimizer.moments().items()
     }
     assert set(moments) == set(range(len(optimizer.parameters))) - {LATE}
     resumed = optimizer_of(parts, name)
     resumed.restore(moments)
     steps(resumed, 3, 3)
-    assert all(torch.equal(one, two) for one, two in zip(whole.parameters(), parts.parameters(), strict=True))
+    assert all(
+        torch.equal(expected, actual) for expected, actual in zip(whole.parameters(), parts.parameters(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("name", ["adam", "nadam", "muon"])
@@ -185,18 +187,18 @@ def test_moments_are_known_by_the_place_of_their_parameter(name):
     inner = {id(parameter) for parameter in inner_matrices(model)}
     steps(optimizer, 0, 1)
     moments = optimizer.moments()
-    drawn = torch.Generator().manual_seed(0)
-    for place, parameter in enumerate(optimizer.parameters):
-        gradient = torch.randn(parameter.shape, generator=drawn)
-        if place == LATE:
+    generator = torch.Generator().manual_seed(0)
+    for index, parameter in enumerate(optimizer.parameters):
+        gradient = torch.randn(parameter.shape, generator=generator)
+        if index == LATE:
             continue
         if name == "muon" and id(parameter) in inner:
-            assert set(moments[place]) == {"momentum_buffer"}
-            torch.testing.assert_close(moments[place]["momentum_buffer"], 0.05 * gradient)
+            assert set(moments[index]) == {"momentum_buffer"}
+            torch.testing.assert_close(moments[index]["momentum_buffer"], 0.05 * gradient)
         else:
-            torch.testing.assert_close(moments[place]["exp_avg"], 0.1 * gradient)
-            torch.testing.assert_close(moments[place]["exp_avg_sq"], 0.02 * gradient**2)
-            assert moments[place]["step"] == 1
+            torch.testing.assert_close(moments[index]["exp_avg"], 0.1 * gradient)
+            torch.testing.assert_close(moments[index]["exp_avg_sq"], 0.02 * gradient**2)
+            assert moments[index]["step"] == 1
 
 
 def test_parts_of_matrices_are_not_for_muon():

@@ -1,4 +1,4 @@
-"""Which precision large products have in training: measured, agreed between processes, recorded, and kept."""
+"""The precision of large matrix products in training: measured, agreed between processes, recorded and kept."""
 
 import io
 import json
@@ -15,9 +15,9 @@ from translucid.training.precision import choose_precision
 CPU = torch.device("cpu")
 
 
-def chosen(monkeypatch, gain, before=None, asked="auto", device=CPU, workers=None):
+def choose(monkeypatch, gain, before=None, setting="auto", device=CPU, workers=None):
     monkeypatch.setattr(module, "gain_of_rounding", lambda device: gain)
-    return choose_precision(TrainingOptions(precision=asked), device, workers, before)
+    return choose_precision(TrainingOptions(precision=setting), device, workers, before)
 
 
 @pytest.mark.parametrize(
@@ -26,36 +26,36 @@ def chosen(monkeypatch, gain, before=None, asked="auto", device=CPU, workers=Non
         (2.0, None, "bfloat16"),
         (0.9, None, "float32"),
         (0.2, None, "float32"),
-        (0.5, "bfloat16", "bfloat16"),  # noise, or another machine: as before
+        (0.5, "bfloat16", "bfloat16"),  # within noise, the earlier precision is kept
         (0.1, "bfloat16", "float32"),
         (3.0, "float32", "float32"),
         (8.0, "float32", "bfloat16"),
     ],
 )
 def test_the_faster_one_unless_a_resumed_run_has_another(monkeypatch, gain, before, name):
-    assert chosen(monkeypatch, gain, before).name == name
+    assert choose(monkeypatch, gain, before).name == name
 
 
 def test_the_reason_names_the_measurement(monkeypatch):
     assert (
-        str(chosen(monkeypatch, 1.96)) == "bfloat16 (measured here: bfloat16 multiplies 1.96 times as fast as float32)"
+        str(choose(monkeypatch, 1.96)) == "bfloat16 (measured here: bfloat16 multiplies 1.96 times as fast as float32)"
     )
-    assert str(chosen(monkeypatch, 0.5, "bfloat16")).startswith("bfloat16 (as before; measured here: ")
-    assert str(chosen(monkeypatch, 0.1, "bfloat16")).startswith("float32 (measured here: ")
-    assert str(chosen(monkeypatch, 0.1, asked="bfloat16")) == "bfloat16 (as training.precision says)"
-    assert str(chosen(monkeypatch, 2.0, asked="float32")) == "float32 (as training.precision says)"
+    assert str(choose(monkeypatch, 0.5, "bfloat16")).startswith("bfloat16 (as before; measured here: ")
+    assert str(choose(monkeypatch, 0.1, "bfloat16")).startswith("float32 (measured here: ")
+    assert str(choose(monkeypatch, 0.1, setting="bfloat16")) == "bfloat16 (as training.precision says)"
+    assert str(choose(monkeypatch, 2.0, setting="float32")) == "float32 (as training.precision says)"
 
 
 @pytest.mark.parametrize(("gain", "before", "name"), [(math.inf, "float32", "bfloat16"), (0.0, "bfloat16", "float32")])
 def test_a_gpu_has_instructions_or_not(monkeypatch, gain, before, name):
-    choice = chosen(monkeypatch, gain, before, device=torch.device("cuda"))
+    choice = choose(monkeypatch, gain, before, device=torch.device("cuda"))
     assert choice.name == name
     assert "measured" not in choice.reason
 
 
 def test_the_slowest_process_decides_for_all(monkeypatch):
     workers = SimpleNamespace(gather=lambda gain: [gain, 0.2])
-    assert chosen(monkeypatch, 2.0, workers=workers).name == "float32"
+    assert choose(monkeypatch, 2.0, workers=workers).name == "float32"
 
 
 def test_a_resumed_run_keeps_its_choice_and_both_starts_are_recorded(train, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Training with quantised weights: what is computed, validated and saved."""
+"""Training with quantised weights: updates, validation and saved weights."""
 
 import pytest
 import torch
@@ -14,34 +14,34 @@ from translucid.training.validation import TextValidator
 OPTION = "training.quantised_weights=true"
 
 
-def on_the_grid(model):
-    """Whether each row of each matrix has at most 255 values, integers times a step."""
+def is_quantised(model):
+    """Return whether each row of each matrix has at most 255 values, integers times a step."""
     return all(torch.allclose(quantised.quantised(weight), weight, atol=1e-7) for weight in matrices(model))
 
 
 def test_losses_and_validations_use_rounded_weights_and_the_others_are_saved(tmp_path, train, monkeypatch):
-    used = []
+    calls = []
 
-    def noted(name, function):
-        def calling(model, *args, **more):
-            used.append((name, on_the_grid(model)))
-            return function(model, *args, **more)
+    def recording(name, function):
+        def recorded(model, *args, **options):
+            calls.append((name, is_quantised(model)))
+            return function(model, *args, **options)
 
-        return calling
+        return recorded
 
-    monkeypatch.setattr("translucid.training.weights.batch_loss", noted("update", batch_loss))
+    monkeypatch.setattr("translucid.training.weights.batch_loss", recording("update", batch_loss))
     measure = TextValidator.measure
     monkeypatch.setattr(
-        TextValidator, "measure", lambda self, model, *a: noted("validation", lambda m: measure(self, m, *a))(model)
+        TextValidator, "measure", lambda self, model, *a: recording("validation", lambda m: measure(self, m, *a))(model)
     )
     train(tmp_path / "quantised", OPTION, "training.max_steps=8")
-    assert {*used} == {("update", True), ("validation", True)}
+    assert {*calls} == {("update", True), ("validation", True)}
     folder = RunFolder(tmp_path / "quantised")
     saved = folder.load_model(folder.configuration(), folder.tokenizer())
-    assert not on_the_grid(saved)
-    used.clear()
+    assert not is_quantised(saved)
+    calls.clear()
     train(tmp_path / "plain", "training.max_steps=8")
-    assert {*used} == {("update", False), ("validation", False)}
+    assert {*calls} == {("update", False), ("validation", False)}
 
 
 def test_a_resumed_training_is_the_uninterrupted_one(tmp_path, train):
@@ -54,9 +54,9 @@ def test_a_resumed_training_is_the_uninterrupted_one(tmp_path, train):
     assert all(torch.equal(state[0][name], state[1][name]) for name in state[0] if not name.startswith("process"))
 
 
-@pytest.mark.parametrize("other", ["training.sharded=true", "training.adapter_rank=2"])
-def test_options_that_hold_parts_of_matrices_are_refused(other):
-    more = ["training.begin_from=a"] if "adapter" in other else []
-    message = f"quantised_weights rounds whole matrices, and {other.partition('=')[0]} has parts of them"
+@pytest.mark.parametrize("conflicting", ["training.sharded=true", "training.adapter_rank=2"])
+def test_options_that_hold_parts_of_matrices_are_refused(conflicting):
+    begin_from = ["training.begin_from=a"] if "adapter" in conflicting else []
+    message = f"quantised_weights rounds whole matrices, and {conflicting.partition('=')[0]} has parts of them"
     with pytest.raises(UserError, match=message):
-        resolve(assignments=[OPTION, other, *more])
+        resolve(assignments=[OPTION, conflicting, *begin_from])

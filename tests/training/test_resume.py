@@ -1,4 +1,4 @@
-"""An interrupted training ends with the same weights, bit for bit, as one that was not."""
+"""A resumed training ends with the same weights, bit for bit, as an uninterrupted one."""
 
 import io
 import os
@@ -21,27 +21,27 @@ from translucid.training.weights import Weights, under
 TIMES = {"seconds", "tokens_per_second", "done"}
 
 
-def assert_same_run(one, other):
+def assert_same_run(first, second):
     """Compare checkpoints, best models and metrics; only times may differ."""
     for name in ("model.safetensors", "state/checkpoint.safetensors"):
-        (tensors, facts), (others, other_facts) = load_tensors(one / name), load_tensors(other / name)
-        assert tensors.keys() == others.keys()
+        (tensors, facts), (second_tensors, second_facts) = load_tensors(first / name), load_tensors(second / name)
+        assert tensors.keys() == second_tensors.keys()
         for key in tensors:
-            assert torch.equal(tensors[key], others[key]), f"{name}: {key}"
-        for record in (facts, other_facts):
+            assert torch.equal(tensors[key], second_tensors[key]), f"{name}: {key}"
+        for record in (facts, second_facts):
             record.get("place", {}).pop("seconds", None)
             record["recent"] = [row[:3] for row in record.get("recent", [])]
-        assert facts == other_facts
-    rows, other_rows = (
+        assert facts == second_facts
+    rows, second_rows = (
         [{key: value for key, value in row.items() if key not in TIMES} for row in RunFolder(run).metrics()]
-        for run in (one, other)
+        for run in (first, second)
     )
-    assert rows == other_rows
+    assert rows == second_rows
 
 
 @pytest.fixture(scope="module")
-def whole(train, tmp_path_factory):
-    """A run that nothing has come between; tests leave it as it is."""
+def uninterrupted_run(train, tmp_path_factory):
+    """Train without interruption; tests must not change the run."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
     train(folder)
     return folder
@@ -58,14 +58,14 @@ def part_of_run(train, tmp_path_factory):
     return lambda steps, folder: shutil.copytree({7: first, 14: second}[steps], folder)
 
 
-def test_the_same_seed_gives_the_same_run(train, whole, tmp_path):
+def test_the_same_seed_gives_the_same_run(train, uninterrupted_run, tmp_path):
     train(tmp_path / "again")
-    assert_same_run(tmp_path / "again", whole)
+    assert_same_run(tmp_path / "again", uninterrupted_run)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_seed_decides_the_first_weights(train, tmp_path, seed):
-    torch.manual_seed(99)  # nothing before the training does
+    torch.manual_seed(99)  # the random state before the training has no influence
     train(tmp_path / "run", f"training.seed={seed}", "training.max_steps=1", "training.learning_rate=1e-12")
     run = RunFolder(tmp_path / "run")
     torch.manual_seed(seed)
@@ -76,10 +76,10 @@ def test_the_seed_decides_the_first_weights(train, tmp_path, seed):
         torch.testing.assert_close(tensor, fresh.get_parameter(name).detach(), rtol=0, atol=1e-9)
 
 
-def seen_in_training(train, folder, monkeypatch, *settings):
-    """What one pass over the data brings: the rows of each batch, and the first hundred places of each dropout."""
+def record_epoch(train, folder, monkeypatch, *settings):
+    """Train one epoch; return the rows of each batch and the first hundred values of each dropout mask."""
     batches, dropped = [], []
-    take, drop = Weights.rows, Dropout.forward
+    original_rows, original_forward = Weights.rows, Dropout.forward
 
     def spy_on_rows(self, rows):
         batches.append(
@@ -88,12 +88,12 @@ def seen_in_training(train, folder, monkeypatch, *settings):
                 for s, t in zip(rows.source, rows.targets_in, strict=True)
             ]
         )
-        return take(self, rows)
+        return original_rows(self, rows)
 
     def spy_on_drop(self, x):
         if self.training and self.p:
-            dropped.append((drop(self, torch.ones(100)) == 0).tolist())
-        return drop(self, x)
+            dropped.append((original_forward(self, torch.ones(100)) == 0).tolist())
+        return original_forward(self, x)
 
     with monkeypatch.context() as patched:
         patched.setattr(Weights, "rows", spy_on_rows)
@@ -104,30 +104,30 @@ def seen_in_training(train, folder, monkeypatch, *settings):
 
 
 def test_the_seed_decides_the_order_the_pieces_and_every_dropout(train, tmp_path, monkeypatch):
-    def seen(name, *settings):
-        return seen_in_training(train, tmp_path / name, monkeypatch, *settings)
+    def record(name, *settings):
+        return record_epoch(train, tmp_path / name, monkeypatch, *settings)
 
-    whole_words, dropped = seen("one", "data.subword_dropout=0")
-    same_words, same_dropped = seen("same", "data.subword_dropout=0")
-    other_words, other_dropped = seen("other", "data.subword_dropout=0", "training.seed=2")
+    whole_words, dropped = record("one", "data.subword_dropout=0")
+    same_words, same_dropped = record("same", "data.subword_dropout=0")
+    other_words, other_dropped = record("other", "data.subword_dropout=0", "training.seed=2")
     assert whole_words == same_words
     assert whole_words != other_words
     assert sorted(chain(*whole_words)) == sorted(chain(*other_words)), "another order is not one of other sentences"
     assert dropped == same_dropped
-    assert not any(one == other for one, other in zip(dropped, other_dropped, strict=False))
-    pieces, _ = seen("pieces", "data.subword_dropout=0.5")
-    other_pieces, _ = seen("other pieces", "data.subword_dropout=0.5", "training.seed=2")
+    assert not any(first == second for first, second in zip(dropped, other_dropped, strict=False))
+    pieces, _ = record("pieces", "data.subword_dropout=0.5")
+    other_pieces, _ = record("other pieces", "data.subword_dropout=0.5", "training.seed=2")
     assert sorted(chain(*pieces)) != sorted(chain(*other_pieces))
 
 
-def test_operations_in_a_fixed_order_give_the_same_run_on_a_cpu(train, whole, tmp_path):
+def test_operations_in_a_fixed_order_give_the_same_run_on_a_cpu(train, uninterrupted_run, tmp_path):
     train(tmp_path / "fixed", "training.deterministic=true")
-    assert_same_run(tmp_path / "fixed", whole)
+    assert_same_run(tmp_path / "fixed", uninterrupted_run)
     assert not torch.are_deterministic_algorithms_enabled()
 
 
 @pytest.mark.parametrize("stops", [[1, 7, 8], [10, 13, 15, 16]])
-def test_stopped_at_any_update_and_resumed(train, whole, tmp_path, stops, monkeypatch):
+def test_stopped_at_any_update_and_resumed(train, uninterrupted_run, tmp_path, stops, monkeypatch):
     from translucid.training.trainer import Trainer
 
     update = Trainer._update
@@ -146,19 +146,19 @@ def test_stopped_at_any_update_and_resumed(train, whole, tmp_path, stops, monkey
     monkeypatch.setattr(Trainer, "_update", update)
     assert RunFolder(tmp_path / "stopped").load_state()[1]["place"]["step"] == stops[-1]
     train(tmp_path / "stopped", resume=True)
-    assert_same_run(tmp_path / "stopped", whole)
+    assert_same_run(tmp_path / "stopped", uninterrupted_run)
 
 
-def test_a_longer_limit_goes_on_where_a_shorter_one_ended(train, whole, part_of_run, tmp_path):
+def test_a_longer_limit_goes_on_where_a_shorter_one_ended(train, uninterrupted_run, part_of_run, tmp_path):
     part_of_run(7, tmp_path / "short")
     train(tmp_path / "short", resume=True)
-    assert_same_run(tmp_path / "short", whole)
+    assert_same_run(tmp_path / "short", uninterrupted_run)
 
 
-def test_other_data_is_refused(train, whole, corpora):
+def test_other_data_is_refused(train, uninterrupted_run, corpora):
     changed = Corpora.of(corpora.train[0][:-1], corpora.valid)
     with pytest.raises(UserError, match="the training text has changed"):
-        train(whole, data=changed, resume=True)
+        train(uninterrupted_run, data=changed, resume=True)
 
 
 def test_a_cool_down_over_epochs_goes_on_exactly(train, tmp_path, monkeypatch):
@@ -195,31 +195,31 @@ def damage(file, how):
 
 
 @pytest.mark.parametrize("how", ["cut short", "a flipped byte", "missing"])
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, whole, part_of_run, tmp_path, how):
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, uninterrupted_run, part_of_run, tmp_path, how):
     part_of_run(14, tmp_path / "run")
     damage(tmp_path / "run" / "state" / "checkpoint.safetensors", how)
-    said = io.StringIO()
-    train(tmp_path / "run", resume=True, said=said)
-    assert "checkpoint.safetensors" in said.getvalue() and "The checkpoint before it is used." in said.getvalue()
-    assert_same_run(tmp_path / "run", whole)
+    output = io.StringIO()
+    train(tmp_path / "run", resume=True, said=output)
+    assert "checkpoint.safetensors" in output.getvalue() and "The checkpoint before it is used." in output.getvalue()
+    assert_same_run(tmp_path / "run", uninterrupted_run)
 
 
-def test_a_checkpoint_that_was_whole_but_not_in_its_place_is_used(train, whole, part_of_run, tmp_path):
+def test_a_checkpoint_that_was_whole_but_not_in_its_place_is_used(train, uninterrupted_run, part_of_run, tmp_path):
     part_of_run(7, tmp_path / "run")
     state = RunFolder(tmp_path / "run").state_file
-    state.rename(state.with_name("next.safetensors"))  # a kill between two renamings
-    said = io.StringIO()
-    train(tmp_path / "run", resume=True, said=said)
-    assert "resumed at step 7" in said.getvalue() and "missing" not in said.getvalue()
-    assert_same_run(tmp_path / "run", whole)
+    state.rename(state.with_name("next.safetensors"))  # as after a kill between two renames
+    output = io.StringIO()
+    train(tmp_path / "run", resume=True, said=output)
+    assert "resumed at step 7" in output.getvalue() and "missing" not in output.getvalue()
+    assert_same_run(tmp_path / "run", uninterrupted_run)
 
 
 def test_a_damaged_best_model_is_told_of_in_one_line(train, part_of_run, tmp_path):
     part_of_run(7, tmp_path / "run")
     damage(tmp_path / "run" / "model.safetensors", "cut short")
-    said = io.StringIO()
-    train(tmp_path / "run", "training.max_steps=8", resume=True, said=said, width=30)
-    (line,) = [line for line in said.getvalue().splitlines() if "model.safetensors" in line]
+    output = io.StringIO()
+    train(tmp_path / "run", "training.max_steps=8", resume=True, said=output, width=30)
+    (line,) = [line for line in output.getvalue().splitlines() if "model.safetensors" in line]
     assert line.startswith(str(tmp_path)) and line.endswith("The next validation writes another.")
 
 

@@ -1,4 +1,4 @@
-"""A language model in training: what it is measured by, and that nothing that comes between changes it."""
+"""Training of language models: validation, exact resumption and training text."""
 
 import io
 import json
@@ -68,38 +68,40 @@ def configured(texts, *settings):
 
 
 def train(texts, folder, *settings, resume=False):
-    said = io.StringIO()
-    console = Console(file=said, width=1000)
+    output = io.StringIO()
+    console = Console(file=output, width=1000)
     run_experiment(configured(texts, *settings), folder, resume=resume, device="cpu", console=console)
-    return said.getvalue()
+    return output.getvalue()
 
 
 @pytest.fixture(scope="module")
-def whole(texts, tmp_path_factory):
+def uninterrupted_run(texts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "whole"
     train(texts, folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def begun(texts, tmp_path_factory):
-    """A run after 6 updates, which tests copy."""
+def interrupted_run(texts, tmp_path_factory):
+    """Train for 6 updates; tests copy the run."""
     folder = tmp_path_factory.mktemp("begun") / "run"
     train(texts, folder, "training.max_steps=6")
     return folder
 
 
-# What it is measured by.
+# Validation.
 
 
-def test_the_figures_do_not_depend_on_the_window(whole, texts):
-    folder = RunFolder(whole)
+def test_the_figures_do_not_depend_on_the_window(uninterrupted_run, texts):
+    folder = RunFolder(uninterrupted_run)
     tokenizer, configuration = folder.tokenizer(), folder.configuration()
     model = folder.load_model(configuration, tokenizer)
     encoded = EncodedTexts.encode((texts / "valid.txt").read_text().splitlines(), tokenizer)
-    found = [StreamValidator(encoded, tokenizer, window=w).measure(model, torch.device("cpu")) for w in (3, 20, 1000)]
-    for other in found[1:]:
-        assert other.loss == pytest.approx(found[0].loss, rel=1e-5)
+    validations = [
+        StreamValidator(encoded, tokenizer, window=w).measure(model, torch.device("cpu")) for w in (3, 20, 1000)
+    ]
+    for validation in validations[1:]:
+        assert validation.loss == pytest.approx(validations[0].loss, rel=1e-5)
 
 
 def test_the_shorter_a_window_the_smaller_its_step():
@@ -135,28 +137,28 @@ def test_the_optimiser_is_given_the_rate_of_the_window(texts, tmp_path, monkeypa
 
 def test_rows_of_processes_are_those_of_one():
     stream = Stream(EncodedTexts(np.arange(10, 500, dtype=np.int32), Size(1, 1, 1)), 5, 20)
-    alone = list(StreamEpochs(stream, seed=1).batches(0))
-    parts = [list(StreamEpochs(stream, seed=1, workers=Workers(rank, 7)).batches(0)) for rank in range(7)]
-    for number, batch in enumerate(alone):
-        own = [part[number] for part in parts]
-        assert {one.target_tokens for one in own} == {batch.target_tokens}
-        assert [one.rows is None for one in own] == [False] * 5 + [True] * 2
-        assert torch.equal(torch.cat([one.rows.labels for one in own[:5]]), batch.rows.labels)
+    batches = list(StreamEpochs(stream, seed=1).batches(0))
+    process_batches = [list(StreamEpochs(stream, seed=1, workers=Workers(rank, 7)).batches(0)) for rank in range(7)]
+    for number, batch in enumerate(batches):
+        shares = [rank_batches[number] for rank_batches in process_batches]
+        assert {share.target_tokens for share in shares} == {batch.target_tokens}
+        assert [share.rows is None for share in shares] == [False] * 5 + [True] * 2
+        assert torch.equal(torch.cat([share.rows.labels for share in shares[:5]]), batch.rows.labels)
 
 
-# What comes between.
+# Interruptions.
 
 
-def test_the_same_seed_gives_the_same_run_and_another_another(texts, whole, tmp_path):
+def test_the_same_seed_gives_the_same_run_and_another_another(texts, uninterrupted_run, tmp_path):
     train(texts, tmp_path / "again")
-    assert_same_run(tmp_path / "again", whole)
+    assert_same_run(tmp_path / "again", uninterrupted_run)
     train(texts, tmp_path / "other", "training.seed=2")
     with pytest.raises(AssertionError):
-        assert_same_run(tmp_path / "other", whole)
+        assert_same_run(tmp_path / "other", uninterrupted_run)
 
 
 @pytest.mark.parametrize("stops", [[1, 7, 8], [11, 17]])
-def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, whole, tmp_path, stops, monkeypatch):
+def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, uninterrupted_run, tmp_path, stops, monkeypatch):
     from translucid.training.trainer import Trainer
 
     update, folder = Trainer._update, tmp_path / "stopped"
@@ -177,15 +179,17 @@ def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, whole, tmp_path, s
     assert [tuple(carried[f"process.0.carried.{i}"].shape) for i in range(4)] == [(6, 16), (6, 16), (6, 12), (6, 12)]
     assert all(tensor.any() for tensor in carried.values())
     train(texts, folder, resume=True)
-    assert_same_run(folder, whole)
+    assert_same_run(folder, uninterrupted_run)
 
 
-def test_without_what_is_carried_it_would_be_another_run(texts, whole, begun, tmp_path, monkeypatch):
-    shutil.copytree(begun, tmp_path / "run")
+def test_without_what_is_carried_it_would_be_another_run(
+    texts, uninterrupted_run, interrupted_run, tmp_path, monkeypatch
+):
+    shutil.copytree(interrupted_run, tmp_path / "run")
     monkeypatch.setattr("translucid.training.trainer.carried_by", lambda *rest: {})
     train(texts, tmp_path / "run", resume=True)
     with pytest.raises(AssertionError):
-        assert_same_run(tmp_path / "run", whole)
+        assert_same_run(tmp_path / "run", uninterrupted_run)
 
 
 def test_a_model_that_carries_nothing_goes_on_exactly_too(texts, tmp_path):
@@ -204,36 +208,36 @@ def test_a_carried_state_is_shared_out_anew():
     rows = torch.arange(14).view(7, 2)
 
     def checkpoint(count):
-        kept = {f"process.{rank}.carried.0": rows[rank::count] for rank in range(min(count, 7))}
-        return {**kept, **{f"process.{rank}.cpu": torch.zeros(1) for rank in range(count)}, "model.x": rows}
+        state = {f"process.{rank}.carried.0": rows[rank::count] for rank in range(min(count, 7))}
+        return {**state, **{f"process.{rank}.cpu": torch.zeros(1) for rank in range(count)}, "model.x": rows}
 
-    for before in (1, 2, 3, 9):
-        for now in (1, 2, 5, 8):
-            for rank in range(now):
-                found = carried_by(rank, now, checkpoint(before))
+    for old_count in (1, 2, 3, 9):
+        for new_count in (1, 2, 5, 8):
+            for rank in range(new_count):
+                carried = carried_by(rank, new_count, checkpoint(old_count))
                 if rank < 7:
-                    assert torch.equal(found["0"], rows[rank::now])
+                    assert torch.equal(carried["0"], rows[rank::new_count])
                 else:
-                    assert found == {}
+                    assert carried == {}
     assert carried_by(0, 1, {"process.0.cpu": torch.zeros(1)}) == {}
 
 
 @pytest.mark.parametrize("setting", ["training.window=10", "training.batch_tokens=60", "model.backwards=true"])
-def test_what_the_rows_are_made_of_can_not_change(texts, whole, setting):
+def test_what_the_rows_are_made_of_can_not_change(texts, uninterrupted_run, setting):
     key = setting.split("=")[0].replace("model.backwards", "model")
     with pytest.raises(UserError, match=f"{key} can't change in a resumed run"):
-        resumed(RunFolder(whole).configuration(), [setting], {})
-    assert run(["train", "--resume", "--out", str(whole), "--set", setting]) == 2
+        resumed(RunFolder(uninterrupted_run).configuration(), [setting], {})
+    assert run(["train", "--resume", "--out", str(uninterrupted_run), "--set", setting]) == 2
 
 
 def test_for_sentence_pairs_a_window_is_nothing():
     assert "window" not in fixed_settings(resolve()) and "window" in fixed_settings(resolve(preset="lm-lstm"))
 
 
-def in_two_processes(texts, out, *more):
-    job = forked_together(*arguments(texts, out, *more))
-    said, _ = job.communicate()
-    assert job.returncode == 0, said
+def in_two_processes(texts, out, *settings):
+    job = forked_together(*arguments(texts, out, *settings))
+    output, _ = job.communicate()
+    assert job.returncode == 0, output
 
 
 def losses_of(folder):
@@ -241,13 +245,13 @@ def losses_of(folder):
     return [row["loss"] for row in rows if row["kind"] == "training" or row["step"] == 18]
 
 
-WITHOUT_CHANCE = [f"model.{name}=0" for name in ("dropout", "hidden_dropout", "input_dropout", "embedding_dropout")]
+NO_DROPOUT = [f"model.{name}=0" for name in ("dropout", "hidden_dropout", "input_dropout", "embedding_dropout")]
 
 
-def arguments(texts, out, *more):
+def arguments(texts, out, *settings):
     files = ["--train", str(texts / "train.txt"), "--valid", str(texts / "valid.txt"), "--out", str(out)]
-    fixed = [*WITHOUT_CHANCE, "model.weight_dropout=0"]
-    return ["train", str(texts / "settings.yaml"), *files, "--resume", "--set", *fixed, *more]
+    no_dropout = [*NO_DROPOUT, "model.weight_dropout=0"]
+    return ["train", str(texts / "settings.yaml"), *files, "--resume", "--set", *no_dropout, *settings]
 
 
 def test_two_processes_learn_what_one_learns_and_another_number_goes_on(texts, tmp_path):
@@ -262,24 +266,24 @@ def test_two_processes_learn_what_one_learns_and_another_number_goes_on(texts, t
     assert losses[2] == pytest.approx(losses[0], rel=1e-3)
 
 
-# What it reads.
+# Training text.
 
 
 def test_it_trains_on_the_mapped_file_and_says_texts(texts, tmp_path):
-    said = io.StringIO()
-    console = Console(file=said, width=1000)
+    output = io.StringIO()
+    console = Console(file=output, width=1000)
     with prepared(configured(texts), tmp_path / "run", device="cpu", console=console) as (trainer, _):
         ids = trainer.epochs.stream.texts.ids
         while ids.base is not None and not isinstance(ids, np.memmap):
             ids = ids.base
         assert isinstance(ids, np.memmap)
-    assert "training on 130 texts; none skipped" in said.getvalue()
-    assert "pair" not in said.getvalue()
+    assert "training on 130 texts; none skipped" in output.getvalue()
+    assert "pair" not in output.getvalue()
 
 
 @pytest.mark.parametrize("how", ["a flipped byte", "cut off", "another tokenizer"])
-def test_what_is_wrong_with_the_encoded_text_is_put_right(texts, whole, begun, tmp_path, how):
-    shutil.copytree(begun, tmp_path / "run")
+def test_what_is_wrong_with_the_encoded_text_is_put_right(texts, uninterrupted_run, interrupted_run, tmp_path, how):
+    shutil.copytree(interrupted_run, tmp_path / "run")
     folder = tmp_path / "run" / "state" / "texts"
     if how == "another tokenizer":
         store = TextStore(folder)
@@ -291,25 +295,25 @@ def test_what_is_wrong_with_the_encoded_text_is_put_right(texts, whole, begun, t
         content = bytearray((folder / "texts.ids").read_bytes())
         content[99] ^= 4
         (folder / "texts.ids").write_bytes(content)
-    said = train(texts, tmp_path / "run", resume=True)
-    assert ("texts.ids: is damaged or cut short" in said) == (how == "a flipped byte")
-    assert_same_run(tmp_path / "run", whole)
+    output = train(texts, tmp_path / "run", resume=True)
+    assert ("texts.ids: is damaged or cut short" in output) == (how == "a flipped byte")
+    assert_same_run(tmp_path / "run", uninterrupted_run)
 
 
 def test_other_text_is_refused(texts, tmp_path):
-    own = tmp_path / "texts"
-    own.mkdir()
+    folder = tmp_path / "texts"
+    folder.mkdir()
     for name in ("train.txt", "valid.txt", "settings.yaml"):
-        (own / name).write_text((texts / name).read_text())
-    train(own, tmp_path / "run", "training.max_steps=1")
-    (own / "train.txt").write_text("\n".join(SENTENCES[:129]))
+        (folder / name).write_text((texts / name).read_text())
+    train(folder, tmp_path / "run", "training.max_steps=1")
+    (folder / "train.txt").write_text("\n".join(SENTENCES[:129]))
     with pytest.raises(UserError, match="the training text has changed"):
-        train(own, tmp_path / "run", resume=True)
+        train(folder, tmp_path / "run", resume=True)
 
 
-def cli(texts, tmp_path, *more):
+def cli(texts, tmp_path, *options):
     settings = ["training.max_steps=2", "training.validate_every=2"]
-    return run(["train", str(texts / "settings.yaml"), "--out", str(tmp_path / "run"), *more, "--set", *settings])
+    return run(["train", str(texts / "settings.yaml"), "--out", str(tmp_path / "run"), *options, "--set", *settings])
 
 
 def test_bad_lines_are_skipped_and_told_of(texts, tmp_path, capfd):
@@ -320,10 +324,10 @@ def test_bad_lines_are_skipped_and_told_of(texts, tmp_path, capfd):
     assert cli(texts, tmp_path, *files) == 2
     assert "valid.txt:6: not UTF-8" in capfd.readouterr().err
     assert cli(texts, tmp_path, *files, "--skip-bad") == 0
-    said = " ".join(capfd.readouterr().err.split())
-    assert "training on 160 texts; skipped 3: 2 no texts, 1 empty" in said
-    assert "of the validation files, 1 line is no text and skipped" in said
-    assert "the lines that are no texts are in" in said and "pair" not in said
+    output = " ".join(capfd.readouterr().err.split())
+    assert "training on 160 texts; skipped 3: 2 no texts, 1 empty" in output
+    assert "of the validation files, 1 line is no text and skipped" in output
+    assert "the lines that are no texts are in" in output and "pair" not in output
     rows = [json.loads(line) for line in (tmp_path / "run" / "bad-lines.jsonl").read_text().splitlines()]
     assert [(row["line"], row["what"].split(" (")[0]) for row in rows] == [
         (6, "not UTF-8"),
@@ -336,15 +340,15 @@ def test_bad_lines_are_skipped_and_told_of(texts, tmp_path, capfd):
 def test_a_document_is_refused_in_one_line(texts, tmp_path, capfd, skip):
     (tmp_path / "book.docx").write_bytes(b"PK\3\4")
     assert cli(texts, tmp_path, "--train", str(tmp_path / "book.docx"), *skip) == 2
-    said = capfd.readouterr().err
-    assert "book.docx: is a document by its ending" in said and said.count("\n") == 1
+    output = capfd.readouterr().err
+    assert "book.docx: is a document by its ending" in output and output.count("\n") == 1
     assert not (tmp_path / "run").exists()
 
 
 def test_texts_are_held_out_when_no_validation_file_is_given(texts, tmp_path, capfd):
     assert cli(texts, tmp_path, "--train", str(texts / "train.txt")) == 0
-    said = " ".join(capfd.readouterr().err.split())
-    assert "no validation files: 2 training texts are held out" in said and "training on 128 texts" in said
+    output = " ".join(capfd.readouterr().err.split())
+    assert "no validation files: 2 training texts are held out" in output and "training on 128 texts" in output
 
 
 @pytest.mark.parametrize("setting", ["data.temperature=2", "data.subword_dropout=0.1", "data.tokenizer.joint=false"])
@@ -353,13 +357,13 @@ def test_what_is_for_pairs_is_refused(setting):
         resolve(preset="lm-lstm", assignments=[setting])
 
 
-def test_the_best_model_is_kept_and_comes_back(texts, whole):
-    folder = RunFolder(whole)
+def test_the_best_model_is_kept_and_comes_back(texts, uninterrupted_run):
+    folder = RunFolder(uninterrupted_run)
     tokenizer = folder.tokenizer()
     model = folder.load_model(folder.configuration(), tokenizer)
     encoded = EncodedTexts.encode(SENTENCES[130:], tokenizer)
-    found = StreamValidator(encoded, tokenizer, window=20).measure(model, torch.device("cpu"))
+    validation = StreamValidator(encoded, tokenizer, window=20).measure(model, torch.device("cpu"))
     validations = [row for row in folder.metrics() if row["kind"] == "validation"]
     best = min(validations, key=lambda row: row["perplexity_word"])
-    assert found.measures["perplexity_word"] == pytest.approx(best["perplexity_word"], rel=1e-5)
-    assert found.accuracy == pytest.approx(best["accuracy"], rel=1e-5)
+    assert validation.measures["perplexity_word"] == pytest.approx(best["perplexity_word"], rel=1e-5)
+    assert validation.accuracy == pytest.approx(best["accuracy"], rel=1e-5)

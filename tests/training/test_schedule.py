@@ -1,4 +1,4 @@
-"""The learning rate by pencil."""
+"""The learning-rate schedule against values computed by hand."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_a_slanted_triangle(progress, rate):
 
 
 @pytest.mark.parametrize(
-    ("step", "progress", "said"),
+    ("step", "progress", "message"),
     [
         (10, 0.05, ""),  # too early to tell
         (10, 0.1, "after about 100 updates, within the warm-up of 1,000"),
@@ -44,8 +44,8 @@ def test_a_slanted_triangle(progress, rate):
         (1000, 0.1, ""),
     ],
 )
-def test_a_training_that_ends_within_its_warm_up_is_warned_of(step, progress, said):
+def test_a_training_that_ends_within_its_warm_up_is_warned_of(step, progress, message):
     warning = short_warmup(TrainingOptions(warmup=1000), step, progress)
-    assert said in warning and bool(said) == bool(warning)
-    assert ("training.warmup=10" in warning) == (said.startswith("after about 100"))
+    assert message in warning and bool(message) == bool(warning)
+    assert ("training.warmup=10" in warning) == (message.startswith("after about 100"))
     assert not short_warmup(TrainingOptions(warmup=1000, schedule="slanted"), step, progress)

@@ -1,4 +1,4 @@
-"""The weights that a run keeps at the end: the better ones on all validation sentences."""
+"""Selection at the end of a training: the better weights on all validation sentences are kept."""
 
 import io
 
@@ -23,15 +23,15 @@ TWICE = ["training.max_steps=14", "training.averaging=0.5"]
 
 @pytest.fixture
 def scored(monkeypatch, corpora):
-    """Give validations these scores in turn: scored(some=[30, 20], all=[10, 40]); the data has 9 validation pairs."""
+    """Give validations these scores in turn: scored([30, 20], [10, 40]); the data has 9 validation pairs."""
     measure = TextValidator.measure
 
-    def scoring(some: list[float], every: list[float]) -> Corpora:
-        scores = {4: iter(some), len(PAIRS): iter(every)}
+    def scoring(subset_scores: list[float], all_scores: list[float]) -> Corpora:
+        scores = {4: iter(subset_scores), len(PAIRS): iter(all_scores)}
 
-        def measured(self, *given):
+        def measured(self, *arguments):
             score = next(scores[len(self.sources)])
-            return measure(self, *given)._replace(score=score, measures={"bleu": score})
+            return measure(self, *arguments)._replace(score=score, measures={"bleu": score})
 
         monkeypatch.setattr(TextValidator, "measure", measured)
         return Corpora(corpora.train, PAIRS, corpora.digest)
@@ -39,17 +39,17 @@ def scored(monkeypatch, corpora):
     return scoring
 
 
-@pytest.mark.parametrize(("every", "more"), [([10, 40], "quantised_weights=true"), ([10, 10], "patience=9")])
-def test_the_last_weights_are_kept_if_they_are_better_on_all_sentences(train, scored, tmp_path, every, more):
+@pytest.mark.parametrize(("every", "setting"), [([10, 40], "quantised_weights=true"), ([10, 10], "patience=9")])
+def test_the_last_weights_are_kept_if_they_are_better_on_all_sentences(train, scored, tmp_path, every, setting):
     """If the scores are equal, those with the lower loss are better."""
     data, output = scored([30, 20], every), io.StringIO()
-    end = train(tmp_path / "run", *TWICE, f"training.{more}", data=data, said=output)
-    # The score of a validation, with which those of a resumed training are compared.
+    end = train(tmp_path / "run", *TWICE, f"training.{setting}", data=data, said=output)
+    # A resumed training is compared with the score of a validation, not with that on all sentences.
     assert (end.best_step, end.best_score, end.kept, end.stale) == (14, 20, {"bleu": 20}, 1)
-    kept, facts = load_tensors(tmp_path / "run" / "model.safetensors")
+    best, facts = load_tensors(tmp_path / "run" / "model.safetensors")
     assert (facts["step"], facts["bleu"]) == (14, 20)
     average = weights(tmp_path / "run", "averaged.")
-    assert all(torch.equal(kept[name], average[name]) for name in average)
+    assert all(torch.equal(best[name], average[name]) for name in average)
     line = f"on 9 validation sentences, step 7: BLEU 10.0, step 14: BLEU {every[1]:.1f}; kept step 14"
     assert line in output.getvalue()
     row = RunFolder(tmp_path / "run").metrics()[-1]
@@ -59,7 +59,7 @@ def test_the_last_weights_are_kept_if_they_are_better_on_all_sentences(train, sc
 
 
 def test_the_best_weights_stay_if_they_are_better_on_all_sentences(train, scored, tmp_path):
-    """A training that is resumed compares anew at its end."""
+    """A resumed training compares again at its end."""
     data = scored([30, 20, 25], [41, 40, 41, 42])
     folder = tmp_path / "run"
     assert train(folder, *TWICE, data=data).best_step == 7
@@ -71,7 +71,7 @@ def test_the_best_weights_stay_if_they_are_better_on_all_sentences(train, scored
 
 
 def test_nothing_is_compared_if_the_last_validation_is_the_best(train, scored, tmp_path):
-    """The scores for all sentences would run out."""
+    """Scoring all sentences would exhaust the prepared scores."""
     assert train(tmp_path / "run", *TWICE, data=scored([20, 30], [])).best_step == 14
 
 
@@ -85,38 +85,38 @@ def test_more_sources_are_measured_as_if_they_had_been_chosen_at_first(small_run
     tokenizer = run.tokenizer()
     model = run.load_model(run.configuration(), tokenizer)
     few = validator(tokenizer, 3)
-    more = few.with_more_sources(100)
-    assert more.measure(model, torch.device("cpu")) == validator(tokenizer, 100).measure(model, torch.device("cpu"))
-    assert few.measure(model, torch.device("cpu")).samples != more.measure(model, torch.device("cpu")).samples
+    extended = few.with_more_sources(100)
+    assert extended.measure(model, torch.device("cpu")) == validator(tokenizer, 100).measure(model, torch.device("cpu"))
+    assert few.measure(model, torch.device("cpu")).samples != extended.measure(model, torch.device("cpu")).samples
     assert len(few.with_more_sources(5).sources) == 5
-    assert more.with_more_sources(100) is None and few.with_more_sources(3) is None
+    assert extended.with_more_sources(100) is None and few.with_more_sources(3) is None
 
 
 def test_directions_share_the_number_of_sources(small_run):
     tokenizer = RunFolder(small_run).tokenizer()
-    both = {("en", "es"): validator(tokenizer, 2), ("es", "en"): validator(tokenizer, 6, PAIRS[:6])}
-    more = DirectionsValidator(both, "mean").with_more_sources(14)
-    assert [len(of_one.sources) for of_one in more.validators.values()] == [7, 6]
-    assert more.with_more_sources(14) is None
+    validators = {("en", "es"): validator(tokenizer, 2), ("es", "en"): validator(tokenizer, 6, PAIRS[:6])}
+    extended = DirectionsValidator(validators, "mean").with_more_sources(14)
+    assert [len(direction.sources) for direction in extended.validators.values()] == [7, 6]
+    assert extended.with_more_sources(14) is None
 
 
 def test_weights_that_forget_never_win(small_run, monkeypatch):
     tokenizer = RunFolder(small_run).tokenizer()
     guarded = GuardedValidator(validator(tokenizer, 3), {("en", "es"): validator(tokenizer, 4)}, max_regression=1)
     guarded.before = {"general_bleu": 50.0}
-    more = guarded.with_more_sources(100)
+    extended = guarded.with_more_sources(100)
     scores = {9: 90.0, 4: 48.5}
     monkeypatch.setattr(
-        TextValidator, "measure", lambda self, *given: Validation(1, 1, 1, {}, scores[len(self.sources)], [])
+        TextValidator, "measure", lambda self, *arguments: Validation(1, 1, 1, {}, scores[len(self.sources)], [])
     )
-    assert more.measure(None, None).score == -0.5
-    assert not more.is_better(more.measure(None, None), score=3.0, loss=1.0)
+    assert extended.measure(None, None).score == -0.5
+    assert not extended.is_better(extended.measure(None, None), score=3.0, loss=1.0)
     scores[4] = 49.5
-    assert more.measure(None, None).score == 90
+    assert extended.measure(None, None).score == 90
 
 
 def test_sentences_are_spread_over_a_sorted_file(small_run):
     tokenizer = RunFolder(small_run).tokenizer()
-    ten = [Pair(f"source {number}", f"target {number}") for number in range(10)]
-    assert validator(tokenizer, 4, ten).sources == ["source 0", "source 2", "source 5", "source 7"]
-    assert len(validator(tokenizer, 40, ten).sources) == 10
+    pairs = [Pair(f"source {number}", f"target {number}") for number in range(10)]
+    assert validator(tokenizer, 4, pairs).sources == ["source 0", "source 2", "source 5", "source 7"]
+    assert len(validator(tokenizer, 40, pairs).sources) == 10

@@ -1,4 +1,4 @@
-"""Self-critical training: the reward, the estimate of its gradient, and that it goes on exactly."""
+"""Self-critical training: the reward, the gradient estimate, and exact resumption."""
 
 import os
 import random
@@ -39,8 +39,8 @@ MODELS = [
     ),
 ]
 END = SPECIAL.end
-WORTH = {(END,): 0.3, (4, END): 1.0, (5, END): -2.0, (4, 4): 0.5, (4, 5): 3.0, (5, 4): 0.1, (5, 5): 7.0}
-"""All captions of up to two tokens of a language with two words, the longer ones cut off, and a reward of each."""
+REWARDS = {(END,): 0.3, (4, END): 1.0, (5, END): -2.0, (4, 4): 0.5, (4, 5): 3.0, (5, 4): 0.1, (5, 5): 7.0}
+"""The rewards of all captions of up to two tokens in a language of two words; longer captions are truncated."""
 
 
 @pytest.fixture(params=MODELS, ids=["lstm", "transformer"])
@@ -54,81 +54,86 @@ def image():
 
 
 def probabilities(model, image):
-    """p(c) of each caption in WORTH, with gradients, step by step."""
-    memory, found = model.eval().encode(image), []
-    for caption in WORTH:
+    """Return p(c) of each caption in REWARDS, with gradients, computed step by step."""
+    memory, caption_probabilities = model.eval().encode(image), []
+    for caption in REWARDS:
         log_p = torch.zeros(())
         for t, token in enumerate(caption):
             logits = model.decode(memory, torch.tensor([[model.bos, *caption[:t]]]))[0, -1, 3:]
             log_p = log_p + logits.log_softmax(-1)[token - 3]
-        found.append(log_p.exp())
-    return torch.stack(found)
+        caption_probabilities.append(log_p.exp())
+    return torch.stack(caption_probabilities)
 
 
 def test_on_average_the_gradient_is_that_of_the_expected_reward(model, image, monkeypatch):
     learned = [parameter for name, parameter in model.named_parameters() if not name.startswith("source_embedding.net")]
     p = probabilities(model, image)
     assert p.sum().item() == pytest.approx(1, abs=1e-5)
-    expected = torch.autograd.grad((p * torch.tensor([*WORTH.values()])).sum(), learned, allow_unused=True)
+    expected = torch.autograd.grad((p * torch.tensor([*REWARDS.values()])).sum(), learned, allow_unused=True)
     p, model = p.detach(), model.train()
-    critical = SelfCritical(model, lambda captions, _: [WORTH[tuple(caption)] for caption in captions], samples=2)
-    found = [torch.zeros_like(parameter) for parameter in learned]
+    critical = SelfCritical(model, lambda captions, _: [REWARDS[tuple(caption)] for caption in captions], samples=2)
+    actual_gradients = [torch.zeros_like(parameter) for parameter in learned]
     batch = Batch(image, torch.tensor([[model.bos]]), torch.tensor([[END]]))
-    for (i, one), (j, other) in product(enumerate(WORTH), repeat=2):
-        drawn = torch.tensor([[*caption, 0][:2] for caption in (one, other)])
-        monkeypatch.setattr(self_critical, "draw", lambda *_, drawn=drawn: drawn)
+    for (i, first), (j, second) in product(enumerate(REWARDS), repeat=2):
+        samples = torch.tensor([[*caption, 0][:2] for caption in (first, second)])
+        monkeypatch.setattr(self_critical, "draw", lambda *_, samples=samples: samples)
         loss = critical(batch)
-        assert loss.reward == pytest.approx(WORTH[one] + WORTH[other]) and loss.drawn == 2
-        assert loss.tokens == len(one) + len(other) and model.training
+        assert loss.reward == pytest.approx(REWARDS[first] + REWARDS[second]) and loss.drawn == 2
+        assert loss.tokens == len(first) + len(second) and model.training
         assert loss.cross_entropy == pytest.approx(-float((p[i] * p[j]).log()), rel=1e-3)
         gradients = torch.autograd.grad(loss.smoothed, learned, allow_unused=True)
-        for total, gradient in zip(found, gradients, strict=True):
+        for total, gradient in zip(actual_gradients, gradients, strict=True):
             total -= 0 if gradient is None else p[i] * p[j] * gradient
     assert max(gradient.abs().max() for gradient in expected if gradient is not None) > 0.01
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(actual_gradients, expected, strict=True):
         torch.testing.assert_close(ours, torch.zeros_like(ours) if theirs is None else theirs, rtol=1e-3, atol=1e-5)
 
 
 def test_captions_are_drawn_as_likely_as_they_are(model, image):
     p = probabilities(model, image).detach()
     images = torch.cat([torch.zeros_like(image), image])
-    drawn = draw(model, model.encode(images), 4000, 2)[4000:]
-    captions = [tuple(token for token in row if token) for row in drawn.tolist()]
-    for caption, likely in zip(WORTH, p.tolist(), strict=True):
-        assert captions.count(caption) / 4000 == pytest.approx(likely, abs=0.03)
+    samples = draw(model, model.encode(images), 4000, 2)[4000:]
+    captions = [tuple(token for token in row if token) for row in samples.tolist()]
+    for caption, probability in zip(REWARDS, p.tolist(), strict=True):
+        assert captions.count(caption) / 4000 == pytest.approx(probability, abs=0.03)
 
 
 def test_advantages_are_over_the_mean_of_the_others():
     rewards = torch.rand(3, 5)
-    found = advantages(rewards)
-    torch.testing.assert_close(found.sum(1), torch.zeros(3), atol=1e-6, rtol=0)
-    torch.testing.assert_close(found[1, 2], rewards[1, 2] - rewards[1, [0, 1, 3, 4]].mean())
+    result = advantages(rewards)
+    torch.testing.assert_close(result.sum(1), torch.zeros(3), atol=1e-6, rtol=0)
+    torch.testing.assert_close(result[1, 2], rewards[1, 2] - rewards[1, [0, 1, 3, 4]].mean())
 
 
 @pytest.fixture(scope="module")
 def captions(scenes):
-    """A tokenizer, and for each image the captions that it was learned from."""
-    of_image = {}
+    """Return a tokenizer and the captions of each training image."""
+    image_captions = {}
     for name, text in (line.split("\t") for line in (scenes / "train.tsv").open()):
-        of_image.setdefault(name, []).append(text.strip())
-    pairs = [Pair("", text) for texts in of_image.values() for text in texts]
-    return Tokenizer.learn(pairs, TokenizerOptions(vocabulary=200), seed=1), list(of_image.values())
+        image_captions.setdefault(name, []).append(text.strip())
+    pairs = [Pair("", text) for texts in image_captions.values() for text in texts]
+    return Tokenizer.learn(pairs, TokenizerOptions(vocabulary=200), seed=1), list(image_captions.values())
 
 
 def test_the_reward_is_the_figure_that_evaluation_gives(captions):
     tokenizer, texts = captions
-    ids = [tokenizer.encode_target(of_image) for of_image in texts]
-    said = [of_image[0] for of_image in reversed(texts)]
-    expected = cider_d([*map(papers_tokens, said)], [[*map(papers_tokens, of_image)] for of_image in texts])
+    ids = [tokenizer.encode_target(image_captions) for image_captions in texts]
+    hypotheses = [image_captions[0] for image_captions in reversed(texts)]
+    expected = cider_d(
+        [*map(papers_tokens, hypotheses)], [[*map(papers_tokens, image_captions)] for image_captions in texts]
+    )
     assert max(expected) > 0.5
-    reward = CaptionReward(tokenizer, ids, precision=0)  # without end tokens there is nothing else
-    found = [reward(tokenizer.encode_target([text]), of_image)[0] for text, of_image in zip(said, ids, strict=True)]
-    assert found == pytest.approx(expected)
-    at = expected.index(max(expected))
-    (precision,) = precisions([papers_tokens(said[at])], [*map(papers_tokens, texts[at])])
+    reward = CaptionReward(tokenizer, ids, precision=0)  # without end tokens and precision, only CIDEr-D remains
+    rewards = [
+        reward(tokenizer.encode_target([text]), image_captions)[0]
+        for text, image_captions in zip(hypotheses, ids, strict=True)
+    ]
+    assert rewards == pytest.approx(expected)
+    best = expected.index(max(expected))
+    (precision,) = precisions([papers_tokens(hypotheses[best])], [*map(papers_tokens, texts[best])])
     assert precision > 0
-    with_it = CaptionReward(tokenizer, ids)(tokenizer.encode_target([said[at]]), ids[at])
-    assert with_it == pytest.approx([expected[at] + PRECISION * precision])
+    with_precision = CaptionReward(tokenizer, ids)(tokenizer.encode_target([hypotheses[best]]), ids[best])
+    assert with_precision == pytest.approx([expected[best] + PRECISION * precision])
 
 
 def test_precisions_are_those_of_bleu():
@@ -136,29 +141,29 @@ def test_precisions_are_those_of_bleu():
     for _ in range(50):
         words, *references = (random.choices("abcd", k=random.randint(1, 9)) for _ in range(4))
         bleu = BLEU(tokenize="none", force=True, smooth_method="none")
-        score = bleu.corpus_score([" ".join(words)], [[" ".join(one)] for one in references])
+        score = bleu.corpus_score([" ".join(words)], [[" ".join(reference)] for reference in references])
         assert precisions([words], references) == [pytest.approx(score.bp * sum(score.precisions) / 400)]
     assert precisions([[]], [["a"]]) == [0]
 
 
 def test_it_is_worth_something_to_end_where_people_end(captions):
     tokenizer, texts = captions
-    ids = [[[*one, END] for one in tokenizer.encode_target(of_image)] for of_image in texts]
+    ids = [[[*caption, END] for caption in tokenizer.encode_target(image_captions)] for image_captions in texts]
     reward = CaptionReward(tokenizer, ids)
     whole = tokenizer.encode_target(texts[0][:1])[0]
-    ended, cut, begun = reward([[*whole, END], whole, [*whole[:-2], END]], ids[0])
-    assert ended > cut > begun
+    ended, cut, shortened = reward([[*whole, END], whole, [*whole[:-2], END]], ids[0])
+    assert ended > cut > shortened
 
 
 def test_it_learns_to_say_what_is_worth_more(train_captioner, tmp_path, monkeypatch):
-    monkeypatch.setattr(self_critical, "LONGER", 1)  # most captions of a model that has learned little have no end
+    monkeypatch.setattr(self_critical, "LONGER", 1)  # an undertrained model rarely predicts the end token
     settings = ["model.dropout=0", "training.learning_rate=0.02", "training.warmup=20", "training.cooldown=0"]
     limits = ["training.validate_every=60", "training.max_steps=60", "training.self_critical=0.66", SHORT_CAPTIONS]
     train_captioner(tmp_path / "run", "caption-soft", *settings, *limits)
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     rewards = [row["reward"] for row in rows if "reward" in row]
     assert [row["step"] for row in rows if "reward" in row] == [*range(22, 61, 2)]
-    assert rewards[-1] > 1.2 * rewards[8] > 0  # the first ones are means of few updates
+    assert rewards[-1] > 1.2 * rewards[8] > 0  # the first rewards are means over few updates
 
 
 def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner, tmp_path, monkeypatch):
@@ -186,11 +191,11 @@ def test_several_processes_go_on_exactly(scenes, tmp_path):
     settings = [*TINY, *TRAINING, SHORT_CAPTIONS, "training.self_critical=1", "training.cooldown=0"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
 
-    def train(run, steps, *more):
-        told = ["train", "--model", "caption-soft", *files, "--out", run, *more, "--set", *settings]
-        job = forked_together(*told, f"training.max_steps={steps}")
-        said, _ = job.communicate()
-        assert job.returncode == 0, said
+    def train(run, steps, *options):
+        arguments = ["train", "--model", "caption-soft", *files, "--out", run, *options, "--set", *settings]
+        job = forked_together(*arguments, f"training.max_steps={steps}")
+        output, _ = job.communicate()
+        assert job.returncode == 0, output
 
     train(tmp_path / "whole", 4)
     train(tmp_path / "parts", 2)

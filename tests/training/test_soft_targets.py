@@ -1,4 +1,4 @@
-"""Soft targets: those of the stored corpus, the loss with them, and trainings that are interrupted."""
+"""Soft targets: stored distributions, the loss, and resumed trainings."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def named(teachers):
 
 @pytest.fixture(scope="module")
 def teachers(train, tmp_path_factory):
-    """Two runs with one vocabulary."""
+    """Train two runs with the same vocabulary."""
     folders = [tmp_path_factory.mktemp("teachers") / name for name in ("first", "second")]
     train(folders[0], "training.max_steps=5", "training.averaging=0")
     train(folders[1], f"training.teachers=[{folders[0]}]", "training.max_steps=5", "model.width=24")
@@ -34,7 +34,7 @@ def teachers(train, tmp_path_factory):
 @pytest.fixture
 def distilled(train, teachers):
     """Train with soft targets: distilled(folder, "training.soft_targets=3", resume=True)."""
-    return lambda folder, *settings, **more: train(folder, named(teachers), *SETTINGS, *settings, **more)
+    return lambda folder, *settings, **options: train(folder, named(teachers), *SETTINGS, *settings, **options)
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def trainer(teachers, corpora, tmp_path):
     def prepare(count):
         settings = [f"training.soft_targets={count}", "training.precision=float32", "model.dropout=0"]
         configuration = resolve(assignments=[*RUN, *SETTINGS, named(teachers), *settings])
-        with prepared(configuration, tmp_path / str(count), corpora=corpora, device="cpu") as (made, _):
-            made.interrupted = 0
-            return made
+        with prepared(configuration, tmp_path / str(count), corpora=corpora, device="cpu") as (prepared_trainer, _):
+            prepared_trainer.interrupted = 0
+            return prepared_trainer
 
     return prepare
 
@@ -74,18 +74,18 @@ def test_they_are_the_most_probable_tokens_of_the_teachers(trainer, teachers):
 
 
 def test_all_tokens_give_the_loss_and_the_gradients_of_whole_distributions(trainer, teachers):
-    made = trainer(1024)
-    model, batch = made.weights.model, batch_of(made)
-    teacher = soft_targets.teachers_of(made.options)
+    prepared_trainer = trainer(1024)
+    model, batch = prepared_trainer.weights.model, batch_of(prepared_trainer)
+    teacher = soft_targets.teachers_of(prepared_trainer.options)
     exact = DistillationLoss(model, 0.6, teacher)(batch, 0.1)
-    loss = made.weights.loss(batch, 0.1)
-    assert type(made.weights.loss) is not DistillationLoss
+    loss = prepared_trainer.weights.loss(batch, 0.1)
+    assert type(prepared_trainer.weights.loss) is not DistillationLoss
     assert loss.smoothed.item() == pytest.approx(exact.smoothed.item(), rel=1e-4)
     assert loss[2:] == exact[2:]
     parameters = [*model.parameters()]
-    found = torch.autograd.grad(loss.smoothed, parameters)
-    for one, other in zip(found, torch.autograd.grad(exact.smoothed, parameters), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)
+    gradients = torch.autograd.grad(loss.smoothed, parameters)
+    for actual, expected in zip(gradients, torch.autograd.grad(exact.smoothed, parameters), strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-2, atol=1e-2)
 
 
 def test_an_interrupted_training_has_the_same_result(distilled, tmp_path):
@@ -100,16 +100,16 @@ def test_an_interrupted_training_has_the_same_result(distilled, tmp_path):
 def test_they_are_computed_once_and_an_interrupted_computation_continues(distilled, tmp_path, monkeypatch):
     monkeypatch.setattr(soft_targets, "CHUNK", 30)
     computed = []
-    real = soft_targets._soft_targets
+    original = soft_targets._soft_targets
 
-    def watched(teacher, pairs, rows, *rest):
+    def interrupted_targets(teacher, pairs, rows, *rest):
         if rows[0] == 60 and 60 not in computed:
             computed.append(60)
             raise KeyboardInterrupt
         computed.append(int(rows[0]))
-        return real(teacher, pairs, rows, *rest)
+        return original(teacher, pairs, rows, *rest)
 
-    monkeypatch.setattr(soft_targets, "_soft_targets", watched)
+    monkeypatch.setattr(soft_targets, "_soft_targets", interrupted_targets)
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         distilled(run, "training.soft_targets=3", "training.max_steps=2")
@@ -126,12 +126,12 @@ def test_they_are_computed_once_and_an_interrupted_computation_continues(distill
 def test_they_change_what_is_learned(distilled, tmp_path):
     for count in (0, 2):
         distilled(tmp_path / str(count), f"training.soft_targets={count}", "training.max_steps=2")
-    one, other = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("0", "2"))
-    assert any(not torch.equal(one[key], other[key]) for key in one)
+    without_targets, with_targets = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("0", "2"))
+    assert any(not torch.equal(without_targets[key], with_targets[key]) for key in without_targets)
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         (["training.distillation_weight=0.5", "training.begin_from=a"], "are those of training.teachers"),
         (["training.teachers=[a]"], "are those of training.teachers"),
@@ -141,6 +141,6 @@ def test_they_change_what_is_learned(distilled, tmp_path):
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(settings, said):
-    with pytest.raises(UserError, match=said):
+def test_what_does_not_go_together_is_refused(settings, message):
+    with pytest.raises(UserError, match=message):
         resolve(assignments=[*settings, "training.soft_targets=4"])

@@ -1,4 +1,4 @@
-"""Every way a run can start: killed before its first update and resumed, it ends as if nothing had happened."""
+"""Every way to start a run: killed before its first update and resumed, it gives the same result."""
 
 import shutil
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from translucid.training.weights import under
 STEPS = [
     *("training.max_steps=2", "training.validate_every=2", "training.validate_sentences=3", "training.log_every=1"),
     *("training.batch_tokens=160", "training.warmup=2", "training.averaging=0.5", "training.save_minutes=1000"),
-    *("decoding.max_length_ratio=0", "decoding.max_length_extra=4"),  # models that have not learned never end
+    *("decoding.max_length_ratio=0", "decoding.max_length_extra=4"),  # untrained models never predict the end token
 ]
 VOCABULARY = "data.tokenizer.vocabulary=150"
 TRANSFORMER = ["model.width=16", "model.heads=2", "model.feed_forward=24", VOCABULARY]
@@ -66,12 +66,12 @@ STARTS = {
     "captioner": ["--model", "caption-soft", *CAPTIONS, "--set", *IMAGE_ENCODER],
     "captioner, from": ["--init-from", "captioner", *CAPTIONS, "--set"],
 }
-BEGUN = [name for name in STARTS if "from" in name or name in ("encoder", "decoder", "both halves", "elmo")]
+INITIALIZED = [name for name in STARTS if "from" in name or name in ("encoder", "decoder", "both halves", "elmo")]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def work(scenes, tmp_path_factory):
-    """A folder with the corpora and the runs that others begin with, in which the commands run."""
+    """Create the working folder of the commands, with corpora and the runs that initialise others."""
     folder = tmp_path_factory.mktemp("starts")
     phrases = list(generate(90, split="train", max_words=6))
     for name, part in (("pairs", phrases[:60]), ("valid", phrases[60:])):
@@ -107,13 +107,13 @@ def resume(out):
 
 
 def killed(out, start, where):
-    """Train in another process, which is killed where it calls a method."""
+    """Train in another process that is killed when it calls the method `where`."""
     assert killed_at(where, *command(out, start)).wait() == 9
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """Train as a start says without an interruption: whole("fresh") is the run, which nobody may change."""
+def uninterrupted_run(tmp_path_factory):
+    """Return a function that trains a named start without interruption; tests must not change the runs."""
 
     @cache
     def training(name):
@@ -129,17 +129,17 @@ def killed_early(tmp_path_factory):
     """Kill a training before its first update: killed_early("fresh", folder) leaves its run in a new folder."""
 
     @cache
-    def killing(name):
+    def kill(name):
         folder = tmp_path_factory.mktemp("killed") / "run"
         killed(folder, STARTS[name], (Trainer, "_update"))
         return folder
 
-    return lambda name, folder: shutil.copytree(killing(name), folder)
+    return lambda name, folder: shutil.copytree(kill(name), folder)
 
 
 @contextmanager
-def gone(*runs):
-    """Within it, the runs that others begin with are not there, as on another machine."""
+def hidden_runs(*runs):
+    """Hide the initial runs within the context, as on another machine."""
     moved = {Path(name): Path(f"{name}.gone") for name in runs}
     for before, after in moved.items():
         before.rename(after)
@@ -151,14 +151,14 @@ def gone(*runs):
 
 
 MOVED = ["from", "from, frozen", "both halves", "elmo", "captioner, from"]
-"""Those that are resumed where the run that they began with is not there."""
+"""Starts that are resumed without their initial run."""
 
 
 @pytest.mark.parametrize("name", STARTS)
-def test_killed_before_the_first_update_and_resumed(name, whole, killed_early, tmp_path):
-    uninterrupted = whole(name)
+def test_killed_before_the_first_update_and_resumed(name, uninterrupted_run, killed_early, tmp_path):
+    uninterrupted = uninterrupted_run(name)
     killed_early(name, tmp_path / "killed")
-    with gone(*(["translator", "lm-lstm", "lm-bilstm", "captioner"] if name in MOVED else [])):
+    with hidden_runs(*(["translator", "lm-lstm", "lm-bilstm", "captioner"] if name in MOVED else [])):
         resume(tmp_path / "killed")
     assert_same_run(tmp_path / "killed", uninterrupted)
 
@@ -167,42 +167,42 @@ def test_killed_before_the_first_update_and_resumed(name, whole, killed_early, t
 @pytest.mark.parametrize(
     "where",
     [
-        (Trainer, "save"),  # all is ready but for the first checkpoint
-        (RunFolder, "begin"),  # the corpus was read, and the vocabulary learned
+        (Trainer, "save"),  # everything is ready except the first checkpoint
+        (RunFolder, "begin"),  # the corpus is read and the vocabulary learned
     ],
 )
-def test_killed_while_it_is_prepared_and_resumed(name, where, whole, tmp_path):
+def test_killed_while_it_is_prepared_and_resumed(name, where, uninterrupted_run, tmp_path):
     killed(tmp_path / "killed", STARTS[name], where)
     resume(tmp_path / "killed")
-    assert_same_run(tmp_path / "killed", whole(name))
+    assert_same_run(tmp_path / "killed", uninterrupted_run(name))
     assert_nothing_is_left(tmp_path / "killed")
 
 
 @pytest.mark.parametrize("name", ["fresh", "from"])
-def test_killed_when_the_new_run_has_all_but_taken_its_place_and_resumed(name, whole, tmp_path):
+def test_killed_when_the_new_run_has_all_but_taken_its_place_and_resumed(name, uninterrupted_run, tmp_path):
     killed(tmp_path / "killed", STARTS[name], (Path, "rmdir"))
     resume(tmp_path / "killed")
-    assert_same_run(tmp_path / "killed", whole(name))
+    assert_same_run(tmp_path / "killed", uninterrupted_run(name))
     assert_nothing_is_left(tmp_path / "killed")
 
 
 def assert_nothing_is_left(run):
-    """Look for the folders in which a run is prepared."""
+    """Check that no temporary folders of the preparation are left."""
     assert not {".preparing", ".ready", ".moving"} & {item.name for item in run.iterdir()}
 
 
 def test_what_was_encoded_before_a_kill_is_not_encoded_again(tmp_path, monkeypatch):
     killed(tmp_path / "run", STARTS["fresh"], (Trainer, "save"))
-    begun = ChunkedFiles.begin
+    original_begin = ChunkedFiles.begin
     calls = []
-    monkeypatch.setattr(ChunkedFiles, "begin", lambda *given: calls.append(given) or begun(*given))
+    monkeypatch.setattr(ChunkedFiles, "begin", lambda *arguments: calls.append(arguments) or original_begin(*arguments))
     resume(tmp_path / "run")
     assert not calls
 
 
-@pytest.mark.parametrize("name", BEGUN)
+@pytest.mark.parametrize("name", INITIALIZED)
 def test_the_weights_that_it_begins_with_are_in_the_model(name, killed_early, tmp_path):
-    """Almost every weight of the source is one of the new run, whatever it is called there."""
+    """Almost every weight of the initial run is in the new run, possibly under another name."""
     start = STARTS[name]
     killed_early(name, tmp_path / "run")
     tensors = under("model.", RunFolder(tmp_path / "run").load_state()[0])
@@ -210,12 +210,12 @@ def test_the_weights_that_it_begins_with_are_in_the_model(name, killed_early, tm
     options = ("--init-from", "--init-encoder", "--init-decoder", "--elmo")
     for source in {value for option, value in pairwise(start) if option in options}:
         theirs = [tensor for tensor in load_tensors(Path(source) / "model.safetensors")[0].values() if tensor.dim() > 1]
-        found = sum(any(_begins_with(mine, tensor) for mine in ours) for tensor in theirs)
-        # The output of a bidirectional language model says nothing to an encoder.
-        assert found >= len(theirs) - 2 and found >= 0.6 * len(theirs), (found, len(theirs))
+        matched = sum(any(_begins_with(mine, tensor) for mine in ours) for tensor in theirs)
+        # An encoder does not use the output layer of a bidirectional language model.
+        assert matched >= len(theirs) - 2 and matched >= 0.6 * len(theirs), (matched, len(theirs))
 
 
 def _begins_with(ours, theirs):
-    """Whether a matrix is another one, maybe with further rows for further pieces."""
+    """Return whether a matrix equals another one, except for further rows."""
     fits = ours.dim() == theirs.dim() and ours.shape[1:] == theirs.shape[1:] and len(ours) >= len(theirs)
     return fits and torch.equal(ours[: len(theirs)], theirs)

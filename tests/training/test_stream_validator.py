@@ -1,4 +1,4 @@
-"""Figures of language models by hand: perplexity a word, bits a character, and that vocabularies compare."""
+"""Figures of language models by hand: perplexity per word, bits per character, and comparable vocabularies."""
 
 import math
 
@@ -19,7 +19,7 @@ SENTENCES = [p.target for p in generate(160, max_words=8)]
 
 
 class Uniform(torch.nn.Module):
-    """In the place of an output projection: all tokens are equally likely."""
+    """An output projection that makes all tokens equally likely."""
 
     def __init__(self, vocabulary):
         super().__init__()
@@ -30,33 +30,33 @@ class Uniform(torch.nn.Module):
 
 
 def test_perplexity_a_word_and_bits_a_character_by_hand():
-    """The same model of characters, in two vocabularies, comes to the same figures a word and a character.
+    """A uniform model has figures that can be computed by hand.
 
-    Of a vocabulary of V equally likely pieces a text of n pieces and an end costs (n + 1) log V nats.
+    With V equally likely pieces, a text of n pieces and an end token costs (n + 1) log V nats.
     """
     lines = ["uno dos", "tres"]
     tokenizer = Tokenizer.learn([Pair("", line) for line in SENTENCES], TokenizerOptions(vocabulary=120), seed=1)
     encoded = EncodedTexts.encode(lines, tokenizer)
     model = build_model(LSTMLanguageOptions(width=8, hidden=8), tokenizer.target_size, tokenizer.target_size).eval()
     model.output = Uniform(tokenizer.target_size)
-    found = StreamValidator(encoded, tokenizer, window=4).measure(model, torch.device("cpu"))
-    pieces = len(encoded.ids) - 2  # what is asked for: all but the start tokens
+    validation = StreamValidator(encoded, tokenizer, window=4).measure(model, torch.device("cpu"))
+    pieces = len(encoded.ids) - 2  # the labels: all pieces but the start tokens
     nats = pieces * math.log(tokenizer.target_size)
     words, characters = 2 + 1 + 1 + 1, len("uno dos") + 1 + len("tres") + 1
-    assert found.perplexity == pytest.approx(tokenizer.target_size, rel=1e-5)
-    assert found.measures["perplexity_word"] == pytest.approx(math.exp(nats / words), rel=1e-5)
-    assert found.measures["bits_per_character"] == pytest.approx(nats / math.log(2) / characters, rel=1e-5)
-    assert found.score == -found.measures["perplexity_word"]
+    assert validation.perplexity == pytest.approx(tokenizer.target_size, rel=1e-5)
+    assert validation.measures["perplexity_word"] == pytest.approx(math.exp(nats / words), rel=1e-5)
+    assert validation.measures["bits_per_character"] == pytest.approx(nats / math.log(2) / characters, rel=1e-5)
+    assert validation.score == -validation.measures["perplexity_word"]
     assert StreamValidator(encoded, tokenizer, window=4).describe(-12.5) == "perplexity 12.50 a word"
 
 
 def test_two_vocabularies_compare():
-    """Each character is as likely as any other: whether it is one piece or three of them, a word costs the same."""
+    """With equally likely characters, a word costs the same as one piece or as three."""
     bits = 5.0
     line = "abc"
 
     def measured(ids, cost):
-        """A model for which a piece of n characters costs n times 5 bits."""
+        """Measure a model for which a piece of n characters costs n times 5 bits."""
         encoded = EncodedTexts(np.array([2, *ids, 3], np.int32), Size(1, 2, len(line) + 1))
         model = build_model(LSTMLanguageOptions(width=8, hidden=8, tie_output=False), 64, 64).eval()
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Training with `data.terms`: the run knows it, goes on exactly, and terms are pointed out to it."""
+"""Training with `data.terms`: annotated terms, exact resumption, and refused settings."""
 
 import pytest
 import torch
@@ -18,40 +18,40 @@ TERMS = ["data.terms=0.5", "data.source_language=en", "data.target_language=es"]
 
 @pytest.fixture(scope="module")
 def pairs():
-    return [Pair(one.source, one.target) for one in generate(120, max_words=8)]
+    return [Pair(phrase.source, phrase.target) for phrase in generate(120, max_words=8)]
 
 
 @pytest.fixture(scope="module")
-def told_run(train, pairs, tmp_path_factory):
+def terms_run(train, pairs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "told"
     train(folder, *TERMS, "training.max_steps=4", data=Corpora.of(pairs[:100], pairs[100:]))
     return folder
 
 
-def test_terms_are_pointed_out_to_a_run_that_was_trained_so(told_run, monkeypatch):
-    translator = Translator.load(told_run)
+def test_terms_are_pointed_out_to_a_run_that_was_trained_so(terms_run, monkeypatch):
+    translator = Translator.load(terms_run)
     annotated = translator.with_terms([("soccer", "fútbol")], mode="annotate")
-    read = []
+    inputs = []
     engine = type(annotated.engine)
     decode = engine.decode
 
-    def recorded(self, ids, *more):
-        read.extend(ids)
-        return decode(self, ids, *more)
+    def recorded(self, ids, *arguments):
+        inputs.extend(ids)
+        return decode(self, ids, *arguments)
 
     monkeypatch.setattr(engine, "decode", recorded)
     annotated.translate(["I like soccer.", "She sings."])
     marks = translator.tokenizer.encode_source(["\ue0f0\ue0f1\ue0f2"])[0][-3:]
-    assert sum(sum(one in marks for one in ids) for ids in read) == 3
+    assert sum(sum(piece in marks for piece in ids) for ids in inputs) == 3
 
 
 @pytest.mark.parametrize("dropout", ["0", "0.1"])
 def test_a_training_goes_on_exactly(dropout, train, pairs, tmp_path):
     corpora = Corpora.of(pairs[:100], pairs[100:103])
-    given = [*TERMS, f"data.subword_dropout={dropout}", "training.validate_every=3"]
-    train(tmp_path / "whole", *given, "training.max_steps=6", data=corpora)
-    train(tmp_path / "parts", *given, "training.max_steps=3", data=corpora)
-    train(tmp_path / "parts", *given, "training.max_steps=6", data=corpora, resume=True)
+    settings = [*TERMS, f"data.subword_dropout={dropout}", "training.validate_every=3"]
+    train(tmp_path / "whole", *settings, "training.max_steps=6", data=corpora)
+    train(tmp_path / "parts", *settings, "training.max_steps=3", data=corpora)
+    train(tmp_path / "parts", *settings, "training.max_steps=6", data=corpora, resume=True)
     whole, parts = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
     assert RunFolder(tmp_path / "whole").tokenizer().marks_terms
     assert all(torch.equal(tensor, parts[name]) for name, tensor in whole.items())
@@ -67,25 +67,25 @@ def test_the_share_of_terms_can_not_change(train, pairs, tmp_path):
 def test_a_run_that_begins_from_another_gets_the_pieces(small_run, corpus, tmp_path, capfd):
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run"]
     command = ["train", "--init-from", small_run, *files, "--no-tune", "--set", *TERMS, "training.max_steps=2"]
-    assert run([str(each) for each in command]) == 0
+    assert run([str(argument) for argument in command]) == 0
     before, now = RunFolder(small_run).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
     assert now.marks_terms and now.source_size == before.source_size + 3
     constrained = Translator.load(tmp_path / "run").with_terms([("soccer", "fútbol")])
     assert constrained.translate("I like soccer.").terms[0].outcome != "missing"
     command = [*command[:5], *command[5:7], "--out", tmp_path / "adapter", *command[9:], "training.adapter_rank=2"]
-    assert run([str(each) for each in command]) == 2
+    assert run([str(argument) for argument in command]) == 2
     assert "can't get any" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("settings", "what"),
+    ("settings", "message"),
     [
         (["data.terms=0.5", "data.source_language=en"], "names no language"),
         (["data.terms=0.5", "data.target_language=ja"], "no dictionary of the language ja"),
     ],
 )
-def test_what_is_missing_is_said_before_any_work(settings, what, train, pairs, tmp_path):
-    with pytest.raises(UserError, match=what):
+def test_what_is_missing_is_said_before_any_work(settings, message, train, pairs, tmp_path):
+    with pytest.raises(UserError, match=message):
         train(tmp_path / "run", *settings, data=Corpora.of(pairs[:100], pairs[100:110]))
     assert not (tmp_path / "run").exists()
 

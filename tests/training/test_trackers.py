@@ -1,4 +1,4 @@
-"""Experiment trackers: what they get, what happens if they fail, and the real packages without a network."""
+"""Experiment trackers: logged figures, failures, and the real packages without a network."""
 
 import io
 import json
@@ -25,7 +25,7 @@ from translucid.training.validation import Validation
 
 @pytest.fixture
 def starts(monkeypatch):
-    """Everything that a tracker in the place of Weights & Biases gets, a dictionary for each start."""
+    """Replace Weights & Biases, and record what the tracker gets in a dictionary for each start."""
     started = []
 
     class Tracker:
@@ -64,25 +64,27 @@ def expected_rows(run):
 
 
 def test_a_tracker_gets_the_rows_of_metrics_and_continues_the_same_run(train, starts, monkeypatch, tmp_path):
-    said, settings = io.StringIO(), ["training.precision=float32", "training.trackers=[wandb]"]
-    train(tmp_path / "run", *settings, "training.max_steps=7", said=said)
-    train(tmp_path / "run", *settings, resume=True, said=said)
+    output, settings = io.StringIO(), ["training.precision=float32", "training.trackers=[wandb]"]
+    train(tmp_path / "run", *settings, "training.max_steps=7", said=output)
+    train(tmp_path / "run", *settings, resume=True, said=output)
     first, second = starts
     assert [(start["before"], start["step"]) for start in starts] == [("", 0), ("first", 7)]
     assert (first["name"], first["seed"], first["closed"], second["closed"]) == ("run", 1, True, True)
     assert threading.main_thread() not in (first["thread"], second["thread"])
     assert first["rows"] + second["rows"] == expected_rows(tmp_path / "run")
-    assert "the tracker" not in said.getvalue()
+    assert "the tracker" not in output.getvalue()
     # The same training with a tracker that fails.
     monkeypatch.setitem(trackers.TRACKERS, "wandb", lambda run: {}["key"])
-    train(tmp_path / "failing", *settings, "training.max_steps=7", said=said)
+    train(tmp_path / "failing", *settings, "training.max_steps=7", said=output)
     line = (
         "warning: the tracker wandb failed, and gets no more figures (KeyError: 'key'); metrics.jsonl has all of them\n"
     )
-    assert said.getvalue().count("the tracker") == said.getvalue().count(line) == 1
+    assert output.getvalue().count("the tracker") == output.getvalue().count(line) == 1
     train(tmp_path / "failing", *settings, "training.trackers=[]", resume=True)
-    (tensors, _), (others, _) = (load_tensors(tmp_path / name / "model.safetensors") for name in ("run", "failing"))
-    assert all(torch.equal(tensors[name], others[name]) for name in tensors)
+    (tensors, _), (failing_tensors, _) = (
+        load_tensors(tmp_path / name / "model.safetensors") for name in ("run", "failing")
+    )
+    assert all(torch.equal(tensors[name], failing_tensors[name]) for name in tensors)
 
 
 def test_a_tracker_gets_the_comparison_at_the_end(starts, configured):
@@ -90,10 +92,10 @@ def test_a_tracker_gets_the_comparison_at_the_end(starts, configured):
     written = record.Record(configured, TrainingOptions(trackers=["wandb"]), 0, pytest.fail)
     written.write_selection(Progress(step=14, best_step=14, seconds=3.5), 7, best, last)
     written.close()
-    wanted = {"sentences": 0, "kept_step": 14, "best_step": 7}
-    wanted |= {"best_score": 25, "best_loss": 0.25, "last_score": 50, "last_loss": 0.5}
-    assert starts[0]["rows"] == [(14, {f"selection/{name}": value for name, value in wanted.items()})]
-    assert configured.metrics() == [{"kind": "selection", "step": 14, "seconds": 3.5, **wanted}]
+    expected = {"sentences": 0, "kept_step": 14, "best_step": 7}
+    expected |= {"best_score": 25, "best_loss": 0.25, "last_score": 50, "last_loss": 0.5}
+    assert starts[0]["rows"] == [(14, {f"selection/{name}": value for name, value in expected.items()})]
+    assert configured.metrics() == [{"kind": "selection", "step": 14, "seconds": 3.5, **expected}]
 
 
 def test_nobody_waits_for_a_tracker_that_hangs(starts, monkeypatch, configured):
@@ -136,7 +138,7 @@ def test_names_and_settings_of_a_run(configured):
 
 @pytest.fixture
 def configured(tmp_path):
-    """A run folder with a configuration and nothing else."""
+    """Return a run folder that holds only a configuration."""
     run = RunFolder(tmp_path / "mine")
     run.path.mkdir()
     files = ["data.train=[a.tsv]", "data.mix={c.tsv: 0.5}", "training.seed=5"]
@@ -145,10 +147,10 @@ def configured(tmp_path):
 
 
 def log_twice(name, run):
-    """Log a row in each of two processes' stead; the second continues the run of the first."""
+    """Log a row as two processes in turn would; the second continues the run of the first."""
     identities = []
     for step in (0, 10):
-        time.sleep(step / 9)  # Weights & Biases names a folder by the second in which a process begins
+        time.sleep(step / 9)  # Weights & Biases names a folder by the second in which a process starts
         background = Background(name, run, step)
         background.log({"training/loss": 2.5 - step / 10, "validation/bleu.en-fr": 30.25}, step + 5)
         background.close()
@@ -163,7 +165,7 @@ def records(file):
     """Yield the records of an offline run of Weights & Biases, a log in LevelDB's format with blocks of 32 KiB."""
     from wandb.proto.wandb_internal_pb2 import Record
 
-    data, at, whole = file.read_bytes(), 7, b""
+    data, at, content = file.read_bytes(), 7, b""
     while at + 7 <= len(data):
         if 32768 - at % 32768 < 7:  # the rest of a block is padding
             at += 32768 - at % 32768
@@ -172,10 +174,10 @@ def records(file):
         at += 7 + length
         if at > len(data):
             return
-        whole += data[at - length : at]
+        content += data[at - length : at]
         if kind in (1, 4):  # a full record, or the last part of one
-            yield Record.FromString(whole)
-            whole = b""
+            yield Record.FromString(content)
+            content = b""
 
 
 def finished_records(file):
@@ -210,7 +212,7 @@ def test_weights_and_biases_offline(configured, monkeypatch):
 
 
 def needs(name):
-    """Skip a test of a package that does not fit beside the others."""
+    """Skip a test of a package that is not installed by default."""
     return pytest.mark.skipif(not trackers.is_installed(name), reason=f"make test-trackers installs {name}")
 
 

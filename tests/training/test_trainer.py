@@ -1,4 +1,4 @@
-"""The loop: limits, averages, accumulated batches, and what it says of a loss that is no number."""
+"""The training loop: limits, weight averages, accumulated batches, and losses that are not finite."""
 
 import io
 import time
@@ -41,12 +41,12 @@ def test_metrics_have_rows_of_both_kinds(train, tmp_path):
 
 def test_limits_end_the_training(train, tmp_path):
     epochs = train(tmp_path / "epochs", "training.max_steps=null", "training.max_epochs=2")
-    assert (epochs.epoch, epochs.batch) == (1, epochs.step)  # the second pass is over; two batches an update
+    assert (epochs.epoch, epochs.batch) == (1, epochs.step)  # the second epoch is complete; each update has two batches
     minutes = train(
         tmp_path / "minutes", "training.max_steps=null", "training.max_minutes=0.004", "training.patience=null"
     )
     assert minutes.seconds >= 0.24
-    # A rate of next to nothing: BLEU stays where it was, and patience ends.
+    # With a tiny learning rate, BLEU does not change, and patience runs out.
     stale = train(tmp_path / "stale", "training.learning_rate=1e-12", "training.patience=2", "training.max_steps=90")
     assert stale.step == 7 * 3
 
@@ -54,18 +54,18 @@ def test_limits_end_the_training(train, tmp_path):
 def test_sharded_by_a_process_alone_is_not_sharded(train, tmp_path):
     ends = [train(tmp_path / which, "training.max_steps=3", f"training.sharded={which}") for which in ("true", "false")]
     assert [end.step for end in ends] == [3, 3]
-    one, other = weights(tmp_path / "true"), weights(tmp_path / "false")
-    assert all(torch.equal(one[name], other[name]) for name in other)
+    sharded, unsharded = weights(tmp_path / "true"), weights(tmp_path / "false")
+    assert all(torch.equal(sharded[name], unsharded[name]) for name in unsharded)
 
 
 def test_what_is_kept_is_the_average_at_the_best_validation(train, tmp_path):
     end = train(tmp_path / "run", "training.max_steps=7", "training.averaging=0.9")
     assert end.best_step == 7
-    kept, facts = load_tensors(tmp_path / "run" / "model.safetensors")
+    best, facts = load_tensors(tmp_path / "run" / "model.safetensors")
     assert facts["step"] == 7
     average, last = weights(tmp_path / "run", "averaged."), weights(tmp_path / "run")
-    assert all(torch.equal(kept[name], average[name]) for name in kept)
-    assert not torch.equal(kept["output.weight" if "output.weight" in kept else "output.bias"], last["output.bias"])
+    assert all(torch.equal(best[name], average[name]) for name in best)
+    assert not torch.equal(best["output.weight" if "output.weight" in best else "output.bias"], last["output.bias"])
 
 
 def test_without_averaging_the_average_is_the_last_weights(train, tmp_path):
@@ -79,26 +79,26 @@ def test_without_averaging_the_average_is_the_last_weights(train, tmp_path):
     ("averaging", "decays"), [(0.999, [1 / 10, 2 / 11, 3 / 12, 4 / 13]), (0.2, [1 / 10, 2 / 11, 0.2, 0.2])]
 )
 def test_the_average_has_less_memory_in_the_first_updates(train, tmp_path, monkeypatch, averaging, decays):
-    """(1 + n) / (10 + n), n the updates before, until that is the decay asked for: first weights are soon forgotten."""
-    learned, update = [], Trainer._update
+    """The decay is (1 + n) / (10 + n) after n updates, up to the configured decay."""
+    snapshots, update = [], Trainer._update
 
     def copy(self):
         return {name: weight.detach().clone() for name, weight in self.weights.model.named_parameters()}
 
-    def noted(self, *rest):
-        learned.extend([] if learned else [copy(self)])
+    def recording_update(self, *rest):
+        snapshots.extend([] if snapshots else [copy(self)])
         update(self, *rest)
-        learned.append(copy(self))
+        snapshots.append(copy(self))
 
-    monkeypatch.setattr(Trainer, "_update", noted)
+    monkeypatch.setattr(Trainer, "_update", recording_update)
     long_steps = "training.learning_rate=0.1", "training.warmup=1"
     train(tmp_path / "run", "training.max_steps=4", f"training.averaging={averaging}", *long_steps)
-    expected = learned.pop(0)
-    for decay, now in zip(decays, learned, strict=True):
-        expected = {name: decay * expected[name] + (1 - decay) * now[name] for name in now}
-    found = weights(tmp_path / "run", "averaged.")
-    assert found.keys() == expected.keys()
-    for name, average in found.items():
+    expected = snapshots.pop(0)
+    for decay, snapshot in zip(decays, snapshots, strict=True):
+        expected = {name: decay * expected[name] + (1 - decay) * snapshot[name] for name in snapshot}
+    averages = weights(tmp_path / "run", "averaged.")
+    assert averages.keys() == expected.keys()
+    for name, average in averages.items():
         torch.testing.assert_close(average, expected[name], rtol=0, atol=1e-5)
 
 
@@ -107,7 +107,7 @@ FOUR_UPDATES = ["training.max_steps=4", "training.precision=float32"]
 
 @pytest.fixture(scope="module")
 def usual_weights(train, tmp_path_factory):
-    """The weights after four updates with the usual options."""
+    """Return the weights after four updates with the usual options."""
     folder = tmp_path_factory.mktemp("usual") / "run"
     train(folder, *FOUR_UPDATES)
     return weights(folder)
@@ -147,11 +147,11 @@ def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch)
     """Two batches in one update give the gradient of both together."""
     from translucid.training.objective import batch_loss
 
-    seen = {}
+    captured = {}
 
     def spy(self, batches, *rest):
-        seen["trainer"], seen["batches"] = self, batches
-        self.weights.model.eval()  # no dropout, so that the two sums can be compared
+        captured["trainer"], captured["batches"] = self, batches
+        self.weights.model.eval()  # without dropout, the two sums are comparable
         return update(self, batches, *rest)
 
     update = Trainer._update
@@ -159,10 +159,10 @@ def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch)
     monkeypatch.setattr(torch.optim.Adam, "zero_grad", lambda self, set_to_none=True: None)
     exact = ("training.precision=float32", "training.clip_norm=1e9", "data.subword_dropout=0")
     train(tmp_path / "run", "training.max_steps=1", *exact)
-    trainer, batches = seen["trainer"], seen["batches"]
+    trainer, batches = captured["trainer"], captured["batches"]
     assert len(batches) == 2
     accumulated = [parameter.grad.clone() for parameter in trainer.weights.parameters]
-    with torch.no_grad():  # back to the first weights: the update has moved them
+    with torch.no_grad():  # rebuild the initial weights, which the update has changed
         from translucid.models.build import build_model
 
         torch.manual_seed(1)
@@ -181,10 +181,10 @@ def test_a_loss_that_is_no_number_ends_with_advice_and_harms_nothing(train, tmp_
     start = Trainer.resume
 
     def poisoned(self, *rest):
-        found = start(self, *rest)
+        result = start(self, *rest)
         with torch.no_grad():
             self.weights.parameters[0].fill_(torch.nan)
-        return found
+        return result
 
     monkeypatch.setattr(Trainer, "resume", poisoned)
     with pytest.raises(UserError, match=r"the loss is nan at step 12.*5th time in a row.*learning_rate.*--resume"):
@@ -205,13 +205,13 @@ def test_a_bad_update_is_skipped_and_counted(train, tmp_path, monkeypatch):
             self.weights.parameters[0].data.copy_(weight)
 
     monkeypatch.setattr(Trainer, "_update", poisoned)
-    said = io.StringIO()
-    assert train(tmp_path / "run", "training.max_steps=7", said=said).skipped == 2
+    output = io.StringIO()
+    assert train(tmp_path / "run", "training.max_steps=7", said=output).skipped == 2
     tensors, _ = load_tensors(tmp_path / "run" / "model.safetensors")
     assert all(tensor.isfinite().all() for tensor in tensors.values())
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     assert rows[-1]["skipped"] == 2
-    assert "this update is skipped (2 so far)" in said.getvalue()
+    assert "this update is skipped (2 so far)" in output.getvalue()
 
 
 def test_interrupted_before_the_first_validation_there_is_something_to_try(train, tmp_path, monkeypatch):
@@ -255,10 +255,10 @@ def test_the_faster_products_give_the_same_loss_curve(train, tmp_path, monkeypat
     assert rounded != pytest.approx(plain, abs=1e-5)
 
 
-@pytest.mark.parametrize(("gain", "asked", "taken"), [
+@pytest.mark.parametrize(("gain", "setting", "is_rounded"), [
     (2.0, "auto", True), (0.2, "auto", False), (2.0, "float32", False), (0.2, "bfloat16", True)
 ])  # fmt: skip
-def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, monkeypatch, gain, asked, taken):
+def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, monkeypatch, gain, setting, is_rounded):
     rounded = []
 
     def spy(model, rows, smoothing):
@@ -267,12 +267,12 @@ def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, m
 
     monkeypatch.setattr("translucid.training.weights.batch_loss", spy)
     monkeypatch.setattr(precision, "gain_of_rounding", lambda device: gain)
-    train(tmp_path / "run", "training.max_steps=1", f"training.precision={asked}")
-    assert set(rounded) == {taken}
+    train(tmp_path / "run", "training.max_steps=1", f"training.precision={setting}")
+    assert set(rounded) == {is_rounded}
 
 
-class Told(Validator):
-    """Gives the figures of a list, one validation after the other."""
+class FixedValidator(Validator):
+    """A validator that returns prepared results in turn."""
 
     def __init__(self, rows, tokenizer):
         self.rows, self.tokenizer = (
@@ -293,21 +293,21 @@ class Told(Validator):
 @pytest.mark.parametrize(
     ("rows", "best"),
     [
-        ([(0.0, 4.0), (0.0, 3.0), (0.0, 2.0), (0.0, 1.0)], 4),  # the score says nothing: the lowest loss
+        ([(0.0, 4.0), (0.0, 3.0), (0.0, 2.0), (0.0, 1.0)], 4),  # all scores are 0: the lowest loss decides
         ([(0.0, 4.0), (0.0, 2.0), (0.0, 2.0), (0.0, 3.0)], 2),
-        ([(0.4, 4.0), (0.0, 3.0), (0.3, 2.0), (0.1, 3.0)], 3),  # so low that its differences say nothing either
-        ([(5.0, 4.0), (7.0, 4.5), (6.0, 1.0), (7.0, 4.4)], 4),  # the score decides, and of equal ones the loss
-        ([(5.0, 4.0), (4.0, 1.0), (5.0, 4.0), (5.0, 3.9999)], 1),  # as good as equal
+        ([(0.4, 4.0), (0.0, 3.0), (0.3, 2.0), (0.1, 3.0)], 3),  # scores below 1 are not compared either
+        ([(5.0, 4.0), (7.0, 4.5), (6.0, 1.0), (7.0, 4.4)], 4),  # the score decides; among equal scores, the loss
+        ([(5.0, 4.0), (4.0, 1.0), (5.0, 4.0), (5.0, 3.9999)], 1),  # a loss difference below the threshold is ignored
     ],
 )
 def test_the_loss_decides_where_the_score_does_not(train, tmp_path, monkeypatch, rows, best):
-    """The first model of all was kept, at a BLEU of 0.0, and patience ended the training."""
-    measured = Trainer.__init__
+    """With a BLEU of 0 throughout, the lowest loss decides which weights are kept."""
+    original_init = Trainer.__init__
 
-    def told(self, model, epochs, validator, *others, **named):
-        measured(self, model, epochs, Told(rows, validator.tokenizer), *others, **named)
+    def init_with_scores(self, model, epochs, validator, *arguments, **options):
+        original_init(self, model, epochs, FixedValidator(rows, validator.tokenizer), *arguments, **options)
 
-    monkeypatch.setattr(Trainer, "__init__", told)
+    monkeypatch.setattr(Trainer, "__init__", init_with_scores)
     settings = ["training.validate_every=1", "training.max_steps=4", "training.patience=3"]
     end = train(tmp_path / "run", *settings)
     assert (end.best_step, end.step) == (best, 4)
@@ -317,7 +317,7 @@ def test_the_loss_decides_where_the_score_does_not(train, tmp_path, monkeypatch,
 
 
 def test_a_validator_of_short_targets_judges_by_chrf(train, tmp_path):
-    """Each target is one word: BLEU is 0 for right ones too."""
+    """With targets of one word, BLEU is 0 even for correct translations."""
     words = ["uno", "dos", "tres", "cuatro", "cinco", "seis"]
     pairs = [Pair(f"the number {i % 6}", words[i % 6]) for i in range(200)]
     end = train(

@@ -1,4 +1,4 @@
-"""What a training is validated with: pairs that are too long, and other pairs than before."""
+"""Validation data: pairs that are too long, and data that has changed since the run began."""
 
 import io
 import os
@@ -22,8 +22,8 @@ SHORT = "training.max_steps=7"
 
 
 @pytest.fixture(scope="module")
-def begun(train, tmp_path_factory):
-    """A run after 7 updates, which tests copy."""
+def partial_run(train, tmp_path_factory):
+    """Train for 7 updates; tests copy the run."""
     folder = tmp_path_factory.mktemp("begun") / "run"
     train(folder, SHORT)
     return folder
@@ -32,13 +32,13 @@ def begun(train, tmp_path_factory):
 def test_validation_translates_with_the_length_limits_of_the_run(train, tmp_path, monkeypatch):
     lengths = []
 
-    def search(self, model, *rest):
-        found = greedy(self, model, *rest)
-        lengths.extend(map(len, found))
-        return found
+    def recording_greedy(self, model, *rest):
+        hypotheses = greedy(self, model, *rest)
+        lengths.extend(map(len, hypotheses))
+        return hypotheses
 
     greedy = TextValidator.greedy
-    monkeypatch.setattr(TextValidator, "greedy", search)
+    monkeypatch.setattr(TextValidator, "greedy", recording_greedy)
     train(tmp_path / "run", SHORT, "decoding.max_length_ratio=0", "decoding.max_length_extra=3")
     assert max(lengths) == 3
 
@@ -48,9 +48,9 @@ def validated_with(corpora, *pairs):
 
 
 def test_pairs_that_are_too_long_for_the_loss_are_counted(train, corpora, tmp_path):
-    said = io.StringIO()
-    train(tmp_path / "run", SHORT, data=validated_with(corpora, *corpora.valid, LONG), said=said)
-    assert "the held-out part: 1 of 5 validation pairs have more than 256 tokens" in said.getvalue()
+    output = io.StringIO()
+    train(tmp_path / "run", SHORT, data=validated_with(corpora, *corpora.valid, LONG), said=output)
+    assert "the held-out part: 1 of 5 validation pairs have more than 256 tokens" in output.getvalue()
 
 
 def test_where_all_are_too_long_the_training_is_refused(train, corpora, tmp_path):
@@ -60,44 +60,44 @@ def test_where_all_are_too_long_the_training_is_refused(train, corpora, tmp_path
 
 
 @pytest.mark.parametrize("change", ["pairs", "sentences", "lengths"])
-def test_scores_on_other_pairs_are_not_compared(train, begun, corpora, tmp_path, change):
-    run = RunFolder(shutil.copytree(begun, tmp_path / "run"))
+def test_scores_on_other_pairs_are_not_compared(train, partial_run, corpora, tmp_path, change):
+    run = RunFolder(shutil.copytree(partial_run, tmp_path / "run"))
     tensors, facts = run.load_state()
     facts["place"] |= {"best_score": 99.0, "stale": 9}
     run.save_state(tensors, facts)
-    others = [Pair(p.source, p.target) for p in generate(20, split="test", max_words=8)]
-    data, settings = validated_with(corpora, *others), []
+    other_pairs = [Pair(p.source, p.target) for p in generate(20, split="test", max_words=8)]
+    data, settings = validated_with(corpora, *other_pairs), []
     if change == "sentences":
         data, settings = corpora, ["training.validate_sentences=2"]
     elif change == "lengths":
         data, settings = corpora, ["decoding.max_length_extra=2"]
-    said = io.StringIO()
-    train(run.path, "training.max_steps=14", *settings, data=data, resume=True, said=said)
-    assert "the validation data has changed: scores are not compared with earlier ones" in said.getvalue()
+    output = io.StringIO()
+    train(run.path, "training.max_steps=14", *settings, data=data, resume=True, said=output)
+    assert "the validation data has changed: scores are not compared with earlier ones" in output.getvalue()
     place = run.load_state()[1]["place"]
     assert place["best_step"] == 14 and place["best_score"] < 99
     assert load_tensors(run.model_file)[1]["step"] == 14
 
 
-def test_scores_on_the_same_pairs_are_compared(train, begun, corpora, tmp_path):
-    run = RunFolder(shutil.copytree(begun, tmp_path / "run"))
+def test_scores_on_the_same_pairs_are_compared(train, partial_run, corpora, tmp_path):
+    run = RunFolder(shutil.copytree(partial_run, tmp_path / "run"))
     tensors, facts = run.load_state()
     facts["place"] |= {"best_score": 99.0}
     run.save_state(tensors, facts)
-    said = io.StringIO()
-    train(run.path, "training.max_steps=14", resume=True, said=said)
-    assert "has changed" not in said.getvalue()
+    output = io.StringIO()
+    train(run.path, "training.max_steps=14", resume=True, said=output)
+    assert "has changed" not in output.getvalue()
     assert run.load_state()[1]["place"]["best_score"] == 99
 
 
-def test_the_best_weights_stay_until_others_are_measured(train, begun, corpora, tmp_path, monkeypatch):
-    run = RunFolder(shutil.copytree(begun, tmp_path / "run"))
+def test_the_best_weights_stay_until_others_are_measured(train, partial_run, corpora, tmp_path, monkeypatch):
+    run = RunFolder(shutil.copytree(partial_run, tmp_path / "run"))
     best = load_tensors(run.model_file)[1]["step"]
     update = Trainer._update
 
-    def interrupted(self, *given):
+    def interrupted(self, *arguments):
         os.kill(os.getpid(), signal.SIGTERM)
-        return update(self, *given)
+        return update(self, *arguments)
 
     monkeypatch.setattr(Trainer, "_update", interrupted)
     with pytest.raises(Interrupted) as error:

@@ -1,4 +1,4 @@
-"""Two processes learn what one learns, save what one saves, and end together."""
+"""Training in several processes: results equal those of one process, and the processes end together."""
 
 import json
 import re
@@ -44,21 +44,21 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def arguments(corpus, out, *more, resume=False):
+def arguments(corpus, out, *options, resume=False):
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "valid.tsv"), "--out", str(out)]
-    return ["train", *(["--resume"] if resume else [str(corpus / "settings.yaml")]), *files, *more]
+    return ["train", *(["--resume"] if resume else [str(corpus / "settings.yaml")]), *files, *options]
 
 
-def start(corpus, out, *more, resume=False, count=2):
+def start(corpus, out, *options, resume=False, count=2):
     """Start a training in several processes, with several buckets of gradients."""
-    small = {"translucid.training.gradient_buckets.BUCKET": 4096}
-    return forked_together(*arguments(corpus, out, *more, resume=resume), count=count, replaced=small)
+    small_buckets = {"translucid.training.gradient_buckets.BUCKET": 4096}
+    return forked_together(*arguments(corpus, out, *options, resume=resume), count=count, replaced=small_buckets)
 
 
 def finish(process):
-    said, _ = process.communicate(timeout=240)
-    assert process.returncode == 0, said
-    return said
+    output, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, output
+    return output
 
 
 def losses(out):
@@ -66,18 +66,18 @@ def losses(out):
 
 
 @pytest.fixture(scope="module")
-def alone(corpus, tmp_path_factory):
+def single_process_run(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "alone"
     assert run(arguments(corpus, out)) == 0
     return out
 
 
-def test_two_processes_learn_what_one_learns(corpus, alone, tmp_path):
-    said = finish(start(corpus, tmp_path / "two"))
-    assert "2 processes" in " ".join(said.split())
-    assert said.count("validation at step 12") == 1
-    assert losses(tmp_path / "two") == pytest.approx(losses(alone), rel=1e-4)
-    ours, theirs = (load_tensors(run / "model.safetensors")[0] for run in (tmp_path / "two", alone))
+def test_two_processes_learn_what_one_learns(corpus, single_process_run, tmp_path):
+    output = finish(start(corpus, tmp_path / "two"))
+    assert "2 processes" in " ".join(output.split())
+    assert output.count("validation at step 12") == 1
+    assert losses(tmp_path / "two") == pytest.approx(losses(single_process_run), rel=1e-4)
+    ours, theirs = (load_tensors(run / "model.safetensors")[0] for run in (tmp_path / "two", single_process_run))
     for name, tensor in theirs.items():
         torch.testing.assert_close(ours[name], tensor, rtol=1e-2, atol=1e-3)
 
@@ -87,34 +87,41 @@ def test_two_processes_learn_word_links_as_one_does(corpus, tmp_path):
     finish(start(corpus, tmp_path / "two", *guided))
     assert run(arguments(corpus, tmp_path / "one", *guided)) == 0
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-4)
-    both = [RunFolder(tmp_path / name).metrics() for name in ("two", "one")]
-    two, one = ([row["alignment_loss"] for row in rows if row["kind"] == "validation"] for rows in both)
+    metrics = [RunFolder(tmp_path / name).metrics() for name in ("two", "one")]
+    two, one = ([row["alignment_loss"] for row in rows if row["kind"] == "validation"] for rows in metrics)
     assert two == pytest.approx(one, rel=1e-4) and two[1] < two[0]
 
 
-def test_two_processes_fine_tune_as_one_does(corpus, alone, tmp_path):
-    """With what is frozen, differences of low rank, and what the first model says."""
-    more = ["--init-from", str(alone), "--valid-general", str(corpus / "train.tsv"), "--set", "training.adapter_rank=2"]
-    more += ["training.freeze=[encoder]", "training.distillation_weight=0.3", "training.learning_rate=0.01"]
-    finish(start(corpus, tmp_path / "two", *more, "training.max_steps=5"))
+def test_two_processes_fine_tune_as_one_does(corpus, single_process_run, tmp_path):
+    """With frozen parts, low-rank adapters and distillation from the initial model."""
+    options = [
+        "--init-from",
+        str(single_process_run),
+        "--valid-general",
+        str(corpus / "train.tsv"),
+        "--set",
+        "training.adapter_rank=2",
+    ]
+    options += ["training.freeze=[encoder]", "training.distillation_weight=0.3", "training.learning_rate=0.01"]
+    finish(start(corpus, tmp_path / "two", *options, "training.max_steps=5"))
     finish(start(corpus, tmp_path / "two", "--set", "training.max_steps=12", resume=True))
-    assert run(arguments(corpus, tmp_path / "one", *more)) == 0
+    assert run(arguments(corpus, tmp_path / "one", *options)) == 0
     ours, theirs = (
         {(row["kind"], row["step"]): row["loss"] for row in RunFolder(tmp_path / name).metrics() if "loss" in row}
         for name in ("two", "one")
     )
-    # At the end of the first part, both processes translate all validation sentences, with the first and last weights.
+    # The first part ends with both processes translating all validation sentences, with the first and last weights.
     (selection,) = [row for row in RunFolder(tmp_path / "two").metrics() if row["kind"] == "selection"]
     assert (selection["step"], selection["best_step"], selection["sentences"]) == (5, 0, 7)
     shared = sorted(ours.keys() & theirs.keys())
     assert len(shared) == 15
     assert [ours[key] for key in shared] == pytest.approx([theirs[key] for key in shared], rel=1e-3)
-    kept = [load_tensors(tmp_path / name / "adapter.safetensors")[0] for name in ("two", "one")]
-    assert kept[0].keys() == kept[1].keys()
-    assert all(name.startswith(("decoder.", "source_embedding.")) for name in kept[0])
+    adapters = [load_tensors(tmp_path / name / "adapter.safetensors")[0] for name in ("two", "one")]
+    assert adapters[0].keys() == adapters[1].keys()
+    assert all(name.startswith(("decoder.", "source_embedding.")) for name in adapters[0])
 
 
-def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, alone, tmp_path):
+def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, single_process_run, tmp_path):
     sharded = ["--set", "training.sharded=true"]
     finish(start(corpus, tmp_path / "run", *sharded, "--set", "training.max_steps=4"))
     finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=8", resume=True, count=3))
@@ -122,19 +129,19 @@ def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, alone, tm
     assert RunFolder(tmp_path / "run").configuration().training.sharded
     training = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     assert training == pytest.approx(
-        [r["loss"] for r in RunFolder(alone).metrics() if r["kind"] == "training"], rel=1e-3
+        [r["loss"] for r in RunFolder(single_process_run).metrics() if r["kind"] == "training"], rel=1e-3
     )
     validated = {
         row["step"]: row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "validation"
     }
-    for row in RunFolder(alone).metrics():
+    for row in RunFolder(single_process_run).metrics():
         if row["kind"] == "validation":
             assert validated[row["step"]] == pytest.approx(row["loss"], rel=1e-3)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "nadam"])
 def test_sharded_weights_skip_an_update_without_reading_whether_it_is_finite(optimizer, tmp_path):
-    """As on GPUs. On a CPU nothing has to be skipped that way, but PyTorch computes the same there."""
+    """Only GPUs need this way of skipping, but PyTorch computes the same on a CPU."""
     script = tmp_path / "skipped.py"
     script.write_text(
         "import torch\n"
@@ -161,9 +168,9 @@ def test_sharded_weights_skip_an_update_without_reading_whether_it_is_finite(opt
         "        finite = all(t.isfinite().all() for state in optimizer.moments().values() for t in state.values())\n"
         "        print('unmoved', *unmoved, bool(finite))\n"
     )
-    said, _ = script_together(script).communicate()
+    output, _ = script_together(script).communicate()
     moved, unmoved = "unmoved False True", "unmoved True True"
-    assert sorted(line for line in said.splitlines() if line.startswith("unmoved")) == sorted(
+    assert sorted(line for line in output.splitlines() if line.startswith("unmoved")) == sorted(
         2 * [moved, unmoved, moved]
     )
 
@@ -187,38 +194,38 @@ def test_a_sharded_process_holds_its_part_only(tmp_path):
         "    saved = sum(t.numel() for t in weights.tensors().values())\n"
         "    print('held', whole, held, average, complete, saved if workers.leads else -saved)\n"
     )
-    said, _ = script_together(script).communicate()
-    found = [list(map(int, line.split()[1:])) for line in said.splitlines() if line.startswith("held")]
-    assert len(found) == 2, said
-    for whole, held, average, complete, _ in found:
+    output, _ = script_together(script).communicate()
+    counts = [list(map(int, line.split()[1:])) for line in output.splitlines() if line.startswith("held")]
+    assert len(counts) == 2, output
+    for whole, held, average, complete, _ in counts:
         assert held == average == pytest.approx(whole / 2, rel=0.02)
         assert complete == 0
-    # What is saved is gathered by the first process alone.
-    assert sorted(saved for *_, saved in found) == [0, 2 * found[0][0]]
+    # Only the first process gathers the tensors to save.
+    assert sorted(saved for *_, saved in counts) == [0, 2 * counts[0][0]]
 
 
-def test_another_number_of_processes_goes_on(corpus, alone, tmp_path):
+def test_another_number_of_processes_goes_on(corpus, single_process_run, tmp_path):
     finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=4"))
     assert run(arguments(corpus, tmp_path / "run", "--set", "training.max_steps=8", resume=True)) == 0
     finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=12", resume=True))
-    steps = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
-    whole = [row["loss"] for row in RunFolder(alone).metrics() if row["kind"] == "training"]
-    assert len(steps) == 12
-    assert steps == pytest.approx(whole, rel=1e-3)
+    resumed_losses = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
+    expected = [row["loss"] for row in RunFolder(single_process_run).metrics() if row["kind"] == "training"]
+    assert len(resumed_losses) == 12
+    assert resumed_losses == pytest.approx(expected, rel=1e-3)
 
 
 def test_a_process_that_dies_ends_the_others_and_the_rest_can_go_on(corpus, tmp_path):
-    """Without torchrun, which would end them; what it does is in tests/reliability."""
+    """Without torchrun, which would end the other process itself."""
     out = tmp_path / "run"
     job = start(corpus, out, "--set", "training.max_steps=100000", "training.save_minutes=0.001")
-    first, other = job.processes
+    first, second = job.processes
     end = time.monotonic() + 120
     while not (out / "state" / "checkpoint.safetensors").exists() and time.monotonic() < end:
         time.sleep(0.02)
-    other.kill()
-    said, _ = first.communicate(timeout=120)
-    assert other.wait(timeout=120) == -signal.SIGKILL
-    assert first.returncode == 2 and "another training process has died" in " ".join(said.split())
+    second.kill()
+    output, _ = first.communicate(timeout=120)
+    assert second.wait(timeout=120) == -signal.SIGKILL
+    assert first.returncode == 2 and "another training process has died" in " ".join(output.split())
     step = RunFolder(out).load_state()[1]["place"]["step"]
     assert run(arguments(corpus, out, "--set", f"training.max_steps={step + 3}", resume=True)) == 0
 
@@ -229,9 +236,9 @@ def test_ctrl_c_in_one_process_ends_both(corpus, tmp_path):
     end = time.monotonic() + 120
     while not RunFolder(out).metrics() and time.monotonic() < end:
         time.sleep(0.02)
-    first, other = job.processes
-    other.send_signal(signal.SIGINT)
-    assert [process.wait(timeout=120) for process in (first, other)] == [130, 130]
+    first, second = job.processes
+    second.send_signal(signal.SIGINT)
+    assert [process.wait(timeout=120) for process in (first, second)] == [130, 130]
     trained = [row["step"] for row in RunFolder(out).metrics() if row["kind"] == "training"]
     assert RunFolder(out).load_state()[1]["place"]["step"] == trained[-1]
 
@@ -264,53 +271,57 @@ def test_errors_between_processes_are_told_apart(error, expected, monkeypatch):
 
 
 @pytest.fixture
-def met(monkeypatch):
-    """Let process 1 of 2 meet nobody, and tell what was asked of PyTorch."""
-    asked = {}
+def process_group_calls(monkeypatch):
+    """Replace the process group of process 1 of 2, and record the calls to PyTorch."""
+    calls = {}
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr("translucid.training.workers.rendezvous", lambda *rest, **more: iter([(None, 1, 2)]))
-    monkeypatch.setattr("torch.cuda.set_device", lambda device: asked.update(set_device=device))
+    monkeypatch.setattr("torch.cuda.set_device", lambda device: calls.update(set_device=device))
     monkeypatch.setattr(
-        "torch.distributed.init_process_group", lambda backend, **more: asked.update(backend=backend, **more)
+        "torch.distributed.init_process_group", lambda backend, **more: calls.update(backend=backend, **more)
     )
     monkeypatch.setattr(
-        "translucid.training.workers._set_pg_timeout", lambda timeout: asked.setdefault("timeouts", []).append(timeout)
+        "translucid.training.workers._set_pg_timeout", lambda timeout: calls.setdefault("timeouts", []).append(timeout)
     )
     for name, result in {"destroy_process_group": None, "barrier": None, "get_rank": 1, "get_world_size": 2}.items():
         monkeypatch.setattr(f"torch.distributed.{name}", lambda *rest, result=result, **more: result)
-    return asked
+    return calls
 
 
-def test_each_process_talks_through_its_own_gpu(met, monkeypatch):
+def test_each_process_talks_through_its_own_gpu(process_group_calls, monkeypatch):
     monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: True)
-    own = torch.device("cuda", 1)
-    with Workers.joined(own) as workers:
-        assert (met["backend"], met["set_device"], met["device_id"]) == ("nccl", own, own)
-        assert (workers.device, workers.note) == (own, "")
+    gpu = torch.device("cuda", 1)
+    with Workers.joined(gpu) as workers:
+        assert (
+            process_group_calls["backend"],
+            process_group_calls["set_device"],
+            process_group_calls["device_id"],
+        ) == ("nccl", gpu, gpu)
+        assert (workers.device, workers.note) == (gpu, "")
 
 
-def test_without_nccl_gloo_adds_up_and_that_is_said(met, monkeypatch):
+def test_without_nccl_gloo_adds_up_and_that_is_said(process_group_calls, monkeypatch):
     monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: False)
     with Workers.joined(torch.device("cuda", 1)) as workers:
-        assert (met["backend"], met["device_id"]) == ("gloo", None)
+        assert (process_group_calls["backend"], process_group_calls["device_id"]) == ("gloo", None)
         assert workers.device == torch.device("cpu") and "has no NCCL" in workers.note
 
 
-def test_an_apple_gpu_is_for_one_process(met):
+def test_an_apple_gpu_is_for_one_process(process_group_calls):
     with (
         pytest.raises(UserError, match="several processes can't train on one Apple GPU"),
         Workers.joined(torch.device("mps")),
     ):
         pass
-    assert not met
+    assert not process_group_calls
 
 
-def test_preparing_may_take_longer_than_an_update(met):
+def test_preparing_may_take_longer_than_an_update(process_group_calls):
     with Workers.joined(torch.device("cpu")) as workers:
-        assert met["timeout"] == PREPARATION
+        assert process_group_calls["timeout"] == PREPARATION
         with workers.updating():
-            assert met["timeouts"] == [UPDATES]
-    assert met["timeouts"] == [UPDATES, PREPARATION]
+            assert process_group_calls["timeouts"] == [UPDATES]
+    assert process_group_calls["timeouts"] == [UPDATES, PREPARATION]
     assert UPDATES < PREPARATION
 
 
@@ -327,13 +338,13 @@ def test_timeouts_of_pytorch_are_those(tmp_path):
 
 
 def test_shares_are_put_together_again():
-    alone = Workers()
-    assert alone.share([1, 2, 3]) == alone.interleave([1, 2, 3]) == [1, 2, 3]
-    assert alone.sum(1.5, 2) == [1.5, 2]
-    parts = [Workers(rank, 3) for rank in range(3)]
+    single = Workers()
+    assert single.share([1, 2, 3]) == single.interleave([1, 2, 3]) == [1, 2, 3]
+    assert single.sum(1.5, 2) == [1.5, 2]
+    workers = [Workers(rank, 3) for rank in range(3)]
     items = list(range(8))
-    assert sorted(item for part in parts for item in part.share(items)) == items
-    shares = [part.share(items) for part in parts]
-    first = parts[0]
+    assert sorted(item for worker in workers for item in worker.share(items)) == items
+    shares = [worker.share(items) for worker in workers]
+    first = workers[0]
     first.gather = lambda thing: shares  # type: ignore[method-assign]
     assert first.interleave(shares[0]) == items

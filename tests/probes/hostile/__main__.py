@@ -1,4 +1,4 @@
-"""Try hostile inputs and say what became of them; exit code 1 if anything failed."""
+"""Try hostile inputs and print the results; exit with code 1 after any failure."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="other seeds, other inputs")
     parser.add_argument("--target", action="append", choices=list(SHARES), help="only this one; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the tallies as JSON")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     tallies = []
-    for tally, seconds in _timed(run_all(given.count, given.seed, given.target)):
+    for tally, seconds in _timed(run_all(arguments.count, arguments.seed, arguments.target)):
         tallies.append(tally)
         print(f"{tally} ({seconds:.0f} s)", file=sys.stderr, flush=True)
         for failure in tally.failures[:5]:
             print(f"  FAILURE {failure}", file=sys.stderr, flush=True)
-    if given.json:
+    if arguments.json:
         print(json.dumps([tally.to_json() for tally in tallies], indent=2))
-    tried, failed = sum(tally.tried for tally in tallies), sum(len(tally.failures) for tally in tallies)
-    print(f"{tried:,} hostile inputs, {failed:,} failures", file=sys.stderr)
+    attempts, failed = sum(tally.tried for tally in tallies), sum(len(tally.failures) for tally in tallies)
+    print(f"{attempts:,} hostile inputs, {failed:,} failures", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -1,4 +1,4 @@
-"""Corpus files of every kind: what is read of them is what is in them, or they are refused."""
+"""Corpus files of every kind: they are read correctly or rejected."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARTS = [
     *(b"[" * 3000, b'{"a":' * 3000, "I like soccer\tMe gusta el fútbol".encode(), "\u2028\u202e\u0085\u3000".encode()),
     *(b"\xed\xa0\x80", b"\xc3", b"\xf8\x88\x80\x80\x80", "👩‍👩‍👧é".encode(), "a".encode("utf-16"), b"x" * 10_000),
 ]
-"""Of which bad files are put together."""
+"""Parts from which bad files are assembled."""
 XML_PARTS = [
     *(
         b"<tu>",
@@ -65,7 +65,7 @@ PO_PARTS = [
 ]
 NAMES = ["c.tsv", "c.jsonl", "c.{en,de}", "c.po", "c.tmx", "c.xlf"]
 LINES = NAMES[:3]
-"""Of these, a line is a pair."""
+"""Files in which each line is a pair."""
 FRAMES = {
     "c.tmx": (b'<tmx><header srclang="en"/><body>', b"</body></tmx>"),
     "c.xlf": (b'<xliff><file source-language="en" target-language="es"><body>', b"</body></file></xliff>"),
@@ -90,20 +90,20 @@ def fuzz(count: int, seed: int) -> Tally:
         for number in range(bombs):
             _bomb(folder, number, tally, lines=1_000_000 if count > 10_000 else 100_000)
         for number in range(bombs, count):
-            given = _drawn(random.Random(f"{seed} {number}"))
-            tally.attempt(given, lambda given=given: _read(folder, *given))  # type: ignore[misc]
+            case = _drawn(random.Random(f"{seed} {number}"))
+            tally.attempt(case, lambda case=case: _read(folder, *case))  # type: ignore[misc]
     return tally
 
 
 def _drawn(chance: random.Random) -> tuple[str, bytes, bytes, str | None, int]:
     name = chance.choice(NAMES)
     most = chance.choice([1, 1, 2, 12])
-    own = XML_PARTS if name in FRAMES else PO_PARTS if name == "c.po" else []
+    special_parts = XML_PARTS if name in FRAMES else PO_PARTS if name == "c.po" else []
 
     def content() -> bytes:
         lines = [GOOD[name]] * chance.randrange(6)
         bad = [
-            chance.choice(own if own and chance.random() < 0.7 else PARTS)
+            chance.choice(special_parts if special_parts and chance.random() < 0.7 else PARTS)
             if chance.random() < 0.8
             else chance.randbytes(8)
             for _ in range(chance.randrange(most + 1))
@@ -131,8 +131,8 @@ def _read(folder: Path, name: str, content: bytes, other: bytes, packed: str | N
         assert isinstance(text, str) and "\n" not in text
         text.encode()
     skipped = Skipped()
-    kept = list(keep(pairs, Filter(), skipped))
-    assert len(kept) == skipped.kept == len(pairs) - skipped.reasons.total()
+    filtered = list(keep(pairs, Filter(), skipped))
+    assert len(filtered) == skipped.kept == len(pairs) - skipped.reasons.total()
     skipped.summary()
 
 

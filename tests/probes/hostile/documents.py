@@ -1,4 +1,4 @@
-"""Documents of every kind: what is read of them comes out as it was and takes translations, or they are refused."""
+"""Documents of every kind: they round-trip and accept translations, or they are rejected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TEXTS: dict[str, bytes] = {
     "a.ftl": b"# note\na = A { $b } cat\n    .c = more\nd = { $n ->\n    [one] cat\n   *[other] cats\n }\n",
     "a.csv": b'id,text\n1,"A cat, a dog"\n2,One\n',
 }
-"""Of the kinds that are text, by a name."""
+"""Text documents of every kind, by file name."""
 BITS = [
     *(
         b"<b>",
@@ -116,9 +116,9 @@ BITS = [
         b"\\uD800",
     ),
 ]
-"""That mean something in one kind of document or the other."""
+"""Fragments that are special in some kind of document."""
 BOMB = 20 << 20
-"""Bytes of what is packed far too well."""
+"""The unpacked size of a decompression bomb in bytes."""
 ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
     f'<!ENTITY {chr(98 + i)} "{f"&{chr(97 + i)};" * 10}">' for i in range(9)
 )
@@ -131,7 +131,7 @@ SPOILED = [
     ("characters that are none", lambda text: text.replace("word", "&#0;&#xD800;\x00", 1)),
     ("an encoding that is none", lambda text: text.replace("UTF-8", "zlib_codec").replace("utf-8", "idna")),
 ]
-"""What can be done to XML, and to text too."""
+"""Changes of XML that also work on text."""
 
 
 def fuzz(count: int, seed: int) -> Tally:
@@ -172,8 +172,8 @@ def _drawn(chance: random.Random) -> tuple[str, Callable[[], object]]:
 def _with_bits(chance: random.Random) -> Callable[[bytes], bytes]:
     def change(content: bytes) -> bytes:
         for _ in range(chance.choice([1, 1, 2, 5])):
-            at = chance.randrange(len(content) + 1)
-            content = content[:at] + chance.choice(BITS) + content[at:]
+            position = chance.randrange(len(content) + 1)
+            content = content[:position] + chance.choice(BITS) + content[position:]
         return content
 
     return change
@@ -185,8 +185,8 @@ def _one_changed(content: bytes, change: Callable[[bytes], bytes], chance: rando
         return change(content)
     archive = zipfile.ZipFile(io.BytesIO(content))
     members = {name: archive.read(name) for name in archive.namelist()}
-    chosen = chance.choice(list(members))
-    return packed({**members, chosen: change(members[chosen])}, chance)
+    name = chance.choice(list(members))
+    return packed({**members, name: change(members[name])}, chance)
 
 
 def _read(name: str, content: bytes, *, whole: bool = False) -> None:
@@ -208,7 +208,7 @@ def _read(name: str, content: bytes, *, whole: bool = False) -> None:
 
 
 def _bombs() -> list[tuple[str, bytes]]:
-    """Return packed files that are all harmful."""
+    """Return harmful packed files."""
     types = zipfile.ZipFile(io.BytesIO(MAKERS["d.docx"](random.Random(1)))).read("[Content_Types].xml").decode()
     word = {"[Content_Types].xml": types, "word/header1.xml": "<a/>"}
     zeros = "\0" * BOMB

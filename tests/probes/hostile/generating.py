@@ -1,4 +1,4 @@
-"""Values from Hypothesis without its hunt for the smallest: what fails is counted, and the rest is tried as well."""
+"""Values from Hypothesis without shrinking: failures are counted, and all values are tried."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from hypothesis.strategies import SearchStrategy
 Value = TypeVar("Value")
 
 AT_ONCE = 2000
-"""Values from one seed; Hypothesis remembers what it has drawn, which gets slow."""
+"""The number of values from one seed; Hypothesis records them, which gets slow."""
 
 
 def each(strategy: SearchStrategy[Value], count: int, seed: int, act: Callable[[Value], None]) -> None:
     """Call `act` with `count` values, the same ones for the same seed. It must not raise."""
-    done = 0
-    while done < count:
+    count_done = 0
+    while count_done < count:
 
-        @hypothesis.seed(seed * 1_000_003 + done)
+        @hypothesis.seed(seed * 1_000_003 + count_done)
         @settings(
-            max_examples=min(AT_ONCE, count - done),
+            max_examples=min(AT_ONCE, count - count_done),
             database=None,
             deadline=None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
         @given(strategy)
-        def one(value: Value) -> None:
-            nonlocal done
-            if done < count:
-                done += 1
+        def run_example(value: Value) -> None:
+            nonlocal count_done
+            if count_done < count:
+                count_done += 1
                 act(value)
 
-        one()
+        run_example()

@@ -1,4 +1,4 @@
-"""Pictures, alone and in tar files: what is read of them are pixels, or they are refused."""
+"""Pictures, alone and in tar files: they are read as pixels or rejected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import pixels, read_image
 
 SIZES = [16, 32, 96]
-"""That pictures are squeezed to."""
+"""Sizes to which pictures are scaled."""
 
 
 def fuzz(count: int, seed: int) -> Tally:
@@ -27,8 +27,8 @@ def fuzz(count: int, seed: int) -> Tally:
     with tempfile.TemporaryDirectory() as name:
         for number in range(count):
             chance = random.Random(f"{seed} {number}")
-            way = chance.choice([_picture, _picture, _picture, _tar])
-            what, act = way(Path(name), chance)
+            make = chance.choice([_picture, _picture, _picture, _tar])
+            what, act = make(Path(name), chance)
             tally.attempt(f"seed {seed}, number {number}: {what}", act)
     return tally
 
@@ -45,14 +45,14 @@ def _picture(folder: Path, chance: random.Random) -> tuple[str, Callable[[], obj
 
 
 def _read(content: bytes, size: int | None, *, whole: bool = False) -> None:
-    """Do with a picture what the commands do."""
+    """Read a picture as the commands do."""
     try:
-        found = pixels(read_image(content, "picture", size=size), size or SIZES[0])
+        values = pixels(read_image(content, "picture", size=size), size or SIZES[0])
     except Exception:
         assert not whole, "a good picture is refused"
         raise
     side = size or SIZES[0]
-    assert found.shape == (side, side, 3) and found.dtype == np.uint8
+    assert values.shape == (side, side, 3) and values.dtype == np.uint8
 
 
 def _tar(folder: Path, chance: random.Random) -> tuple[str, Callable[[], object]]:
@@ -65,22 +65,22 @@ def _tar(folder: Path, chance: random.Random) -> tuple[str, Callable[[], object]
             entry = tarfile.TarInfo(chance.choice(["", "in/", "in/" * 60, "картинка"]) + f"{number}.png")
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    whole = bytearray(file.getvalue())
+    data = bytearray(file.getvalue())
     how = chance.choice(["damaged", "its header damaged", "with another number in its header"])
     if how == "damaged":
-        whole[:] = damaged(bytes(whole), chance)
+        data[:] = damaged(bytes(data), chance)
     elif how == "its header damaged":
-        whole[:512] = damaged(bytes(whole[:512]), chance)
+        data[:512] = damaged(bytes(data[:512]), chance)
     else:
-        _renumber(whole, chance)
-    (folder / "pictures.tar").write_bytes(whole)
+        _renumber(data, chance)
+    (folder / "pictures.tar").write_bytes(data)
     return f"a tar file, {how}", lambda: _read_all(folder / "pictures.tar")
 
 
 def _renumber(tar: bytearray, chance: random.Random) -> None:
-    """Change a field of a header and leave its checksum right."""
+    """Change a field of a header and update its checksum."""
     header = tar[:512]
-    at, size = chance.choice([(0, 100), (100, 8), (124, 12), (136, 12), (156, 1), (157, 100), (257, 8), (345, 155)])
+    offset, size = chance.choice([(0, 100), (100, 8), (124, 12), (136, 12), (156, 1), (157, 100), (257, 8), (345, 155)])
     odd = [
         b"7" * size,
         b"\xff" * size,
@@ -94,7 +94,7 @@ def _renumber(tar: bytearray, chance: random.Random) -> None:
         b"S",
         b"g",
     ]
-    header[at : at + size] = chance.choice(odd)[:size].ljust(size, b"\0")
+    header[offset : offset + size] = chance.choice(odd)[:size].ljust(size, b"\0")
     header[148:156] = b" " * 8
     header[148:156] = b"%06o\0 " % sum(header)
     tar[:512] = header

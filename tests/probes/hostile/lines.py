@@ -58,32 +58,32 @@ def fuzz(count: int, seed: int) -> Tally:
 
 
 def _translate(folder: Path, content: bytes, options: list[str]) -> None:
-    code, out, said = _called(["translate", str(folder), *options], content)
-    assert code in (0, 2), f"exit code {code}: {said}"
-    assert "Traceback" not in said
+    code, out, stderr = _called(["translate", str(folder), *options], content)
+    assert code in (0, 2), f"exit code {code}: {stderr}"
+    assert "Traceback" not in stderr
     lines = out.split(b"\n")
     assert lines.pop() == b""
-    wanted = content.split(b"\n")
-    if not wanted[-1]:
-        wanted.pop()
-    assert len(lines) == len(wanted), f"{len(wanted)} lines in, {len(lines)} out, exit code {code}: {said}"
+    expected = content.split(b"\n")
+    if not expected[-1]:
+        expected.pop()
+    assert len(lines) == len(expected), f"{len(expected)} lines in, {len(lines)} out, exit code {code}: {stderr}"
     if "jsonl" in options:
         assert all("translation" in json.loads(line) for line in lines)
     out.decode()
     if code:
-        raise UserError(said.rpartition("error: ")[2].strip())
+        raise UserError(stderr.rpartition("error: ")[2].strip())
 
 
-def _called(arguments: list[str], given: bytes) -> tuple[int, bytes, str]:
+def _called(arguments: list[str], stdin: bytes) -> tuple[int, bytes, str]:
     """Run a command in this process."""
     before = sys.stdin
-    out, said = io.BytesIO(), io.StringIO()
-    sys.stdin = io.TextIOWrapper(io.BytesIO(given))
+    out, stderr = io.BytesIO(), io.StringIO()
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
     try:
         stream = io.TextIOWrapper(out, encoding="utf-8", newline="\n", write_through=True)
-        with redirect_stdout(stream), redirect_stderr(said):
+        with redirect_stdout(stream), redirect_stderr(stderr):
             code = run(arguments)
         stream.flush()
-        return code, out.getvalue(), said.getvalue()
+        return code, out.getvalue(), stderr.getvalue()
     finally:
         sys.stdin = before

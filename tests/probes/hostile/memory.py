@@ -1,4 +1,4 @@
-"""A ceiling for the memory of a process, under which an absurd request fails instead of filling the machine."""
+"""A limit for the memory of a process, so that an absurd request fails instead of filling the machine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ CEILING = 2 << 30
 
 
 @contextlib.contextmanager
-def memory_ceiling(more: int = CEILING) -> Iterator[None]:
-    """Let this process ask for so many bytes more than it has now; without /proc there is no ceiling."""
+def memory_ceiling(extra: int = CEILING) -> Iterator[None]:
+    """Limit this process to this many bytes more than it has now; without /proc there is no limit."""
     status = Path("/proc/self/statm")
     if not status.exists():
         yield
         return
     now = int(status.read_text().split()[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (now + more, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (now + extra, hard))
     try:
         yield
     finally:

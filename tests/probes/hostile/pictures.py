@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 ODD = [0, 1, 2, 127, 255, 10_000, 65_535, 1 << 24, 0x7FFF_FFFF, 0xFFFF_FFFF]
-"""What a header may say instead."""
+"""Absurd values for the fields of a header."""
 ORIENTATION = 0x0112
 
 
@@ -59,12 +59,12 @@ def _saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
 
 
 def absurd(content: bytes, chance: random.Random) -> bytes:
-    """Return a picture whose header says something else, where a reader still takes it for one."""
+    """Return a picture with an absurd header that readers still accept as a picture."""
     if content.startswith(b"\x89PNG"):
         return chance.choice([_png_header, _stuffed])(content, chance)
     if content.startswith(b"\xff\xd8"):
-        at = next((i for i in range(len(content) - 9) if content[i] == 255 and content[i + 1] in (0xC0, 0xC2)), 0)
-        return _written(content, at + chance.choice([2, 5, 7]), 2, "big", chance)
+        offset = next((i for i in range(len(content) - 9) if content[i] == 255 and content[i + 1] in (0xC0, 0xC2)), 0)
+        return _written(content, offset + chance.choice([2, 5, 7]), 2, "big", chance)
     if content.startswith(b"GIF"):
         return _written(
             content, chance.choice([6, 8, 10, content.index(b",") + chance.choice([1, 5, 7])]), 2, "little", chance
@@ -74,13 +74,13 @@ def absurd(content: bytes, chance: random.Random) -> bytes:
     return _written(content, chance.choice([4, 16, 20, 24, 27, 26, 28]), chance.choice([2, 3, 4]), "little", chance)
 
 
-def _written(content: bytes, at: int, size: int, order: Any, chance: random.Random) -> bytes:
+def _written(content: bytes, offset: int, size: int, order: Any, chance: random.Random) -> bytes:
     number = chance.choice(ODD) % (1 << 8 * size)
-    return content[:at] + number.to_bytes(size, order) + content[at + size :]
+    return content[:offset] + number.to_bytes(size, order) + content[offset + size :]
 
 
 def _png_header(content: bytes, chance: random.Random) -> bytes:
-    """Other numbers with a right checksum."""
+    """Write other numbers with a valid checksum."""
     header = bytearray(content[16:29])
     for _ in range(chance.choice([1, 2])):
         if chance.random() < 0.6:

@@ -1,4 +1,4 @@
-"""Run folders, each with one file damaged, exchanged for something else, or made with intent."""
+"""Run folders with one file damaged, replaced, or crafted."""
 
 from __future__ import annotations
 
@@ -39,35 +39,35 @@ SECRET = "TOP SECRET"
 
 
 def fuzz(count: int, seed: int) -> Tally:
-    """Open `count` such folders and use what is in them."""
+    """Open and use `count` such folders."""
     tally = Tally("run folders")
     with tempfile.TemporaryDirectory() as name:
-        whole = Path(name) / "whole"
+        intact = Path(name) / "whole"
         secret = Path(name) / "secret"
         secret.write_text(SECRET)
-        make_run(whole)
+        make_run(intact)
         run = Path(name) / "run"
-        shutil.copytree(whole, run)
+        shutil.copytree(intact, run)
         for number in range(count):
             chance = random.Random(f"{seed} {number}")
             file = chance.choice(FILES)
-            way = chance.choice(WAYS.get(file, [_damage]))
-            way(run / file, chance, secret)
-            tally.attempt(f"seed {seed}, number {number}: {way.__name__}({file})", lambda: _use(run))
+            change = chance.choice(WAYS.get(file, [_damage]))
+            change(run / file, chance, secret)
+            tally.attempt(f"seed {seed}, number {number}: {change.__name__}({file})", lambda: _use(run))
             if secret.read_text() != SECRET:
                 tally.fail(number, "something outside was written")
                 secret.write_text(SECRET)
             for changed in {file, "metrics.jsonl"}:
-                _mend(run / changed, whole / changed)
+                _mend(run / changed, intact / changed)
     return tally
 
 
 def _use(run: Path) -> None:
-    """Do with a run folder what the commands do."""
+    """Use a run folder as the commands do."""
     folder = RunFolder(run)
-    found = Translator.load(run, "cpu").translate(TEXTS)
-    assert [one.source for one in found] == TEXTS
-    assert all("\n" not in one.text and one.text.encode() is not None for one in found)
+    translations = Translator.load(run, "cpu").translate(TEXTS)
+    assert [translation.source for translation in translations] == TEXTS
+    assert all("\n" not in translation.text and translation.text.encode() is not None for translation in translations)
     folder.metrics()
     folder.load_state()
     with folder.locked():
@@ -75,12 +75,12 @@ def _use(run: Path) -> None:
         folder.forget_metrics_after(3)
 
 
-def _mend(file: Path, whole: Path) -> None:
+def _mend(file: Path, intact: Path) -> None:
     if file.is_dir() and not file.is_symlink():
         shutil.rmtree(file)
     else:
         file.unlink(missing_ok=True)
-    shutil.copyfile(whole, file)
+    shutil.copyfile(intact, file)
 
 
 def _damage(file: Path, chance: random.Random, secret: Path) -> None:
@@ -88,7 +88,7 @@ def _damage(file: Path, chance: random.Random, secret: Path) -> None:
 
 
 def _exchange(file: Path, chance: random.Random, secret: Path) -> None:
-    """Put something else in its place: nothing, a folder, a pipe, a link to a secret, to itself, to a device."""
+    """Replace a file by nothing, a folder, a pipe, or a link to a secret, itself or a device."""
     file.unlink()
     what = chance.randrange(8)
     if what == 0:
@@ -109,22 +109,22 @@ def _exchange(file: Path, chance: random.Random, secret: Path) -> None:
 
 
 def _header(file: Path, chance: random.Random, secret: Path) -> None:
-    """Names, shapes and offsets that are absurd, in a header that can be read."""
+    """Write absurd names, shapes and offsets into a readable header."""
     content = file.read_bytes()
     size = int.from_bytes(content[:8], "little")
     header = content[8 : 8 + size]
     for _ in range(chance.choice([1, 2, 5])):
-        places = [i for i, byte in enumerate(header) if 48 <= byte < 58]
-        at = chance.choice(places)
+        positions = [i for i, byte in enumerate(header) if 48 <= byte < 58]
+        position = chance.choice(positions)
         number = chance.choice([b"0", b"9999999999", b"-1", b"18446744073709551615", b"1e9", b"16", b"00"])
-        header = header[:at] + number + header[at + 1 :]
+        header = header[:position] + number + header[position + 1 :]
     kind = chance.choice([b"F32", b"F64", b"BF16", b"I8", b"BOOL", b"F8_E4M3", b"C64", b"F4", b"X"])
     header = header.replace(b"F32", kind, chance.choice([0, 1, 100]))
     file.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + size :])
 
 
 def _crafted(file: Path, chance: random.Random, secret: Path) -> None:
-    """Other tensors or facts with a right checksum."""
+    """Write other tensors or facts with a valid checksum."""
     tensors, facts = load_tensors(file)
     name = chance.choice(sorted(tensors))
     wild: Callable[[torch.Tensor], torch.Tensor] = chance.choice(
@@ -158,7 +158,7 @@ def _crafted(file: Path, chance: random.Random, secret: Path) -> None:
 
 
 def _reconfigured(file: Path, chance: random.Random, secret: Path) -> None:
-    """One value of the configuration is another one."""
+    """Change one value of the configuration."""
     settings = read_settings(file)
     group = settings
     *parents, last = chance.choice(KEYS).split(".")

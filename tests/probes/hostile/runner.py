@@ -1,4 +1,4 @@
-"""All targets one after the other, each in a process of its own, which may crash, with ceilings of memory and time."""
+"""All targets in turn, each in a separate process that may crash, with limits of memory and time."""
 
 from __future__ import annotations
 
@@ -22,40 +22,42 @@ SHARES = {
     "searches": 0.014,
     "lines": 0.006,
 }
-"""Of all inputs, by the file that makes them: the quick ones have more."""
+"""The share of inputs of each module; quick targets have more."""
 SECONDS = 1800
-"""For one target, at most."""
+"""The maximum number of seconds for one target."""
 
 
 def run_all(count: int, seed: int, targets: list[str] | None = None) -> Iterator[Tally]:
-    """Try `count` inputs in all, spread over the targets; a target that dies is a failure of its own."""
-    chosen = targets or list(SHARES)
-    whole = sum(SHARES[name] for name in chosen)
-    for name in chosen:
-        yield run_apart(name, max(1, round(count * SHARES[name] / whole)), seed)
+    """Try `count` inputs in all, distributed over the targets; a crashed target is a failure, too."""
+    names = targets or list(SHARES)
+    total = sum(SHARES[name] for name in names)
+    for name in names:
+        yield run_apart(name, max(1, round(count * SHARES[name] / total)), seed)
 
 
 def run_apart(name: str, count: int, seed: int) -> Tally:
-    """Try a target in a process of its own."""
+    """Try a target in a separate process."""
     command = [sys.executable, "-m", "tests.probes.hostile.runner", name, str(count), str(seed)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return Tally(name, failures=[f"{count} inputs of seed {seed} took more than {SECONDS} seconds"])
-    if done.returncode:
-        return Tally(name, failures=[f"seed {seed}: the process died ({done.returncode}): {done.stderr[-3000:]}"])
-    return Tally(**json.loads(done.stdout.splitlines()[-1]))
+    if completed.returncode:
+        return Tally(
+            name, failures=[f"seed {seed}: the process died ({completed.returncode}): {completed.stderr[-3000:]}"]
+        )
+    return Tally(**json.loads(completed.stdout.splitlines()[-1]))
 
 
 def _here(name: str, count: int, seed: int) -> None:
-    fuzz = importlib.import_module(f"tests.probes.hostile.{name}").fuzz  # before PyTorch, which takes seconds
+    fuzz = importlib.import_module(f"tests.probes.hostile.{name}").fuzz  # before the slow import of PyTorch
     import faulthandler
 
     import torch
 
     torch.set_num_threads(1)
     faulthandler.enable()
-    fuzz(1, seed)  # what it loads once is no memory that an input asks for
+    fuzz(1, seed)  # load everything before the memory limit is set
     with memory_ceiling():
         print(json.dumps(fuzz(count, seed).to_json()))
 

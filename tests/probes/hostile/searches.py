@@ -1,4 +1,4 @@
-"""Any ids and any options of decoding on random models of every kind: the search ends, and what it finds obeys."""
+"""Any ids and decoding options on random models of every kind: the search ends, and its results obey the options."""
 
 from __future__ import annotations
 
@@ -70,40 +70,40 @@ cases = st.tuples(
     st.integers(0, len(SHAPES) - 1),
     st.sampled_from([0.0, 1.0, 30.0, 1e4]),
     st.lists(sentence, max_size=4),
-    options | sampling | st.builds(lambda one, other: {**one, **other}, options, wrong),
+    options | sampling | st.builds(lambda first, second: {**first, **second}, options, wrong),
 )
 
 
 @cache
 def model(number: int, sharpness: float) -> SequenceModel:
-    """An untrained model; the sharper, the surer it is of nonsense. At 0 everything is equally likely."""
+    """Return an untrained model; `sharpness` scales its logits, and 0 makes all tokens equally likely."""
     with torch.random.fork_rng():
         torch.manual_seed(number)
-        made = build_model(SHAPES[number], V, V).eval()
-    for parameter in made.output.parameters():
+        built = build_model(SHAPES[number], V, V).eval()
+    for parameter in built.output.parameters():
         parameter.data = parameter.data * sharpness
-    return made
+    return built
 
 
 def fuzz(count: int, seed: int) -> Tally:
     """Search `count` times."""
     tally = Tally("searches")
-    each(cases, count, seed, lambda given: tally.attempt(given, lambda: _search(*given), seconds=60))
+    each(cases, count, seed, lambda case: tally.attempt(case, lambda: _search(*case), seconds=60))
     return tally
 
 
-def _search(number: int, sharpness: float, sentences: list[list[int]], given: dict[str, Any]) -> None:
-    chosen = checked(DecodingOptions, given)
-    if chosen.beam * (chosen.max_length_extra + 10 * chosen.max_length_ratio) > 20_000:
-        return  # it is allowed, and takes its time
+def _search(number: int, sharpness: float, sentences: list[list[int]], settings: dict[str, Any]) -> None:
+    decoding = checked(DecodingOptions, settings)
+    if decoding.beam * (decoding.max_length_extra + 10 * decoding.max_length_ratio) > 20_000:
+        return  # valid, but slow
     network = model(number, sharpness)
     starts = torch.arange(V) % 2 == 0
     sources = [[*ids, network.eos] for ids in sentences]
-    found = TorchEngine(network, starts).decode(sources, chosen)
-    assert len(found) == len(sources)
-    limits = [length_limit(len(ids) - 1, chosen, network.max_length) for ids in sources]
-    for ids, nbest, limit in zip(sources, found, limits, strict=True):
-        assert 1 <= len(nbest) <= max(1, chosen.nbest)
+    results = TorchEngine(network, starts).decode(sources, decoding)
+    assert len(results) == len(sources)
+    limits = [length_limit(len(ids) - 1, decoding, network.max_length) for ids in sources]
+    for ids, nbest, limit in zip(sources, results, limits, strict=True):
+        assert 1 <= len(nbest) <= max(1, decoding.nbest)
         assert [h.score for h in nbest] == sorted((h.score for h in nbest), reverse=True)
         assert len({tuple(h.tokens) for h in nbest}) == len(nbest)
         for hypothesis in nbest:

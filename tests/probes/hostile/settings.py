@@ -87,15 +87,15 @@ ODD = [
 
 
 def _keys(options: type[BaseModel], prefix: str = "") -> list[str]:
-    found = []
+    names = []
     for name, field in options.model_fields.items():
         kinds = [
             k
             for k in (field.annotation, *get_args(field.annotation))
             if isinstance(k, type) and issubclass(k, BaseModel)
         ]
-        found += [f"{prefix}{name}", *(key for kind in kinds for key in _keys(kind, f"{prefix}{name}."))]
-    return found
+        names += [f"{prefix}{name}", *(key for kind in kinds for key in _keys(kind, f"{prefix}{name}."))]
+    return names
 
 
 KEYS = _keys(Configuration)
@@ -123,11 +123,11 @@ settings = st.one_of(
 
 
 def fuzz(count: int, seed: int) -> Tally:
-    """Put `count` configurations together."""
+    """Try `count` random configurations."""
     tally = Tally("settings")
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "c.yaml"
-        each(settings, count, seed, lambda given: tally.attempt(given, lambda: _resolve(file, *given)))
+        each(settings, count, seed, lambda case: tally.attempt(case, lambda: _resolve(file, *case)))
     return tally
 
 
@@ -148,9 +148,9 @@ def _yaml(pairs: list[tuple[str, str]]) -> str:
             group = inner if isinstance(inner, dict) else {}
         group[last] = text
 
-    def written(group: Any) -> str:
+    def dump(group: Any) -> str:
         if isinstance(group, dict):
-            return "{" + ", ".join(f"{json.dumps(name)}: {written(inner)}" for name, inner in group.items()) + "}"
+            return "{" + ", ".join(f"{json.dumps(name)}: {dump(inner)}" for name, inner in group.items()) + "}"
         return str(group)
 
-    return "".join(f"{json.dumps(name)}: {written(inner)}\n" for name, inner in groups.items())
+    return "".join(f"{json.dumps(name)}: {dump(inner)}\n" for name, inner in groups.items())

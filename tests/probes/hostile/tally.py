@@ -1,4 +1,4 @@
-"""Trying one bad input after another, each with a limit of time, and counting what became of them."""
+"""Try bad inputs one after another, each with a time limit, and count the outcomes."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from translucid.ground.errors import UserError
 SHOWN = 1000
 """Characters of a failing input that are kept."""
 PATIENCE = 10
-"""Seconds by the clock for one of work: other jobs may share the core, and who waits for a pipe does no work."""
+"""Seconds of wall-clock time per second of CPU time: other jobs may share the core, and waiting uses no CPU."""
 
 
 class TooLong(BaseException):
-    """The limit of time is over; no `except Exception` swallows this."""
+    """The time limit was exceeded; `except Exception` does not catch this."""
 
 
 @dataclass
 class Tally:
-    """What became of the inputs of one target."""
+    """The outcomes of the inputs of one target."""
 
     target: str
     tried: int = 0
     refused: int = 0
-    """With one clear line."""
+    """Inputs rejected with one clear line."""
     accepted: int = 0
-    """There was nothing wrong with them, and what came out was right."""
+    """Valid inputs with correct results."""
     failures: list[str] = field(default_factory=list)
-    """What went wrong, and the input that reproduces it."""
+    """Errors with the inputs that reproduce them."""
 
-    def attempt(self, given: object, action: Callable[[], object], seconds: float = 20) -> None:
-        """Call `action`, which is to return, or to raise a UserError of one line; assertions are failures too."""
+    def attempt(self, case: object, action: Callable[[], object], seconds: float = 20) -> None:
+        """Call `action`, which must return or raise a UserError of one line; assertions are failures, too."""
         self.tried += 1
         try:
             with time_limit(seconds):
@@ -46,20 +46,20 @@ class Tally:
             if str(error).isprintable() and 5 < len(str(error)) < 3000:
                 self.refused += 1
             else:
-                self.fail(given, f"not one clear line: {str(error)!r}")
+                self.fail(case, f"not one clear line: {str(error)!r}")
         except KeyboardInterrupt:
             raise
         except TooLong:
-            self.fail(given, f"took more than {seconds} seconds")
-        except BaseException as error:  # a panic of Rust is no Exception
-            self.fail(given, "".join(traceback.format_exception(error, limit=-4)))
+            self.fail(case, f"took more than {seconds} seconds")
+        except BaseException as error:  # a panic in Rust is a BaseException
+            self.fail(case, "".join(traceback.format_exception(error, limit=-4)))
 
-    def fail(self, given: object, problem: str) -> None:
-        """Note a failure."""
-        self.failures.append(f"{repr(given)[:SHOWN]}\n{problem[:3000]}")
+    def fail(self, case: object, problem: str) -> None:
+        """Record a failure."""
+        self.failures.append(f"{repr(case)[:SHOWN]}\n{problem[:3000]}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the fields as a dictionary."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Any Unicode through the tokenizer and the splitter of sentences: as many out as in, and nothing raises."""
+"""Any Unicode text in the tokenizer and sentence splitter: the number of texts stays the same, and nothing raises."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ any_text = st.lists(st.sampled_from(ODD) | st.text(st.characters(), max_size=8),
 def tokenizers() -> tuple[Tokenizer, ...]:
     """One of each kind, small ones."""
     pairs = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
-    ways = [{}, {"kind": "unigram", "joint": False}, {"normalisation": "identity", "coverage": 0.98}]
-    return tuple(Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, **way), seed=1) for way in ways)
+    variants = [{}, {"kind": "unigram", "joint": False}, {"normalisation": "identity", "coverage": 0.98}]
+    return tuple(Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, **variant), seed=1) for variant in variants)
 
 
 def fuzz(count: int, seed: int) -> Tally:
@@ -66,7 +66,7 @@ def fuzz(count: int, seed: int) -> Tally:
     several = st.tuples(
         st.integers(0, len(tokenizers()) - 1), st.lists(any_text, max_size=3), st.sampled_from(["en", "zh", "x"])
     )
-    each(several, count, seed, lambda given: tally.attempt(given, lambda: _through(*given)))
+    each(several, count, seed, lambda case: tally.attempt(case, lambda: _through(*case)))
     return tally
 
 
@@ -76,9 +76,9 @@ def _through(number: int, texts: list[str], language: str) -> None:
         (tokenizer.encode_source, tokenizer.source_size),
         (tokenizer.encode_target, tokenizer.target_size),
     ):
-        found = encode(texts)
-        assert len(found) == len(texts)
-        assert all(i == 1 or 4 <= i < size for ids in found for i in ids), "text became a special token"
+        encoded = encode(texts)
+        assert len(encoded) == len(texts)
+        assert all(i == 1 or 4 <= i < size for ids in encoded for i in ids), "text became a special token"
     for ids, text in zip(tokenizer.encode_target(texts), texts, strict=True):
         tokenizer.decode(ids).encode()
         assert len(tokenizer.target_pieces(ids)) == len(ids)

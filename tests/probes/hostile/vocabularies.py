@@ -1,4 +1,4 @@
-"""SentencePiece files: what SentencePiece's C++ makes of damaged and of made ones, in a process that may die of it."""
+"""Damaged and crafted SentencePiece files, loaded in a process that may crash in SentencePiece's C++."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ TEXTS = [
 
 
 def fuzz(count: int, seed: int) -> Tally:
-    """Show SentencePiece `count` files, as if no model beside them knew their fingerprint."""
+    """Load `count` files with SentencePiece, without the fingerprint check of a run."""
     tally = Tally("vocabularies")
     pairs = [Pair(p.source, p.target) for p in generate(100, max_words=8)]
-    whole: list[bytes] = []
+    intact: list[bytes] = []
     with tempfile.TemporaryDirectory() as name:
-        for way in ({}, {"kind": "unigram"}, {"normalisation": "identity"}):
-            Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, **way), seed=1).save(Path(name))
-            whole.append((Path(name) / "tokenizer.model").read_bytes())
+        for variant in ({}, {"kind": "unigram"}, {"normalisation": "identity"}):
+            Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, **variant), seed=1).save(Path(name))
+            intact.append((Path(name) / "tokenizer.model").read_bytes())
     worker = _Worker()
     for number in range(count):
         chance = random.Random(f"{seed} {number}")
-        content = chance.choice([_damaged, _recomposed, _recomposed])(chance.choice(whole), chance)
+        content = chance.choice([_damaged, _recomposed, _recomposed])(chance.choice(intact), chance)
         tally.tried += 1
         verdict, problem = worker.show(content)
         if verdict == REFUSED:
@@ -57,7 +57,7 @@ def fuzz(count: int, seed: int) -> Tally:
 
 
 def _damaged(content: bytes, chance: random.Random) -> bytes:
-    """Damage the pieces rather than the table of normalisation, which is the larger part by far."""
+    """Damage mostly the pieces, as the normalisation table is by far the larger part."""
     if chance.random() < 0.5:
         return damaged(content, chance)
     pieces = min(len(content), 3000)
@@ -65,37 +65,37 @@ def _damaged(content: bytes, chance: random.Random) -> bytes:
 
 
 def _recomposed(content: bytes, chance: random.Random) -> bytes:
-    """Change fields of the protocol buffer and leave their lengths right, so that they come through its parser."""
+    """Change fields of the protocol buffer and keep their lengths valid, so that its parser accepts them."""
     fields = _fields(content)
     for _ in range(chance.choice([1, 1, 2, 8])):
-        at = chance.randrange(len(fields))
-        tag, value = fields[at]
+        i = chance.randrange(len(fields))
+        tag, value = fields[i]
         what = chance.randrange(6)
         if what == 0:
             large = isinstance(value, bytes) and len(value) > 1000
-            fields[at : at + 1] = [fields[at]] * chance.choice([0, 2, 2 if large else 1000])
+            fields[i : i + 1] = [fields[i]] * chance.choice([0, 2, 2 if large else 1000])
         elif what == 1:
-            other = chance.randrange(len(fields))
-            fields[at], fields[other] = fields[other], fields[at]
+            j = chance.randrange(len(fields))
+            fields[i], fields[j] = fields[j], fields[i]
         elif isinstance(value, bytes):
-            fields[at] = tag, _inner(value, chance)
+            fields[i] = tag, _inner(value, chance)
         else:
-            fields[at] = tag, chance.choice([0, 1, 2**31, 2**63])
+            fields[i] = tag, chance.choice([0, 1, 2**31, 2**63])
         if not fields:
             break
     return b"".join(_written(tag, value) for tag, value in fields)
 
 
 def _inner(content: bytes, chance: random.Random) -> bytes:
-    """Change a message within: a piece with its score and kind, or the specification of a trainer or normaliser."""
+    """Change a nested message: a piece with score and kind, or the specification of a trainer or normaliser."""
     try:
         fields = _fields(content)
     except (IndexError, ValueError):
         return damaged(content, chance)
     if not fields:
         return chance.randbytes(4)
-    at = chance.randrange(len(fields))
-    tag, value = fields[at]
+    i = chance.randrange(len(fields))
+    tag, value = fields[i]
     if isinstance(value, int):
         new: int | bytes = chance.choice([0, 1, 2, 3, 4, 5, 6, 7, 2**31, 2**32 - 1, 2**63])
     elif tag & 7 == 5:
@@ -114,37 +114,37 @@ def _inner(content: bytes, chance: random.Random) -> bytes:
         new = chance.choice(
             [b"", b"\x00", b"\xff", b" ", b"\n", "▁".encode(), "▁".encode() * 50, b"<0x0A>", b"</s>", b"a\tb", long]
         )
-    fields[at] = tag, new
+    fields[i] = tag, new
     return b"".join(_written(tag, value) for tag, value in fields)
 
 
 def _fields(content: bytes) -> list[tuple[int, int | bytes]]:
-    """Cut a protocol buffer into (tag, value)."""
-    found: list[tuple[int, int | bytes]] = []
-    at = 0
-    while at < len(content):
-        tag, at = _number(content, at)
+    """Split a protocol buffer into fields (tag, value)."""
+    fields: list[tuple[int, int | bytes]] = []
+    offset = 0
+    while offset < len(content):
+        tag, offset = _number(content, offset)
         if tag & 7 == 0:
-            value, at = _number(content, at)
-            found.append((tag, value))
+            value, offset = _number(content, offset)
+            fields.append((tag, value))
             continue
         if tag & 7 not in (1, 2, 5):
             raise ValueError(tag)
-        size, at = _number(content, at) if tag & 7 == 2 else ({1: 8, 5: 4}[tag & 7], at)
-        if at + size > len(content):
+        size, offset = _number(content, offset) if tag & 7 == 2 else ({1: 8, 5: 4}[tag & 7], offset)
+        if offset + size > len(content):
             raise ValueError(size)
-        found.append((tag, content[at : at + size]))
-        at += size
-    return found
+        fields.append((tag, content[offset : offset + size]))
+        offset += size
+    return fields
 
 
-def _number(content: bytes, at: int) -> tuple[int, int]:
+def _number(content: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        value |= (content[at] & 127) << shift
-        at, shift = at + 1, shift + 7
-        if content[at - 1] < 128:
-            return value, at
+        value |= (content[offset] & 127) << shift
+        offset, shift = offset + 1, shift + 7
+        if content[offset - 1] < 128:
+            return value, offset
 
 
 def _written(tag: int, value: int | bytes) -> bytes:
@@ -162,7 +162,7 @@ def _varint(value: int) -> bytes:
 
 
 class _Worker:
-    """A process that loads files and says what became of each; if it dies or is silent, the file has killed it."""
+    """A process that loads files and reports each result; a crash or time-out is a failure."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.probes.hostile.vocabularies"]
@@ -205,7 +205,7 @@ def _work() -> None:
 
 
 def _use(folder: Path, content: bytes) -> None:
-    """Do with a tokenizer what the commands do."""
+    """Use a tokenizer as the commands do."""
     (folder / "tokenizer.model").write_bytes(content)
     tokenizer = Tokenizer.load(folder)
     size = tokenizer.target_size

@@ -63,7 +63,7 @@ def variants() -> dict[str, Callable[[], Tensor]]:
         loss_of = StreamLoss(built)
 
         def loss() -> Tensor:
-            with mixed_precision(CPU, wanted=rounded):
+            with mixed_precision(CPU, enabled=rounded):
                 loss_value = loss_of(window)
             return loss_value.smoothed / loss_value.tokens
 

@@ -100,7 +100,7 @@ def compare_searches(translator: Translator, pairs: list[Pair], terms: TermList,
     sources = [pair.source for pair in pairs]
     ids = [pieces[0].ids for pieces in translator.pipeline.pieces(sources, split=False)]
     matches = [terms.matches(source) for source in sources]
-    required = [forms.wanted(sentence_matches, [[] for _ in sentence_matches]) for sentence_matches in matches]
+    required = [forms.constraints(sentence_matches, [[] for _ in sentence_matches]) for sentence_matches in matches]
     seconds: dict[str, float] = {}
     for name, constraints in (("ordinary search", None), ("constrained search", Constraints(required, forms.edges))):
         started = time.process_time()

@@ -182,7 +182,7 @@ class Lab:
         file = self.runs / name / f"{of}.npy"
         if not file.exists():
             device = choose_device("auto")
-            with mixed_precision(device, wanted=bfloat16_is_quick(device)):  # as in training
+            with mixed_precision(device, enabled=bfloat16_is_quick(device)):  # as in training
                 member = TextClassifier.load(self.runs / name).members[0]
                 computed = member.probabilities([text.source for text in texts])
             with file.open("wb") as out:

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from translucid.decoding.constraints import Constraints, Edges, Form, Wanted, by_turns
+from translucid.decoding.constraints import Constraints, Edges, Form, RequiredPhrase, by_turns
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine, search
 
@@ -26,14 +26,14 @@ def count(constraint, tokens, edges):
             if (
                 tuple(tokens[start : start + size]) == form.pieces
                 and begins
-                and not (following and edges.goes_on[following[0]])
+                and not (following and edges.continues_word[following[0]])
             ):
                 ends.add(start + size)
     return len(ends)
 
 
 def phrase(*pieces, times=1):
-    return Wanted((Form(pieces),), times)
+    return RequiredPhrase((Form(pieces),), times)
 
 
 CASES = {
@@ -43,9 +43,9 @@ CASES = {
     "a phrase that begins like itself": [phrase(4, 4, 5)],
     "two phrases": [phrase(5), phrase(6, 4)],
     "twice": [phrase(5, times=2)],
-    "two forms": [Wanted((Form((5, 4)), Form((6,))))],
-    "inside only": [Wanted((Form((4, 5), inside=True),))],
-    "one piece, inside only": [Wanted((Form((5,), inside=True),))],
+    "two forms": [RequiredPhrase((Form((5, 4)), Form((6,))))],
+    "inside only": [RequiredPhrase((Form((4, 5), inside=True),))],
+    "one piece, inside only": [RequiredPhrase((Form((5,), inside=True),))],
     "nothing": [],
 }
 
@@ -160,13 +160,13 @@ def priced(model, source, tokens, form):
 def test_a_phrase_costs_what_it_comes_instead_of(seed, form, table_model, brute_force, source_batch, sentences):
     model = table_model(seed)
     options = DecodingOptions(beam=400, length_penalty=0, max_length_ratio=0, max_length_extra=4)
-    constraints = Constraints([[Wanted((form,))]] * len(sentences), Edges(NONE, NONE))
+    constraints = Constraints([[RequiredPhrase((form,))]] * len(sentences), Edges(NONE, NONE))
     results = search(model, source_batch(sentences), options, constraints=constraints)
     for sentence, (best,) in zip(sentences, results, strict=True):
         candidates = [
             output
             for output in brute_force(model, sentence, options)
-            if count(Wanted((form,)), output.tokens, Edges(NONE, NONE))
+            if count(RequiredPhrase((form,)), output.tokens, Edges(NONE, NONE))
         ]
         cheapest = max(candidates, key=lambda output: priced(model, sentence, output.tokens, form))
         assert best.tokens == cheapest.tokens
@@ -181,7 +181,7 @@ def test_of_two_forms_the_likelier_one_comes(table_model, source_batch, sentence
     model.logits[..., 4] += 2.0
     model.logits[..., 5] -= 2.0
     options = DecodingOptions(beam=5, max_length_ratio=0, max_length_extra=5)
-    constraint = Wanted((Form((5,), instead=(6,)), Form((4,), instead=(6,))))
+    constraint = RequiredPhrase((Form((5,), instead=(6,)), Form((4,), instead=(6,))))
     results = search(
         model, source_batch(sentences), options, constraints=Constraints([[constraint]] * 6, Edges(NONE, NONE))
     )
@@ -190,7 +190,7 @@ def test_of_two_forms_the_likelier_one_comes(table_model, source_batch, sentence
 
 def test_a_word_that_has_come_instead_of_another_does_not_go_on(table_model, source_batch, sentences):
     model, edges = table_model(3), Edges(SIX, NONE)
-    constraint = Wanted((Form((5,), instead=(4,)),))
+    constraint = RequiredPhrase((Form((5,), instead=(4,)),))
     options = DecodingOptions(beam=400, max_length_ratio=0, max_length_extra=4)
     for (best,) in search(model, source_batch(sentences), options, constraints=Constraints([[constraint]] * 6, edges)):
         first = best.tokens.index(5)

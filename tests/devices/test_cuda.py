@@ -41,7 +41,7 @@ def test_updates_and_searches(name):
 def test_an_update_in_bfloat16(name):
     case = build_case(name)
     weights = Weights(case.model, GPU, Workers())
-    with mixed_precision(GPU, wanted=True):
+    with mixed_precision(GPU, enabled=True):
         rounded = weights.loss(weights.rows(case.batch), 0.1)
     rounded.smoothed.backward()
     exact = weights.loss(weights.rows(case.batch), 0.1)

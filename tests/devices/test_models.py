@@ -118,7 +118,7 @@ def test_updates_in_bfloat16(name):
             case = build_case(name)
             weights = Weights(case.model, device, Workers())
             torch.manual_seed(2)
-            with mixed_precision(device, wanted=device.type == "cuda"):
+            with mixed_precision(device, enabled=device.type == "cuda"):
                 loss = weights.loss(weights.rows(case.batch), 0.1)
             loss.smoothed.backward()
             losses.append(float(loss.smoothed.detach()))

@@ -6,7 +6,7 @@ import torch
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import SENTENCES, SHORT, VOCABULARY, build_case
 from translucid.decoding.beam import likeliest
-from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
+from translucid.decoding.constraints import Constraints, Edges, Form, RequiredPhrase
 from translucid.decoding.continuations import continuations
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.rows import places_by_kind
@@ -14,7 +14,7 @@ from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 
 NONE = torch.zeros(VOCABULARY, dtype=torch.bool)
-CONSTRAINTS = Constraints([[Wanted((Form((9, 7)), Form((8,), instead=(5,))), 2)], []], Edges(NONE, NONE))
+CONSTRAINTS = Constraints([[RequiredPhrase((Form((9, 7)), Form((8,), instead=(5,))), 2)], []], Edges(NONE, NONE))
 
 
 def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):

@@ -12,7 +12,7 @@ from tests.conftest import SHAPE
 from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.data.readers.corpus import read_pairs
-from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
+from translucid.decoding.constraints import Constraints, Edges, Form, RequiredPhrase
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.target_pieces import of_languages, pieces_file
 from translucid.engines.tuned import load_tuned
@@ -63,7 +63,7 @@ def test_constraints_may_have_other_pieces(three_languages):
     (source,), (phrase,) = translator.tokenizer.encode_source(TEXTS[:1]), translator.tokenizer.encode_target(["playa"])
     assert not set(phrase) <= capitals(translator)
     no_edges = torch.zeros(translator.tokenizer.target_size, dtype=torch.bool)
-    constraints = Constraints([[Wanted((Form(tuple(phrase)),))]], Edges(no_edges, no_edges))
+    constraints = Constraints([[RequiredPhrase((Form(tuple(phrase)),))]], Edges(no_edges, no_edges))
     ids, options = [[*source, SPECIAL.end]], DecodingOptions(beam=4)
     ((best, *_),) = translator.torch_engine.decode(ids, options, constraints=constraints)
     assert set(best.tokens) <= capitals(translator) | set(phrase) and math.isfinite(best.score)

@@ -127,7 +127,7 @@ def test_forms_are_those_of_the_tokenizer(translator):
     forms = TermForms(tokenizer)
     lower, capitalised = tokenizer.encode_target(["libro", "Libro"])
     instead = [lower[0], capitalised[0]]
-    (phrase, name) = forms.wanted(terms.matches("book Ana"), [instead, []])
+    (phrase, name) = forms.constraints(terms.matches("book Ana"), [instead, []])
     texts = {tokenizer.decode(form.pieces) for form in phrase.forms}
     assert texts == {"libro", "Libro"}
     assert {form.inside for form in phrase.forms} == {True, False}
@@ -144,7 +144,7 @@ def test_a_search_chooses_among_the_forms_of_a_word(translator):
     forms = TermForms(translator.tokenizer, lambda target: ["libros", "libritos"] if target == "libro" else [])
     for part, expected in (("noun", {"libro", "libros", "libritos"}), ("name", {"libro"})):
         terms = TermList(terms_of([("book", "libro", part)]))
-        (phrase,) = forms.wanted(terms.matches("book"), [[]])
+        (phrase,) = forms.constraints(terms.matches("book"), [[]])
         assert {translator.tokenizer.decode(form.pieces).lower() for form in phrase.forms} == expected
 
 

@@ -116,7 +116,7 @@ def test_weights_are_put_back_after_an_error_and_only_rounded_if_wanted(model):
     with pytest.raises(ZeroDivisionError), quantised_weights(model):
         raise ZeroDivisionError
     assert all(map(torch.equal, matrices(model), before))
-    with quantised_weights(model, wanted=False):
+    with quantised_weights(model, enabled=False):
         assert all(map(torch.equal, matrices(model), before))
 
 

@@ -84,4 +84,5 @@ def test_words_that_the_shortlist_lacks_are_named(tuned):
         assert all(word in message for word in missing[:5])
         assert not any(word in message for word in {*words} - {*missing})
         unlisted = Translator.load(run, engine="torch").translate(source).warnings
-        assert not any(warning.startswith("shortlist: ") for warning in unlisted) or engine == "torch"
+        if engine != "torch":
+            assert not any(warning.startswith("shortlist: ") for warning in unlisted)

@@ -22,7 +22,7 @@ def count(constraint, tokens, edges):
         size = len(form.pieces)
         for start in range(len(tokens) - size + 1):
             following = tokens[start + size : start + size + 1]
-            begins = not form.inside or start == 0 or bool(edges.opens[tokens[start - 1]])
+            begins = not form.inside or start == 0 or bool(edges.opens_word[tokens[start - 1]])
             if (
                 tuple(tokens[start : start + size]) == form.pieces
                 and begins

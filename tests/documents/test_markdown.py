@@ -257,7 +257,7 @@ def test_mdx_has_expressions_and_modules():
     document = read_document("a.mdx", text.encode(), ENGLISH_SPANISH)
     assert [segment.source.whole for segment in document.segments] == ["Yes {a, b} <C d={e}/> and so"]
     after = document.filled({0: Target(TaggedText("a < b {c}", document.segments[0].source.marks))}).decode()
-    assert after.endswith("\n\na \\< {a, b}b \\{<C d={e}/>c}\n") or "\\{" in after
+    assert after.endswith("\n\na \\< {a, b}b<C d={e}/> \\{c}\n")
 
 
 @pytest.mark.parametrize("levels", [9, 30, 99])

@@ -103,6 +103,5 @@ def test_tags_that_cross_in_the_source_may_cross():
     assert complete(crossing, crossing) is crossing
     assert complete(marked((0, "<b>", OPENS, 0)), crossing).whole == "abcd<b>"
     unclosed = marked((0, "<b>", OPENS, 0), (1, "<i>", OPENS, 1), (2, "</i>", CLOSES, 1))
-    assert complete(
-        unclosed, marked(*((1, *mark) for mark in [("<i>", OPENS, 1), ("<b>", OPENS, 0), ("</i>", CLOSES, 1)]))
-    ).whole
+    translation = marked(*((1, *mark) for mark in [("<i>", OPENS, 1), ("<b>", OPENS, 0), ("</i>", CLOSES, 1)]))
+    assert complete(unclosed, translation).whole == "a<i><b></i>bcd"

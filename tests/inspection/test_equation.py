@@ -134,7 +134,7 @@ def test_the_scores_of_recurrent_translators(preset):
     assert_near(SCORES[preset](model, h, y), to_float64(result.scores))
 
 
-def test_luongs_window(tmp_path):
+def test_luongs_window():
     result = equation(build("rnn-luong-local", "model.window=1"), SOURCE, TARGET, "decoder.0.cross")
     assert not result.mask.all()
     assert not to_float64(result.weights)[~result.mask.numpy()].any()

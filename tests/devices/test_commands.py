@@ -121,7 +121,7 @@ def test_the_record_names_the_gpu_and_the_loss_is_validated_as_it_is_trained(tra
     flags = []
 
     def recording(device, **settings):
-        flags.append(settings["wanted"])
+        flags.append(settings["enabled"])
         return mixed_precision(device, **settings)
 
     monkeypatch.setattr("translucid.training.validation.mixed_precision", recording)

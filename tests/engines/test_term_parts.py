@@ -144,7 +144,7 @@ def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
         calls.append(([match.text for match in matches], instead))
         return ["phrase"] if matches else []
 
-    monkeypatch.setattr(TermForms, "wanted", phrases)
+    monkeypatch.setattr(TermForms, "constraints", phrases)
     monkeypatch.setattr("translucid.decoding.constraints.Constraints", lambda *_: None)
     terms = TermList(terms_of([("ball", "pelota"), ("sun", "sol"), ("cat", "gato")]), Lemmas("en"), Lemmas("es"))
     source = "ball sun cat"

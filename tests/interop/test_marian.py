@@ -149,7 +149,7 @@ def exported_run(request, tmp_path_factory):
     import_model(root / "theirs", root / "run")
     translator = Translator.load(root / "run", "cpu", "torch")
     export_marian(translator.model, translator.tokenizer, root / "out", beam=5)
-    return request.param, folder / "out"
+    return request.param, root / "out"
 
 
 def test_what_a_model_does_not_set_has_marians_default(exported_run):

@@ -24,7 +24,7 @@ from torch import Tensor
 from translucid.kernels.dispatch import uses_reference
 from translucid.kernels.onednn import bfloat16_gain
 
-_enabled: ContextVar[bool] = ContextVar("wanted", default=False)
+_enabled: ContextVar[bool] = ContextVar("enabled", default=False)
 
 
 def mixed_precision(device: torch.device, *, enabled: bool) -> AbstractContextManager[object]:

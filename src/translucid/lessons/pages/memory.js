@@ -2,37 +2,26 @@
 import { el } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { argmax, dot, maxAbs, softmax, weightedSum } from "./linear_algebra.js";
-import { bar, gridCell, gridHeader, gridRow, gridTable, headChoice, hint, liveRegion, pieceChoice, slider, strip } from "./widgets.js";
+import { bar, gridCell, gridHeader, gridRow, gridTable, hint, liveRegion, queryChoice, slider, strip } from "./widgets.js";
 
 export function memoryFigure(container) {
   let sentence = null;
-  let step = 2; // the target position whose query is shown
-  let head = 0;
-  const pieces = el("div", {});
-  const heads = el("div", {});
+  const selected = queryChoice(() => draw());
   const sharpness = slider("sharpness", { min: 0, max: 8, step: 0.25, value: 1, format: (factor) => `× ${formatNumber(factor)}` }, () => draw());
   const table = el("div", {});
   const summary = liveRegion();
-  container.append(pieces, el("div", { class: "controls" }, heads, sharpness.node), table, summary);
+  container.append(selected.pieces, el("div", { class: "controls" }, selected.heads, sharpness.node), table, summary);
   return showSentence;
 
   function showSentence(newSentence) {
     sentence = newSentence;
-    step = Math.min(step, sentence.target.length - 1);
-    pieces.replaceChildren(pieceChoice(sentence.target, step, (index) => {
-      step = index;
-      draw();
-    }));
-    heads.replaceChildren(headChoice(sentence.heads.length, head, (index) => {
-      head = index;
-      draw();
-    }));
+    selected.showSentence(sentence);
     draw();
   }
 
   function draw() {
-    const { query: queries, key: keys, value: values } = sentence.heads[head];
-    const query = queries[step];
+    const { query: queries, key: keys, value: values } = sentence.heads[selected.head];
+    const query = queries[selected.step];
     const width = query.length;
     const scores = keys.map((key) => dot(query, key) / Math.sqrt(width));
     const weights = softmax(scores.map((score) => sharpness.value * score));
@@ -51,7 +40,7 @@ export function memoryFigure(container) {
         gridHeader("piece", "key", "q · k / √d", "weight", "value"),
         ...memoryRows,
         gridRow("context", gridCell(""), gridCell(""), gridCell(""), gridCell(strip(context, maxValue, `context of ${width} numbers`)))),
-      hint(`${sentence.name}, head ${head}: vectors of ${width} numbers; blue is positive, orange negative. The context is the weighted average of the values.`),
+      hint(`${sentence.name}, head ${selected.head}: vectors of ${width} numbers; blue is positive, orange negative. The context is the weighted average of the values.`),
     );
     const best = argmax(weights);
     const distance = Math.hypot(...context.map((x, k) => x - values[best][k]));

@@ -2,15 +2,14 @@
 import { el, svg } from "./dom.js";
 import { formatNumber, formatPiece } from "./formatting.js";
 import { dot, mean, softmax } from "./linear_algebra.js";
-import { bar, drawingWidth, gridCell, gridHeader, gridRow, gridTable, headChoice, hint, liveRegion, pieceChoice, slider } from "./widgets.js";
+import { bar, drawingWidth, gridCell, gridHeader, gridRow, gridTable, hint, liveRegion, queryChoice, slider } from "./widgets.js";
 
 const MAX_LOG_DIMENSIONS = 10; // 1024 dimensions
 const MAX_SLOPE = 0.25; // that of the softmax, α (1 − α) at α = 1/2
 
 export function scaleFigure(container, record) {
   let sentence = null;
-  let step = 2; // the target position whose scores are shown
-  let head = 0;
+  const selected = queryChoice(() => draw());
   const formatDimensions = (logDimensions) => String(2 ** logDimensions);
   const formatExponent = (exponent) => (
     exponent === 0.5 ? `${formatNumber(exponent)}, the paper’s √d` : formatNumber(exponent)
@@ -20,28 +19,18 @@ export function scaleFigure(container, record) {
   const randomScores = el("div", {});
   const summary = liveRegion();
   const headWidth = el("span", { class: "width" });
-  const pieces = el("div", {});
-  const heads = el("div", {});
   const headScores = el("div", {});
   container.append(
     el("div", { class: "controls" }, exponent.node),
     el("h3", {}, "Random queries and keys"), dimensions.node, randomScores, summary,
-    el("h3", {}, "A head of the translation model, d = ", headWidth), pieces, heads, headScores,
+    el("h3", {}, "A head of the translation model, d = ", headWidth), selected.pieces, selected.heads, headScores,
   );
   return showSentence;
 
   function showSentence(newSentence) {
     sentence = newSentence;
-    step = Math.min(step, sentence.target.length - 1);
     headWidth.textContent = sentence.heads[0].query[0].length;
-    pieces.replaceChildren(pieceChoice(sentence.target, step, (index) => {
-      step = index;
-      draw();
-    }));
-    heads.replaceChildren(headChoice(sentence.heads.length, head, (index) => {
-      head = index;
-      draw();
-    }));
+    selected.showSentence(sentence);
     draw();
   }
 
@@ -66,8 +55,8 @@ export function scaleFigure(container, record) {
   }
 
   function drawHeadScores() {
-    const { query: queries, key: keys } = sentence.heads[head];
-    const scores = keys.map((key) => dot(queries[step], key) / key.length ** exponent.value);
+    const { query: queries, key: keys } = sentence.heads[selected.head];
+    const scores = keys.map((key) => dot(queries[selected.step], key) / key.length ** exponent.value);
     headScores.replaceChildren(
       scoreTable(scores, sentence.source.map(formatPiece)),
       hint("The model was trained with √d, so its scores are √d times too large at 0, and √d times too small at 1."),

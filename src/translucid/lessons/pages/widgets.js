@@ -41,6 +41,29 @@ export function headChoice(count, selectedIndex, onChange) {
   return choice("head", options, onChange, { selectedIndex }).node;
 }
 
+// The choices of a query: the piece that is predicted, and the head. onChange is called when the user selects another one.
+// It returns { pieces, heads: the nodes, showSentence(sentence), step, head: the selected indices }.
+export function queryChoice(onChange) {
+  let step = 2;
+  let head = 0;
+  const pieces = el("div", {});
+  const heads = el("div", {});
+  return { pieces, heads, showSentence, get step() { return step; }, get head() { return head; } };
+
+  // Show the pieces and heads of a sentence; the selected head stays, and the piece if the sentence is long enough.
+  function showSentence(sentence) {
+    step = Math.min(step, sentence.target.length - 1);
+    pieces.replaceChildren(pieceChoice(sentence.target, step, (index) => {
+      step = index;
+      onChange();
+    }));
+    heads.replaceChildren(headChoice(sentence.heads.length, head, (index) => {
+      head = index;
+      onChange();
+    }));
+  }
+}
+
 // A slider with its value beside it, formatted by `format`. onInput is called with the number.
 // It returns { node, input, value }; assigning to `value` does not call onInput.
 export function slider(label, { min, max, step = 1, value, format = String }, onInput) {

@@ -110,7 +110,10 @@ def _statistical_links(
     total = sum(1 for _ in chain.from_iterable(texts))
     parts = -(-total // TOGETHER)
     for part in batched(chain.from_iterable(texts), -(-total // parts)):
-        pairs = [Pair("", "") if fault(pair, pair_filter) else pair for pair in part]
+        pairs = []
+        for pair in part:
+            is_skipped = fault(pair, pair_filter) is not None
+            pairs.append(Pair("", "") if is_skipped else pair)
         for links in statistical_links(pairs, len(pairs)):
             yield to_pharaoh(sorted(links.possible)) + "\n"
         advance(len(pairs))

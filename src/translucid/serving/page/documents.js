@@ -317,7 +317,7 @@ function storeDraft(segment, text) {
   if (text === undefined || text === serverText(segment)) delete drafts[segment.number];
   else drafts[segment.number] = text;
   writeDrafts(openDocument.id, drafts);
-  const item = itemOf(segment); // null if another page is shown by now
+  const item = itemOf(segment); // null if the user has gone to another page
   if (item) item.className = segmentClasses(segment, drafts[segment.number]);
 }
 

@@ -3,7 +3,7 @@
     python -m benchmarks.bag_of_bigrams TRAIN.jsonl TEST.jsonl [--labels 100 500 2000] [--seeds 3]
 
 NB-SVM follows Wang and Manning 2012: a linear model of binary word and bigram features, each scaled by its log-count
-ratio between the labels. With more than two labels, it is one against the rest.
+ratio between the labels. With more than two labels, one model per label separates it from the rest.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def nb_svm(x: csr_matrix, y: NDArray[np.str_], test: csr_matrix) -> NDArray[np.s
 def accuracies(
     train: Sequence[str], y: NDArray[np.str_], test: Sequence[str], truth: NDArray[np.str_]
 ) -> dict[str, float]:
-    """Return the accuracy of both on test texts."""
+    """Return the accuracy of both baselines on test texts."""
     bag = CountVectorizer(ngram_range=(1, 2), token_pattern=PATTERN, binary=True, min_df=2 if len(train) > 2000 else 1)
     x = bag.fit_transform(train).astype(np.float64)
     test_features = bag.transform(test).astype(np.float64)

@@ -36,7 +36,7 @@ from pathlib import Path
 
 from translucid.cli.clean import surprise_of
 from translucid.data.cleaning.cleaner import Cleaner, CorpusReader
-from translucid.data.cleaning.gain import Surprise, judge_by_gain
+from translucid.data.cleaning.gain import CrossEntropy, judge_by_gain
 from translucid.data.readers.corpus import Pair, read_pairs
 
 SHARE, SHARE_OF_TWO = 0.02, 0.05
@@ -131,7 +131,7 @@ def planted(pairs: Sequence[Pair], kinds: dict[str, Plant], share: float) -> lis
     return mixed
 
 
-def trial(lines: Sequence[tuple[str, Pair]], models: Sequence[Surprise] = ()) -> dict[str, object]:
+def trial(lines: Sequence[tuple[str, Pair]], models: Sequence[CrossEntropy] = ()) -> dict[str, object]:
     """Clean the lines; return the percentages detected of each kind, and rejected of the rest, by rule."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "noisy.tsv"
@@ -170,7 +170,7 @@ def figures(kinds: Sequence[str], rules: Sequence[str], pairs: Sequence[Pair]) -
 
 
 def plain(pair: Pair) -> tuple[str, ...]:
-    """A pair without case and punctuation: either copy of a duplicate may be rejected."""
+    """Return a pair without case and punctuation: either copy of a duplicate may be rejected."""
     return tuple("".join(filter(str.isalnum, text.casefold())) for text in pair)
 
 

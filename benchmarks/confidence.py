@@ -41,7 +41,7 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.data.text_pipeline import Piece
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.evaluation.classification import calibration_error
-from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, measured
+from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, feature_matrix
 from translucid.evaluation.confidence.fitting import lift
 from translucid.evaluation.metrics import sentence_chrf
 from translucid.ground.console import Console
@@ -179,7 +179,7 @@ def _read(file: Path, kind: Kind) -> tuple[Figures, Figures]:
         measurements.append(
             Measurements(row["source"], row["translation"], len(log_probs), float(log_probs.sum()), log_probs)
         )
-    return measured(measurements, KINDS[kind]), np.array([row["z_mean"] for row in rows], np.float64)
+    return feature_matrix(measurements, KINDS[kind]), np.array([row["z_mean"] for row in rows], np.float64)
 
 
 def main() -> None:

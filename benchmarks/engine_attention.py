@@ -27,7 +27,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook.text import Phrase
 from translucid.engines.ctranslate2 import convert
 from translucid.evaluation.alignment_error import AlignmentOptions, Gold, alignment_score
-from translucid.ground.special import SPELLED
+from translucid.ground.special import SPELLINGS
 from translucid.inspection.alignment import weights_of
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.word_weights import WordWeights
@@ -59,7 +59,7 @@ class Engine:
 
     def translate(self, sentences: Sequence[list[int]], *, attention: bool) -> list[ctranslate2.TranslationResult]:
         """Translate sentences; attention has a row for each token, the end token included."""
-        pieces = [[*map(self.sources.__getitem__, ids[:-1]), SPELLED.end] for ids in sentences]
+        pieces = [[*map(self.sources.__getitem__, ids[:-1]), SPELLINGS.end] for ids in sentences]
         return self.translator.translate_batch(
             pieces,
             max_batch_size=BATCH,

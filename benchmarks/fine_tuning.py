@@ -77,13 +77,13 @@ class Trial:
         out, domain, data = self.folder / name, self.arguments.domain, self.arguments.data
         files = ["--train", domain / "train.tsv", "--valid", domain / "dev.tsv", "--valid-general", data / "dev.tsv"]
         mix = ["--mix", f"{data / 'train.tsv'}={share}"] if share else []
-        how = ["--resume"] if (out / "config.yaml").exists() else []
+        resume = ["--resume"] if (out / "config.yaml").exists() else []
         limits = [
             *(f"training.max_steps={self.given.updates}", f"training.validate_sentences={self.given.valid}"),
             *("training.max_epochs=null", "training.patience=null"),
             "training.validate_every=200",
         ]
-        command = ["train", "--init-from", self.arguments.base, *files, *mix, "--out", out, "--no-tune", *how]
+        command = ["train", "--init-from", self.arguments.base, *files, *mix, "--out", out, "--no-tune", *resume]
         note = self.folder / f"{name}.trained.json"
         minutes = float(self.command(note, *command, "--set", *limits, *settings)["minutes"])
         if RunFolder(out).metrics()[-1]["step"] < self.arguments.updates:

@@ -40,7 +40,7 @@ def model_of(vocabulary: int = 10_000) -> Any:
 
 
 def attention(length: int, *, plain: bool) -> Callable[[], object]:
-    """One training step with one pair of this length; `plain` keeps all attention weights."""
+    """Return a training step with one pair of this length; `plain` keeps all attention weights."""
     import torch
 
     from translucid.attention.points import recording_weights
@@ -56,7 +56,7 @@ def attention(length: int, *, plain: bool) -> Callable[[], object]:
 
 
 def search(sentences: int = 64, beam: int = 5, vocabulary: int = 10_000, length: int = 20) -> Callable[[], object]:
-    """Our own search with sources and outputs of 20 tokens."""
+    """Return our own search with sources and outputs of 20 tokens."""
     import torch
 
     from translucid.decoding.decoding_options import DecodingOptions
@@ -69,7 +69,7 @@ def search(sentences: int = 64, beam: int = 5, vocabulary: int = 10_000, length:
 
 
 def corpus(pairs: int) -> Callable[[], object]:
-    """Preparation of a corpus before the first update: reading, filtering, encoding to disk, planning batches."""
+    """Return the work before the first update: reading a corpus, filtering, encoding to disk, planning batches."""
     import random
 
     from translucid.data.filtering import Filter
@@ -151,7 +151,7 @@ def measure(factor: str, variant: str, value: Any) -> Point:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="only print the two smallest values of each")
+    parser.add_argument("--quick", action="store_true", help="print only the two smallest points of each")
     quick = parser.parse_args().quick
     parts = []
     points: dict[str, dict[str, list[Point]]] = {}

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.data.stream import empty_source
-from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
+from translucid.kernels.rounding import bfloat16_is_faster, mixed_precision
 from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
@@ -74,7 +74,7 @@ def variants() -> dict[str, Callable[[], Tensor]]:
         "PyTorch's whole model": full_model,
         "lm-lstm, float32": ours(False),
     }
-    return losses | ({"lm-lstm, bfloat16": ours(True)} if bfloat16_is_quick(CPU) else {})
+    return losses | ({"lm-lstm, bfloat16": ours(True)} if bfloat16_is_faster(CPU) else {})
 
 
 def main() -> None:

@@ -85,7 +85,7 @@ def write(file: Path, corpus: str, count: int) -> dict[str, float]:
 
 def lookup_texts(file: Path, corpus: str, count: int) -> list[str]:
     generator = random.Random(2)
-    with TranslationMemory.open(file, fixed=True) as memory:
+    with TranslationMemory.open(file, immutable=True) as memory:
         numbers = generator.sample(range(1, len(memory) + 1), count // 2)
         segments = [memory._entry(number).source.split() for number in numbers]
     for words in segments:
@@ -96,7 +96,7 @@ def lookup_texts(file: Path, corpus: str, count: int) -> list[str]:
 def look_up(file: Path, texts: list[str]) -> dict[str, float]:
     before = memory_mib()
     milliseconds = []
-    with TranslationMemory.open(file, fixed=True) as memory:
+    with TranslationMemory.open(file, immutable=True) as memory:
         count_matched = 0
         for text in texts:
             started = time.process_time()
@@ -114,7 +114,7 @@ def look_up(file: Path, texts: list[str]) -> dict[str, float]:
 
 def compared(file: Path, texts: list[str]) -> tuple[int, int]:
     """Count the texts with a match of at least 70 % by rapidfuzz, and those for which the memory finds one as good."""
-    with TranslationMemory.open(file, fixed=True) as memory:
+    with TranslationMemory.open(file, immutable=True) as memory:
         keys = [row[0] for row in memory._database.execute("SELECT key FROM segments")]
         expected = right = 0
         for text in texts:

@@ -48,17 +48,17 @@ def split(files: dict[str, list[Pair]]) -> dict[str, list[Pair]]:
             test_files.add(name)
     test = different(pair for name in sorted(test_files) for pair in files[name])
     rest = different(pair for name in sorted(files) if name not in test_files for pair in files[name])
-    rest = apart(rest, test)
+    rest = without_overlap(rest, test)
     chance.shuffle(rest)
     dev = rest[: round(DEV * len(rest))]
-    return {"train": apart(rest[len(dev) :], dev), "dev": dev, "test": test}
+    return {"train": without_overlap(rest[len(dev) :], dev), "dev": dev, "test": test}
 
 
 def different(pairs: Iterable[Pair]) -> list[Pair]:
     return list({(plain(pair.source), plain(pair.target)): pair for pair in pairs}.values())
 
 
-def apart(pairs: Iterable[Pair], held_out: Iterable[Pair]) -> list[Pair]:
+def without_overlap(pairs: Iterable[Pair], held_out: Iterable[Pair]) -> list[Pair]:
     """Return the pairs that share neither side with the others."""
     sources, targets = ({plain(text) for text in side} for side in zip(*held_out, strict=True))
     return [pair for pair in pairs if plain(pair.source) not in sources and plain(pair.target) not in targets]
@@ -71,8 +71,8 @@ def plain(text: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
-    parser.add_argument("--out", type=Path, required=True, help="a folder")
-    parser.add_argument("--language", default="es", help="of the translations")
+    parser.add_argument("--out", type=Path, required=True, help="the output folder")
+    parser.add_argument("--language", default="es", help="the language of the translations")
     arguments = parser.parse_args()
     files = messages(arguments.wheels, arguments.language)
     if not files:

@@ -74,7 +74,7 @@ def step_of(model: RecurrentModel, batch: Batch, whole: bool) -> Callable[[], No
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=10, help="for each variant")
+    parser.add_argument("--seconds", type=float, default=10, help="seconds per variant")
     seconds = parser.parse_args().seconds
     tune_cpu()
     ids = torch.randint(4, VOCABULARY, (3, SENTENCES, LENGTH))

@@ -40,8 +40,8 @@ LOOKS = {
     "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2},
     "phone-dark": {"viewport": PHONE, "color_scheme": "dark", "has_touch": True, "is_mobile": True},
     "zoomed": {"viewport": {"width": 640, "height": 400}},  # a window of 1280 pixels at 200 %
-    "rtl": {"viewport": DESKTOP},  # texts that run from right to left
-    "mirrored": {"viewport": DESKTOP},  # the page as well
+    "rtl": {"viewport": DESKTOP},  # the texts run from right to left
+    "mirrored": {"viewport": DESKTOP},  # the texts and the page run from right to left
 }
 
 
@@ -62,9 +62,9 @@ def main() -> None:
         draw(arguments.runs, out)
     with served(arguments.runs) as address, chromium() as browser:
         if arguments.states:
-            every(browser, address, out, arguments.only, arguments.look)
+            save_states(browser, address, out, arguments.only, arguments.look)
         else:
-            of_docs(browser, address, out)
+            save_for_docs(browser, address, out)
 
 
 def draw(runs: list[str], out: Path) -> None:
@@ -80,7 +80,7 @@ def draw(runs: list[str], out: Path) -> None:
         assert translucid([*map(str, command), "--overwrite"]) == 0
 
 
-def of_docs(browser: Browser, address: str, out: Path) -> None:
+def save_for_docs(browser: Browser, address: str, out: Path) -> None:
     for name, look in (("page", "light"), ("page-dark", "dark"), ("page-phone", "phone")):
         page = browser.new_page(**LOOKS[look])
         opened(page, address)
@@ -90,13 +90,13 @@ def of_docs(browser: Browser, address: str, out: Path) -> None:
 
 
 def show_attention(page: Page) -> None:
-    """Type, and point at a word."""
+    """Type a text, which shows its attention."""
     page.fill("#source", TEXT)
     page.wait_for_selector("#inspection:not([hidden]) .word")
     page.wait_for_timeout(500)
 
 
-def every(browser: Browser, address: str, out: Path, only: str, look: str) -> None:
+def save_states(browser: Browser, address: str, out: Path, only: str, look: str) -> None:
     for name, settings in LOOKS.items():
         if look not in ("", name):
             continue

@@ -1,8 +1,8 @@
-"""Where marks and placeholders come to stand in translations, and whether any is lost or doubled.
+"""How often tags and placeholders are in the right position in translations, and how often they are lost or doubled.
 
-    python benchmarks/tags.py placing runs/demo               # tags on gold-aligned pairs of the phrasebook
+    python benchmarks/tags.py placing runs/demo               # tags in gold-aligned pairs of the phrasebook
     python benchmarks/tags.py segments RUN test.tsv           # tags and placeholders in real sentences
-    python benchmarks/tags.py copying runs/demo               # placeholders in the place of the phrasebook's names
+    python benchmarks/tags.py copying runs/demo               # placeholders in place of the phrasebook's names
 
 Prints tables for docs/placeholders.md.
 """
@@ -27,13 +27,13 @@ from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook.text import Phrase
 from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.maps import forced_features
-from translucid.documents.tag_projection import placed
+from translucid.documents.tag_projection import project_tags
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.alignment import (
     learn_alignment,
-    linked,
+    link_pieces,
     read_alignment,
     weights_of,
 )
@@ -43,9 +43,9 @@ from translucid.inspection.word_weights import Floats, link, source_shares
 
 COUNT = 1000
 TAUGHT = 100, 200, 500, 2000
-"""Pairs whose links an alignment layer learns from."""
+"""Numbers of pairs whose gold links an alignment layer is trained on."""
 TRIES = 3
-"""Elements inserted into each pair, one at a time."""
+"""The number of elements inserted into each pair, one at a time."""
 LONGEST = 4
 """The maximum number of words in an element."""
 KINDS = (
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def placing(translator: Translator, count: int) -> None:
-    """Print how many elements are exactly right, by rule and source of the links, and the cost of erasure."""
+    """Print the share of elements in the right position by rule and kind of links, and the cost of erasure."""
     pairs = list(generate(count, split="test"))
     options = translator.configuration.alignment
     started = time.perf_counter()
@@ -130,25 +130,25 @@ def placing(translator: Translator, count: int) -> None:
 
 
 def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list[Floats]:
-    """Return for each pair the shares by an alignment layer that has learned from `count` training pairs."""
+    """Return the source shares of each pair by an alignment layer trained on `count` training pairs."""
     model, tokenizer = translator.model, translator.tokenizer
     examples = []
     for phrase in generate(count, split="train"):
         (pair,) = translator.pipeline.pairs([(phrase.source, phrase.target)])
         gold = Gold(frozenset(phrase.alignment), frozenset(phrase.alignment))
         words = len(phrase.source.split()), len(phrase.target.split())
-        if example := linked(tokenizer, *pair.ids, gold, words):
+        if example := link_pieces(tokenizer, *pair.ids, gold, words):
             examples.append(example)
     layer = learn_alignment(model, examples, translator.device)
     ids = [pair.ids for pair in translator.pipeline.pairs([(pair.source, pair.target) for pair in pairs])]
-    forced = forced_decoding(model, tokenizer, ids, translator.device, look=False, layer=layer)
+    forced = forced_decoding(model, tokenizer, ids, translator.device, with_attention=False, layer=layer)
     return [source_shares(example.words(example.links).between_words.numpy()) for example in forced]
 
 
 def erased_logits(translator: Translator, pair: Phrase) -> Tensor:
     """Return the fall in each target word's logit when a source word is masked [target, source words].
 
-    Logits are less their mean over the vocabulary, and the mean over the pieces of a word.
+    The mean over the vocabulary is subtracted from the logits; a word has the mean of its pieces.
     """
     model, case = translator.model, Case(translator.model, translator.pipeline, pair.source, pair.target)
     source, target = (torch.tensor([ids], device=case.device) for ids in (case.source_ids, case.target_ids))
@@ -176,15 +176,15 @@ def _squared(shares: Floats) -> Links:
 def wrong_words(pairs: Sequence[Phrase], weights: Sequence[Floats]) -> str:
     """Return the target words whose strongest link is most often wrong, with counts."""
     wrong: Counter[str] = Counter()
-    every: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for pair, shares in zip(pairs, weights, strict=True):
         best = shares.argmax(1).tolist()
         for target, word in enumerate(pair.target.split()):
-            linked = {s for s, t in pair.alignment if t == target}
-            every[word.lower()] += bool(linked)
-            wrong[word.lower()] += bool(linked) and best[target] not in linked
-    words = ", ".join(f"{word} {count} of {every[word]}" for word, count in wrong.most_common(10))
-    return f"{sum(wrong.values())} of {sum(every.values())} words; {words}"
+            gold_sources = {s for s, t in pair.alignment if t == target}
+            totals[word.lower()] += bool(gold_sources)
+            wrong[word.lower()] += bool(gold_sources) and best[target] not in gold_sources
+    words = ", ".join(f"{word} {count} of {totals[word]}" for word, count in wrong.most_common(10))
+    return f"{sum(wrong.values())} of {sum(totals.values())} words; {words}"
 
 
 def _weighted(links: Sequence[tuple[int, int]]) -> Links:
@@ -202,7 +202,7 @@ def _fewest(self: WordLinks, inside: set[int], around: Vector) -> Vector:
 
 
 def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, int]:
-    """Return the numbers of right elements, of inserted ones, and of those left out because none can be right."""
+    """Return the numbers of right elements, of inserted ones, and of those skipped because no position is right."""
     random = Random(1)
     right = total = impossible = 0
     for pair, sentence_links in zip(pairs, links, strict=True):
@@ -219,18 +219,18 @@ def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, in
                 Mark(words[first].core_start, "<b>", Side.opens, 0),
                 Mark(words[first + size - 1].core_end, "</b>", Side.closes, 0),
             )
-            result = placed(TaggedText(pair.source, marks), pair.target, sentence_links)
-            start, end = (mark.at for mark in result.marks)
-            now = [
+            result = project_tags(TaggedText(pair.source, marks), pair.target, sentence_links)
+            start, end = (mark.offset for mark in result.marks)
+            placed_sides = [
                 "in" if start <= word.core_start and word.core_end <= end else "out" for word in words_of(result.text)
             ]
-            right += all(side in (None, is_now) for side, is_now in zip(sides, now, strict=True))
+            right += all(side in (None, placed_side) for side, placed_side in zip(sides, placed_sides, strict=True))
             total += 1
     return right, total, impossible
 
 
 def _sides(pair: Phrase, inside: set[int]) -> list[str | None]:
-    """Return for each target word whether it must be inside an element, or None if both are right."""
+    """Return "in" or "out" for each target word: its side of an element, or None if both are right."""
     sources: list[set[int]] = [set() for _ in pair.target.split()]
     for source, target in pair.alignment:
         sources[target].add(source)
@@ -242,7 +242,7 @@ def _sides(pair: Phrase, inside: set[int]) -> list[str | None]:
 
 
 def segments(translator: Translator, test: str, count: int) -> None:
-    """Print for each kind of mark and placeholder how many are lost or doubled, and how many are right."""
+    """Print how many marks and placeholders of each kind are lost, doubled, invented or right."""
     random = Random(1)
     sources = [pair.source for pair in read_pairs(test) if NAME.search(pair.source) and len(pair.source.split()) > 3]
     sources = list(dict.fromkeys(sources))
@@ -251,7 +251,7 @@ def segments(translator: Translator, test: str, count: int) -> None:
     for kind in KINDS:
         fit = [source for source in sources if kind != "_" or not source[NAME.search(source).start()].isdigit()]
         sample_sources = random.sample(fit, min(count // len(KINDS) + 1, len(fit)))
-        names = [translations for source in sample_sources if (translations := NAME.search(source))]
+        names = [name for source in sample_sources if (name := NAME.search(source))]
         tagged = [_with(kind, source, name) for source, name in zip(sample_sources, names, strict=True)]
         started = time.perf_counter()
         translations = list(SegmentTranslator(translator).stream(tagged))
@@ -259,19 +259,19 @@ def segments(translator: Translator, test: str, count: int) -> None:
         plain = [translation.text for translation in translator.translate(sample_sources)]
         figures: Counter[str] = Counter()
         for source, target, name, before in zip(tagged, translations, names, plain, strict=True):
-            counts = [Counter(_MARKS.findall(translation.whole)) for translation in (source, target.marked)]
+            counts = [Counter(_MARKS.findall(translation.full_text)) for translation in (source, target.marked)]
             surplus = counts[1] - counts[0]
             figures["lost"] += bool(counts[0] - counts[1])
             figures["doubled"] += any(counts[0][part] for part in surplus)
             figures["invented"] += any(not counts[0][part] for part in surplus)
-            figures["same"] += target.marked.whole == before.replace(name[0], _put(kind, name[0]))
+            figures["same"] += target.marked.full_text == before.replace(name[0], _put(kind, name[0]))
             figures["taken out"] += any(doubt.startswith("placed") for doubt in target.doubts)
         columns = [len(tagged), *(figures[name] for name in ("lost", "doubled", "invented", "same", "taken out"))]
         print(f"| `{kind}` | {' | '.join(map(str, columns))} | {milliseconds:.0f} |")
 
 
 def copying(translator: Translator, count: int) -> None:
-    """Print how many phrasebook sentences are translated as the reference says, with other parts for names."""
+    """Print how many phrasebook sentences equal the reference after their name is replaced by a placeholder."""
     pairs = [(pair, name[0]) for pair in generate(10 * count, split="test") if (name := _NAMES.search(pair.source))]
     pairs = [(pair, name) for pair, name in pairs if pair.source.count(name) == pair.target.count(name) == 1][:count]
     print("| in the place of the name | exactly right | of plain `translate` | lost or doubled there |")
@@ -282,7 +282,8 @@ def copying(translator: Translator, count: int) -> None:
             for sides in ([(p.source, n) for p, n in pairs], [(p.target, n) for p, n in pairs])
         )
         texts = [
-            translation.marked.whole for translation in SegmentTranslator(translator).stream(map(TaggedText, sources))
+            translation.marked.full_text
+            for translation in SegmentTranslator(translator).stream(map(TaggedText, sources))
         ]
         plain = [translation.text for translation in translator.translate(sources)]
         right = [sum(map(str.__eq__, hypotheses, targets)) / len(pairs) for hypotheses in (texts, plain)]

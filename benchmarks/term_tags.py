@@ -172,11 +172,11 @@ def measured(translator: Translator, sampled: list[Case], show: bool) -> dict[st
         seconds.append(min(took))
     results = []
     for case, target in zip(sampled, targets, strict=True):
-        checks = judged(case, target.marked.text, target.marked.whole)
+        checks = judged(case, target.marked.text, target.marked.full_text)
         results.append(checks)
         if show:
             mark = " " if checks["clean"] else "x"
-            print(f"{mark} {case.source.whole} | {target.marked.whole} | {case.reference} | {target.doubts}")
+            print(f"{mark} {case.source.full_text} | {target.marked.full_text} | {case.reference} | {target.doubts}")
     shares = {}
     for name in results[0]:
         values = [result[name] for result in results if result[name] is not None]

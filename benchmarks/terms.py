@@ -74,7 +74,7 @@ def evaluate(translator: Translator, pairs: list[Pair], terms: TermList, beam: i
             right = {word.text.casefold() for word in content(pair.target)}
             output_words = [word.text.casefold() for word in content(text)]
             for match in matches:
-                inflections = [word for word in output_words if terms.target.same(word, match.targets[0])]
+                inflections = [word for word in output_words if terms.target.same_word(word, match.targets[0])]
                 forms += bool(inflections)
                 agree += any(word in right for word in inflections)
     total = outcomes.total()

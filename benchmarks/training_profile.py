@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from training_speed import step_of
 
 from translucid.kernels.devices import tune_cpu
-from translucid.kernels.rounding import bfloat16_is_quick, rounded_products
+from translucid.kernels.rounding import bfloat16_is_faster, rounded_products
 
 KINDS = {
     "matrix products (linear layers, output, their gradients)": ("aten::mm", "aten::addmm"),
@@ -41,7 +41,7 @@ def main() -> None:
     arguments = parser.parse_args()
     tune_cpu()
     step, tokens = step_of(arguments.model)
-    with rounded_products(bfloat16_is_quick(torch.device("cpu"))):
+    with rounded_products(bfloat16_is_faster(torch.device("cpu"))):
         for _ in range(3):
             step()
         with profile(activities=[ProfilerActivity.CPU]) as measured:

@@ -18,7 +18,7 @@ import torch
 from translucid.data.batching import Batch
 from translucid.kernels import reference_mode
 from translucid.kernels.devices import tune_cpu
-from translucid.kernels.rounding import bfloat16_is_quick, rounded_products
+from translucid.kernels.rounding import bfloat16_is_faster, rounded_products
 from translucid.models.transformer import Transformer
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
@@ -61,7 +61,7 @@ VARIANTS: dict[str, Callable[[], AbstractContextManager[None]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=10, help="for each variant of each preset")
+    parser.add_argument("--seconds", type=float, default=10, help="seconds per variant and preset")
     seconds = parser.parse_args().seconds
     tune_cpu()
     names = tuple(VARIANTS)
@@ -74,7 +74,7 @@ def main() -> None:
         total_seconds, steps = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
         while min(total_seconds.values()) < seconds:
             for name in names:
-                with rounded_products(bfloat16_is_quick(torch.device("cpu"))), VARIANTS[name]():
+                with rounded_products(bfloat16_is_faster(torch.device("cpu"))), VARIANTS[name]():
                     started = time.perf_counter()
                     step()
                     total_seconds[name] += time.perf_counter() - started

@@ -48,9 +48,9 @@ def invented(rng: random.Random, length: int) -> str:
     return word[: length + 2]
 
 
-def replaced(sentence: str, known: Counter[str], make: Callable[[int], str]) -> str:
+def replaced(sentence: str, word_counts: Counter[str], make: Callable[[int], str]) -> str:
     """Return a sentence in which all but the frequent words are replaced."""
-    frequent = {word for word, _ in known.most_common(FREQUENT)}
+    frequent = {word for word, _ in word_counts.most_common(FREQUENT)}
 
     def replacement(match: re.Match[str]) -> str:
         if match[0].lower() in frequent:
@@ -62,7 +62,12 @@ def replaced(sentence: str, known: Counter[str], make: Callable[[int], str]) -> 
 
 
 def kinds(
-    rng: random.Random, known: Counter[str], sentences: list[str], unseen: list[str], foreign: list[str], count: int
+    rng: random.Random,
+    word_counts: Counter[str],
+    sentences: list[str],
+    unseen: list[str],
+    foreign: list[str],
+    count: int,
 ) -> dict[str, list[str]]:
     """Return sentences of unknown words, by kind."""
     by_kind: dict[str, list[str]] = {}
@@ -78,7 +83,7 @@ def kinds(
         by_kind[name] = []
         while len(by_kind[name]) < count:
             sentence = rng.choice(sentences)
-            changed = replaced(sentence, known, make)
+            changed = replaced(sentence, word_counts, make)
             if sum(a != b for a, b in zip(sentence.split(), changed.split(), strict=True)) >= 2:
                 by_kind[name].append(changed)
     by_kind["invented words alone"] = [
@@ -100,8 +105,8 @@ def kinds(
 def warned(translator: Translator, sentences: Iterable[str]) -> tuple[float, float]:
     """Return the shares of sentences with a warning of `KINDS`, and with any warning."""
     all_warnings = [translation.warnings for translation in translator.stream(sentences)]
-    ours = sum(any(warning.startswith(KINDS) for warning in warnings) for warnings in all_warnings)
-    return ours / len(all_warnings), sum(map(bool, all_warnings)) / len(all_warnings)
+    counted = sum(any(warning.startswith(KINDS) for warning in warnings) for warnings in all_warnings)
+    return counted / len(all_warnings), sum(map(bool, all_warnings)) / len(all_warnings)
 
 
 def main() -> None:
@@ -111,27 +116,27 @@ def main() -> None:
     parser.add_argument("--test", type=Path, nargs="+", required=True, help="held-out pairs of the same kind")
     parser.add_argument("--words", type=Path, help="texts from which unseen words are taken")
     parser.add_argument("--foreign", type=Path, help="pairs whose targets are in a language that the run does not read")
-    parser.add_argument("--half", type=int, default=1, choices=(0, 1), help="of the unseen words")
+    parser.add_argument("--half", type=int, default=1, choices=(0, 1), help="the half of the unseen words")
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--count", type=int, default=300)
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    known = Counter(word.lower() for pair in read_pairs(options.train) for word in _WORD.findall(pair.source))
+    word_counts = Counter(word.lower() for pair in read_pairs(options.train) for word in _WORD.findall(pair.source))
     sentences = [pair.source for file in options.test for pair in read_pairs(file)]
     unseen: list[str] = []
     if options.words:
         texts = Counter(word for text in read_texts(options.words) for word in _LOWER.findall(text.source))
-        every = sorted(word for word, times in texts.items() if times >= 3 and word not in known)
-        random.Random(1).shuffle(every)
-        unseen = every[options.half :: 2]
+        candidates = sorted(word for word, times in texts.items() if times >= 3 and word not in word_counts)
+        random.Random(1).shuffle(candidates)
+        unseen = candidates[options.half :: 2]
     pairs = read_pairs(options.foreign) if options.foreign else []
     foreign = [pair.target for pair in pairs if 3 <= len(pair.target.split()) <= 12]
     translator = Translator.load(options.run)
-    inputs = {"test sentences": sentences} | kinds(rng, known, sentences, unseen, foreign, options.count)
+    inputs = {"test sentences": sentences} | kinds(rng, word_counts, sentences, unseen, foreign, options.count)
     print(f"| {translator.engine} | sentences | these warnings | any warning |\n| --- | --: | --: | --: |")
     for name, texts_of_kind in inputs.items():
-        ours, any_ = warned(translator, texts_of_kind)
-        print(f"| {name} | {len(texts_of_kind):,} | {ours:.1%} | {any_:.1%} |", flush=True)
+        counted, any_ = warned(translator, texts_of_kind)
+        print(f"| {name} | {len(texts_of_kind):,} | {counted:.1%} | {any_:.1%} |", flush=True)
 
 
 if __name__ == "__main__":

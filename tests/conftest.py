@@ -28,11 +28,11 @@ from translucid.runs.corpus_files import Corpora
 from translucid.runs.settings import parse_yaml
 from translucid.training.experiment import run_experiment
 
-# Set this as jobs do: MKL would read a later setting only in processes that a test starts, whose last digits would
-# differ then.
+# Set this before the first computation, as jobs do. MKL would ignore a later setting in this process but not in the
+# processes that a test starts, and the last digits of their results would differ.
 same_sums_on_any_threads()
 ROOT = Path(__file__).resolve().parent.parent
-# Barely trained models never end a sentence, and most of the time would go into what they write.
+# Barely trained models never end a sentence, and tests would spend most of their time on long outputs.
 SHORT = ["decoding.max_length_ratio=1", "decoding.max_length_extra=4"]
 SETTINGS = [
     *SHORT,
@@ -90,7 +90,7 @@ LANGUAGE = [
 ]
 
 
-gc.disable()  # until collection ends: imported modules stay, and scanning them would take seconds
+gc.disable()  # until test collection ends, as scanning imported modules would take seconds
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt all that has been imported and collected from garbage collection, as it stays to the end."""
+    """Exempt all objects so far from garbage collection, as imported modules and collected tests stay to the end."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -124,7 +124,7 @@ def pytest_collection_finish() -> None:
 def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
     """Fill a folder once for all processes of a test run: made_once("corpus", write) returns the folder.
 
-    A test must not change what is in it; it has to copy the folder first.
+    Tests must not change its contents; they have to copy the folder first.
     """
     base = tmp_path_factory.getbasetemp()
     # Each process of pytest-xdist has a folder in that of the run.
@@ -160,7 +160,7 @@ def _one_thread():
 
 @pytest.fixture(scope="session", autouse=True)
 def _a_cache_of_their_own(tmp_path_factory):
-    """Keep what tests convert apart from the user's cache of converted models."""
+    """Use a separate cache, so that tests do not change the user's cache of converted models."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -176,7 +176,7 @@ def _no_wait_for_the_disk():
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_traces_of_compilers():
-    """Avoid the slow traces that PyTorch writes of its compilers when this logger has a handler.
+    """Prevent PyTorch from writing slow traces of its compilers, as it does if this logger has a handler.
 
     pytest adds a handler to each logger that does not propagate.
     """
@@ -187,7 +187,7 @@ def _no_traces_of_compilers():
 
 @pytest.fixture(scope="session", autouse=True)
 def _settings_parsed_once():
-    """Parse the settings of a run once, as that takes half of the time of a short command."""
+    """Cache parsed settings of runs, as parsing takes half of the time of a short command."""
     parsed = lru_cache(1000)(parse_yaml)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("translucid.runs.settings.parse_yaml", lambda text: deepcopy(parsed(text)))
@@ -197,7 +197,7 @@ def _settings_parsed_once():
 @pytest.fixture(autouse=True)
 def _same_numbers_each_time():
     torch.manual_seed(1)
-    torch.set_flush_denormal(False)  # a test that loads a model sets it, and Hypothesis generates subnormal numbers
+    torch.set_flush_denormal(False)  # loading a model sets it, but Hypothesis needs subnormal numbers
 
 
 @pytest.fixture(scope="session")
@@ -288,7 +288,7 @@ def scenes(made_once):
 
 @pytest.fixture(scope="session")
 def browser():
-    """Chromium for all modules: it takes a second to start, and its first page another."""
+    """Chromium, shared by all modules because starting it and its first page takes two seconds."""
     from tests.probes.chromium import chromium  # Playwright takes a while to import
 
     with chromium() as started:
@@ -308,8 +308,8 @@ def firefox(tmp_path_factory):
 def context(browser):
     """A browser context whose pages have faster timers.
 
-    A page in an existing context opens in half the time of one with a context of its own, which `context.browser`
-    opens for tests that set the clock or have a touch screen.
+    A page opens in half the time if its context exists already. Tests that set the clock or emulate a touch screen open
+    a page with a separate context by `context.browser`.
     """
     from tests.probes.chromium import opening
 
@@ -319,7 +319,7 @@ def context(browser):
 
 @pytest.fixture
 def forked_workers(monkeypatch):
-    """Fork worker processes from one that has loaded PyTorch, as each spawned process would load it again."""
+    """Fork worker processes from one that has imported PyTorch, as each spawned process would import it again."""
     from tests.probes.forked import running_context  # not all tests need it
 
     for module in ("translucid.data.stores.encoded", "translucid.jobs.processes"):
@@ -328,13 +328,13 @@ def forked_workers(monkeypatch):
 
 @pytest.fixture
 def null(tmp_path):
-    """A device of our own that discards everything, like /dev/null."""
+    """A device made for this test that discards everything, like /dev/null."""
     return device(tmp_path / "devices" / "null", 3)
 
 
 @pytest.fixture
 def full(tmp_path):
-    """A device of our own that is always full, like /dev/full."""
+    """A device made for this test that is always full, like /dev/full."""
     return device(tmp_path / "devices" / "full", 7)
 
 
@@ -364,12 +364,12 @@ def train(corpora):
         *settings: str,
         data: Corpora = corpora,
         resume: bool = False,
-        said: TextIO | None = None,
+        output: TextIO | None = None,
         width: int = 1000,
         device: str = "cpu",
     ):
         configuration = resolve(assignments=[*SETTINGS, *settings])
-        console = Console(quiet=said is None, file=said, width=width)
+        console = Console(quiet=output is None, file=output, width=width)
         return run_experiment(
             configuration, folder, corpora=data, resume=resume, device=device, console=console
         ).progress
@@ -379,7 +379,7 @@ def train(corpora):
 
 @pytest.fixture(scope="session")
 def context_run(train, made_once):
-    """A run for English to Spanish that has learned what the previous sentence decides."""
+    """A run for English to Spanish that has learned to use the previous sentence."""
     from tests.probes.passages import CONTEXT, LEARNING  # not all tests need them
     from tests.probes.passages import corpora as documents
 

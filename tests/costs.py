@@ -1,7 +1,7 @@
 """The cost of test files: which ones need a browser, train models or take long.
 
-Each test gets the markers of its file. `make quick` leaves these files out, unread, as importing them takes time too;
-`make test` begins with the files that take longest, so that no process ends with one of them.
+Each test gets the markers of its file. `make quick` does not even import these files, as that takes time too; `make
+test` runs the slowest files first, so that none of them is still running when all others have ended.
 """
 
 from fnmatch import fnmatch
@@ -120,6 +120,6 @@ def markers_of(file: str) -> list[str]:
 
 
 def missing() -> list[str]:
-    """Return the patterns above that match no file any more."""
+    """Return the patterns above that no longer match a file."""
     patterns = {pattern for files in _FILES.values() for pattern in files}
     return sorted(pattern for pattern in patterns if not any(ROOT.glob(pattern)))

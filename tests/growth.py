@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from time import process_time
 
 TIMES = 3
-"""The factor above proportional growth that is attributed to the machine."""
+"""The factor above proportional growth that may be noise of the machine."""
 TRIES = 3
-"""The number of measurements before growth is no longer attributed to the machine."""
+"""The number of measurements after which excessive growth is no longer taken for noise."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""One text where several are expected, or several where one is: a clear error, unless the meaning is unambiguous."""
+"""One text in place of several, or the reverse, is accepted if the meaning is clear, and otherwise a clear error."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_one_text_is_no_stream_of_texts(translator, texts):
         list(translator.stream(texts))
 
 
-def test_models_of_language(language_run):
+def test_one_text_in_place_of_several_for_language_models(language_run):
     run = language_run("lm-lstm")
     embedder, generator = Embedder.load(run, "cpu"), Generator.load(run, "cpu")
     single, (listed,) = embedder.embed("I like soccer", 0), embedder.embed(["I like soccer"], 0)
@@ -73,7 +73,7 @@ def test_matches_of_any_share_of_the_words(tmp_path):
         assert memory.matches("Save the file", 50, -1) == []
 
 
-def test_a_name_that_is_no_utf8_is_remembered(tmp_path):
+def test_a_file_name_that_is_not_utf8_is_stored(tmp_path):
     with TranslationMemory.open(tmp_path / "a.memory", write=True) as memory:
         assert memory.add([Pair("a", "b")], "b\udce9d.tsv").new == 1
         assert [who for who, _, _ in memory.by_origin()] == ["b?d.tsv"]

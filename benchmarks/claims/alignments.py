@@ -42,14 +42,15 @@ from translucid.evaluation.alignment_error import (
     read_gold,
 )
 from translucid.ground.console import Console
-from translucid.inspection.alignment import choose, grow_diagonal, read_alignment
+from translucid.inspection.alignment import choose, read_alignment
 from translucid.inspection.statistical_alignment import statistical_links
+from translucid.inspection.word_weights import grow_diagonal
 from translucid.lessons.demonstration import train_demo
 
 TRIED = """## What was tried
 
 Error rates on the same Hansards pairs, with the same model; the command above does not reproduce them. The dropout and
-the updates of the alignment layer were chosen by this table, so its 0.26 is better than what another text would have.
+the updates of the alignment layer were chosen by this table, so its error rate of 0.26 is lower than on another text.
 
 | | AER |
 | --- | ---: |
@@ -69,7 +70,7 @@ the updates of the alignment layer were chosen by this table, so its 0.26 is bet
 With a model of the reverse direction, the agreement of the two directions chooses the same reading of the weights on
 the phrasebook as statistical links do, so it is not used.
 """
-"""Results of experiments that led to this, for the page."""
+"""A section of the page: results of the experiments that led to the defaults."""
 
 TAUGHT = 100
 """The number of pairs whose gold links an alignment layer learns from."""
@@ -99,7 +100,7 @@ def main() -> None:
     parser.add_argument("--train", type=Path, help="the training pairs of the English-French run")
     parser.add_argument("--eflomal", default="eflomal-align", help="the program eflomal-align")
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/alignments"))
-    parser.add_argument("--quick", action="store_true", help="60 test pairs, figures not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="60 test pairs, figures not written to docs")
     arguments = parser.parse_args()
     count = 60 if arguments.quick else 10**9
     corpora = [phrasebook(arguments.runs / "demo")]
@@ -118,7 +119,7 @@ def main() -> None:
 
 
 def phrasebook(run: Path) -> Corpus:
-    """Return the phrasebook with a run of the demo, which is trained if need be."""
+    """Return the phrasebook with a run of the demo, trained on first use."""
     if not run.exists():
         train_demo(run, overwrite=False, device="cpu", console=Console(stderr=True))
     train = list(read_pairs(run / "phrasebook" / "train.tsv"))
@@ -149,7 +150,7 @@ def copy_of(run: Path, folder: str) -> Path:
 
 
 def readings(corpus: Corpus) -> list[Row]:
-    """The best reading of each method by gold links, the default, and the one that is chosen without gold links."""
+    """Return rows for the default reading, the one chosen without gold links, and each method's best by gold links."""
     with tempfile.TemporaryDirectory() as folder:
         run = copy_of(corpus.run, folder)
         automatic = next(iter(choose_alignment(run, console=QUIET, device="cpu")))
@@ -169,7 +170,7 @@ def readings(corpus: Corpus) -> list[Row]:
 
 
 def learned_layers(corpus: Corpus) -> list[Row]:
-    """The alignment layer that learned from gold links, and what `tune --alignments` keeps without."""
+    """Return rows for an alignment layer trained on gold links, and for what `tune --alignments` keeps without them."""
     rows = []
     pairs, gold = corpus.test
     for method, taught in ((f"alignment layer from {TAUGHT} gold pairs", True), ("alignment layer", False)):
@@ -203,7 +204,7 @@ def gold_file(corpus: Corpus, folder: str) -> Path:
 
 
 def statistics(corpus: Corpus, program: str) -> list[Row]:
-    """Our statistical aligner and eflomal, which learn from the training pairs and the test pairs."""
+    """Return rows for our statistical aligner and eflomal, which learn from the training pairs and the test pairs."""
     pairs, gold = corpus.test
     links = statistical_links([*pairs, *corpus.train], len(pairs))
     sample = Random(1).sample(corpus.train, min(CORPUS, len(corpus.train)))
@@ -228,7 +229,7 @@ def statistics(corpus: Corpus, program: str) -> list[Row]:
 
 
 def eflomal(corpus: Corpus, program: str) -> list[Links]:
-    """Eflomal in both directions, joined by grow-diagonal. It gets the same words as our statistical aligner."""
+    """Return eflomal's links: both directions, joined by grow-diagonal, on the words of our statistical aligner."""
     test = corpus.test[0]
     positions: dict[str, list[list[int]]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -253,11 +254,11 @@ def eflomal(corpus: Corpus, program: str) -> list[Links]:
 
 
 def split(text: str) -> tuple[list[str], list[int]]:
-    """Return the words of a text, and of each the position among the words separated by white space."""
+    """Return the words of a text, and the position of each among the words separated by white space."""
     words, positions = [], []
     for position, part in enumerate(text.split()):
-        every = words_in(part)
-        inner = folded([word for word in every if word.text.isalnum()] or every)
+        all_words = words_in(part)
+        inner = folded([word for word in all_words if word.text.isalnum()] or all_words)
         words += inner
         positions += [position] * len(inner)
     return words, positions
@@ -272,7 +273,7 @@ def parsed(line: str) -> Links:
 
 
 def section(corpus: Corpus, rows: Sequence[Row]) -> str:
-    """The table of one corpus."""
+    """Return the table of one corpus."""
     lines = []
     for method, score in rows:
         figures = [f"{x:.3f}" for x in (score.error_rate, score.precision, score.recall, score.f1)]
@@ -283,17 +284,17 @@ def section(corpus: Corpus, rows: Sequence[Row]) -> str:
 
 
 def page(sections: Sequence[str]) -> str:
-    """Claim 13."""
+    """Return the page of claim 13."""
     return f"""# Claim 13: word alignments with and without gold links
 
 Alignment error rates (AER) of the readings of a model's attention, of alignment layers and of statistical aligners.
 *Fed* and *predicted*: the attention of a word is read when it is the decoder's input, or when it is predicted. *Both
 sides*: each source word also links to the target word that attends to it most, and grow-diagonal joins both.
 
-The automatic choice at the end of a training, and `tune --alignments`, see no gold links: they go by statistical links
+The automatic choice at the end of training, and `tune --alignments`, do not use gold links. They use statistical links
 of 200 validation pairs, and of longer texts joined from these. The statistical aligners learn from the training pairs
-and the test pairs together; a model has never seen the latter. Parliament (Hansards) is out of domain for a model of
-Tatoeba, whose sentences are short and colloquial.
+and the test pairs together; the models are not trained on the test pairs. Parliament (Hansards) is out of domain for a
+model trained on Tatoeba, whose sentences are short and colloquial.
 
 {chr(10).join(sections)}
 {TRIED}

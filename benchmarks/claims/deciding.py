@@ -4,7 +4,7 @@
 
 Each word of a reference translation is forced. It is decided at the first decoder layer from which on it has rank 1, in
 the logit lens and in the tuned lens, which is learned on validation pairs. Only words of one piece that the model would
-write count: the last piece decides a word of several, so that they are decided later whatever they mean.
+write count: a word of several pieces is not decided before its last one, whatever it means.
 
 The phrasebook has gold alignments and a lexicon with parts of speech. For a run on Tatoeba, links come from the model's
 attention.
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/deciding"))
     parser.add_argument("--sentences", type=int, default=500)
     parser.add_argument("--layers", type=int, nargs="+", default=[2, 4], help="layers of encoder and decoder")
-    parser.add_argument("--quick", action="store_true", help="60 updates, 20 sentences, figures not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="60 updates, 20 sentences, figures not written to docs")
     arguments = parser.parse_args()
     count, runs, docs, updates = arguments.sentences, arguments.runs, DOCS, 1100
     if arguments.quick:
@@ -259,7 +259,7 @@ def section(title: str, measured: dict[str, list[Word]], layers: int, undecided:
     return f"""## {title}
 
 The mean deciding layer (0 is the input, {layers} the last layer) / words decided before the last layer, %.
-{100 * undecided:.0f} % of the words would not be written by the model, and are left out.
+The model would not write {100 * undecided:.0f} % of the words, which are left out.
 
 {table(["words", "number", *names], rows)}
 Spearman's rank correlation with the deciding layer:
@@ -268,14 +268,14 @@ Spearman's rank correlation with the deciding layer:
 
 
 def page(parts: Sequence[str], count: int) -> str:
-    """Claim 16."""
+    """Return the page of claim 16."""
     sections = "\n".join(parts)
     return f"""# Claim 16: at which layer a word is decided
 
 {count} test sentences of each corpus, with forced reference translations. A word is decided at the first decoder layer
-from which on it has rank 1, in the logit lens or in a tuned lens learned on validation pairs. Only words of one piece
-count. Frequencies are those in the training text; the alignment distance is that between the positions of a word and of
-the source words that it is linked to.
+from which on it has rank 1, by the logit lens or by a tuned lens learned on validation pairs. Only words of one piece
+count. Frequencies are counted in the training text. The alignment distance is the distance between the positions of a
+word and of the source words to which it is aligned.
 
 {sections}
 To reproduce: `{COMMAND}`

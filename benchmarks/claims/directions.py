@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=120, help="training minutes of the multilingual model")
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/directions"))
     parser.add_argument("--only", nargs="+", choices=names, help="train these models and write no page")
-    parser.add_argument("--quick", action="store_true", help="a minute, figures not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="a minute, figures not written to docs")
     arguments = parser.parse_args()
     minutes, runs, docs = arguments.minutes, arguments.runs, DOCS
     if arguments.quick:
@@ -88,12 +88,12 @@ def train(run: Path, corpus: Path, name: str, minutes: float) -> None:
 
 
 def files_of(corpus: Path, split: str, language: str) -> str:
-    """The file of a split with its languages, as `--train` and the other options expect it."""
+    """Return the file of a split with its languages, as `--train` and similar options expect it."""
     return f"{corpus / OTHERS[language]}.{split}.tsv.gz:en-{language}"
 
 
 def page(runs: Path, corpus: Path, minutes: float) -> str:
-    """Claim 20."""
+    """Return the page of claim 20."""
     tests = [files_of(corpus, "test", language) for language in OTHERS]
     of_many = evaluated(runs / MANY, tests)["directions"]
     rows, multilingual, bilingual = [], [], []
@@ -115,8 +115,8 @@ models with the same settings and {minutes / len(PAIRS):g} minutes each. BLEU on
 the same share of the references: the error of the identification.
 
 {table(head, rows)}
-Directions that no pair teaches, by the multilingual model: in one step (zero-shot), and through English, with both
-steps by the same model.
+For directions without training pairs, the multilingual model translates in one step (zero-shot), or through English,
+with both steps by the same model.
 
 {without_english(runs / MANY, corpus)}
 To reproduce: `{COMMAND}`
@@ -124,7 +124,7 @@ To reproduce: `{COMMAND}`
 
 
 def without_english(run: Path, corpus: Path) -> str:
-    """The table of the directions without training pairs."""
+    """Return the table of the directions without training pairs."""
     languages, options = ["en", *OTHERS], DecodingOptions(beam=5)
     rows = []
     for source, target, name in WITHOUT_ENGLISH:
@@ -144,7 +144,7 @@ def without_english(run: Path, corpus: Path) -> str:
 
 
 def evaluated(run: Path, files: Sequence[str]) -> dict[str, Any]:
-    """The scores of a run by `translucid evaluate`."""
+    """Return the scores of a run by `translucid evaluate`."""
     output = StringIO()
     with redirect_stdout(output):
         code = run_command(["evaluate", str(run), "--beam", "5", "--json", "--test", *files])
@@ -155,7 +155,7 @@ def evaluated(run: Path, files: Sequence[str]) -> dict[str, Any]:
 
 
 def percent(share: float | None) -> str:
-    """A share in per cent."""
+    """Format a share in percent."""
     return "" if share is None else f"{100 * share:.1f}"
 
 

@@ -1,14 +1,15 @@
-"""Claim 21: what the sentences before are worth.
+"""Claim 21: how much document context (the preceding sentences) improves translations.
 
     python benchmarks/claims/discourse.py [--tico all.en-es.tmx.gz --base RUN] [--quick]
 
-A model with the settings of the demo learns from single sentences of the phrasebook. Then three models begin from it,
-each with as many further updates: one learns from more single sentences, one also from passages whose last sentence
-depends on an earlier one (docs/phrasebook.md), without context, and one from the same with up to three sentences of
-context. Their vocabularies get the words of the new text. Runs are cached in runs/claims/discourse.
+A model with the settings of the demo is trained on single sentences of the phrasebook. Three models are initialised
+from it and trained for as many updates again: the first on the same single sentences, the second also on passages whose
+last sentence depends on an earlier one (docs/phrasebook.md), without context, and the third on the same passages with
+up to three sentences of context. Words of the added text are added to their vocabularies. Runs are cached in
+runs/claims/discourse.
 
-With `--tico`, the run `--base` is fine-tuned on documents of TICO-19 with two sentences of context and without, and
-tested on other documents.
+With `--tico`, the run `--base` is fine-tuned on documents of TICO-19, once with two sentences of context and once
+without, and tested on other documents.
 
 --quick trains on little data for 30 updates; its figures mean nothing and are written beside the runs.
 """
@@ -74,7 +75,7 @@ def main() -> None:
     parser.add_argument("--tico", type=Path, help="TICO-19 as .tmx")
     parser.add_argument("--base", type=Path, help="the English-Spanish run to fine-tune on TICO-19")
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/discourse"))
-    parser.add_argument("--quick", action="store_true", help="little data and 30 updates; figures not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="little data and 30 updates; figures not written to docs")
     arguments = parser.parse_args()
     runs, docs, sizes = arguments.runs, DOCS, SIZES
     if arguments.quick:
@@ -87,12 +88,12 @@ def main() -> None:
 
 
 def sentences(count: int, split: Split) -> list[Pair]:
-    """Single sentences, which belong to no document."""
+    """Return single sentences, which belong to no document."""
     return [Pair(phrase.source, phrase.target) for phrase in generate(count, split=split)]
 
 
 def passages(count: int, split: Split) -> list[Pair]:
-    """The sentences of passages, with the numbers of their documents."""
+    """Return the sentences of passages, with the numbers of their documents."""
     pairs = []
     for number, passage in enumerate(generate_passages(count, split=split)):
         pairs += (Pair(*sentence).of_document(number) for sentence in passage.sentences)
@@ -110,7 +111,7 @@ def write_test(file: Path, count: int) -> Path:
 
 
 def phrasebook(runs: Path, sizes: Sizes) -> str:
-    """The tables of the phrasebook."""
+    """Train and score the models of the phrasebook; return the tables."""
     runs.mkdir(parents=True, exist_ok=True)
     single = {"train": sentences(sizes.sentences, "train"), "valid": sentences(500, "valid")}
     test = sentences(sizes.tested_sentences, "test")
@@ -152,7 +153,7 @@ The model with context, by phenomenon and distance:
 
 
 def contrastive(run: RunFolder, file: Path) -> list[ContrastRow]:
-    """The shares of right preferences of a run."""
+    """Return how often a run prefers the right translation, by phenomenon and distance."""
     pairs, contrasts = read_contrasts(file)
     return contrast_rows(preferences(Translator.load(run.path, "cpu", "torch"), pairs, contrasts))
 
@@ -170,7 +171,7 @@ def found_by_chance(file: Path) -> float:
 
 
 def details(shares: Sequence[ContrastRow]) -> str:
-    """The table of one model."""
+    """Return the table of one model, by phenomenon and distance."""
     rows = []
     for row in shares:
         figures = map(percent, (row.alone, row.in_context, row.antecedent_found))
@@ -179,12 +180,12 @@ def details(shares: Sequence[ContrastRow]) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share in per cent."""
+    """Format a share in percent."""
     return "" if share is None else f"{100 * share:.1f}"
 
 
 def tico(runs: Path, file: Path, base: Path, updates: int) -> str:
-    """The table of TICO-19."""
+    """Fine-tune and score the models of TICO-19; return the table."""
     parts = documents(runs, list(read_pairs(file, languages=("en", "es"), documents=True)))
     test = list(read_pairs(parts["test"], documents=True))
     rows = []
@@ -222,16 +223,16 @@ def documents(runs: Path, pairs: Sequence[Pair]) -> dict[str, Path]:
 
 
 def page(sections: Sequence[str], sizes: Sizes) -> str:
-    """Claim 21."""
-    return f"""# Claim 21: what the sentences before are worth
+    """Return the page of claim 21."""
+    return f"""# Claim 21: the value of previous sentences
 
 Contrastive accuracy (Bawden et al. 2018) is the share of sentences whose right translation is more probable than the
 one that would be right after other sentences, in per cent; chance is 50. The antecedent is in the top {TOP} if it is
 among the {TOP} words of the context that contribute most (ALTI+) to the first token in which the two translations
-differ. Models of the size of the demo; the first one learns {sizes.sentences:,} single sentences for
-{sizes.updates:,} updates. The others begin from it and learn for {sizes.updates:,} more, with up to {ADDED} further
-words in their vocabularies. There are {sizes.passages:,} passages. No test passage combines its antecedent and its last
-sentence as a training passage does. One seed. BLEU with its 95 % bootstrap interval.
+differ. The models have the size of the demo. The first one learns {sizes.sentences:,} single sentences for
+{sizes.updates:,} updates. The others start from it and learn for {sizes.updates:,} more, with up to {ADDED} further
+words in their vocabularies. There are {sizes.passages:,} passages. No training passage has the same combination of
+antecedent and last sentence as a test passage. There is one seed; ± is the 95 % bootstrap interval of BLEU.
 
 {chr(10).join(sections)}
 To reproduce: `{COMMAND}`

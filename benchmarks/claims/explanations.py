@@ -33,9 +33,10 @@ from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook.text import Phrase
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.evaluation.alignment_error import AlignmentScore, Gold, alignment_score
-from translucid.inspection.alignment import choose, grow_diagonal, read_alignment
+from translucid.inspection.alignment import choose, read_alignment
 from translucid.inspection.explain import explain, faithfulness
 from translucid.inspection.explain.case import Case
+from translucid.inspection.word_weights import grow_diagonal
 from translucid.runs.configuration import resolve
 
 COMMAND = "python benchmarks/claims/explanations.py --tatoeba tatoeba-eng-spa/"
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/explanations"))
     parser.add_argument("--sentences", type=int, default=100, help="sentences to explain from each corpus")
     parser.add_argument("--updates", type=int, default=1100)
-    parser.add_argument("--quick", action="store_true", help="60 updates, 10 sentences, figures not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="60 updates, 10 sentences, figures not written to docs")
     arguments = parser.parse_args()
     updates, count, runs, docs = arguments.updates, arguments.sentences, arguments.runs, DOCS
     if arguments.quick:
@@ -108,8 +109,8 @@ def gold_of(phrases: Sequence[Phrase]) -> list[Gold]:
     return [Gold(frozenset(phrase.alignment), frozenset(phrase.alignment)) for phrase in phrases]
 
 
-def figures(name: str, how: str, score: AlignmentScore) -> list[str]:
-    return [name, how, *(f"{x:.3f}" for x in (score.error_rate, score.precision, score.recall, score.f1))]
+def figures(name: str, variant: str, score: AlignmentScore) -> list[str]:
+    return [name, variant, *(f"{x:.3f}" for x in (score.error_rate, score.precision, score.recall, score.f1))]
 
 
 def attention_rows(
@@ -125,13 +126,13 @@ def attention_rows(
     for options, score in choose(forward, gold_of(test)).items():
         layer = "all layers" if options.layer is None else f"layer {options.layer}"
         sides = "both sides" if options.both else "target side"
-        how = f"attention, {layer}, {'shifted' if options.shift else 'plain'}, {sides}"
-        rows.append(figures(name, how + (" (chosen)" if options == chosen else ""), score))
+        variant = f"attention, {layer}, {'shifted' if options.shift else 'plain'}, {sides}"
+        rows.append(figures(name, variant + (" (chosen)" if options == chosen else ""), score))
     return rows
 
 
 def explanation_rows(name: str, translator: Translator, test: Sequence[Phrase]) -> list[list[str]]:
-    """The strongest source word of each target word by each explanation, for the reference translations."""
+    """Return the alignment scores of each explanation's strongest source words, for the reference translations."""
     rows = []
     for method in METHODS[1:]:
         links = []
@@ -145,7 +146,7 @@ def explanation_rows(name: str, translator: Translator, test: Sequence[Phrase]) 
 
 
 def statistical_rows(train: Sequence[Phrase], test: Sequence[Phrase], folder: Path) -> list[list[str]]:
-    """Eflomal in both directions, joined by grow-diagonal."""
+    """Return rows of eflomal in both directions, joined by grow-diagonal."""
     program = shutil.which("eflomal-align") or shutil.which("eflomal-align", path=str(Path(sys.executable).parent))
     if program is None:
         return []
@@ -178,11 +179,11 @@ def statistical_rows(train: Sequence[Phrase], test: Sequence[Phrase], folder: Pa
     }
     joined = [grow_diagonal(first, second) for first, second in zip(parsed["source"], parsed["target"], strict=True)]  # type: ignore[arg-type]
     by_method = {"forward": parsed["source"], "backward": parsed["target"], "both, grow-diagonal": joined}
-    return [figures("eflomal", how, alignment_score(links, gold_of(test))) for how, links in by_method.items()]  # type: ignore[arg-type]
+    return [figures("eflomal", variant, alignment_score(links, gold_of(test))) for variant, links in by_method.items()]  # type: ignore[arg-type]
 
 
 def faithfulness_rows(corpus: str, translators: dict[str, Translator], texts: Sequence[str]) -> list[list[str]]:
-    """Each method on each model's own translations."""
+    """Return a row for each explanation method on each model's own translations."""
     rows = []
     for name, translator in translators.items():
         cases = [
@@ -208,7 +209,7 @@ def faithfulness_rows(corpus: str, translators: dict[str, Translator], texts: Se
 
 
 def page(rows: list[list[str]], faithful: list[list[str]], test: int, count: int) -> str:
-    """Claim 7."""
+    """Return the page of claim 7."""
     return f"""# Claim 7: attention as an explanation
 
 ## Against gold alignments

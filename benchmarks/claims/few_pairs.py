@@ -89,9 +89,9 @@ class Trial:
     def train(self, name: str, *words: str | Path, settings: Sequence[str] = (), updates: int = 0) -> float:
         """Train or resume a run."""
         limits = [f"training.max_steps={updates}", *LIMITS] if updates else []
-        how = ["--resume"] if (self / name / "config.yaml").exists() else []
+        resume = ["--resume"] if (self / name / "config.yaml").exists() else []
         out = self / name
-        return self.command(out, "train", *words, "--out", out, "--no-tune", *how, "--set", *settings, *limits)
+        return self.command(out, "train", *words, "--out", out, "--no-tune", *resume, "--set", *settings, *limits)
 
 
 def prepared(trial: Trial, data: Path, count: int, quick: bool) -> None:
@@ -113,16 +113,19 @@ def methods(trial: Trial) -> dict[str, tuple[list[str | Path], list[str]]]:
     language, elmo = trial / "language", trial / "elmo"
     halves: list[str | Path] = ["--init-encoder", language, "--init-decoder", language]
     text: list[str | Path] = ["--target-text", trial / "es.txt"]
-    back: list[str | Path] = ["--synthetic", trial / "synthetic.tsv"]
+    back_translation: list[str | Path] = ["--synthetic", trial / "synthetic.tsv"]
     features: list[str | Path] = ["--elmo", elmo]
     return {
         "pairs alone": ([], ["data.tokenizer.vocabulary=2000", *SHAPE]),
         "ELMo": (features, ["data.tokenizer.vocabulary=2000", *SHAPE]),
         "halves": (halves, []),
         "halves, and text of the target language": ([*halves, *text], ["data.weights=[1,1]"]),
-        "back-translation": (back, ["data.tokenizer.vocabulary=4000", "data.weights=[1,3]", *SHAPE, *MIXED]),
-        "halves, back-translation": ([*halves, *back], ["data.weights=[1,3]", *MIXED]),
-        "halves, ELMo, back-translation": ([*halves, *features, *back], ["data.weights=[1,3]", *MIXED]),
+        "back-translation": (
+            back_translation,
+            ["data.tokenizer.vocabulary=4000", "data.weights=[1,3]", *SHAPE, *MIXED],
+        ),
+        "halves, back-translation": ([*halves, *back_translation], ["data.weights=[1,3]", *MIXED]),
+        "halves, ELMo, back-translation": ([*halves, *features, *back_translation], ["data.weights=[1,3]", *MIXED]),
     }
 
 

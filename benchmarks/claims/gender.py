@@ -1,4 +1,4 @@
-"""Claim 17: where is a noun's gender? Activation patching of minimal pairs from the phrasebook.
+"""Claim 17: where is a noun's gender represented? Activation patching of minimal pairs from the phrasebook.
 
     translucid demo --out runs/demo
     translucid train runs/demo/config.yaml --out runs/demo-2 --set training.seed=2
@@ -6,8 +6,8 @@
 
 A pair is a test sentence with `el` or `la` before a noun in its translation, and the same English sentence with a noun
 of the other gender from the same group of meanings. Neither is a training sentence. The target prefix is the reference
-translation before the article. Pairs are of three kinds, in half of each CLEAN has the feminine noun: the noun has an
-article in English, at the beginning of the sentence or later, or none (I like music, me gusta la música).
+translation before the article. There are three kinds of pairs, each with a feminine CLEAN noun in half of them: the
+noun has an article in English, at the beginning of the sentence or later, or none (I like music, me gusta la música).
 
 --quick uses 8 pairs; its page is written beside the first run.
 """
@@ -105,7 +105,7 @@ def replacements(noun: Noun, source: Sequence[str]) -> list[Noun]:
     for group in (*GROUPS[0], *GROUPS[1]):
         if noun in group:
             for candidate in group:
-                same_grammar = (candidate.place, candidate.article) == (noun.place, noun.article)
+                same_grammar = (candidate.preposition, candidate.article) == (noun.preposition, noun.article)
                 if candidate.feminine != noun.feminine and same_grammar and candidate.singular not in present:
                     candidates.append(candidate)
     return [candidate for candidate in dict.fromkeys(candidates) if candidate.spanish != "agua"]
@@ -169,11 +169,11 @@ def place_of(pair: Pair, column: int, columns: int) -> str:
 
 
 Cells = dict[tuple[str, str], str]
-"""Figures by layer and place."""
+"""Figures by layer and by role of the position."""
 
 
 def encoder_cells(results: Sequence[Measured]) -> Cells:
-    """Return mean shares, and in brackets how often the place has the largest share of its layer."""
+    """Return mean shares, and in brackets how often the role has the largest share of its layer."""
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     largest: dict[tuple[str, str], int] = defaultdict(int)
     for pair, patching in results:
@@ -218,7 +218,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("runs", type=Path, nargs="+", help="runs of the demo with different seeds")
     parser.add_argument("--pairs", type=int, default=200)
-    parser.add_argument("--quick", action="store_true", help="8 pairs, page not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="8 pairs, page not written to docs")
     arguments = parser.parse_args()
     docs, count = DOCS, arguments.pairs
     if arguments.quick:
@@ -228,12 +228,12 @@ def main() -> None:
 
 
 def page(runs: Sequence[Path], pairs: Sequence[Pair]) -> str:
-    seeds, every, uneven = [], [], 0
+    seeds, results_by_run, uneven = [], [], 0
     for run in runs:
         translator = Translator.load(run, "cpu", "torch")
         seeds.append(f"seed {translator.configuration.training.seed}")
-        every.append(measured(translator, pairs, str(run)))
-    right = [[result for result in results if result.right] for results in every]
+        results_by_run.append(measured(translator, pairs, str(run)))
+    right = [[result for result in results if result.right] for results in results_by_run]
     for pair in pairs:
         clean, counterpart = (len(ids) for ids in translator.tokenizer.encode_source([pair.clean, pair.other]))
         uneven += clean != counterpart
@@ -251,11 +251,11 @@ def page(runs: Sequence[Path], pairs: Sequence[Pair]) -> str:
 the same sentence with a noun of the other gender. Neither is a training sentence. States of the run on one sentence are
 put into the run on the other ([activation patching](../interventions.md#activation-patching)). The share, in per
 cent, is how far the log-odds of `el` and `la` move from one run to the other; the target prefix is the reference before
-the article. ± is the 95 % interval over sentences. In brackets: in how many per cent of the pairs this place has the
-largest share of its layer.
+the article. ± is the 95 % interval over sentences. The number in brackets is the percentage of pairs in which this
+place has the largest share of its layer.
 
 The models have the demo's size and {len(runs)} seeds. They prefer the right article for both sentences of {numbers}
-pairs; the tables are about those. In {uneven} pairs the nouns have different numbers of pieces.
+pairs; the tables cover these pairs. In {uneven} pairs the nouns have different numbers of pieces.
 
 {tables}To reproduce: `translucid demo --out runs/demo`, `translucid train runs/demo/config.yaml --out runs/demo-2 --set
 training.seed=2`, and `python benchmarks/claims/gender.py runs/demo runs/demo-2`.

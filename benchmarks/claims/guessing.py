@@ -5,8 +5,8 @@ most in their words:
 
     x_ij = (1 + ln count_ij) idf_j,    X ~ U S V^T,    z_i = V^T x_i / |V^T x_i|
 
-A logistic regression on z learns the labels. What it is surest of teaches another model (Yarowsky 1995; pseudo-labels,
-Lee 2013).
+A logistic regression on z learns the labels. Its most confident predictions are training data for another model
+(self-training, Yarowsky 1995; pseudo-labels, Lee 2013).
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ class Guess(NamedTuple):
 class LabelGuesser:
     """Predicts labels, and abstains where it is not confident."""
 
-    def __init__(self, space: Pipeline, judge: LogisticRegression, least: NDArray[np.floating], right: Right) -> None:
-        """`least`: the probability [labels] from which on a guess counts; see `learn`."""
-        self.space, self.judge, self.least, self.right = space, judge, least, right
+    def __init__(
+        self, space: Pipeline, judge: LogisticRegression, thresholds: NDArray[np.floating], accuracy: Accuracy
+    ) -> None:
+        """`thresholds`: the least probability [labels] of a confident prediction; see `learn`."""
+        self.space, self.judge, self.thresholds, self.accuracy = space, judge, thresholds, accuracy
 
     @classmethod
     def learn(
@@ -58,10 +60,10 @@ class LabelGuesser:
 
         Args:
             labelled: at least two texts of each label.
-            texts: the directions are found on them.
-            share: of the texts that seem to have a label, those that count: the surest.
-            dimensions: directions.
-            seed: of the decomposition, which begins at random, and of the parts that are guessed by the others.
+            texts: texts without labels, on which the directions are found.
+            share: the share of the predictions of each label that count as confident.
+            dimensions: the number of directions.
+            seed: seed of the decomposition, which starts at random, and of the folds of the cross-validation.
 
         Raises:
             UserError: there are too few texts, or a label stands at one text only.
@@ -75,14 +77,16 @@ class LabelGuesser:
         z, y = space.transform([text.source for text in labelled]), np.array([text.target for text in labelled])
         judge = LogisticRegression(C=10.0, max_iter=1000)
         folds = StratifiedKFold(min(FOLDS, counts[rarest]), shuffle=True, random_state=seed)
-        left_out = cross_val_predict(judge, z, y, cv=folds, method="predict_proba")
+        cross_validated = cross_val_predict(judge, z, y, cv=folds, method="predict_proba")
         judge.fit(z, y)
         probabilities = judge.predict_proba(space.transform(texts))
-        of, sure = probabilities.argmax(1), probabilities.max(1)
-        least = np.zeros(probabilities.shape[1])
-        for column in range(len(least)) if share < 1 else ():
-            least[column] = np.quantile(sure[of == column], 1 - share) if column in of else 1.0
-        return cls(space, judge, least, Right.of(left_out, judge.classes_ == y[:, None], least))
+        predicted, confidence = probabilities.argmax(1), probabilities.max(1)
+        thresholds = np.zeros(probabilities.shape[1])
+        for column in range(len(thresholds)) if share < 1 else ():
+            # A label that is never predicted has no confident predictions.
+            has_predictions = column in predicted
+            thresholds[column] = np.quantile(confidence[predicted == column], 1 - share) if has_predictions else 1.0
+        return cls(space, judge, thresholds, Accuracy.of(cross_validated, judge.classes_ == y[:, None], thresholds))
 
     @property
     def labels(self) -> list[str]:
@@ -93,39 +97,42 @@ class LabelGuesser:
         """Return the label of each text, or None where the prediction is not confident."""
         probabilities = self.judge.predict_proba(self.space.transform(texts))
         best = zip(probabilities.argmax(1).tolist(), probabilities.max(1).tolist(), strict=True)
-        return [Guess(self.labels[column], p) if p >= self.least[column] else None for column, p in best]
+        return [Guess(self.labels[column], p) if p >= self.thresholds[column] else None for column, p in best]
 
 
-class Right(NamedTuple):
+class Accuracy(NamedTuple):
     """Cross-validated accuracy: each labelled text is predicted from the other folds."""
 
     all: float
     """The accuracy on all labelled texts."""
-    sure: float
+    confident: float
     """The accuracy on the confident predictions."""
-    counted: int
+    confident_count: int
     """The number of confident predictions."""
 
     @classmethod
-    def of(cls, probabilities: NDArray[np.floating], truth: NDArray[np.bool_], least: NDArray[np.floating]) -> Right:
-        """Return that of probabilities [texts, labels]; `truth` [texts, labels] is True at the label."""
+    def of(
+        cls, probabilities: NDArray[np.floating], truth: NDArray[np.bool_], thresholds: NDArray[np.floating]
+    ) -> Accuracy:
+        """Return the accuracy of probabilities [texts, labels]; `truth` [texts, labels] is True at the label."""
         best = probabilities.argmax(1)
         right = truth[np.arange(len(best)), best]
-        counts = probabilities.max(1) >= least[best]
-        return cls(float(right.mean()), float(right[counts].mean()) if counts.any() else 0.0, int(counts.sum()))
+        confident = probabilities.max(1) >= thresholds[best]
+        accuracy_of_confident = float(right[confident].mean()) if confident.any() else 0.0
+        return cls(float(right.mean()), accuracy_of_confident, int(confident.sum()))
 
 
 def _space(texts: Sequence[str], dimensions: int, seed: int) -> Pipeline:
-    """Return what takes texts to their places z [texts, dimensions]."""
+    """Return the pipeline that maps texts to their coordinates z [texts, dimensions]."""
     rare = min(10, max(1, len(texts) // 100))
     words = TfidfVectorizer(
         token_pattern=PATTERN, ngram_range=(1, 2), sublinear_tf=True, min_df=rare, max_df=0.5, max_features=WORDS
     )
-    few = UserError("too few texts to find out how they differ", fix="Give some hundred texts without labels.")
+    too_few = UserError("too few texts to find out how they differ", fix="Give some hundred texts without labels.")
     try:
         counted = words.fit(texts).transform(texts[:1])
     except ValueError as error:  # no known word
-        raise few from error
+        raise too_few from error
     if min(len(texts), counted.shape[1]) <= dimensions:
-        raise few
+        raise too_few
     return make_pipeline(words, TruncatedSVD(dimensions, random_state=seed), Normalizer()).fit(texts)

@@ -1,13 +1,14 @@
-"""Claim 19: a head that was taught word links.
+"""Claim 19: guided alignment, which trains an attention head on word links.
 
     python benchmarks/claims/guided_alignment.py [--french TRAIN DEV --links gold.jsonl.gz] [--quick]
 
-Models with the settings of the demo learn from the phrasebook without links, with the links of our statistical aligner
-and with gold links; guided alignment teaches the first head of the last decoder layer, and of the last layer but one
-for a comparison. Runs are cached in runs/claims/guided (fifteen minutes each on one thread of a busy machine).
+Models with the settings of the demo are trained on the phrasebook without links, with the links of our statistical
+aligner, and with gold links. Guided alignment trains the first head of the last decoder layer and, for comparison, of
+the last layer but one. Runs are cached in runs/claims/guided (fifteen minutes each on one thread of a busy machine).
 
-With `--french`, three decoder layers learn from English-French pairs for 4,000 updates, with and without statistical
-links; they are tested on pairs of another domain with links by people (`--links`). A GPU is used if there is one.
+With `--french`, models with three decoder layers are trained on English-French pairs for 4,000 updates, with and
+without statistical links, and tested on pairs of another domain that people have linked (`--links`). A GPU is used if
+there is one.
 
 --quick trains for 60 updates; its figures mean nothing and are written beside the runs.
 """
@@ -63,7 +64,7 @@ def main() -> None:
     parser.add_argument("--french", nargs=2, metavar=("TRAIN", "DEV"), help="English-French pairs")
     parser.add_argument("--links", type=Path, help="English-French pairs with gold links, as .jsonl")
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/guided"))
-    parser.add_argument("--quick", action="store_true", help="60 updates, figures not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="60 updates, figures not written to docs")
     arguments = parser.parse_args()
     runs = arguments.runs / "quick" if arguments.quick else arguments.runs
     sections = [phrasebook(runs, quick=arguments.quick)]
@@ -73,7 +74,7 @@ def main() -> None:
 
 
 def phrasebook(runs: Path, *, quick: bool) -> str:
-    """The table of the phrasebook."""
+    """Train and score the models of the phrasebook; return the table."""
     gold_links = linked_phrases(SIZES["train"], "train")
     plain = [Pair(*pair) for pair in gold_links]
     valid = linked_phrases(SIZES["valid"], "valid")
@@ -94,7 +95,7 @@ def phrasebook(runs: Path, *, quick: bool) -> str:
 
 
 def hansards(runs: Path, files: Sequence[str], links: Path, *, quick: bool) -> str:
-    """The table of a model of Tatoeba, tested on the Hansards."""
+    """Train models on Tatoeba and score them on the Hansards; return the table."""
     plain, valid = (list(read_pairs(file)) for file in files)
     pairs = list(read_pairs(links))
     tested = Tested(pairs[100:], read_gold(links, pairs)[100:], valid[-500:])
@@ -107,7 +108,7 @@ def hansards(runs: Path, files: Sequence[str], links: Path, *, quick: bool) -> s
 
 
 def linked_phrases(count: int, split: Split) -> list[LinkedPair]:
-    """Pairs of the phrasebook with their gold links."""
+    """Return phrasebook pairs with their gold links."""
     return [LinkedPair.of(Pair(p.source, p.target), p.alignment) for p in generate(count, split=split)]
 
 
@@ -120,7 +121,7 @@ def trained(
     settings: Sequence[str],
     tested: Tested,
 ) -> list[Row]:
-    """Train a model whose layer `layer` is taught; return its reading by default and the best one without the head."""
+    """Train a model, with guided alignment of `layer` unless that is None; return the rows of `readings`."""
     if layer is None:
         configuration = resolve(preset="demo", assignments=settings)
         run = train_once(runs / name.replace(" ", "-"), configuration, train, valid)
@@ -133,7 +134,7 @@ def trained(
 
 
 def readings(run: RunFolder, name: str, layer: int | None, tested: Tested) -> list[Row]:
-    """The taught head, and the best reading by gold links of whole layers."""
+    """Return a row for the trained head, if any, and one for the best reading of whole layers by gold links."""
     inspected = Translator.load(run.path, "cpu", "torch").inspect(tested.pairs)
     bleu, half, _ = scored(translations(run, tested.translated, beam=5), tested.translated)
     rows = []
@@ -153,14 +154,14 @@ def readings(run: RunFolder, name: str, layer: int | None, tested: Tested) -> li
 
 
 def statistics(tested: Tested, train: Sequence[Pair]) -> Row:
-    """Our statistical aligner, which learns from the training pairs and the test pairs."""
+    """Return the row of our statistical aligner, which learns from the training pairs and the test pairs."""
     links = statistical_links([*tested.pairs, *train], len(tested.pairs))
     score = alignment_score([sorted(link.possible) for link in links], tested.gold)
     return Row("our statistical links, all training pairs", score)
 
 
 def table_of(rows: Sequence[Row]) -> str:
-    """The table, the lowest error rate first."""
+    """Return the table, lowest error rate first."""
     lines = []
     for method, score, bleu in sorted(rows, key=lambda row: row.score.error_rate):
         lines.append([method, f"{score.error_rate:.3f}", f"{score.precision:.3f}", f"{score.recall:.3f}", bleu])
@@ -168,13 +169,13 @@ def table_of(rows: Sequence[Row]) -> str:
 
 
 def page(sections: Sequence[str]) -> str:
-    """Claim 19."""
-    return f"""# Claim 19: a head that was taught word links
+    """Return the page of claim 19."""
+    return f"""# Claim 19: a head that is trained on word links
 
 Alignment error rates (AER) and BLEU of models with guided alignment (Garg et al. 2019, weight {WEIGHT}) and without.
 Head 0 of one decoder layer learns the links of the training pairs: gold links, or those of our statistical aligner.
-Both sides each. *Whole layers*: the mean of all heads. Layers are counted from 0. BLEU with a beam of 5 and its 95 %
-bootstrap interval; one seed.
+All rows use both sides. *Whole layers* are the mean of all heads. Layers are counted from 0. BLEU is for a beam of 5,
+with its 95 % bootstrap interval, and for one seed.
 
 {chr(10).join(sections)}
 To reproduce: `{COMMAND}`

@@ -1,4 +1,4 @@
-"""Claim 15: most attention heads can go (Michel et al. 2019, arXiv 1905.10650).
+"""Claim 15: most attention heads can be removed (Michel et al. 2019, arXiv 1905.10650).
 
     translucid demo --out runs/demo
     translucid train runs/demo/config.yaml --out runs/demo-2 --set training.seed=2
@@ -9,7 +9,7 @@ their importance by gradient, by gradient with each layer's values divided by th
 and in random order; by ablation also with the mean output of a head over the validation pairs in its place. In the
 other table, one head is off at a time.
 
-For --tatoeba, give a run and the beginning of the names of its files (.dev.tsv.gz, .test.tsv.gz). --quick uses 10 pairs
+For --tatoeba, give a run and the common prefix of its files (.dev.tsv.gz, .test.tsv.gz). --quick uses 10 pairs
 and one random order; its page is written beside the first run.
 """
 
@@ -46,7 +46,7 @@ LOST = 1.0
 
 
 class Size(NamedTuple):
-    """What is measured."""
+    """The numbers of validation pairs, test pairs and random orders."""
 
     valid: int
     test: int
@@ -153,8 +153,8 @@ def phrasebook(split: str, count: int) -> list[Pair]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("runs", type=Path, nargs="+", help="runs of the demo with different seeds")
-    parser.add_argument("--tatoeba", nargs=2, metavar=("RUN", "FILES"), help="a run, and where the names begin")
-    parser.add_argument("--quick", action="store_true", help="10 pairs, page not kept in docs")
+    parser.add_argument("--tatoeba", nargs=2, metavar=("RUN", "FILES"), help="a run and the prefix of its files")
+    parser.add_argument("--quick", action="store_true", help="10 pairs, page not written to docs")
     arguments = parser.parse_args()
     docs, size = DOCS, Size(200, 500, 5)
     if arguments.quick:

@@ -23,7 +23,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.kernels.devices import choose_device
-from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
+from translucid.kernels.rounding import bfloat16_is_faster, mixed_precision
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.initialization import settings_from
@@ -32,7 +32,7 @@ from translucid.runs.run_folder import RunFolder
 Settings = dict[str, Any]
 """Settings by key, as for --set."""
 Record = dict[str, Any]
-"""`task`, `way`, `labels`, `seed` and `accuracy` in percent; of trainings also `minutes`, `steps` and `settings`."""
+"""`task`, `way`, `labels`, `seed`, `accuracy` in percent; trainings also have `minutes`, `steps` and `settings`."""
 SHARE = 0.7
 """The share of the most confident pseudo-labels that a classifier is trained on."""
 WATCHED = 100
@@ -46,7 +46,7 @@ class Task(NamedTuple):
     train: list[Pair]
     """Labelled texts to sample from."""
     watched: list[Pair]
-    """See `WATCHED`."""
+    """Texts for the validation at the end of a training; see `WATCHED`."""
     held_out: list[Pair]
     """The texts that all figures are computed on."""
 
@@ -86,7 +86,7 @@ def sample(task: Task, count: int | None, seed: int) -> list[Pair]:
     return [task.train[row] for row in rows]
 
 
-def unread(language: Path, folder: Path, seed: int) -> Path:
+def fresh_run(language: Path, folder: Path, seed: int) -> Path:
     """Return a run with the tokenizer and architecture of a language model, and fresh weights."""
     before, run = RunFolder(language), RunFolder(folder)
     if not run.model_file.exists():
@@ -102,7 +102,7 @@ class Lab:
     """Trains classifiers once each, and caches their predictions for held-out texts."""
 
     def __init__(self, runs: Path, console: Console) -> None:
-        """`runs`: a folder for all of them."""
+        """`runs`: the folder of all classifiers."""
         self.runs, self.console = runs, console
 
     def train(
@@ -120,8 +120,8 @@ class Lab:
         Args:
             method: the name of the method.
             task: the classification task.
-            count: texts with labels; None for all.
-            seed: of the sample of texts and of the training.
+            count: the number of texts with labels; None for all.
+            seed: seed of the sample of texts and of the training.
             language: the language model that initialises it.
             settings: settings that override the preset.
             pseudo_labelled: texts with pseudo-labels.
@@ -131,26 +131,26 @@ class Lab:
             self.console.rule(name)
             fixed = {"training.seed": seed, "training.validate_every": 1_000_000_000}
             configuration = resolve(
-                preset="classifier", overrides=settings | fixed, begun=settings_from(language, "classifier")
+                preset="classifier", overrides=settings | fixed, initial_settings=settings_from(language, "classifier")
             )
             texts = sample(task, count, seed)
             train_once(self.runs / name, configuration, [*texts, *pseudo_labelled], task.watched)
             shutil.rmtree(self.runs / name / "state", ignore_errors=True)  # needed only to resume training
             facts = json.loads((self.runs / name / "done.json").read_text())
             score = percent_right(self.probabilities(name, task.name, task.held_out), task.held_out, task.labels)
-            self._keep(
+            self._save(
                 name, {**about(method, task, len(texts), seed), "accuracy": score, **facts, "settings": settings}
             )
         return name
 
-    def together(self, method: str, task: Task, count: int | None, seed: int, names: Sequence[str]) -> str:
+    def average(self, method: str, task: Task, count: int | None, seed: int, names: Sequence[str]) -> str:
         """Average the probabilities of several runs; return the name of the result."""
         name = run_name(method, task, count, seed)
         if not (self.runs / name / "result.json").exists():
             mean = np.mean([self.probabilities(member, task.name, task.held_out) for member in names], 0)
             score = percent_right(mean, task.held_out, task.labels)
             number = json.loads((self.runs / names[0] / "result.json").read_text())["labels"]
-            self._keep(name, {**about(method, task, number, seed), "accuracy": score})
+            self._save(name, {**about(method, task, number, seed), "accuracy": score})
         return name
 
     def bags(self, task: Task, count: int | None, seed: int) -> None:
@@ -160,7 +160,7 @@ class Lab:
                 map(np.array, zip(*pairs, strict=True)) for pairs in (sample(task, count, seed), task.held_out)
             )
             for method, value in accuracies(texts, y, test, truth).items():
-                self._keep(
+                self._save(
                     run_name(method, task, count, seed),
                     {**about(method, task, len(texts), seed), "accuracy": 100 * value},
                 )
@@ -174,15 +174,15 @@ class Lab:
         predicted = guesser.judge.predict(guesser.space.transform([text.source for text in task.held_out]))
         right = [label == text.target for label, text in zip(predicted, task.held_out, strict=True)]
         record = {**about("guesses", task, count, seed), "accuracy": 100 * float(np.mean(right))}
-        self._keep(run_name("guesses", task, count, seed), record)
+        self._save(run_name("guesses", task, count, seed), record)
         return [Pair(text, guess.label) for text, guess in zip(texts, guesser.guess(texts), strict=True) if guess]
 
-    def probabilities(self, name: str, of: str, texts: Sequence[Pair]) -> NDArray[np.floating]:
-        """Return [texts, labels] of a run, kept in its folder under the name `of` the texts."""
-        file = self.runs / name / f"{of}.npy"
+    def probabilities(self, name: str, texts_name: str, texts: Sequence[Pair]) -> NDArray[np.floating]:
+        """Return the probabilities [texts, labels] of a run, cached in its folder under the name of the texts."""
+        file = self.runs / name / f"{texts_name}.npy"
         if not file.exists():
             device = choose_device("auto")
-            with mixed_precision(device, enabled=bfloat16_is_quick(device)):  # as in training
+            with mixed_precision(device, enabled=bfloat16_is_faster(device)):  # as in training
                 member = TextClassifier.load(self.runs / name).members[0]
                 computed = member.probabilities([text.source for text in texts])
             with file.open("wb") as out:
@@ -194,7 +194,7 @@ class Lab:
         """Return all results so far."""
         return [json.loads(file.read_text()) for file in sorted(self.runs.glob("*/result.json"))]
 
-    def _keep(self, name: str, record: Record) -> None:
+    def _save(self, name: str, record: Record) -> None:
         (self.runs / name).mkdir(parents=True, exist_ok=True)
         write_atomically(self.runs / name / "result.json", json.dumps(record).encode())
         self.console.print(f"{name}: {record['accuracy']:.1f} %")

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.claims.common import DOCS
-from benchmarks.claims.labelled import Lab, Settings, Task, questions, read_reviews, reviews, unread
+from benchmarks.claims.labelled import Lab, Settings, Task, fresh_run, questions, read_reviews, reviews
 from benchmarks.claims.labels_pages import write_labels, write_tricks
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
@@ -29,7 +29,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import read_header
 
 REVIEWS: Settings = {"data.max_tokens": 256}
-"""Of the reviews; the rest is that of the preset, by the number of labels, at least, as follows."""
+"""Settings of all trainings on reviews. The tables below add settings by the minimum number of labels."""
 BEGUN: dict[int, Settings] = {
     0: {"training.max_epochs": 12, "training.batch_tokens": 2048, "training.learning_rate": 0.003},
     500: {"training.max_epochs": 8, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
@@ -48,9 +48,9 @@ BEGUN: dict[int, Settings] = {
         "model.language.weight_dropout": 0.2,
     },
 }
-"""Initialised from a language model; for the most labels, as in recipes/imdb.yaml."""
+"""Settings of classifiers initialised from a language model; those for the most labels equal recipes/imdb.yaml."""
 GUESSED: Settings = {**BEGUN[10000], "training.max_epochs": 3}
-"""With pseudo-labels."""
+"""Settings of classifiers that also train on pseudo-labels."""
 PLAIN: Settings = {"training.layer_decay": 1.0, "training.unfreeze": False}
 FRESH: Settings = {
     **PLAIN,
@@ -58,7 +58,7 @@ FRESH: Settings = {
     "model.dropout": 0.4,
     "model.language.embedding_dropout": 0.1,
 }
-"""From scratch."""
+"""Settings of classifiers trained from scratch."""
 SCRATCH: dict[int, Settings] = {
     0: {**FRESH, "training.max_epochs": 20, "training.batch_tokens": 2048},
     500: {**FRESH, "training.max_epochs": 10, "training.batch_tokens": 8192},
@@ -72,7 +72,10 @@ SCRATCH_SLOWLY: dict[int, Settings] = {
     500: {**SLOWLY, "training.max_epochs": 8},
     10000: {**SLOWLY, "training.max_epochs": 3},
 }
-"""With either, some random samples fail to train, so the better one counts; empty settings mean no second run."""
+"""A second attempt from scratch: as some samples fail to train with either settings, the better run counts.
+
+Empty settings mean that there is no second run.
+"""
 QUESTIONS: Settings = {
     "training.batch_tokens": 1024,
     "training.max_epochs": 10,
@@ -90,10 +93,10 @@ TRICKS: dict[str, Settings] = {
     "no tricks": {**PLAIN, **STEADY},
     "nearly frozen": {"training.layer_decay": 100.0},
 }
-"""Changed settings; nearly frozen, the layers train at a hundredth, a ten-thousandth .. of the learning rate."""
+"""Settings without one of the techniques. `nearly frozen` divides the learning rate by 100 once more for each layer."""
 FULL = 20000
 UNLABELLED = 20000
-"""Unlabelled texts for pseudo-labels."""
+"""The number of unlabelled texts for pseudo-labels."""
 METHODS = "begun", "backwards"
 """Methods in the order of the language models on the command line."""
 
@@ -114,22 +117,22 @@ class Experiments(NamedTuple):
         return self.lab.train(method, task, count, seed, self.language[reader], merged | limit)
 
     def train_guessed(self, task: Task, count: int, seed: int, texts: list[str]) -> None:
-        """Train one with the language model on `count` labels and pseudo-labels."""
+        """Train a classifier that is initialised from the language model on `count` labels and on pseudo-labels."""
         pseudo_labelled = self.lab.guess(task, count, seed, texts)
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
         self.lab.train("guessed", task, count, seed, self.language[0], GUESSED | limit, pseudo_labelled)
 
-    def train_unread(self, method: str, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
-        """Train one from scratch."""
-        untrained = unread(self.language[0], self.lab.runs / f"unread-{seed}", seed)
+    def train_from_scratch(self, method: str, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
+        """Train a classifier from scratch."""
+        untrained = fresh_run(self.language[0], self.lab.runs / f"unread-{seed}", seed)
         return self._replace(language=[untrained]).train(method, task, count, seed, *settings)
 
     def train_both(self, task: Task, count: int | None, seed: int, *settings: Settings) -> list[str]:
-        """Train one for each direction and average them; return the names of the runs."""
+        """Train a classifier for each direction and average their probabilities; return the names of the runs."""
         methods = METHODS[: len(self.language)]
         names = [self.train(method, task, count, seed, *settings, reader=i) for i, method in enumerate(methods)]
         if len(names) > 1:
-            self.lab.together("both", task, count, seed, names)
+            self.lab.average("both", task, count, seed, names)
         return names
 
 
@@ -147,7 +150,7 @@ def curve(experiments: Experiments, task: Task, counts: Sequence[int], once: int
                 experiments.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
                 for method, by_count in {"scratch": SCRATCH, "scratch slowly": SCRATCH_SLOWLY}.items():
                     if settings := fit(by_count, count):
-                        experiments.train_unread(method, task, count, seed, REVIEWS, settings)
+                        experiments.train_from_scratch(method, task, count, seed, REVIEWS, settings)
     experiments.train_both(task, max(counts), 1, REVIEWS, fit(BEGUN, max(counts)))
 
 
@@ -171,7 +174,7 @@ def trec(experiments: Experiments, task: Task) -> None:
     experiments.lab.bags(task, count, 1)
     for seed in range(1, experiments.seeds + 1):
         experiments.train_both(task, count, seed, QUESTIONS)
-        experiments.train_unread("scratch", task, count, seed, QUESTIONS, FRESH)
+        experiments.train_from_scratch("scratch", task, count, seed, QUESTIONS, FRESH)
 
 
 def test(experiments: Experiments, task: Task, count: int, texts: list[Pair]) -> None:
@@ -180,9 +183,9 @@ def test(experiments: Experiments, task: Task, count: int, texts: list[Pair]) ->
     test_task = task._replace(name=f"{task.name}-test", held_out=texts)
     experiments.lab.bags(test_task, count, 1)
     for method, name in zip(METHODS, names, strict=False):
-        experiments.lab.together(method, test_task, count, 1, [name])
+        experiments.lab.average(method, test_task, count, 1, [name])
     if len(names) > 1:
-        experiments.lab.together("both", test_task, count, 1, names)
+        experiments.lab.average("both", test_task, count, 1, names)
 
 
 def main() -> None:
@@ -193,12 +196,14 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/labels"))
     parser.add_argument("--labels", type=int, nargs="+", default=[100, 500, 1000, 2000, FULL])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--once", type=int, default=FULL, help="from so many labels on, one seed")
+    parser.add_argument("--once", type=int, default=FULL, help="one seed for this many labels or more")
     parser.add_argument("--tricks-labels", type=int, default=500)
     parser.add_argument("--held-out", type=int, default=2000, help="held-out reviews")
     parser.add_argument("--test", type=Path, help="test reviews for the classifiers with the most labels")
     parser.add_argument("--part", choices=["curve", "guessed", "tricks", "trec", "all"], default="all")
-    parser.add_argument("--quick", action="store_true", help="few texts, one epoch, one seed, figures not kept in docs")
+    parser.add_argument(
+        "--quick", action="store_true", help="few texts, one epoch, one seed, figures not written to docs"
+    )
     arguments = parser.parse_args()
     runs, docs, counts, few, held_out, seeds = (
         arguments.runs,

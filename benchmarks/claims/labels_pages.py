@@ -62,7 +62,7 @@ def write_labels(records: Sequence[Record], updates: int, docs: Path) -> None:
             [f"{count:,}", *(cell(scores(results, "imdb", method, count)) for method in methods)] for count in counts
         ]
         parts.append(
-            f"""Film reviews with two labels, balanced; {results[0]["held out"]:,} held-out reviews for testing only.
+            f"""Film reviews have two balanced labels; {results[0]["held out"]:,} held-out reviews are for testing only.
 The language model has {updates:,} updates. ± is the 95 % interval over seeds; each seed has different reviews and
 initial weights. Without ± there is one seed.
 

@@ -27,10 +27,10 @@ from translucid.data.readers.corpus import Pair
 from translucid.runs.configuration import resolve
 
 LONGEST = 15
-"""Words of the longest training sentence."""
+"""The number of words of the longest training sentence."""
 BUCKETS = [(2, 5), (6, 10), (11, 15), (16, 20), (21, 25), (26, 30), (31, 40), (41, 50), (51, 60)]
 EACH = 100
-"""Sentences in each bucket."""
+"""The number of sentences in each bucket."""
 COMMAND = "python benchmarks/claims/long_sentences.py"
 
 RECURRENT = {"kind": "recurrent", "width": 128, "dropout": 0.1}
@@ -48,13 +48,13 @@ MODELS: dict[str, dict[str, Any]] = {
     "transformer, learned": {**TRANSFORMER, "positions": "learned"},
     "transformer, none": {**TRANSFORMER, "positions": "none"},
 }
-"""All 128 wide."""
+"""Model options by name; all models have width 128."""
 LENGTHS = ["none", "bahdanau", "luong-dot", *(name for name in MODELS if name.startswith("transformer"))]
 SCORES = [name for name in MODELS if name.startswith(("bahdanau", "luong"))]
 POSITIONS = [name for name in MODELS if name.startswith("transformer")]
 
 Results = dict[str, list[dict[str, Any]]]
-"""By model: for each seed the facts of the run, and for each bucket `bleu` and `half` the width of its interval."""
+"""The results of each seed by model: facts of the run, and `bleu` and `half` its interval's width for each bucket."""
 
 
 def main() -> None:
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--updates", type=int, default=1000)
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/phrasebook"))
-    parser.add_argument("--quick", action="store_true", help="60 updates with one seed, figures not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="60 updates with one seed, figures not written to docs")
     arguments = parser.parse_args()
     seeds, updates, runs, docs = arguments.seeds, arguments.updates, arguments.runs, DOCS
     if arguments.quick:
@@ -113,7 +113,7 @@ def configured(model: dict[str, Any], updates: int, seed: int) -> Any:
 
 
 def by_bucket(results: Results, names: Sequence[str]) -> str:
-    """A table of BLEU by length."""
+    """Return a table of BLEU by length."""
     head = ["source words", *names]
     rows = []
     for i, (shortest, longest) in enumerate(BUCKETS):
@@ -124,7 +124,7 @@ def by_bucket(results: Results, names: Sequence[str]) -> str:
 
 
 def half_of(runs: Sequence[dict[str, Any]], bucket: int) -> float:
-    """Half the width of a bucket's interval: over sentences, or over seeds if that is wider."""
+    """Return half the width of a bucket's interval: over sentences, or over seeds if that is wider."""
     over_seeds = [run["bleu"][bucket] for run in runs]
     return max(mean(run["half"][bucket] for run in runs), (max(over_seeds) - min(over_seeds)) / 2)
 
@@ -139,7 +139,7 @@ To reproduce: `{COMMAND}`
 
 
 def length_page(results: Results, seeds: int, updates: int) -> str:
-    """Claim 2."""
+    """Return the page of claim 2."""
     return f"""# Claim 2: attention helps with long sentences
 
 Every model trains on the same 40,000 phrasebook sentences of 2 to {LONGEST} words, with {updates:,} updates of at most
@@ -152,7 +152,7 @@ Every model trains on the same 40,000 phrasebook sentences of 2 to {LONGEST} wor
 
 
 def score_page(results: Results, seeds: int) -> str:
-    """Claim 3."""
+    """Return the page of claim 3."""
     rows = []
     for name in SCORES:
         runs = results[name]
@@ -173,7 +173,7 @@ To reproduce: `{COMMAND}`
 
 
 def position_page(results: Results, seeds: int) -> str:
-    """Claim 5."""
+    """Return the page of claim 5."""
     return f"""# Claim 5: sinusoidal, learned and no positions
 
 The setting is the same as for [claim 2](2-long-sentences.md). BLEU, beam 5:

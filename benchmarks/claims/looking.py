@@ -53,7 +53,7 @@ MODELS: dict[str, dict[str, Any]] = {
     },
 }
 SHARE = 0.05
-"""Of the cells, that are left out."""
+"""The share of the cells that are left out."""
 COMMAND = "python benchmarks/claims/looking.py"
 
 
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--explained", type=int, default=20, help="captions to explain")
     parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument(
-        "--quick", action="store_true", help="one seed, 30 updates, 60 scenes, figures not kept in docs"
+        "--quick", action="store_true", help="one seed, 30 updates, 60 scenes, figures not written to docs"
     )
     arguments = parser.parse_args()
     runs, seeds, updates, count, explained, docs = (
@@ -158,7 +158,7 @@ def page(
     count: int,
     explained: int,
 ) -> str:
-    """Claim 12."""
+    """Return the page of claim 12."""
 
     def cells(results: list[dict[str, float]], names: Sequence[str], digits: int) -> list[str]:
         return [

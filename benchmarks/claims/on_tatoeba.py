@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, help="the folder with train.tsv, dev.tsv and test.tsv")
     parser.add_argument("--minutes", type=float, default=10, help="training minutes per preset")
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/tatoeba"))
-    parser.add_argument("--quick", action="store_true", help="half a minute each, figures not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="half a minute each, figures not written to docs")
     arguments = parser.parse_args()
     minutes, runs, docs = arguments.minutes, arguments.runs, DOCS
     if arguments.quick:
@@ -69,7 +69,7 @@ def words(pair: Pair) -> int:
 
 
 def presets_page(results: dict[str, dict[str, Any]], minutes: float, test: int, long: int) -> str:
-    """Every preset side by side."""
+    """Return the page that compares every preset."""
     rows = []
     for name, r in results.items():
         bleu, half, chrf = r["beams"][5]
@@ -99,7 +99,7 @@ To reproduce: `{COMMAND}`
 
 
 def beam_page(results: dict[str, dict[str, Any]]) -> str:
-    """Claim 1."""
+    """Return the page of claim 1."""
     rows = [[name, *(show(*r["beams"][beam][:2]) for beam in (1, 2, 5, 10))] for name, r in results.items()]
     gains = [r["beams"][5][0] - r["beams"][1][0] for r in results.values()]
     better = sum(gain > 0 for gain in gains)
@@ -114,7 +114,7 @@ It gains {min(gains):+.1f} to {max(gains):+.1f} BLEU.
 
 
 def score_page(results: dict[str, dict[str, Any]]) -> str:
-    """Claim 3, on real text."""
+    """Return the page of claim 3 on real text."""
     names = [name for name in results if "luong" in name or "bahdanau" in name]
     rows = [
         [
@@ -134,7 +134,7 @@ One seed; ± is the 95 % bootstrap interval over the test sentences. To reproduc
 
 
 def time_page(results: dict[str, dict[str, Any]]) -> str:
-    """Claim 4."""
+    """Return the page of claim 4."""
     levels = [5, 10, 15, 20, 25, 30]
     rows = []
     for name, r in results.items():

@@ -32,9 +32,9 @@ CONTENT = 16
 """Width of the content of queries and keys."""
 SCALES = {
     "1": lambda width: Dot(),
-    "1/√d": lambda width: frozen(Dot(scaled=True, first=1 / math.sqrt(width))),
-    "learned, from 1": lambda width: Dot(scaled=True, first=1.0),
-    "learned, from 1/√d": lambda width: Dot(scaled=True, first=1 / math.sqrt(width)),
+    "1/√d": lambda width: frozen(Dot(scaled=True, initial_scale=1 / math.sqrt(width))),
+    "learned, from 1": lambda width: Dot(scaled=True, initial_scale=1.0),
+    "learned, from 1/√d": lambda width: Dot(scaled=True, initial_scale=1 / math.sqrt(width)),
 }
 COMMAND = "python benchmarks/claims/scale.py"
 
@@ -100,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=500)
-    parser.add_argument("--quick", action="store_true", help="one seed, 20 updates, figures not kept in docs")
+    parser.add_argument("--quick", action="store_true", help="one seed, 20 updates, figures not written to docs")
     arguments = parser.parse_args()
     seeds, updates, docs = arguments.seeds, arguments.updates, DOCS
     if arguments.quick:
@@ -117,7 +117,7 @@ def main() -> None:
 
 
 def page(peaks: dict, accuracy: dict, scales: dict, seeds: int, updates: int) -> str:
-    """Claim 6."""
+    """Return the page of claim 6."""
     before = [
         [f"{width:,}", *(f"{x:.3f}" for x in peaks[False][i]), *(f"{x:.3f}" for x in peaks[True][i])]
         for i, width in enumerate(WIDTHS)

@@ -257,7 +257,7 @@ def learned(run: RunFolder, count: int) -> str:
 
 
 def section(nearest: Hits, five: Hits, labelled: Sequence[Occurrence]) -> str:
-    """The tables of one run."""
+    """Return the tables of one run."""
     layers = [method for method in nearest if method.startswith("layer")]
     words = list(dict.fromkeys(occurrence.word for occurrence in labelled))
     senses = {word: [occurrence.sense for occurrence in labelled if occurrence.word == word] for word in words}
@@ -311,15 +311,15 @@ By word, nearest neighbour:
 
 
 def page(opening: str, sections: Sequence[str], samples: Sequence[Occurrence]) -> str:
-    """Claim 9."""
+    """Return the page of claim 9."""
     words, joined = len({occurrence.word for occurrence in samples}), "\n".join(sections)
     return f"""# Claim 9: contextual word embeddings and word senses
 
-{len(samples)} occurrences of {words} words in IMDb reviews, with a sense label by hand for each. An occurrence gets the
+{len(samples)} occurrences of {words} words in IMDb reviews, each with a manual sense label. An occurrence gets the
 sense of its nearest neighbour (cosine) among the other occurrences of the word, or of the majority of its five nearest.
 Accuracy in percent, with bootstrap 95 % intervals over occurrences.
 
-Contextual vectors see {AROUND} words on either side. A static vector of the word itself is the same everywhere, so the
+Contextual vectors use {AROUND} words on either side. A static vector of the word itself is the same everywhere, so the
 static vectors here are the model's embeddings of the surrounding words.
 
 {opening}{joined}

@@ -72,7 +72,7 @@ class System:
 
 
 def processor_seconds(system: System, texts: Sequence[str]) -> float:
-    """The time of the processor in which a system translates some sentences."""
+    """Return the processor seconds in which a system translates some sentences."""
     before = time.process_time()
     system.translate(texts)
     return time.process_time() - before
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument(
         "--case", nargs=4, metavar=("NAME", "TEACHER", "STUDENT", "TEST"), action="append", required=True
     )
-    parser.add_argument("--tokenised", action="append", default=[], metavar="NAME", help="its text is tokenised")
+    parser.add_argument("--tokenised", action="append", default=[], metavar="NAME", help="a case with tokenised text")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--out", type=Path, default=DOCS, help="the folder of the page")
     arguments = parser.parse_args()
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def measured(case: Case, rounds: int) -> str:
-    """The table of a case."""
+    """Return the table of a case."""
     sources, references = sources_of(case.test), [targets_of(case.test)]
     with tempfile.TemporaryDirectory() as folder:
         systems = []
@@ -132,7 +132,7 @@ def measured(case: Case, rounds: int) -> str:
 
 
 def opened(role: str, run: Path, copy: Path) -> list[System]:
-    """The systems of a run: with int8 weights, with a beam of 5 and greedily."""
+    """Return the systems of a run: with int8 weights, with a beam of 5 and greedily."""
     shutil.copytree(run, copy, ignore=shutil.ignore_patterns("state", "distillation", "events*"))
     tuned = Tuned(engine="ctranslate2", quantization="int8")
     save_tuned(copy, tuned, None)
@@ -143,17 +143,17 @@ def opened(role: str, run: Path, copy: Path) -> list[System]:
 
 
 def ratio(before: Sequence[float], after: Sequence[float]) -> float:
-    """The median over the rounds of the ratio of two times."""
+    """Return the median over the rounds of the ratio of two times."""
     return statistics.median(time / reference_time for time, reference_time in zip(before, after, strict=True))
 
 
 def page(sections: Sequence[str]) -> str:
-    """Claim 18."""
+    """Return the page of claim 18."""
     return f"""# Claim 18: a student keeps its teacher's quality at four times its speed
 
-Teachers and their students ([distillation](../distillation.md)) with int8 weights in CTranslate2, one thread of an
-{processor()}, the systems in turn, times of the processor. *MB*: the exported folder with its tokenizer. BLEU with
-its 95 % bootstrap interval; *p*: that of the difference to the teacher with a beam of 5 (paired bootstrap).
+Teachers and their students ([distillation](../distillation.md)) run with int8 weights in CTranslate2 on one thread of
+an {processor()}, in turn; times are CPU times. *MB* is the size of the exported folder with its tokenizer. ± is the
+95 % bootstrap interval of BLEU, and *p* compares BLEU with that of the teacher with a beam of 5 (paired bootstrap).
 
 {chr(10).join(sections)}
 To reproduce: `python benchmarks/claims/students.py`, whose first lines give the arguments.

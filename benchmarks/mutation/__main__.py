@@ -45,7 +45,7 @@ def run(mutants: list[Mutant], folder: Path) -> dict[Mutant, Outcome]:
     for place in sorted({place_of(mutant.file) for mutant in mutants}):
         outcome = bench.test(tests_of(place))
         if outcome.verdict != "survived":
-            raise SystemExit(f"the tests of {place} fail without a change: {outcome.said}")
+            raise SystemExit(f"the tests of {place} fail without a change: {outcome.output}")
         limits[place] = 2 * outcome.seconds + 60
         print(f"{place}: {outcome.seconds:.0f} s unchanged", file=sys.stderr, flush=True)
     outcomes = {}

@@ -16,8 +16,8 @@ test could detect; [equivalent.json](../benchmarks/mutation/equivalent.json) lis
 [cosmic-ray](https://cosmic-ray.readthedocs.io) generates the changes. Each sample has the same number for each of its
 packages.
 
-Never changed: annotations, docstrings, error messages, `__repr__`, defaults and bounds of settings, presets, and what
-only protects the programmer (`frozen=True`, `@abstractmethod`, `*` among parameters).
+These are never changed: annotations, docstrings, error messages, `__repr__`, defaults and bounds of settings, presets,
+and what only protects the programmer (`frozen=True`, `@abstractmethod`, `*` among parameters).
 
 `make mutation SAMPLE=600 SEED=2` draws a larger or different sample. A mutant takes half a minute.
 {samples}"""
@@ -48,12 +48,12 @@ def _sample(record: dict[str, Any]) -> str:
         for room, counts in record["rooms"].items()
     ]
     survived = [f"- `{line}`" for line, verdict in record["verdicts"].items() if verdict == "survived"]
-    every = record["rooms"]["all"]
+    totals = record["rooms"]["all"]
     return SAMPLE.format(
-        mutants=every["mutants"],
+        mutants=totals["mutants"],
         packages=" ".join(room for room in record["rooms"] if room != "all"),
         date=record["date"],
-        first=record["seen_at_first"] / (every["mutants"] - every["equivalent"]),
+        first=record["seen_at_first"] / (totals["mutants"] - totals["equivalent"]),
         seed=record["seed"],
         rows="\n".join(rows),
         survived="\n".join(survived) or "- none in this sample",

@@ -35,7 +35,7 @@ class Outcome:
     verdict: str
     """`killed`, `timeout` or `survived`."""
     seconds: float
-    said: str = ""
+    output: str = ""
     """The last lines of pytest's output."""
 
 
@@ -61,7 +61,7 @@ class Bench:
             os.killpg(process.pid, signal.SIGKILL)
             process.join()
             return Outcome("timeout", seconds)
-        output = (self.folder / "said").read_text(errors="replace")
+        output = (self.folder / "output").read_text(errors="replace")
         last_lines = "\n".join(output.splitlines()[-5:])
         if process.exitcode == 0:
             return Outcome("survived", seconds, last_lines)
@@ -90,7 +90,7 @@ class Bench:
                 seconds += outcome.seconds
                 if outcome.verdict != "survived":
                     break
-        return Outcome(outcome.verdict, seconds, outcome.said)
+        return Outcome(outcome.verdict, seconds, outcome.output)
 
 
 def _tests(folder: Path, tests: Sequence[str]) -> None:
@@ -104,7 +104,7 @@ def _tests(folder: Path, tests: Sequence[str]) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
     sys.path.insert(0, str(folder / "src"))
-    with (folder / "said").open("w") as output:
+    with (folder / "output").open("w") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
     import pytest

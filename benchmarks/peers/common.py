@@ -42,22 +42,22 @@ SIZES = {"tiny": Size(4, 128, 256, 4, 0.3, 4096), "base": Size(6, 512, 2048, 8, 
 
 
 def vocabulary() -> list[str]:
-    """Pieces in the order of their ids, padding last."""
+    """Return the pieces in the order of their ids, padding last."""
     return (DATA / "vocabulary.txt").read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def pieces(split: str, language: str) -> list[list[str]]:
-    """The sentences of a split in pieces."""
+    """Return the sentences of a split as pieces."""
     return [line.split() for line in (DATA / f"{split}.bpe.{language}").open(encoding="utf-8")]
 
 
 def text(row: Sequence[str]) -> str:
-    """A sentence from its pieces."""
+    """Join the pieces of a sentence to text."""
     return "".join(row).replace("\u2581", " ").strip()
 
 
 def load_pairs(split: str, longest: int = 100) -> list[Pair]:
-    """Source and target ids, each with the end token."""
+    """Return source and target ids, each with the end token."""
     number = {piece: i for i, piece in enumerate(vocabulary())}
     sides = [
         [[number.get(piece, UNKNOWN) for piece in line] + [END] for line in pieces(split, language)]
@@ -67,7 +67,7 @@ def load_pairs(split: str, longest: int = 100) -> list[Pair]:
 
 
 def random_batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[Pair]]:
-    """Batches as in tutorials: shuffled, with a fixed number of sentences and about this many target tokens."""
+    """Yield shuffled batches as in tutorials: a fixed number of sentences, with about this many target tokens."""
     size = max(1, round(tokens / statistics.fmean(len(target) for _, target in pairs)))
     generator, order = random.Random(1), list(pairs)
     while True:

@@ -51,7 +51,7 @@ def pinned(core: int, line: list[str], work: Path) -> subprocess.CompletedProces
 
 
 def points(name: str, output: str, references: list[str], work: Path) -> list[tuple[float, str, float]]:
-    """Points of the curves: minutes, toolkit, BLEU."""
+    """Return the points of the curves: minutes, toolkit, BLEU."""
     if name == "ours":
         rows = [json.loads(line) for line in (work / "tools" / "learn" / "metrics.jsonl").read_text().splitlines()]
         return [(row["seconds"] / 60, NAMES[name], row["bleu"]) for row in rows if row["kind"] == "validation"]

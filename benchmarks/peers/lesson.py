@@ -14,7 +14,7 @@ def padded(rows: list[list[int]], value: int) -> Tensor:
 
 
 def loss(logits: Callable[[Tensor, Tensor], Tensor], batch: list[Pair], *, padding: int, first: int) -> Tensor:
-    """`logits(source, inputs)` is the model; each target is fed to it after the token `first`."""
+    """Return the loss; `logits(source, inputs)` is the model, whose decoder reads `first` before each target."""
     source = padded([source for source, _ in batch], padding)
     labels = padded([target for _, target in batch], -100)
     inputs = padded([[first, *target[:-1]] for _, target in batch], padding)

@@ -61,7 +61,7 @@ class Measure(NamedTuple):
 
 
 def training(size: str, seconds: float) -> list[Measure]:
-    """The rows of a training table."""
+    """Return the rows of a training table."""
     clock = str(seconds)
 
     def loop(name: str, module: str, env: str) -> list[Measure]:
@@ -89,7 +89,7 @@ def training(size: str, seconds: float) -> list[Measure]:
 
 
 def translation(work: Path, size: str) -> list[Measure]:
-    """The rows of a translation table."""
+    """Return the rows of a translation table."""
     rows = [
         ("**Translucid** after `tune --shortlists`", "translucid", "translucid", "shortlists"),
         ("**Translucid**, as `train` leaves it", "translucid", "translucid", "tuned"),
@@ -208,13 +208,13 @@ def run(work: Path, row: Measure) -> list[dict[str, Any]]:
 
 
 def reported(output: str) -> list[dict[str, Any]]:
-    """The results that a script printed with `common.report`."""
+    """Return the results that a script printed with `common.report`."""
     prefix = "RESULT "
     return [json.loads(line[len(prefix) :]) for line in output.splitlines() if line.startswith(prefix)]
 
 
 def training_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
-    """The median target tokens per second for each size, and their ratio to ours."""
+    """Return the median target tokens per second for each size, and their ratio to ours."""
     rates: dict[str, dict[str, float]] = {"tiny": {}, "base": {}}
     for (table, name), rows in results.items():
         if table in rates and "random batches" not in name:  # only in the JSON
@@ -231,7 +231,7 @@ def training_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
 
 
 def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
-    """The median sentences per second, latency and BLEU for each size, by toolkit and weights, with beam 5."""
+    """Return the median sentences per second, latency and BLEU for each size, by toolkit and weights, with beam 5."""
     measured: dict[tuple[str, str], dict[str, list[str]]] = {}
     for (table, name), rows in results.items():
         for key in dict.fromkeys(row["key"] for row in rows if table in TRANSLATION.values()):
@@ -257,7 +257,7 @@ def recorded() -> dict[str, Any]:
 
 
 def earlier(measured: set[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """The results of tables that this run does not measure."""
+    """Return the results of tables that this run does not measure."""
     known = {"tiny", "base", *TRANSLATION.values()} - measured
     keys = {key: key.partition(": ") for key in recorded()}
     return {(table, name): recorded()[key] for key, (table, _, name) in keys.items() if table in known}

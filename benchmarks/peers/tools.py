@@ -21,7 +21,7 @@ class Settings(NamedTuple):
     run: Path
     """The output folder."""
     size: Size
-    every: int
+    interval: int
     """Updates between two log lines."""
     training: dict[str, Any]
     """Settings that extend or override the common ones."""
@@ -102,9 +102,9 @@ def shape_settings(size: Size) -> dict[str, Any]:
     }
 
 
-def tokens_logged(every: int) -> Callable[[re.Match[str], float], tuple[int, float]]:
+def tokens_logged(interval: int) -> Callable[[re.Match[str], float], tuple[int, float]]:
     """Read the update's number, and from the tokens of a batch those since the last line."""
-    return lambda match, _: (int(match[1]), int(match[3]) * every)
+    return lambda match, _: (int(match[1]), int(match[3]) * interval)
 
 
 def opennmt(s: Settings) -> Started:

@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.reliability import captions, interference, large, mixed, repetition, scaling, serving, siege
 from benchmarks.reliability.page import RECORD, machine, write_page
 from tests.probes import killed_jobs, outputs, refusals, training
-from tests.probes.common import Finding, said_by, train, translucid
+from tests.probes.common import Finding, output_of, train, translucid
 from tests.probes.hostile.runner import SHARES, run_all
 from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TEXT
 from translucid.ground.atomic import write_atomically
@@ -112,7 +112,7 @@ def tables(part: str, work: Path, quick: bool, sizes: list[int]) -> str | None:
 def starts_killed(work: Path, kills: int, steps: int) -> Finding:
     """Kill a fine-tuning run, and resume it each time."""
     corpus, base = TEXT.write(work / "pairs"), work / "base"
-    said_by(train(base, corpus, 30))
+    output_of(train(base, corpus, 30))
     finding = training.kills(work / "starts", kills, steps, corpus=[*corpus, "--init-from", str(base)])
     finding.trial = "fine-tuning killed (SIGKILL) at random moments, then resumed to its end"
     return finding
@@ -122,7 +122,7 @@ def model(work: Path) -> Path:
     """Return a small translation model, trained on first use."""
     run = work / "model"
     if not (run / "model.safetensors").exists():
-        said_by(translucid("demo", "--out", run))
+        output_of(translucid("demo", "--out", run))
     return run
 
 
@@ -130,7 +130,7 @@ def captioner(work: Path, corpus: list[str]) -> Path:
     """Return a small captioner, trained on first use."""
     run = work / "captioner"
     if not (run / "model.safetensors").exists():
-        said_by(train(run, corpus, 60, IMAGES))
+        output_of(train(run, corpus, 60, IMAGES))
     return run
 
 
@@ -143,7 +143,7 @@ def jobs_killed(
     for workers in (1, 2):
         (work / str(workers)).mkdir(parents=True)
         counts = killed_jobs.run(
-            work / str(workers), run, kills=kills // 2, lines=lines, workers=workers, given=make_job
+            work / str(workers), run, kills=kills // 2, lines=lines, workers=workers, make_job=make_job
         )
         finding.failures += [f"{counts[what]} {what}" for what in killed_jobs.WRONG if counts[what]]
         for name in ("kills", "jobs", "lost", "duplicated", "out_of_order"):
@@ -155,7 +155,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reliability", description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="run each trial a few times, and write nothing to docs")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="only these parts")
-    parser.add_argument("--large", nargs="+", type=int, default=[1_000_000, 5_000_000, 20_000_000], help="pairs")
+    parser.add_argument("--large", nargs="+", type=int, default=[1_000_000, 5_000_000, 20_000_000], help="corpus sizes")
     parser.add_argument("--model", type=Path, help="a run of `translucid demo`; by default one is trained")
     parser.add_argument("--work", type=Path, help="a folder with 10 GB of free space")
     arguments = parser.parse_args()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.reliability.siege import Server, ask, at_once, by_hand, serving
-from tests.probes.common import Finding, said_by, small_disk, translucid
+from tests.probes.common import Finding, output_of, small_disk, translucid
 
 HELD = 3.0
 """Seconds for which another program locks the memory, as `memory add` does with a large file."""
@@ -34,7 +34,7 @@ def memory_is_written(run: Path, work: Path, seconds: float, engine: str) -> Fin
     finding = Finding("another program writes to the translation memory that a server uses")
     pairs, file = work / "pairs.tsv", work / "a.memory"
     pairs.write_text("I like soccer.\tMe encanta.\n", encoding="utf-8")
-    said_by(translucid("memory", "add", file, pairs, "--source-language", "en", "--target-language", "es"))
+    output_of(translucid("memory", "add", file, pairs, "--source-language", "en", "--target-language", "es"))
     times: dict[int, list[float]] = {}
 
     def write() -> None:

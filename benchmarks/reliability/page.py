@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from translucid.kernels.machine import avx512, processor
-from translucid.kernels.rounding import bfloat16_is_quick
+from translucid.kernels.rounding import bfloat16_is_faster
 from translucid.training.display import clock
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -49,8 +49,9 @@ not grow with the corpus, unless subword dropout needs the text itself.
 
 {scaling}
 
-The preset `small` on the phrasebook. The loss curve equals that of one process (tested to 1e-4). On two cores of one
-machine there is little speed to gain. If a process dies, the job ends; `--max-restarts` with `--resume` continues it.
+The table is for the preset `small` on the phrasebook. The loss curve equals that of one process (tested to 1e-4). On
+two cores of one machine there is little speed to gain. If a process dies, the job ends; `--max-restarts` with
+`--resume` continues it.
 
     python -m benchmarks.reliability.scaling
 
@@ -97,7 +98,7 @@ def attack_section(attacks: list[dict[str, Any]]) -> str:
 def machine() -> str:
     """Describe the machine."""
     versions = f"Python {platform.python_version()}, PyTorch {torch.__version__}"
-    has = " with bfloat16" if bfloat16_is_quick(torch.device("cpu")) else " with AVX-512" if avx512() else ""
+    has = " with bfloat16" if bfloat16_is_faster(torch.device("cpu")) else " with AVX-512" if avx512() else ""
     return f"{os.cpu_count()} cores of {processor()}{has}, {platform.system()}, {versions}"
 
 

@@ -7,7 +7,7 @@ import urllib.request
 from pathlib import Path
 
 from benchmarks.serving_load import load
-from tests.probes.common import Finding, said_by, translucid
+from tests.probes.common import Finding, output_of, translucid
 from translucid.corpora.phrasebook import generate
 
 
@@ -27,7 +27,7 @@ def under_load(model: Path, minutes: float, clients: int = 32) -> Finding:
         lines, counts = load(address, texts, clients=clients, seconds=60 * minutes, pid=server.pid)
     finally:
         server.send_signal(signal.SIGINT)
-        output = said_by(server, 60)
+        output = output_of(server, 60)
     if counts["wrong"]:
         finding.fail(lines[-1])
     if "Traceback" in output:

@@ -26,7 +26,7 @@ def write(staged: Path) -> None:
         lines.append("")
     (staged / "settings.md").write_text("\n".join(lines), encoding="utf-8")
     lines = ["# Presets and recipes", "", "| `--model` | for |", "| --- | --- |"]
-    lines += [f"| `{name}` | {_cell(preset.suits)} |" for name, preset in PRESETS.items()]
+    lines += [f"| `{name}` | {_cell(preset.purpose)} |" for name, preset in PRESETS.items()]
     lines += ["", "Use a recipe by its name: `translucid train NAME --train ...`.", ""]
     for name, file in recipes().items():
         text = file.read_text(encoding="utf-8")

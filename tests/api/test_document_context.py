@@ -58,7 +58,7 @@ def test_the_sentences_of_a_text_see_those_before_them(translator):
         first.before == () and second.before == (tuple(first.ids[:-1]),) and third.before == (tuple(second.ids[:-1]),)
     )
     separator = translator.pipeline.context.separator
-    (input_ids,) = translator.pipeline.read([second])
+    (input_ids,) = translator.pipeline.inputs([second])
     assert input_ids == [*first.ids[:-1], separator, *second.ids]
 
 
@@ -68,16 +68,16 @@ def test_equal_sentences_with_other_contexts_are_translated_separately(translato
     assert texts == ["es rojo", "es azul", "es rojo"]
 
 
-def test_what_is_inspected_is_the_sentence_itself(translator):
+def test_inspection_covers_the_sentence_without_its_context(translator):
     translation = translator.translate("it is so", context="a red one")
     (inspected,) = translation.inspected
     assert inspected.source_words[:-1] == ["it", "is", "so"]
     (piece,) = translation.pieces
     context = translator.pipeline.context_ids(piece)
-    (whole,) = translator.forced_decoding([([*context, *piece.ids], translation.nbest[0].hypotheses[0].with_end)])
-    assert whole.log_probs == pytest.approx(inspected.log_probs)
+    (full_pass,) = translator.forced_decoding([([*context, *piece.ids], translation.nbest[0].hypotheses[0].with_end)])
+    assert full_pass.log_probs == pytest.approx(inspected.log_probs)
     for name, weights in inspected.maps.items():
-        expected = whole.maps[name]
+        expected = full_pass.maps[name]
         if not name.startswith("decoder") or name.endswith("cross"):
             expected = expected[..., len(context) :]
         if name.startswith("encoder"):

@@ -53,7 +53,7 @@ def test_layers_are_those_of_all(embedder):
 
 
 @torch.no_grad()
-def test_a_vector_is_what_both_models_know_at_a_word(embedder):
+def test_a_vector_joins_the_states_of_both_directions(embedder):
     """Compare with the forward state after a word's last piece and the backward state after its first."""
     text = "She likes the beaches"
     pieces = [embedder.tokenizer.encode_target([word])[0] for word in text.split()]
@@ -85,14 +85,14 @@ def test_a_word_has_another_vector_in_another_place_but_the_same_embedding(embed
             assert np.abs(first[2, layer, half] - second[3, layer, half]).max() > 1e-3
 
 
-def test_a_vector_does_not_depend_on_the_company(embedder):
+def test_a_vector_does_not_depend_on_the_batch(embedder):
     texts = ["I like soccer and also going to the beach", *TEXTS] * (TOGETHER // 4)
     batched = embedder.embed(texts)
     for number in (0, 1, 3, 5, len(texts) - 1):
         np.testing.assert_allclose(batched[number], embedder.embed([texts[number]])[0], atol=1e-5)
 
 
-def test_marks_on_a_word_are_not_waited_for(embedder):
+def test_the_forward_state_does_not_depend_on_punctuation_after_a_word(embedder):
     """The forward state is that after the last letter, whatever mark follows."""
     (plain, marked) = embedder.embed(["I like soccer", "I like soccer!!"], 2)
     np.testing.assert_allclose(plain[2, :16], marked[2, :16], atol=1e-5)
@@ -142,7 +142,7 @@ def test_the_nearest_are_those_of_all_in_order(embedder):
     assert {bare(match.words[match.place]) for match in all_matches} > {"soccer"}
 
 
-def test_what_can_not_be_had_is_refused(embedder):
+def test_missing_layers_and_words_are_refused(embedder):
     for layer in (3, -1):
         with pytest.raises(UserError, match="there is no layer"):
             embedder.embed(["I"], layer)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from translucid import Generator, UserError
-from translucid.api.generator import writing
+from translucid.api.generator import generation_options
 from translucid.corpora.phrasebook import generate
 from translucid.data.batching import Batch
 from translucid.data.stream import empty_source
@@ -80,7 +80,7 @@ def test_the_length_of_a_prompt_takes_nothing_from_what_follows(generator):
     assert max(len(continuation.written) for continuation in generated.nbest) == 4
 
 
-def test_a_seed_draws_the_same_and_without_one_it_goes_on_drawing(generator):
+def test_a_seed_fixes_the_samples_and_without_one_they_differ(generator):
     assert generator.generate("", seed=5).text == generator.generate("", seed=5).text
     texts = {generator.generate("", temperature=5.0).text for _ in range(8)}
     assert len(texts) > 4
@@ -95,7 +95,7 @@ def test_the_prompt_stays_as_it_was_given(generator):
     assert generated.prompt == "  ¿me   gusta ２  "
 
 
-def test_what_was_considered_is_what_the_model_finds_likely(generator):
+def test_considered_pieces_are_the_most_probable(generator):
     generated = generator.generate("me", beam=1, max_tokens=4)
     best = generated.nbest[0]
     considered = generated.considered(3)
@@ -134,11 +134,11 @@ def test_a_score_is_the_sum_over_the_pieces(generator, text):
     assert score.perplexity == pytest.approx(math.exp(loss.cross_entropy / (len(ids) + 1)), rel=1e-4)
 
 
-def test_what_is_likely_scores_higher(generator):
+def test_probable_texts_have_higher_scores(generator):
     assert generator.score("Me gusta el fútbol.").perplexity < generator.score("fútbol. el gusta Me").perplexity
 
 
-def test_it_shows_itself_in_a_notebook(generator):
+def test_a_text_has_a_notebook_display(generator):
     page = generator.generate("<me>", seed=1, temperature=20.0)._repr_html_()
     assert "&lt;me&gt;" in page and "%" in page
     assert (page.index("%") < page.index("&lt;")) == generator.backwards
@@ -146,12 +146,12 @@ def test_it_shows_itself_in_a_notebook(generator):
 
 def test_options_decide_between_drawing_and_searching():
     sampling = DecodingOptions(sample=True, temperature=0.5, top_k=7)
-    assert writing(sampling, {}) == sampling
-    searching = writing(sampling, {"beam": 2, "temperature": None})
+    assert generation_options(sampling, {}) == sampling
+    searching = generation_options(sampling, {"beam": 2, "temperature": None})
     assert (searching.sample, searching.beam, searching.temperature, searching.top_k) == (False, 2, 1.0, 0)
-    assert writing(DecodingOptions(), {"top_p": 0.9}).sample
-    assert not writing(DecodingOptions(), {"beam": 2}).sample
+    assert generation_options(DecodingOptions(), {"top_p": 0.9}).sample
+    assert not generation_options(DecodingOptions(), {"beam": 2}).sample
     with pytest.raises(UserError, match="without sample"):
-        writing(sampling, {"beam": 2, "temperature": 0.4})
+        generation_options(sampling, {"beam": 2, "temperature": 0.4})
     with pytest.raises(UserError, match="there is no key"):
-        writing(sampling, {"bream": 2})
+        generation_options(sampling, {"bream": 2})

@@ -125,7 +125,7 @@ def test_contributions_are_those_of_the_whole_pass(translator, translation):
     assert [contribution.source for contribution in shares] == [*WORDS, "it", "is", "so"]
     context = translation.contexts[0]
     ((piece, hypothesis),) = translation.parts
-    (whole,) = translator.forced_decoding([([*context, *piece.ids], hypothesis.with_end)], contributions=True)
-    assert torch.equal(whole.contributions.source, inspected.contributions.source)
+    (full_pass,) = translator.forced_decoding([([*context, *piece.ids], hypothesis.with_end)], contributions=True)
+    assert torch.equal(full_pass.contributions.source, inspected.contributions.source)
     with pytest.raises(UserError, match="no layer"):
         inspected.cross(layer=9)

@@ -1,4 +1,4 @@
-"""Lenses for a translator's own translation and for a given one, and the record for pages."""
+"""Logit lens and decoder lens of a translator's own and of given translations, and their record for pages."""
 
 import pytest
 

@@ -123,7 +123,7 @@ def test_several_outputs_are_those_of_the_second_step(pivot, steps):
 
 
 def test_options_change_both_steps_and_own_settings_stay(pivot):
-    options = pivot.configuration.searching({"beam": 2, "nbest": 2, "min_length": 3})
+    options = pivot.configuration.decoding_with({"beam": 2, "nbest": 2, "min_length": 3})
     first = pivot._options_of_first(options)
     assert (first.beam, first.min_length, first.nbest, first.length_penalty) == (2, 3, 1, 0.5)
     sampled = DecodingOptions(**{**options.model_dump(), "sample": True, "temperature": 2.0, "length_penalty": 0.0})

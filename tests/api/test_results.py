@@ -53,7 +53,7 @@ def test_the_best_continuation_is_the_text():
 
 
 class Member:
-    """A classifier whose probability of the first label is proportional to the number that a text holds."""
+    """A classifier whose probability of the first label is proportional to the number in the text."""
 
     model = SimpleNamespace(options=SimpleNamespace(labels=["yes", "no"]))
 

@@ -21,7 +21,7 @@ from translucid.runs.run_folder import RunFolder
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory):
-    """An untrained model: its translations are nonsense, but always the same nonsense."""
+    """An untrained model, whose translations are meaningless but deterministic."""
     torch.manual_seed(1)
     shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
     overrides = {"model": shape, "data.max_tokens": 20, "decoding.max_length_ratio": 1, "decoding.max_length_extra": 5}
@@ -45,7 +45,7 @@ def test_one_and_many(translator):
     assert translator.translate([]) == []
 
 
-def test_a_translation_does_not_depend_on_its_company(translator):
+def test_a_translation_does_not_depend_on_its_batch(translator):
     texts = [p.source for p in generate(12, split="test", max_words=12)]
     batched = {translation.source: translation for translation in translator.translate(texts)}
     alone = [translator.translate(text) for text in texts]
@@ -99,7 +99,7 @@ def test_sentences_are_translated_one_by_one_and_none_is_lost(translator):
     assert short.text != translator.translate("I sing. You sing.").text
 
 
-def test_what_has_nothing_to_translate_stays_as_it_is(translator):
+def test_texts_without_words_are_unchanged(translator):
     for text in ("https://example.com/a?b=1", "%s: {name}", "42", "...", "me@example.org"):
         translation = translator.translate(text)
         assert translation.text == text
@@ -136,7 +136,7 @@ def test_token_log_probabilities_are_those_of_each_translation(translator):
     assert translator.token_log_probabilities(translator.translate("")) == [[]]
 
 
-def test_options_are_keywords_too(translator):
+def test_options_can_be_keywords(translator):
     settings = translator.configuration.decoding.model_dump()
     options = DecodingOptions(**{**settings, "beam": 3, "nbest": 3})
     expected = translator.translate("She likes soccer", options)
@@ -153,12 +153,12 @@ def test_options_are_keywords_too(translator):
     ("value", "type_name"),
     [(None, "NoneType"), (b"I sing.", "bytes"), (3, "int"), (["x", None], "text 1"), ({}, "dict")],
 )
-def test_what_is_no_text_is_refused_at_the_door(translator, value, type_name):
+def test_inputs_that_are_not_text_are_refused(translator, value, type_name):
     with pytest.raises(TypeError, match=type_name):
         translator.translate(value)
 
 
-def test_several_texts_show_themselves_in_a_notebook(translator):
+def test_several_translations_have_a_notebook_display(translator):
     translations = translator.translate(text for text in ["I like <b>", "", "足"])
     assert isinstance(translations, Translations)
     page = translations._repr_html_()
@@ -178,9 +178,9 @@ def test_sampling_draws_anew_with_each_call_line_and_window(translator, monkeypa
     calls = [tuple(draw()) for _ in range(6)]
     assert len(set(calls)) > 3
     assert draw(6, seed=5) == draw(6, seed=5) != draw(6, seed=6)
-    whole = draw(6, seed=5)
+    texts = draw(6, seed=5)
     monkeypatch.setattr("translucid.api.translator.WINDOW", 2)
-    assert draw(6, seed=5) == whole
+    assert draw(6, seed=5) == texts
 
 
 def test_attention_and_alignment_come_with_the_translation(translator):
@@ -201,7 +201,7 @@ def test_attention_and_alignment_come_with_the_translation(translator):
     assert len(translation.alternatives) == 2
 
 
-def test_looking_changes_nothing(translator):
+def test_reading_the_attention_changes_no_translation(translator):
     before = translator.translate("She likes soccer")
     assert before.attention
     assert translator.translate("She likes soccer").text == before.text
@@ -223,12 +223,12 @@ def test_perplexity_is_that_of_the_cross_entropy_in_float64(translator):
     assert forced.accuracy == pytest.approx(correct / count)
 
 
-def test_perplexity_needs_the_logits_of_few_tokens_at_a_time_and_no_company(translator, monkeypatch):
+def test_perplexity_is_computed_in_chunks_independently_of_the_batch(translator, monkeypatch):
     pairs = [(p.source, p.target) for p in generate(25, split="test", max_words=7)]
     # Skip pairs that are too long for the model.
     pairs = [pair for pair in pairs if translator.forced_scores([pair])[0]]
     assert len(pairs) > 5
-    whole, _ = translator.forced_scores(pairs)
+    at_once, _ = translator.forced_scores(pairs)
     shapes = []
     hook = translator.model.output.register_forward_hook(lambda module, inputs, logits: shapes.append(logits.shape))
     monkeypatch.setattr(pair_scores, "ROWS", 7)
@@ -237,11 +237,11 @@ def test_perplexity_needs_the_logits_of_few_tokens_at_a_time_and_no_company(tran
     assert max(shape.numel() // shape[-1] for shape in shapes) == 7
     alone, _ = zip(*(translator.forced_scores([pair]) for pair in pairs), strict=True)
     entropy = sum(math.log(scores.perplexity) * scores.tokens for scores in alone)
-    assert sum(scores.tokens for scores in alone) == by_seven.tokens == whole.tokens
-    for perplexity in by_seven.perplexity, math.exp(entropy / whole.tokens):
-        assert perplexity == pytest.approx(whole.perplexity, rel=1e-5)
-    for accuracy in by_seven.accuracy, sum(scores.accuracy * scores.tokens for scores in alone) / whole.tokens:
-        assert accuracy == pytest.approx(whole.accuracy)
+    assert sum(scores.tokens for scores in alone) == by_seven.tokens == at_once.tokens
+    for perplexity in by_seven.perplexity, math.exp(entropy / at_once.tokens):
+        assert perplexity == pytest.approx(at_once.perplexity, rel=1e-5)
+    for accuracy in by_seven.accuracy, sum(scores.accuracy * scores.tokens for scores in alone) / at_once.tokens:
+        assert accuracy == pytest.approx(at_once.accuracy)
 
 
 def test_there_is_no_perplexity_of_nothing(translator):
@@ -256,7 +256,7 @@ def test_the_tree_of_a_search_is_that_of_the_translation(translator):
     names = dict(zip(hypothesis.with_end, translator.tokenizer.target_pieces(hypothesis.with_end), strict=True))
     assert {token: trace.name(token) for token in names} == names
     for text in ("She likes soccer " * 20, ""):
-        with pytest.raises(UserError, match="of one sentence"):
+        with pytest.raises(UserError, match="for one sentence"):
             translator.trace(text, 3)
 
 
@@ -269,10 +269,10 @@ def test_texts_are_split_into_sentences_unless_they_are_not_to_be(translator):
 
 def test_a_sample_depends_on_the_number_of_its_text(translator):
     options = DecodingOptions(sample=True, seed=5)
-    whole = [translation.text for translation in translator.stream(["She likes soccer"] * 6, options, first=0)]
+    texts = [translation.text for translation in translator.stream(["She likes soccer"] * 6, options, first=0)]
     later = [translation.text for translation in translator.stream(["She likes soccer"] * 2, options, first=4)]
-    assert len(set(whole)) > 2 and later == whole[4:]
-    assert [translation.text for translation in translator.translate(["She likes soccer"] * 6, options)] == whole
+    assert len(set(texts)) > 2 and later == texts[4:]
+    assert [translation.text for translation in translator.translate(["She likes soccer"] * 6, options)] == texts
 
 
 def test_copied_text_is_linked_word_by_word_and_certain(translator):

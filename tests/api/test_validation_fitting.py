@@ -49,7 +49,7 @@ def test_unknown_words_are_warned_about_by_every_engine(measured_run, corpus, en
     )
 
 
-def test_documents_and_jobs_tell_it_with_their_lines(measured_run, tmp_path, capsys):
+def test_documents_and_jobs_report_it_with_their_lines(measured_run, tmp_path, capsys):
     translator = Translator.load(measured_run)
     options = translator.configuration.decoding.model_copy(update={"max_length_ratio": 1.0, "max_length_extra": 3})
     (target,) = SegmentTranslator(translator, options).stream([TaggedText(STRANGE)])
@@ -134,14 +134,14 @@ def test_the_end_of_a_training_measures_and_tune_measures_again(measured_run, tm
     trainer = SimpleNamespace(
         run=RunFolder(run),
         progress=progress,
-        over=True,
+        finished=True,
         workers=SimpleNamespace(leads=True),
         device=torch.device("cpu"),
         validator=SimpleNamespace(comparable=lambda score: score if score >= 1 else 0.0),
     )
     for score, over, expected in ((0.1, True, False), (20.0, False, False), (20.0, True, True)):
         (run / "validation-scores.json").unlink(missing_ok=True)
-        progress.best_score, trainer.over = score, over
+        progress.best_score, trainer.finished = score, over
         measure_trained(trainer, QUIET)
         assert (run / "validation-scores.json").exists() == expected
     (run / "validation-scores.json").unlink()

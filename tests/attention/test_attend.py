@@ -29,7 +29,7 @@ def numpy_attention(query, key, value, mask):
     return weights @ value, weights
 
 
-def test_each_matrix_begins_as_glorot_has_it():
+def test_initial_weights_follow_glorot():
     """Uniform up to sqrt(6 / (inputs + outputs)); for queries, keys and values up to that divided by sqrt 2."""
     heads = MultiHeadAttention(64, 4)
     limit = math.sqrt(6 / 128)
@@ -45,7 +45,7 @@ def random_tensors(*shapes, dtype=torch.float32):
     return [torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes]
 
 
-def test_by_pencil():
+def test_weights_and_context_by_hand():
     query = torch.tensor([[0.0, 0.0], [2 * math.sqrt(2) * math.log(3), 0.0]])
     key = torch.tensor([[0.5, 9.0], [0.0, -9.0]])
     value = torch.tensor([[4.0], [8.0]])
@@ -121,7 +121,7 @@ def test_values_default_to_keys():
 
 def test_a_learned_scale_replaces_the_fixed_one():
     query, key = random_tensors((3, 4), (5, 4))
-    score = Dot(scaled=True, first=0.5)  # 1 / sqrt(4)
+    score = Dot(scaled=True, initial_scale=0.5)  # 1 / sqrt(4)
     torch.testing.assert_close(attend(query, key, score=score)[1], attend(query, key)[1])
     attend(query, key, score=score)[0].sum().backward()
     assert score.scale.grad != 0

@@ -79,12 +79,12 @@ def test_reading_changes_nothing_and_all_points_are_reached(model):
 def test_quantities_step_by_step_are_those_of_teacher_forcing(model):
     names = [name for name in points_of(model) if name.startswith("decoder.")]
     names = [name for name in names if not name.endswith((".keys", ".values"))]  # these hold all positions at each step
-    with recording(model, names) as whole:
+    with recording(model, names) as teacher_forced:
         model(SOURCE, TARGETS)
     with recording(model, names) as steps:
         step_by_step(model, SOURCE, TARGETS)
     for name in names:
-        assert_close(steps[name], whole[name], rtol=1e-4, atol=1e-5)
+        assert_close(steps[name], teacher_forced[name], rtol=1e-4, atol=1e-5)
 
 
 def test_a_replaced_position_is_the_same_in_both_kinds_of_decoding(model):
@@ -94,11 +94,11 @@ def test_a_replaced_position_is_the_same_in_both_kinds_of_decoding(model):
             continue
         handlers = {name: at_positions([1, 2], lambda x, first: x.roll(1, -1))}
         with handling(model, handlers):
-            whole, steps = model(SOURCE, TARGETS), step_by_step(model, SOURCE, TARGETS)
-        assert_close(whole, steps, rtol=1e-4, atol=1e-4)
+            teacher_forced, steps = model(SOURCE, TARGETS), step_by_step(model, SOURCE, TARGETS)
+        assert_close(teacher_forced, steps, rtol=1e-4, atol=1e-4)
         plain = model(SOURCE, TARGETS)
-        assert_close(whole[:, 0], plain[:, 0], rtol=1e-4, atol=1e-5)
-        assert not torch.allclose(whole[:, 1], plain[:, 1], atol=1e-4), name
+        assert_close(teacher_forced[:, 0], plain[:, 0], rtol=1e-4, atol=1e-5)
+        assert not torch.allclose(teacher_forced[:, 1], plain[:, 1], atol=1e-4), name
 
 
 def test_half_of_the_weights_is_half_of_the_context(model):
@@ -117,18 +117,18 @@ def test_half_of_the_weights_is_half_of_the_context(model):
 def test_a_head_without_output_is_one_without_its_columns(transformer):
     layer = transformer.decoder[1].cross_attention
     with handling(transformer, {"decoder.1.cross.head.2": lambda x, first: 0 * x}):
-        off = transformer(SOURCE, TARGETS)
+        without_output = transformer(SOURCE, TARGETS)
         steps = step_by_step(transformer, SOURCE, TARGETS)
     with handling(transformer, {"decoder.1.cross.head.2": lambda x, first: 1 * x}):
-        assert torch.equal(transformer(SOURCE, TARGETS), on := transformer(SOURCE, TARGETS))
-    assert torch.equal(on, transformer(SOURCE, TARGETS))
+        assert torch.equal(transformer(SOURCE, TARGETS), unchanged := transformer(SOURCE, TARGETS))
+    assert torch.equal(unchanged, transformer(SOURCE, TARGETS))
     layer.output.weight.data[:, 8:12] = 0
-    assert_close(off, transformer(SOURCE, TARGETS), rtol=1e-5, atol=1e-5)
-    assert_close(steps, off, rtol=1e-4, atol=1e-4)
-    assert not torch.allclose(off, on, atol=1e-3)
+    assert_close(without_output, transformer(SOURCE, TARGETS), rtol=1e-5, atol=1e-5)
+    assert_close(steps, without_output, rtol=1e-4, atol=1e-4)
+    assert not torch.allclose(without_output, unchanged, atol=1e-3)
 
 
-def test_beam_search_uses_what_replaces(transformer):
+def test_beam_search_uses_replaced_states(transformer):
     sentences = [[5, 6, 7, 8, 3], [9, 10, 3]]
     options = DecodingOptions(beam=3)
     plain = TorchEngine(transformer).decode(sentences, options)
@@ -186,7 +186,7 @@ def test_names_that_do_not_exist_are_refused(transformer):
         transformer.encode(SOURCE)
 
 
-def test_outside_nothing_is_handled(transformer):
+def test_handlers_apply_only_within_the_context(transformer):
     with pytest.raises(ZeroDivisionError), handling(transformer, {"encoder.0.output": lambda x, first: x * 0}):
         raise ZeroDivisionError
     assert transformer.encode(SOURCE).states.any()

@@ -44,7 +44,7 @@ def back_translate(call, reverse_run, tmp_path):
     return run_command
 
 
-def test_a_pair_is_a_translation_and_the_line_it_is_of(call, back_translate, reverse_run):
+def test_a_pair_is_a_translation_and_its_line(call, back_translate, reverse_run):
     result, pairs = back_translate(TEXT)
     assert result.code == 0, result.err
     assert [pair.target for pair in pairs] == TEXT
@@ -101,7 +101,7 @@ def test_the_same_source_of_two_texts_gives_two_pairs(back_translate, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["text.txt", "text.txt.gz"])
-def test_a_job_that_is_cut_off_goes_on_and_comes_to_the_same_file(back_translate, tmp_path, monkeypatch, name):
+def test_an_interrupted_job_resumes_and_writes_the_same_file(back_translate, tmp_path, monkeypatch, name):
     from translucid.jobs.back_translating import PairWorker
 
     monkeypatch.setattr("translucid.api.translator.WINDOW", 3)
@@ -226,6 +226,6 @@ def test_target_text_is_learned_from_an_empty_source(call, corpus, tmp_path):
 
 @pytest.mark.parametrize("setting", ["data.reverse=true", "data.synthetic=[a.tsv]", "data.target_text=[a.txt]"])
 @pytest.mark.parametrize("model", ["lm-lstm", "classifier", "caption-soft"])
-def test_only_translators_read_pairs_so(call, tmp_path, setting, model):
+def test_only_translators_accept_synthetic_pairs(call, tmp_path, setting, model):
     result = call("train", "--model", model, "--train", "a.tsv", "--out", tmp_path / "run", "--set", setting)
     assert result.code == 2 and "is for sentence pairs" in result.err

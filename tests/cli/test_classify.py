@@ -70,7 +70,7 @@ def mood(folder, language):
     return folder / "mood"
 
 
-def test_it_learns_what_the_words_say(call, mood, folder):
+def test_a_classifier_learns_the_words_of_each_label(call, mood, folder):
     result = call("evaluate", mood, "--test", folder / "test.jsonl", "--json")
     assert result.code == 0
     assert json.loads(result.out)["accuracy"] > 0.9
@@ -80,7 +80,7 @@ def test_it_learns_what_the_words_say(call, mood, folder):
     assert "found bad" in printed.out
 
 
-def test_it_begins_with_the_weights_of_the_model_of_language(folder, language, tmp_path):
+def test_a_classifier_starts_with_the_weights_of_the_language_model(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "run")
     limits = ("training.max_steps=1", "training.learning_rate=1e-12", "training.averaging=0")
     train("--model", "classifier", "--init-from", language, *files, "--set", *limits)
@@ -93,7 +93,7 @@ def test_it_begins_with_the_weights_of_the_model_of_language(folder, language, t
     assert classifier_run.configuration().model.language == language_run.configuration().model
 
 
-def test_a_recipe_begins_with_a_model_of_language_too(folder, language, tmp_path):
+def test_a_recipe_can_start_with_a_language_model(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "run")
     train("imdb", "--init-from", language, *files, "--set", "training.max_steps=1")
     options = RunFolder(tmp_path / "run").configuration().model
@@ -113,7 +113,7 @@ def test_one_line_for_each_text(call, mood):
     assert sum(record["probabilities"].values()) == pytest.approx(1, abs=1e-5)
 
 
-def test_what_is_not_utf8_is_told_of_and_the_others_get_their_label(call, mood):
+def test_lines_that_are_not_utf8_are_reported_and_the_others_get_labels(call, mood):
     result = call("classify", mood, stdin=b"good\n\xff\xfe\nbad\n")
     assert result.code == 2
     assert [bool(line) for line in result.out.split("\n")] == [True, False, True, False]
@@ -187,7 +187,7 @@ def test_gradients_add_up_to_what_the_label_gains(mood):
     case = LabelCase(member.model, member.tokenizer, ids, "bad")
     baseline, source = case.interpolation_path()
     with torch.no_grad():
-        gained = (case.along(source, 0, 1) - case.along(baseline, 0, 1)).item()
+        gained = (case.embedded_log_probs(source, 0, 1) - case.embedded_log_probs(baseline, 0, 1)).item()
     assert integrated_gradients(case, steps=1000).sum().item() == pytest.approx(gained, abs=0.05)
 
 
@@ -215,7 +215,7 @@ def test_a_text_can_not_end_the_page(call, mood, tmp_path):
     assert "<script" not in (tmp_path / "why.html").read_text()
 
 
-def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, tmp_path):
+def test_a_resumed_training_gives_the_same_weights(folder, language, tmp_path):
     settings = ("training.cooldown=0", "training.max_epochs=4")
     train(*classifier_options(folder, language, tmp_path / "whole", *settings))
     update = Trainer._update
@@ -235,9 +235,9 @@ def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, 
     assert count == 17
     train("--resume", "--out", tmp_path / "part")
     for name in ("model.safetensors", "state/checkpoint.safetensors"):
-        whole, part = (load_tensors(tmp_path / kind / name)[0] for kind in ("whole", "part"))
-        assert whole.keys() == part.keys()
-        assert all(torch.equal(whole[key], part[key]) for key in whole)
+        uninterrupted, resumed = (load_tensors(tmp_path / kind / name)[0] for kind in ("whole", "part"))
+        assert uninterrupted.keys() == resumed.keys()
+        assert all(torch.equal(uninterrupted[key], resumed[key]) for key in uninterrupted)
 
 
 @pytest.mark.parametrize(
@@ -259,12 +259,12 @@ def test_texts_without_labels_teach_nothing(call, tmp_path, lines, message):
     assert not (tmp_path / "run" / "config.yaml").exists()
 
 
-def test_what_does_not_fit_is_one_line(call, mood, language, small_run, folder, tmp_path):
+def test_incompatible_options_are_one_line(call, mood, language, small_run, folder, tmp_path):
     cases = [
         (("classify", language, "good"), "is a language model"),
         (("classify", small_run, "good"), "translates text"),
-        (("translate", mood, "good"), "says what a text is"),
-        (("caption", mood, "x.png"), "says what a text is"),
+        (("translate", mood, "good"), "classifies texts"),
+        (("caption", mood, "x.png"), "classifies texts"),
         (("explain", mood, "good", "--target", "soso"), "there is no label 'soso'"),
         (("explain", mood, "good", "--method", "attention"), "a classifier has no attention"),
         (("look", mood, "good", "--layer", 1), "--layer is for translations"),
@@ -272,7 +272,7 @@ def test_what_does_not_fit_is_one_line(call, mood, language, small_run, folder, 
         (("evaluate", mood, "--test", folder / "test.jsonl", "--beam", 3), "--beam is for translations"),
         (("evaluate", small_run, "--test", folder / "test.jsonl", "--ensemble", mood), "has no source or no target"),
         (("train", "--model", "classifier", "--init-from", small_run, "--train", folder / "train.jsonl", "--out",
-          tmp_path / "x"), "from which no classifier begins"),
+          tmp_path / "x"), "which can't initialise a classifier"),
         (("train", "--model", "tiny", "--init-from", language, "--train", folder / "train.jsonl",
           "--out", tmp_path / "y"), "holds a model of the kind language-lstm"),
     ]  # fmt: skip
@@ -292,7 +292,7 @@ def test_a_translator_is_fine_tuned(call, corpus, small_run, tmp_path):
     assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before)
 
 
-def test_one_that_reads_from_both_ends(call, folder, tmp_path):
+def test_a_classifier_on_a_bidirectional_model(call, folder, tmp_path):
     settings = [*LANGUAGE, "model.hidden=20"]
     train("--model", "lm-bilstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
     train(*classifier_options(folder, tmp_path / "language", tmp_path / "mood"))

@@ -17,20 +17,20 @@ def noisy(tmp_path):
     return tmp_path / "noisy.tsv", good
 
 
-def test_a_corpus_is_parted_and_nothing_is_lost(call, noisy, tmp_path):
+def test_a_corpus_is_split_and_nothing_is_lost(call, noisy, tmp_path):
     file, good = noisy
     result = call("data", "clean", file, "--out", tmp_path / "clean.tsv", "--json")
     assert result.code == 0, result.err
     assert "en to es" in result.err
-    kept = (tmp_path / "clean.tsv").read_text().splitlines()
+    kept_lines = (tmp_path / "clean.tsv").read_text().splitlines()
     rejected = [line.split("\t") for line in (tmp_path / "clean.rejected.tsv").read_text().splitlines()]
-    assert kept == list(dict.fromkeys(good))
+    assert kept_lines == list(dict.fromkeys(good))
     assert [row[2] for row in rejected[:4]] == ["untranslated", "unreadable", "encoding", "empty"]
     assert [row[4] for row in rejected[:4]] == [f"{file}:{line}" for line in range(101, 105)]
     assert {row[2] for row in rejected[4:]} == {"duplicate"} and all(len(row) == 5 for row in rejected)
     report = json.loads(result.out)
-    assert report["pairs"] == len(kept) + len(rejected) == 305
-    assert report["kept"] == len(kept)
+    assert report["pairs"] == len(kept_lines) + len(rejected) == 305
+    assert report["kept"] == len(kept_lines)
     example = report["rules"]["encoding"]["examples"][0]
     assert example["line"] == 103 and "El niño" in example["what"]
 
@@ -46,8 +46,8 @@ def test_rules_are_left_out_and_files_packed(call, noisy, tmp_path):
     rules = "untranslated", "encoding"
     result = call("data", "clean", noisy[0], "--out", out, "--rejected", rejected, "--without", *rules)
     assert result.code == 0, result.err
-    kept = gzip.decompress(out.read_bytes()).decode().splitlines()
-    assert BAD[0] in kept and BAD[2] in kept
+    kept_lines = gzip.decompress(out.read_bytes()).decode().splitlines()
+    assert BAD[0] in kept_lines and BAD[2] in kept_lines
     assert not {row.split("\t")[2] for row in rejected.read_text().splitlines()} & set(rules)
 
 
@@ -61,7 +61,7 @@ def test_rules_are_left_out_and_files_packed(call, noisy, tmp_path):
         (["--out", "noisy.tsv"], "is there already"),
     ],
 )
-def test_what_is_wrong_is_said_before_any_work(call, noisy, tmp_path, monkeypatch, options, message):
+def test_invalid_options_are_reported_before_any_work(call, noisy, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
     arguments = options if "--out" in options else ["--out", "clean.tsv", *options]
     result = call("data", "clean", noisy[0], *arguments)
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_said_before_any_work(call, noisy, tmp_path, monkeypatc
     assert [file.name for file in tmp_path.iterdir()] == ["noisy.tsv"]
 
 
-def test_an_interruption_leaves_what_was_done(call, noisy, tmp_path, monkeypatch):
+def test_an_interruption_keeps_finished_lines(call, noisy, tmp_path, monkeypatch):
     from translucid.data.cleaning.cleaner import Report
 
     add = Report.add
@@ -85,7 +85,7 @@ def test_an_interruption_leaves_what_was_done(call, noisy, tmp_path, monkeypatch
     assert 0 < len((tmp_path / "clean.tsv").read_text().splitlines()) <= 50
 
 
-def test_models_are_asked_of_what_the_rules_leave(call, noisy, small_run, tmp_path):
+def test_models_score_the_pairs_that_the_rules_keep(call, noisy, small_run, tmp_path):
     options = ["--forward", small_run, "--backward", small_run, "--without", "near-duplicate"]
     result = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv", *options, "--min-gain", "1", "--json")
     assert result.code == 0, result.err

@@ -5,7 +5,7 @@ import json
 import pytest
 
 
-def test_a_run_against_what_it_has_written_itself_differs_in_nothing(call, small_run, corpus, tmp_path):
+def test_a_run_equals_its_own_translations(call, small_run, corpus, tmp_path):
     texts = tmp_path / "texts.txt"
     assert call("evaluate", small_run, "--test", corpus / "test.tsv", "--hypotheses", texts, "--beam", 1).code == 0
     result = call("compare", small_run, texts, "--test", corpus / "test.tsv", "--beam", 1, "--json")
@@ -18,7 +18,7 @@ def test_a_run_against_what_it_has_written_itself_differs_in_nothing(call, small
         assert row["tested"] is None
 
 
-def test_what_a_person_sees(call, corpus, tmp_path):
+def test_the_report_for_people(call, corpus, tmp_path):
     targets = [line.split("\t")[1] for line in (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()]
     (tmp_path / "right.txt").write_text("".join(f"{text}\n" for text in targets), encoding="utf-8")
     (tmp_path / "empty.txt").write_text("\n" * len(targets))
@@ -37,7 +37,7 @@ def test_what_a_person_sees(call, corpus, tmp_path):
     assert all(row["tested"] is None for row in report["metrics"])
 
 
-def test_what_does_not_fit_is_refused(call, small_run, corpus, tmp_path):
+def test_incompatible_systems_are_refused(call, small_run, corpus, tmp_path):
     (tmp_path / "short.txt").write_text("una\n")
     result = call("compare", small_run, tmp_path / "short.txt", "--test", corpus / "test.tsv")
     assert result.code == 2

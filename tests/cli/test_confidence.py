@@ -69,7 +69,7 @@ def rows(result):
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 @pytest.mark.parametrize("kind", ["search", "tokens", "attention"])
-def test_confidence_is_told_with_each_kind_of_features(fitted, call, kind, engine):
+def test_confidence_is_reported_for_each_kind_of_features(fitted, call, kind, engine):
     run, result = fitted("--features", kind)
     assert kind in result.out and "← chosen" in result.out
     records = rows(call("translate", run, "--format", "jsonl", "--engine", engine, *TEXTS))
@@ -104,9 +104,11 @@ def test_a_word_has_the_product_of_its_pieces(small_run, pairs, engine):
     translator = Translator.load(small_run, "cpu", engine)
     sources = [line.split("\t")[0] for line in pairs.read_text().splitlines()[:40]]
     translations = translator.translate([*sources, f"{sources[0]} https://example.com"])
+    compared = 0
     for translation in translations:
         *tokens, _ = translator.token_log_probabilities(translation)[0]
         if len(translation.parts) == 1 and len(translation.pieces) == 1:
+            compared += 1
             words = [[value for _, value in tokens[:1]]]
             for piece, value in tokens[1:]:
                 words += [[]] * piece.startswith("▁")
@@ -114,6 +116,7 @@ def test_a_word_has_the_product_of_its_pieces(small_run, pairs, engine):
             assert [word for word, _ in translation.word_probabilities] == translation.text.split()
             expected = [math.exp(sum(values)) for values in words]
             assert [p for _, p in translation.word_probabilities] == pytest.approx(expected, rel=1e-2)
+    assert compared
     assert max(len(translation.word_probabilities) for translation in translations) > 3
     assert translator.translate("https://example.com").word_probabilities == [("https://example.com", 1.0)]
 
@@ -127,13 +130,13 @@ def test_words_go_with_token_scores(fitted, call):
     assert all(0 <= p <= 1 for row in records for _, p in row["word_probabilities"])
 
 
-def test_without_it_nothing_is_told(small_run, call):
+def test_without_an_estimator_no_confidence_is_reported(small_run, call):
     (row,) = rows(call("translate", small_run, "--format", "jsonl", "I like soccer."))
     assert "confidence" not in row and "word_probabilities" not in row
     assert Translator.load(small_run, "cpu").translate("I like soccer.").confidence is None
 
 
-def test_dropout_is_the_same_each_time_and_in_any_company(fitted):
+def test_dropout_features_do_not_depend_on_calls_or_batches(fitted):
     run, result = fitted("--features", "dropout", "--dropout-passes", 4)
     assert "dropout" in result.out
     translator = Translator.load(run, "cpu")
@@ -143,7 +146,7 @@ def test_dropout_is_the_same_each_time_and_in_any_company(fitted):
     assert not translator.model.training
 
 
-def test_what_was_fitted_to_another_model_is_said_and_left_out(fitted, small_run, train, tmp_path, call):
+def test_an_estimator_of_another_model_is_reported_and_ignored(fitted, small_run, train, tmp_path, call):
     run, _ = fitted("--features", "search")
     other = tmp_path / "other"
     train(other, "training.max_steps=8")
@@ -177,7 +180,7 @@ def test_a_damaged_file_is_one_line(fitted, call, damage):
     assert call("translate", run, "I like soccer.").code == 0
 
 
-def test_it_is_not_told_of_other_models_than_the_one_it_was_fitted_to(fitted):
+def test_an_ensemble_does_not_use_the_estimator_of_its_first_run(fitted):
     run, _ = fitted("--features", "search")
     assert Translator.load(run, "cpu", "torch").estimator
     assert Translator.load(run, "cpu", "torch", others=[run]).estimator is None
@@ -202,7 +205,7 @@ def test_a_diagram_is_drawn_and_not_overwritten(fitted, pairs, tmp_path, call):
         (["--confidence", "--diagram", "x.txt"], "x.txt"),
     ],
 )
-def test_what_can_not_be_is_one_line(small_run, pairs, call, options, message):
+def test_invalid_options_are_one_line(small_run, pairs, call, options, message):
     result = call("tune", small_run, "--valid", pairs, *options)
     assert result.code == 2 and message in result.err and len(result.err.splitlines()) == 1
     assert not (small_run / "confidence.json").exists()

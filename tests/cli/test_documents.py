@@ -24,7 +24,7 @@ def test_a_translation_that_the_document_has_stays_unless_asked(call, small_run,
     assert retranslated.code == 0 and "Mío" not in retranslated.out and "which stays" not in retranslated.err
 
 
-def test_what_is_there_is_not_replaced_unasked(call, small_run, tmp_path):
+def test_existing_files_are_not_replaced_by_default(call, small_run, tmp_path):
     (tmp_path / "a.txt").write_text("I like soccer.")
     result = call("translate", small_run, tmp_path / "a.txt", "--output", tmp_path / "a.txt")
     assert result.code == 2 and "is there already" in result.err
@@ -94,14 +94,14 @@ def test_lines_with_input_stay_lines(call, small_run, tmp_path):
 @pytest.mark.parametrize(
     "options", [["--format", "jsonl"], ["--alignments"], ["--nbest", 2], ["--wrapped"], ["--ray", "local"]]
 )
-def test_what_a_document_has_no_place_for_is_refused(call, small_run, tmp_path, options):
+def test_options_without_a_place_in_documents_are_refused(call, small_run, tmp_path, options):
     (tmp_path / "a.txt").write_text("I like soccer.")
     result = call("translate", small_run, tmp_path / "a.txt", *options)
     assert result.code == 2 and "error: a document and --" in result.err and "do not go together" in result.err
     assert call("translate", small_run, "I like soccer.", "--retranslate").code == 2
 
 
-def test_one_that_is_broken_is_told_of_in_a_line(call, small_run, tmp_path):
+def test_a_broken_document_is_reported_in_one_line(call, small_run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"one\n\xff\n")
     result = call("translate", small_run, tmp_path / "a.txt", "--output", tmp_path / "b.txt")
     assert result.code == 2 and "a.txt:2: is not UTF-8" in result.err and result.err.count("\n") == 1

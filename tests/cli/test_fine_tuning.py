@@ -109,7 +109,7 @@ def test_with_an_adapter_a_run_says_what_the_tuned_one_says(tuned, engine):
     ]
 
 
-def test_what_was_translated_before_another_adapter_was_chosen_stays_as_it_was(tuned):
+def test_earlier_translations_keep_their_adapter(tuned):
     base = Translator.load(tuned / "base", "cpu", "torch")
     before, attention_before = base.translate(TEXTS[0]), base.translate(TEXTS[0]).attention
     probabilities = base.translate(TEXTS[0]).word_probabilities
@@ -119,7 +119,7 @@ def test_what_was_translated_before_another_adapter_was_chosen_stays_as_it_was(t
     assert all(torch.equal(before.attention[name], weights) for name, weights in attention_before.items())
 
 
-def test_siblings_keep_the_adapter_that_they_were_made_with(tuned):
+def test_translators_between_other_languages_keep_their_adapter(tuned):
     base = Translator.load(tuned / "base", "cpu", "torch")
     sibling = base.between("en", "es")
     bare = sibling.translate(TEXTS[0]).word_probabilities
@@ -154,7 +154,7 @@ def test_by_file_by_run_and_by_name(call, tuned):
     assert result.code == 2 and "there is no adapter 'mime'. Did you mean 'mine'" in result.err
 
 
-def test_a_job_that_was_begun_with_another_adapter_does_not_go_on(tuned):
+def test_a_job_with_another_adapter_does_not_resume(tuned):
     from translucid.decoding.decoding_options import DecodingOptions
     from translucid.jobs.job import Job
 
@@ -165,14 +165,14 @@ def test_a_job_that_was_begun_with_another_adapter_does_not_go_on(tuned):
     assert len({identity["the adapter"] for identity in identities}) == 3
 
 
-def test_it_is_a_small_file_of_what_was_learned(tuned):
+def test_an_adapter_is_a_small_file_of_the_learned_weights(tuned):
     tensors, facts = load_tensors(tuned / "one" / "adapter.safetensors")
     base = load_tensors(tuned / "base" / "model.safetensors")[0]
     assert {key.rpartition(".")[0] for key in tensors} < base.keys()
     assert facts["base"] == RunFolder(tuned / "base").model_digest()
 
 
-def test_what_does_not_belong_is_refused(tuned, tmp_path):
+def test_adapters_of_other_runs_are_refused(tuned, tmp_path):
     with pytest.raises(UserError, match="belongs to another model"):
         Translator.load(tuned / "one", adapter=tuned / "other")
     with pytest.raises(UserError, match=r"there is no adapter .*Give its file, or put it into"):
@@ -210,7 +210,7 @@ def test_one_that_does_not_fit_leaves_the_other_on(tuned, tmp_path):
     assert [translation.text for translation in translator.translate(TEXTS)] == expected
 
 
-def test_what_is_not_to_be_forgotten_is_measured_on_the_same_pairs(call, corpus, small_run, tmp_path):
+def test_the_general_validation_text_can_not_change(call, corpus, small_run, tmp_path):
     (tmp_path / "other.tsv").write_text("A dog.\tUn perro.\n")
     files = ["--train", corpus / "test.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run", "--no-tune"]
     steps = ["--set", "training.max_steps=2", "training.validate_every=2", "training.validate_sentences=3"]

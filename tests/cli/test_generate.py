@@ -109,7 +109,7 @@ def test_at_most_so_many_tokens(call, language):
     (["--input", "none.txt"], "can't be read"),
     (["x", "--output", "no/such/folder"], "no such folder"),
 ])  # fmt: skip
-def test_what_is_wrong_is_one_line(call, language, options, message):
+def test_invalid_options_are_one_line(call, language, options, message):
     result = call("generate", language, *options)
     assert (result.code, result.out) == (2, "")
     assert message in result.err and result.err.count("\n") == 1
@@ -121,7 +121,7 @@ def test_bytes_that_are_no_text_still_give_a_line(call, language):
     assert "line 2: not UTF-8" in result.err
 
 
-def test_a_job_that_was_killed_goes_on(call, language, tmp_path, monkeypatch):
+def test_a_killed_job_resumes(call, language, tmp_path, monkeypatch):
     from translucid.jobs.generating import GenerateJob, GenerateWorker
 
     monkeypatch.setattr(GenerateJob, "window", 2)
@@ -144,7 +144,7 @@ def test_a_job_that_was_killed_goes_on(call, language, tmp_path, monkeypatch):
     assert (tmp_path / "out.txt").read_text() == (tmp_path / "whole.txt").read_text()
 
 
-def test_other_commands_refuse_it_in_one_line(call, language, corpus, tmp_path):
+def test_other_commands_refuse_a_language_model_in_one_line(call, language, corpus, tmp_path):
     commands = [
         ("translate", language, "x"),
         ("caption", language, "x.png"),
@@ -171,7 +171,7 @@ def test_a_translator_is_refused(call, small_run):
     assert result.err == f"error: {small_run}: translates text. Use translucid translate.\n"
 
 
-def test_evaluate_says_what_validation_said(call, language, texts):
+def test_evaluate_has_the_figures_of_validation(call, language, texts):
     result = call("evaluate", language, texts / "valid.txt", "--json")
     assert result.code == 0, result.err
     report = json.loads(result.out)

@@ -43,7 +43,7 @@ def test_a_training_saves_and_says_so_by_its_exit_code(call, corpus, small_run, 
 
 @pytest.mark.parametrize("number", CODES)
 @pytest.mark.parametrize("command", ["demo", "memory learn"])
-def test_so_does_every_other_command_that_trains(
+def test_every_other_training_command_saves_and_returns_its_exit_code(
     call, corpus, small_run, tmp_path, interrupted_updates, monkeypatch, number, command
 ):
     interrupted_updates(number)

@@ -101,6 +101,6 @@ def test_options_that_do_not_go_with_a_lens(call, small_run, tmp_path):
 
 def test_heads_that_are_off_change_what_the_layers_predict(call, tuned):
     arguments = ["look", tuned, TEXT, "--target", TARGET, "--lens", "logit"]
-    whole, ablated = call(*arguments), call(*arguments, "--ablate", "decoder.0.cross.head.0")
-    assert whole.code == ablated.code == 0
-    assert whole.out != ablated.out
+    complete, ablated = call(*arguments), call(*arguments, "--ablate", "decoder.0.cross.head.0")
+    assert complete.code == ablated.code == 0
+    assert complete.out != ablated.out

@@ -56,7 +56,7 @@ def test_look_by_another_method(call, small_run, tmp_path, method):
 
 
 @pytest.mark.parametrize("options", [["--head", "0"], ["--flow"]])
-def test_what_has_no_contributions_is_refused(call, small_run, options):
+def test_models_without_contributions_are_refused(call, small_run, options):
     result = call("look", small_run, "I like soccer", "--method", "contributions", *options)
     assert (result.code, result.out) == (2, "")
     assert options[0] in result.err and result.err.count("\n") == 1
@@ -75,7 +75,7 @@ def test_what_has_no_contributions_is_refused(call, small_run, options):
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
-def test_of_a_text_that_stays_as_it_is_there_is_nothing_to_see(call, small_run, tmp_path, monkeypatch, arguments, text):
+def test_a_copied_text_has_no_attention_to_save(call, small_run, tmp_path, monkeypatch, arguments, text):
     monkeypatch.chdir(tmp_path)
     command = 2 if arguments[0] == "draw" else 1
     result = call(*arguments[:command], small_run, text, *arguments[command:])
@@ -84,7 +84,7 @@ def test_of_a_text_that_stays_as_it_is_there_is_nothing_to_see(call, small_run, 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_text_that_stays_as_it_is_is_shown_as_it_is(call, small_run):
+def test_a_copied_text_is_shown_unchanged(call, small_run):
     result = call("look", small_run, "12")
     assert result.code == 0, result.err
     assert result.out.startswith("12\n") and "stays as it is" in result.out
@@ -168,7 +168,7 @@ def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold, t
     assert "← used" in printed.out
 
 
-def test_what_evaluate_and_tune_keep_is_the_run_s_own_configuration(call, small_run, gold, tmp_path, monkeypatch):
+def test_evaluate_and_tune_save_the_configuration_of_the_run(call, small_run, gold, tmp_path, monkeypatch):
     """Options of one command, such as languages, are not saved into the run's configuration."""
     run = shutil.copytree(small_run, tmp_path / "run")
     before = RunFolder(run).configuration()
@@ -215,7 +215,7 @@ def test_align_counts_pairs_on_from_part_to_part(call, small_run, monkeypatch, t
 
 
 @pytest.mark.parametrize("method", ["erasure", "attention", "lime", "gradients"])
-def test_explain_tests_itself(call, small_run, method):
+def test_explain_measures_its_faithfulness(call, small_run, method):
     result = call("explain", small_run, "I like soccer", "--method", method, "--samples", 30)
     assert result.code == 0, result.err
     assert "left out" in result.out
@@ -299,7 +299,7 @@ def test_the_attention_over_a_corpus_is_a_file_for_numpy(call, small_run, corpus
         ["align", "RUN", "--pairs", "nowhere.tsv", "--output", "nowhere/x.txt"],
     ],
 )
-def test_what_is_refused_is_refused_before_the_work(call, small_run, tmp_path, monkeypatch, arguments):
+def test_invalid_options_are_refused_before_any_work(call, small_run, tmp_path, monkeypatch, arguments):
     def work(*args, **kwargs):
         raise AssertionError("it began to work")
 
@@ -313,7 +313,7 @@ def test_what_is_refused_is_refused_before_the_work(call, small_run, tmp_path, m
     assert not list(tmp_path.iterdir())
 
 
-def test_a_recurrent_model_has_no_pictures_of_what_it_has_not(call, corpus, tmp_path):
+def test_missing_maps_of_a_recurrent_model_are_not_drawn(call, corpus, tmp_path):
     run = tmp_path / "rnn"
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
     shape = ["model.width=8", "data.tokenizer.vocabulary=200", "training.max_steps=2", "training.validate_every=2"]

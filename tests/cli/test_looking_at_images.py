@@ -121,7 +121,7 @@ def test_a_model_without_attention_says_so(call, folder, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["erasure", "attention", "lime", "gradients", "random"])
-def test_explain_tests_itself(call, folder, method, tmp_path):
+def test_explain_measures_its_faithfulness(call, folder, method, tmp_path):
     base = ["explain", folder / "soft", folder / "image.png", "--target", CAPTION, "--method", method, "--samples", 30]
     result = call(*base, "--save", tmp_path / "why.html")
     assert result.code == 0, result.err
@@ -204,7 +204,7 @@ class _Inspected:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_is_not_for_images_or_wrong_is_one_line(call, folder, monkeypatch, arguments, message):
+def test_invalid_options_for_images_are_one_line(call, folder, monkeypatch, arguments, message):
     monkeypatch.chdir(folder)
     result = call(*arguments)
     assert (result.code, result.out) == (2, "")
@@ -212,7 +212,7 @@ def test_what_is_not_for_images_or_wrong_is_one_line(call, folder, monkeypatch, 
     assert not list(folder.glob("x.*"))
 
 
-def test_what_is_not_for_texts_is_one_line(call, small_run, tmp_path):
+def test_image_options_for_texts_are_one_line(call, small_run, tmp_path):
     for options in (["--share", 0.2], ["--save", tmp_path / "x.png"]):
         result = call("explain", small_run, "I sing", *options)
         assert result.code == 2 and f"{options[0]} is for images" in result.err

@@ -50,7 +50,7 @@ def test_export(call, memory, tmp_path):
     assert result.code == 2 and "--source-language CODE" in result.err and not (tmp_path / "other.tmx").exists()
 
 
-def test_what_is_refused(call, memory, tmp_path):
+def test_invalid_memory_commands_are_refused(call, memory, tmp_path):
     result = call("memory", "add", tmp_path / "old.tmx", tmp_path / "old.tsv")
     assert result.code == 2 and ".memory" in result.err
     result = call("memory", "add", memory, tmp_path / "old.tsv", "--target-language", "fr")

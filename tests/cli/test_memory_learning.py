@@ -6,7 +6,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.run_folder import RunFolder
-from translucid.training.memory_updates import learned
+from translucid.training.memory_updates import last_learned_change
 
 STEPS = ["--set", "training.max_steps=4", "training.validate_every=2", "training.validate_sentences=3"]
 
@@ -23,7 +23,7 @@ def memory(tmp_path):
     return file
 
 
-def test_what_is_new_is_learned_and_noted(call, small_run, corpus, memory, tmp_path):
+def test_new_pairs_are_learned_and_recorded(call, small_run, corpus, memory, tmp_path):
     result = call("memory", "learn", small_run, memory, "--out", tmp_path / "one", *STEPS)
     assert result.code == 0, result.err
     assert (
@@ -46,7 +46,10 @@ def test_what_is_new_is_learned_and_noted(call, small_run, corpus, memory, tmp_p
     result = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
     assert result.code == 2 and "has 0 pairs that are new to this run" in result.err and "--relearn" in result.err
     with TranslationMemory.open(memory, write=True) as translation_memory:
-        assert (learned(tmp_path / "one", translation_memory), learned(small_run, translation_memory)) == (60, 0)
+        assert (
+            last_learned_change(tmp_path / "one", translation_memory),
+            last_learned_change(small_run, translation_memory),
+        ) == (60, 0)
         translation_memory.add([Pair(pair.source, "changed") for pair in pairs(25, seed=5)], "Eva")
     result = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
     assert result.code == 0 and "25 new pairs" in result.err, result.err
@@ -73,19 +76,19 @@ def test_a_corpus_is_learned_like_a_memory(call, small_run, corpus, tmp_path):
     assert result.code == 0 and "300 new pairs" in result.err, result.err
 
 
-def test_what_is_refused(call, small_run, memory, tmp_path):
+def test_invalid_commands_are_refused(call, small_run, memory, tmp_path):
     assert call("memory", "learn", small_run, memory).code == 2
     result = call("memory", "learn", small_run, memory, "--out", small_run, "--overwrite")
-    assert result.code == 2 and "is the run that learns" in result.err
+    assert result.code == 2 and "is the run to fine-tune" in result.err
     few = tmp_path / "few.memory"
     with TranslationMemory.open(few, write=True) as translation_memory:
         translation_memory.add(pairs(5, seed=1), "Ana")
     result = call("memory", "learn", small_run, few, "--out", tmp_path / "one")
-    assert result.code == 2 and "few.memory: has 5 pairs. It takes 20" in result.err
+    assert result.code == 2 and "few.memory: has 5 pairs. At least 20 are needed" in result.err
     assert not [*(tmp_path / "one").iterdir()]
 
 
-def test_what_can_not_be_learned_leaves_the_run_that_it_was_to_replace(call, small_run, memory, tmp_path):
+def test_a_refused_training_leaves_the_run_to_be_replaced(call, small_run, memory, tmp_path):
     command = ["memory", "learn", small_run, memory, "--out", tmp_path / "one"]
     assert call(*command, *STEPS).code == 0
 
@@ -111,8 +114,8 @@ def test_what_can_not_be_learned_leaves_the_run_that_it_was_to_replace(call, sma
     assert sorted(map(str, (tmp_path / "one" / "pairs").iterdir())) == sorted([*data.train, *data.valid])
 
 
-def test_what_is_held_out_of_a_memory_keeps_together(call, small_run, tmp_path, monkeypatch):
-    monkeypatch.setattr("translucid.training.memory_updates.MOST_HELD_OUT", 3)
+def test_similar_entries_are_held_out_together(call, small_run, tmp_path, monkeypatch):
+    monkeypatch.setattr("translucid.training.memory_updates.MAX_HELD_OUT", 3)
     rows = [Pair(f"{pair.source} {number}", pair.target) for number in range(4) for pair in pairs(60, seed=5)]
     (tmp_path / "pairs.tsv").write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in rows), encoding="utf-8")
     result = call("memory", "learn", small_run, tmp_path / "pairs.tsv", "--out", tmp_path / "one", *STEPS)

@@ -6,23 +6,23 @@ import pytest
 
 
 @pytest.fixture
-def test_set(corpus):
+def multilingual_file(corpus):
     return f"{corpus}/test.tsv:en-es"
 
 
-def test_evaluate_has_a_line_for_each_direction(call, multilingual_run, test_set, tmp_path):
+def test_evaluate_has_a_line_for_each_direction(call, multilingual_run, multilingual_file, tmp_path):
     files = ["--hypotheses", tmp_path / "out.txt", "--samples", "1"]
-    result = call("evaluate", multilingual_run, "--test", test_set, *files)
+    result = call("evaluate", multilingual_run, "--test", multilingual_file, *files)
     assert result.code == 0
     rows = {row.split()[0]: row.split() for row in result.out.splitlines() if row.strip()}
     assert rows["en-es"][1] == rows["es-en"][1] == "20" and "mean" in rows
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 40 and "reference" in result.out
 
 
-def test_evaluate_of_one_direction_is_that_of_its_line(call, multilingual_run, test_set):
-    report = json.loads(call("evaluate", multilingual_run, "--test", test_set, "--json").out)
+def test_evaluate_of_one_direction_is_that_of_its_line(call, multilingual_run, multilingual_file):
+    report = json.loads(call("evaluate", multilingual_run, "--test", multilingual_file, "--json").out)
     languages = ["--source-language", "es", "--target-language", "en"]
-    single = json.loads(call("evaluate", multilingual_run, "--test", test_set, *languages, "--json").out)
+    single = json.loads(call("evaluate", multilingual_run, "--test", multilingual_file, *languages, "--json").out)
     line = report["directions"]["es-en"]
     assert line["chrF"] == single["chrF"] and line["perplexity"] == single["perplexity"]
     other = report["directions"]["en-es"]
@@ -39,8 +39,10 @@ def test_evaluate_of_one_direction_is_that_of_its_line(call, multilingual_run, t
         (["--target-language", "fr"], "has no pairs from any language to fr"),
     ],
 )
-def test_what_several_directions_can_not_have_is_named(call, multilingual_run, test_set, arguments, message):
-    result = call("evaluate", multilingual_run, "--test", test_set, *arguments)
+def test_settings_that_several_directions_can_not_have_are_named(
+    call, multilingual_run, multilingual_file, arguments, message
+):
+    result = call("evaluate", multilingual_run, "--test", multilingual_file, *arguments)
     assert result.code == 2 and message in result.err and result.err.count("\n") <= 3
 
 

@@ -260,10 +260,10 @@ def tuning_calls(monkeypatch):
     return calls
 
 
-def test_tune_asks_for_what_the_end_of_a_training_asks_for(call, tuning_calls, tmp_path):
+def test_tune_has_the_defaults_of_the_end_of_a_training(call, tuning_calls, tmp_path):
     run = SimpleNamespace(path=tmp_path, configuration=resolve)
     progress, workers = SimpleNamespace(best_score=20.0), SimpleNamespace(leads=True)
-    trained = SimpleNamespace(run=run, progress=progress, over=True, workers=workers, device=torch.device("cpu"))
+    trained = SimpleNamespace(run=run, progress=progress, finished=True, workers=workers, device=torch.device("cpu"))
     trained.validator = SimpleNamespace(comparable=lambda score: score)
     (tmp_path / "config.yaml").touch()
     tune_trained(trained, Console(quiet=True))
@@ -272,7 +272,7 @@ def test_tune_asks_for_what_the_end_of_a_training_asks_for(call, tuning_calls, t
     assert tuning_calls == [{"run": tmp_path, "source": None, "target": None} | usual] * 2
 
 
-def test_tune_asks_for_what_it_is_told(call, tuning_calls, tmp_path):
+def test_tune_passes_its_options_on(call, tuning_calls, tmp_path):
     (tmp_path / "config.yaml").touch()
     files = ["--train", "a.tsv", "--train", "b.en", "--train", "b.de", "--valid", "c.tsv"]
     call("tune", tmp_path, *files, "--allow", "0.5", "--shortlists", "--pairs", "7", "--sentences", "9")

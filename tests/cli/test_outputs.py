@@ -127,7 +127,7 @@ def test_a_full_device_is_one_line_that_names_it(small_run, full, output):
 
 
 def test_a_standard_output_without_room_is_one_line_to_the_end_of_the_process(small_run, full):
-    """Python, which flushes what is left at exit, reports no second error."""
+    """Python flushes its buffer at exit, which must not print a second error."""
     command = [sys.executable, "-m", "translucid", "translate", small_run, "I sing"]
     with full.open("w") as stream:
         completed = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)

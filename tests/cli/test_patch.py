@@ -47,7 +47,7 @@ def test_the_result_is_saved(call, small_run, tmp_path, ending):
         (["--words", "voy/va", "--target", "me gusta"], "the translation lacks the word 'voy'"),
     ],
 )
-def test_what_is_wrong_is_reported_in_one_line(call, small_run, arguments, message):
+def test_invalid_options_are_reported_in_one_line(call, small_run, arguments, message):
     result = call("patch", small_run, *SENTENCES, *arguments)
     assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1
     assert message in result.err

@@ -44,7 +44,7 @@ def test_tuning_says_what_it_brings_and_is_not_below_the_best_of_its_grid(
     command = ["translate", small_run, "I sing", "--rerank-with", reverse_run, "--tune-on", corpus / "test.tsv"]
     result = call(*command)
     assert result.code == 2 and "is too low to choose weights by" in result.err  # the runs are barely trained
-    monkeypatch.setattr("translucid.evaluation.metrics.TELLS", {"BLEU": 0.0, "chrF": 0.0})
+    monkeypatch.setattr("translucid.evaluation.metrics.MEANINGFUL", {"BLEU": 0.0, "chrF": 0.0})
     result = call(*command)
     assert result.code == 0
     assert result.out.count("\n") == 1
@@ -72,7 +72,7 @@ def test_of_several_the_one_most_like_the_others_is_taken(call, small_run, optio
     assert call("translate", small_run, *texts, "--mbr", 7, *options).out.count("\n") == 4
 
 
-def test_what_makes_no_sense_is_refused(call, small_run, reverse_run):
+def test_invalid_options_are_refused(call, small_run, reverse_run):
     for options, message in (
         (["--reverse-weight", 1], "--reverse-weight is for --rerank-with"),
         (["--tune-on", "x.tsv"], "--tune-on is for --rerank-with"),

@@ -10,7 +10,7 @@ from typer.core import TyperGroup, TyperOption
 from tests.probes.forked import forked
 from translucid.cli import environment, main
 from translucid.ground import console
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.runs.keys import keys
 from translucid.runs.presets import PRESETS, recipes
 
@@ -110,7 +110,7 @@ def test_off_leaves_warnings_and_errors(small_run, capfd):
     assert stderr.startswith("warning: ") and stderr.count("\n") == 1
 
 
-def test_a_format_that_is_none_is_said(capfd):
+def test_unknown_log_formats_are_reported(capfd):
     assert main.run(["models", "--log-format", "xml"]) == 2
     assert "'xml'" in capfd.readouterr().err
 
@@ -135,16 +135,16 @@ def test_figures_stand_beside_the_message_and_standard_output_stays_as_it_is(cap
     assert output.out == "loss inf\n"
 
 
-def test_what_is_counted_is_told_now_and_then_and_in_the_end(capfd, monkeypatch):
+def test_progress_is_logged_at_intervals_and_at_the_end(capfd, monkeypatch):
     Console.log_format = "json"
     times = iter([0.0, 0.5, 1.1, 1.1, 1.6, 9.0])
     monkeypatch.setattr(console.time, "monotonic", lambda: next(times))
-    with counting(Console(stderr=True), "reading", 9) as advance:
+    with progress_bar(Console(stderr=True), "reading", 9) as advance:
         for _ in range(3):
             advance(3)
     assert [(line["done"], line["total"]) for line in records(capfd.readouterr().err)] == [(6, 9), (9, 9)]
     monkeypatch.setattr(console.time, "monotonic", iter([0.0, 1.1, 1.1, 9.0]).__next__)
-    with counting(Console(stderr=True), "reading", 9) as advance:
+    with progress_bar(Console(stderr=True), "reading", 9) as advance:
         advance(9)
     assert [line["done"] for line in records(capfd.readouterr().err)] == [9]  # reported once
 

@@ -48,7 +48,7 @@ def test_a_run_is_not_replaced_by_one_that_begins_with_it(call_train, base, tmp_
     result = call_train("base", option, name, "--overwrite")
     assert result.code == 2
     if option == "--init-from" and name != "linked files":  # a translator is no encoder, and links are not followed
-        assert "base: is what the new run begins with. Choose another --out." in result.err
+        assert "base: is a run from which the new run is initialised. Choose another --out." in result.err
     assert content(base) == before
 
 
@@ -61,7 +61,7 @@ def test_what_a_run_holds_out_is_not_replaced_by_a_run_that_reads_it(call, call_
 
 
 @pytest.mark.parametrize("fault", ["damaged", "no weights", "other width", "no such part", "no pairs", "long pairs"])
-def test_what_can_not_begin_leaves_the_run_that_it_was_to_replace(call_train, base, small_run, tmp_path, fault):
+def test_a_failed_start_leaves_the_run_to_be_replaced(call_train, base, small_run, tmp_path, fault):
     source = shutil.copytree(small_run, tmp_path / "source")
     options, settings = ["--init-from", source, "--overwrite"], []
     match fault:
@@ -95,7 +95,7 @@ def test_after_a_refusal_the_corrected_command_begins(call_train, base, tmp_path
     assert result.code == 0, result.err
 
 
-def test_what_replaces_a_run_has_nothing_of_it(call_train, base):
+def test_a_new_run_contains_nothing_of_the_replaced_one(call_train, base):
     (base / "tuned.json").write_text("{}")
     (base / "notes.txt").write_text("mine")
     result = call_train(base, "--overwrite", "--model", "tiny", settings=["data.tokenizer.vocabulary=150"])
@@ -106,7 +106,7 @@ def test_what_replaces_a_run_has_nothing_of_it(call_train, base):
     assert not [item for item in base.iterdir() if item.name.startswith(".") and item.name != ".lock"]
 
 
-def test_an_import_that_fails_leaves_the_run_that_it_was_to_replace(base, tmp_path):
+def test_a_failed_import_leaves_the_run_to_be_replaced(base, tmp_path):
     before = content(base)
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "config.json").write_text("{}")

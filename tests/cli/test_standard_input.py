@@ -43,7 +43,7 @@ def test_evaluation(call, small_run):
     assert json.loads(result.out)["sentences"] == 40
 
 
-def test_training_keeps_it_for_a_later_time(call, corpus, tmp_path):
+def test_training_stores_standard_input_for_resumption(call, corpus, tmp_path):
     limits = ["data.tokenizer.vocabulary=100", "training.max_steps=1"]
     out = tmp_path / "run"
     settings = ["--no-tune", "--set", *SHAPE, *limits]
@@ -63,12 +63,12 @@ def test_a_line_that_is_no_pair_is_named(call):
     assert result.err == "error: standard input:1: there is one column only. Each line is source TAB target.\n"
 
 
-def test_it_is_one_corpus_and_not_two(call):
+def test_standard_input_can_not_be_two_corpora(call):
     result = call("data", "stats", "--train", "-", "--test", "-", stdin=PAIRS)
     assert result.code == 2 and "standard input: can be one corpus and not several" in result.err
 
 
-def test_nothing_is_said_to_be_empty(call):
+def test_empty_standard_input_is_reported(call):
     result = call("data", "stats", "--train", "-", stdin=b"")
     assert result.code == 2 and "standard input: is empty" in result.err
 

@@ -64,7 +64,7 @@ def run(taught_run, tmp_path):
     return shutil.copytree(taught_run, tmp_path / "run")
 
 
-def test_it_says_how_right_it_is_and_reads_two_files_as_well(small_run, gold, tmp_path, call):
+def test_tune_reports_the_error_rate_and_reads_two_files(small_run, gold, tmp_path, call):
     run = shutil.copytree(small_run, tmp_path / "run")
     result = call("tune", run, "--alignments", "--links", gold / "links.txt", "--train", gold / "pairs.tsv")
     assert result.code == 0, result.err
@@ -74,7 +74,7 @@ def test_it_says_how_right_it_is_and_reads_two_files_as_well(small_run, gold, tm
     assert (run / "alignment.safetensors").exists()
 
 
-def test_without_links_it_makes_them_by_statistics(small_run, gold, tmp_path, call, monkeypatch):
+def test_without_links_tune_uses_statistical_links(small_run, gold, tmp_path, call, monkeypatch):
     monkeypatch.setattr("translucid.api.alignment_choice.FEWEST_LINKED", 300)
     monkeypatch.setattr("translucid.api.alignment_fitting.LEARNED", 150)
     run = shutil.copytree(small_run, tmp_path / "run")
@@ -118,7 +118,7 @@ def test_the_end_of_a_training_chooses_how_attention_is_read(small_run, tmp_path
     assert len(rates) == 12 and rates == sorted(rates)
 
 
-def test_all_readers_of_alignments_read_it(run, small_run, gold, call):
+def test_all_commands_with_alignments_use_the_layer(run, small_run, gold, call):
     pairs = gold / "pairs.tsv"
     after, before = (call("align", folder, "--pairs", pairs).out for folder in (run, small_run))
     assert after != before and len(after.splitlines()) == 150
@@ -134,7 +134,7 @@ def test_all_readers_of_alignments_read_it(run, small_run, gold, call):
     assert line.split("\t")[1] == to_pharaoh(translator.translate(text).alignment)
 
 
-def test_tags_stand_where_it_says(run):
+def test_tags_are_placed_by_the_layer(run):
     """A layer that links every target word to the last source word puts an element of that word around all of them."""
     translator = Translator.load(run, "cpu")
     layer = translator.alignment_layer
@@ -143,10 +143,10 @@ def test_tags_stand_where_it_says(run):
     marks = Mark(13, "<b>", Side.opens, 0), Mark(16, "</b>", Side.closes, 0)
     (segment,) = SegmentTranslator(translator).stream([TaggedText(source, marks)])
     text = translator.translate(source).text
-    assert text and segment.marked.whole == f"<b>{text}</b>"
+    assert text and segment.marked.full_text == f"<b>{text}</b>"
 
 
-def test_evaluate_shows_it_beside_the_attention(run, gold, call):
+def test_evaluate_shows_the_layer_beside_the_attention(run, gold, call):
     result = call("evaluate", run, "--test", gold / "pairs.tsv", "--alignments", gold / "links.txt", "--json")
     methods = json.loads(result.out)["alignment"]
     assert methods[0]["learned"] and len(methods) == 14 and methods[0]["aer"] < methods[-1]["aer"]
@@ -155,7 +155,7 @@ def test_evaluate_shows_it_beside_the_attention(run, gold, call):
     assert used.startswith("alignment layer") and "both sides" in used
 
 
-def test_what_is_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_path, call, monkeypatch):
+def test_a_layer_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_path, call, monkeypatch):
     run = shutil.copytree(small_run, tmp_path / "run")
     config = (run / "config.yaml").read_bytes()
 
@@ -168,7 +168,7 @@ def test_what_is_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_p
     assert not (run / "alignment.safetensors").exists() and (run / "config.yaml").read_bytes() == config
 
 
-def test_it_holds_for_the_model_that_was_taught_alone(run, train, tmp_path, call):
+def test_the_layer_applies_only_to_its_model(run, train, tmp_path, call):
     assert Translator.load(run, "cpu").alignment_layer
     assert Translator.load(run, "cpu", "torch", others=[run]).alignment_layer is None
     other_run = tmp_path / "other"
@@ -215,7 +215,7 @@ def test_a_damaged_file_is_one_line(run, call):
         (["--alignments", "--links", "missing.jsonl"], "missing.jsonl"),
     ],
 )
-def test_what_can_not_be_is_one_line(small_run, gold, call, monkeypatch, options, message):
+def test_invalid_options_are_one_line(small_run, gold, call, monkeypatch, options, message):
     monkeypatch.chdir(gold)
     (gold / "few.jsonl").write_text("".join((gold / "gold.jsonl").read_text().splitlines(keepends=True)[:3]))
     (gold / "wrong.txt").write_text("0-0\nzero\n")

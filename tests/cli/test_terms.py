@@ -15,7 +15,7 @@ def terms(tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
-def test_translate_uses_terms_and_tells_of_them_in_jsonl(engine, small_run, terms, capfd):
+def test_translate_uses_terms_and_reports_them_in_jsonl(engine, small_run, terms, capfd):
     arguments = [
         "translate",
         str(small_run),
@@ -64,7 +64,7 @@ def test_an_interrupted_job_is_another_one_with_other_terms(small_run, terms, tm
         (["--terms", "TERMS", "--sample"], "draws nothing at random"),
     ],
 )
-def test_what_can_not_be_is_said_in_one_line(options, message, small_run, terms, capfd):
+def test_invalid_options_are_one_line(options, message, small_run, terms, capfd):
     options = [terms if option == "TERMS" else option for option in options]
     assert run(["translate", str(small_run), "I like soccer.", *options]) == 2
     stderr = capfd.readouterr().err.strip()

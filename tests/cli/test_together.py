@@ -56,7 +56,7 @@ def test_a_text_that_is_a_path_stays_a_text(call, small_run):
     assert call("translate", small_run, str(small_run)).out.count("\n") == 1
 
 
-def test_what_does_not_go_together_is_refused(call, small_run, sister, tmp_path):
+def test_incompatible_runs_are_refused(call, small_run, sister, tmp_path):
     reverse_run = sister("data.reverse=true")
     for other_run, message in (
         (sister("data.tokenizer.vocabulary=190"), "has another vocabulary"),
@@ -77,7 +77,7 @@ def same_vocabulary(run, other):
     return Translator.load(run).tokenizer.fingerprint == Translator.load(other).tokenizer.fingerprint
 
 
-def test_a_job_begun_with_other_runs_is_not_gone_on_with(small_run, sister):
+def test_a_job_with_other_runs_does_not_resume(small_run, sister):
     from translucid.decoding.decoding_options import DecodingOptions
     from translucid.jobs.job import Job
 

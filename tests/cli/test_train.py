@@ -129,7 +129,9 @@ def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counting_
         (True, True, 20.0, "mps", False),
     ],
 )
-def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, over, leads, bleu, device, expected):
+def test_when_a_training_searches_the_fastest_configuration(
+    call, counting, monkeypatch, over, leads, bleu, device, expected
+):
     calls = []
 
     @contextmanager
@@ -157,7 +159,7 @@ def test_without_validation_files_some_pairs_are_held_out(call, corpus, tmp_path
     assert "← chosen" in call("tune", tmp_path / "run", "--sentences", 5).out
 
 
-def test_a_run_is_not_lost(call, corpus, small_run):
+def test_an_existing_run_is_not_overwritten(call, corpus, small_run):
     before = (small_run / "model.safetensors").read_bytes()
     result = call("train", "--train", corpus / "train.tsv", "--out", small_run)
     assert result.code == 2
@@ -298,7 +300,7 @@ def _short_training(corpus, out, *options):
     return ["train", "--train", corpus / "train.tsv", "--out", out, "--no-tune", *options, "--set", *SHAPE, *limits]
 
 
-def test_bad_lines_of_validation_files_are_counted_and_kept_too(call, corpus, tmp_path):
+def test_bad_lines_of_validation_files_are_counted_and_stored(call, corpus, tmp_path):
     valid = tmp_path / "valid.tsv"
     valid.write_bytes((corpus / "test.tsv").read_bytes() + b"one column\n")
     result = call(*_short_training(corpus, tmp_path / "run", "--valid", valid, "--skip-bad"))
@@ -364,7 +366,7 @@ def test_a_model_that_was_given_away_is_not_trained_over(call, small_run, tmp_pa
     }
 
 
-def test_a_presets_vocabulary_gives_way_and_the_users_does_not(call, corpus, tmp_path):
+def test_a_vocabulary_size_is_adapted_unless_the_user_set_it(call, corpus, tmp_path):
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run", "--no-tune"]
     small = [setting for setting in SHAPE if "vocabulary" not in setting]
     command = ["train", "--model", "tiny", *files, "--set", *small, "training.max_steps=1"]

@@ -20,7 +20,7 @@ def memory(tmp_path):
     return file
 
 
-def test_what_is_in_it_is_used_and_the_rest_translated(call, small_run, memory):
+def test_exact_matches_are_used_and_the_rest_is_translated(call, small_run, memory):
     lines = b"She works.\n I like  soccer.\n\nI like soccer\n"
     without_memory = call("translate", small_run, stdin=lines).out.split("\n")
     result = call("translate", small_run, "--memory", memory, stdin=lines)
@@ -35,7 +35,7 @@ def test_near_matches_are_used_if_asked_for(call, small_run, memory):
     assert call("translate", small_run, "--memory", memory, *texts).out != result.out
 
 
-def test_jsonl_tells_of_matches(call, small_run, memory):
+def test_jsonl_contains_the_matches(call, small_run, memory):
     texts = "I like soccer.", "She works there on page 3.", "Nothing like it"
     options = "--memory", memory, "--format", "jsonl", "--alignments"
     exact, near, unmatched = map(json.loads, call("translate", small_run, *options, *texts).out.splitlines())
@@ -74,7 +74,7 @@ def test_near_matches_stand_in_documents_that_have_a_place_for_them(call, small_
 
 
 def test_other_documents_do_not_look_for_near_matches(call, small_run, memory, tmp_path, monkeypatch):
-    monkeypatch.setattr(Recall, "shown", lambda self, text: pytest.fail("looked for"))
+    monkeypatch.setattr(Recall, "suggestions", lambda self, text: pytest.fail("looked for"))
     (tmp_path / "a.txt").write_text("I like soccer.\nShe works there on page 3.\n")
     result = call("translate", small_run, tmp_path / "a.txt", "--memory", memory)
     assert result.out.startswith("Me encanta.\n")

@@ -85,7 +85,7 @@ def test_translation_and_validation_read_what_training_reads(trained_run, source
     translator = Translator.load(trained_run.folder, "cpu", "torch", source=source, target=target)
     texts = [f"{text}{mark}" for text in SENTENCES]
     pieces = translator.pipeline.pieces(texts[2:], split=False, before=[texts[:2]])
-    (row,) = read_rows(trained_run, translator.pipeline.read(pieces[0]))
+    (row,) = read_rows(trained_run, translator.pipeline.inputs(pieces[0]))
     assert row == " ‖ ".join(f">>{target}<< {text}" for text in texts)
     assert row in read_rows(trained_run, trained_run.validator.validators[f"{source}-{target}"].ids)
 

@@ -5,7 +5,7 @@ import pytest
 from translucid.corpora.phrasebook import adverbials as when_where
 from translucid.corpora.phrasebook import lexicon as words
 from translucid.corpora.phrasebook import verbs
-from translucid.corpora.phrasebook.clauses import Predicate, clause, continued, deed, felt
+from translucid.corpora.phrasebook.clauses import Predicate, clause, continuation, deed, felt
 from translucid.corpora.phrasebook.likes import AND_ALSO
 from translucid.corpora.phrasebook.nominals import (
     EVERYONE,
@@ -57,7 +57,7 @@ def bare(noun, **options):
     return noun_phrase(NOUN[noun], **options)
 
 
-def every(noun, **options):
+def generic(noun, **options):
     return noun_phrase(NOUN[noun], generic=True, **options)
 
 
@@ -107,16 +107,16 @@ def test_an_owner_follows_in_spanish():
 
 
 def test_liking_turns_the_sentence_round():
-    part = felt(I, verbs.LIKE, every("soccer"), plural=False)
+    part = felt(I, verbs.LIKE, generic("soccer"), plural=False)
     assert texts_of(part, ".") == ("I like soccer.", "Me gusta el fútbol.")
-    assert links(felt(I, verbs.LIKE, every("soccer"), plural=False)) == "0-0 1-1 2-2 2-3"
-    sports = felt(I, verbs.LIKE, every("sport", plural=True), plural=True)
+    assert links(felt(I, verbs.LIKE, generic("soccer"), plural=False)) == "0-0 1-1 2-2 2-3"
+    sports = felt(I, verbs.LIKE, generic("sport", plural=True), plural=True)
     assert texts_of(sports) == ("I like sports", "Me gustan los deportes")
 
 
 def test_the_sentence_of_the_book():
     going = deed(Predicate(verbs.GO, to("beach")), 0, "ing")
-    part = felt(I, verbs.LIKE, join(every("soccer"), AND_ALSO.say(), going), plural=False)
+    part = felt(I, verbs.LIKE, join(generic("soccer"), AND_ALSO.say(), going), plural=False)
     phrase = write(part, "", contracted=False)
     assert phrase.source == "I like soccer and also going to the beach"
     assert phrase.target == "Me gusta el fútbol y también ir a la playa"
@@ -126,37 +126,37 @@ def test_the_sentence_of_the_book():
 
 
 def test_whoever_likes_is_announced_by_a_and_taken_up_by_a_pronoun():
-    assert texts_of(felt(ANA, verbs.LOVE, every("music"), plural=False)) == (
+    assert texts_of(felt(ANA, verbs.LOVE, generic("music"), plural=False)) == (
         "Ana loves music",
         "A Ana le encanta la música",
     )
-    assert links(felt(ANA, verbs.LOVE, every("music"), plural=False)) == "0-0 0-1 0-2 1-3 2-4 2-5"
+    assert links(felt(ANA, verbs.LOVE, generic("music"), plural=False)) == "0-0 0-1 0-2 1-3 2-4 2-5"
     two = of_nouns(Member(NOUN["Ana"]), Member(NOUN["Pedro"]))
-    assert texts_of(felt(two, verbs.LIKE, every("tea"), plural=False))[1] == "A Ana y a Pedro les gusta el té"
-    assert texts_of(felt(EVERYONE, verbs.LIKE, every("tea"), plural=False)) == (
+    assert texts_of(felt(two, verbs.LIKE, generic("tea"), plural=False))[1] == "A Ana y a Pedro les gusta el té"
+    assert texts_of(felt(EVERYONE, verbs.LIKE, generic("tea"), plural=False)) == (
         "Everyone likes tea",
         "A todos les gusta el té",
     )
-    assert texts_of(felt(NOBODY, verbs.LIKE, every("tea"), plural=False)) == (
+    assert texts_of(felt(NOBODY, verbs.LIKE, generic("tea"), plural=False)) == (
         "Nobody likes tea",
         "A nadie le gusta el té",
     )
     boy = of_nouns(Member(NOUN["boy"], "the"))
-    assert texts_of(felt(boy, verbs.LIKE, every("tea"), plural=False))[1] == "Al niño le gusta el té"
+    assert texts_of(felt(boy, verbs.LIKE, generic("tea"), plural=False))[1] == "Al niño le gusta el té"
 
 
 def test_interest_and_pain_are_felt_too():
-    part = felt(SHE, verbs.INTEREST, every("history"), plural=False)
+    part = felt(SHE, verbs.INTEREST, generic("history"), plural=False)
     assert texts_of(part) == ("She is interested in history", "Le interesa la historia")
-    assert links(felt(SHE, verbs.INTEREST, every("history"), plural=False)) == "0-0 1-1 2-1 3-1 4-2 4-3"
+    assert links(felt(SHE, verbs.INTEREST, generic("history"), plural=False)) == "0-0 1-1 2-1 3-1 4-2 4-3"
 
 
 def test_likes_are_denied_and_asked():
-    part = felt(YOU, verbs.LIKE, every("tea"), plural=False, negative=True)
+    part = felt(YOU, verbs.LIKE, generic("tea"), plural=False, negative=True)
     assert texts_of(part, ".", contracted=True) == ("You don't like tea.", "No te gusta el té.")
-    part = felt(YOU, verbs.LIKE, every("tea"), plural=False, negative=True)
+    part = felt(YOU, verbs.LIKE, generic("tea"), plural=False, negative=True)
     assert links(part, contracted=True) == "0-1 1-0 1-2 2-2 3-3 3-4"
-    part = felt(YOU, verbs.LIKE, every("tea"), plural=False, question=True)
+    part = felt(YOU, verbs.LIKE, generic("tea"), plural=False, question=True)
     assert texts_of(part, "?") == ("Do you like tea?", "¿Te gusta el té?")
 
 
@@ -294,7 +294,7 @@ def test_adverbs_stand_before_the_spanish_verb():
 
 
 def test_a_second_verb_needs_no_subject():
-    part = join(clause(I, eat()), word("and", "y"), continued(I, Predicate(verbs.DRINK, bare("milk")), "present"))
+    part = join(clause(I, eat()), word("and", "y"), continuation(I, Predicate(verbs.DRINK, bare("milk")), "present"))
     assert texts_of(part) == ("I eat bread and drink milk", "Como pan y bebo leche")
     assert links(part) == "0-0 1-0 2-1 3-2 4-3 5-4"
 

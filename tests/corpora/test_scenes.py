@@ -15,7 +15,7 @@ from translucid.corpora.scenes import GROUND, HELD_OUT_PAIRS, Scene, Thing, gene
 from translucid.corpora.scenes.generation import SPLITS, split_of
 from translucid.corpora.scenes.painting import SIZE, boxes, masks, paint
 from translucid.corpora.scenes.words import COLOURS, COMMON, GROUNDS, MATERIALS, PLURALS, SHAPES, SIZES, far_apart
-from translucid.corpora.scenes.writing import some
+from translucid.corpora.scenes.writing import spread_shapes
 from translucid.ground.errors import UserError
 
 SINGULARS = {plural: shape for shape, plural in PLURALS.items()} | {shape: shape for shape in PLURALS}
@@ -191,10 +191,10 @@ def test_no_shape_looks_like_another_even_when_small():
 
 def test_the_first_shapes_of_few_are_common_ones_and_stay_the_same():
     twelve = "anchor bell bow circle cup flag heart knife moon oval square tree"
-    assert some(12) == twelve.split()  # the shapes of the captioning demo
-    assert some(len(COMMON)) == list(COMMON) and some(len(SHAPES)) == list(SHAPES)
+    assert spread_shapes(12) == twelve.split()  # the shapes of the captioning demo
+    assert spread_shapes(len(COMMON)) == list(COMMON) and spread_shapes(len(SHAPES)) == list(SHAPES)
     for count in range(1, len(SHAPES) + 1):
-        assert len(set(some(count))) == count
+        assert len(set(spread_shapes(count))) == count
 
 
 def test_the_command_takes_as_many_shapes_as_there_are(tmp_path, capfd):

@@ -7,8 +7,8 @@ import pytest
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.added_language import LONGEST, with_language
-from translucid.data.tokenizing.extending import FEWEST, parts_of_new
+from translucid.data.tokenizing.added_language import MAX_LENGTH, with_language
+from translucid.data.tokenizing.extending import MIN_COUNT, parts_of_new
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.special import SPECIAL
@@ -60,7 +60,7 @@ def test_each_piece_is_new_and_part_of_a_word(tokenizer, extended):
     assert not set(new) & set(tokenizer.target_vocabulary)
     subwords = [piece for piece in new[1:] if len(piece) > 1]
     assert len(subwords) == 60
-    assert all(piece.removeprefix("▁").isalpha() and len(piece) <= LONGEST for piece in subwords)
+    assert all(piece.removeprefix("▁").isalpha() and len(piece) <= MAX_LENGTH for piece in subwords)
 
 
 def test_the_language_piece_comes_out_of_no_text(tokenizer, extended):
@@ -82,7 +82,7 @@ def test_the_most_frequent_pair_is_merged_first(tokenizer):
 
 
 def test_a_rare_pair_makes_no_piece(tokenizer):
-    texts = ["kvv"] * (FEWEST - 1)
+    texts = ["kvv"] * (MIN_COUNT - 1)
     assert new_pieces(tokenizer, with_language(tokenizer, texts, [], 9, [])) == []
     assert new_pieces(tokenizer, with_language(tokenizer, [*texts, "kvv"], [], 9, []))[-1] == "▁kvv"
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translucid.data.batching import Batch, batches, padded, plan_epoch, side_by_side
+from translucid.data.batching import Batch, batches, padded, padded_rows, plan_epoch
 from translucid.data.stores.encoded import EncodedCorpus
 
 lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), max_size=200)
@@ -105,7 +105,7 @@ def test_taking_padding_start_and_end_off_a_batch_gives_the_sentences_back(pairs
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_a_batch_moves_to_a_device_as_a_whole(device):
     moved = corpus(([5, 3], [6, 3])).batch([0]).prepared().to(device)
-    tensors = moved.source, moved.targets_in, moved.labels, moved.places
+    tensors = moved.source, moved.targets_in, moved.labels, moved.positions
     assert {tensor.device.type for tensor in tensors} == {device}
 
 
@@ -151,10 +151,10 @@ def test_what_is_computed_before_a_batch_moves():
     source, labels = torch.tensor([[5, 7, 3], [3, 0, 0]]), torch.tensor([[6, 3, 0], [3, 0, 0]])
     batch = Batch(source, torch.tensor([[2, 6, 0], [2, 0, 0]]), labels)
     prepared = batch.prepared()
-    assert (prepared.places.tolist(), prepared.lengths) == ([0, 1, 3], [3, 1])
+    assert (prepared.positions.tolist(), prepared.lengths) == ([0, 1, 3], [3, 1])
     assert prepared.prepared() is prepared
-    assert prepared.to("cpu").places.tolist() == [0, 1, 3]
-    assert batch.to("cpu").places is None
+    assert prepared.to("cpu").positions.tolist() == [0, 1, 3]
+    assert batch.to("cpu").positions is None
     for image in (torch.zeros(2, 3, dtype=torch.uint8), torch.ones(2, 3, 4, dtype=torch.int64)):
         assert batch._replace(source=image).prepared().lengths == ()
     part = prepared.rows(slice(1, 2))
@@ -165,7 +165,7 @@ def test_what_is_computed_before_a_batch_moves():
 def test_sentences_side_by_side_with_their_padding():
     ids, offsets = np.array([5, 6, 7, 8, 9], np.uint16), np.array([0, 3, 3, 5])
     rows = np.array([2, 0, 1])
-    filled, real = side_by_side(ids, offsets[rows], offsets[rows + 1])
+    filled, real = padded_rows(ids, offsets[rows], offsets[rows + 1])
     assert filled.tolist() == [[8, 9, 0], [5, 6, 7], [0, 0, 0]]
     assert real.tolist() == [[True, True, False], [True, True, True], [False, False, False]]
     assert filled.dtype == np.int64

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from translucid.data.filtering import Skipped
-from translucid.data.readers.captioned import CaptionedImages, Changes, VariedImages
+from translucid.data.readers.captioned import Augmentation, CaptionedImages, VariedImages
 from translucid.data.readers.corpus import Pair
 from translucid.data.stores.image_store import StoredImages
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -47,17 +47,22 @@ def corpus(tokenizer, ids):
 
 def test_captions_are_grouped_by_image_in_the_order_of_the_file(corpus, ids):
     assert len(corpus) == 3
-    assert corpus.place.tolist() == [1, 3, 0]
+    assert corpus.store_indices.tolist() == [1, 3, 0]
     assert list(corpus.captions()) == [
         [ids["a dog runs"], ids["dogs"], ids["a dog"]],
         [ids["a red cat sleeps here"]],
         [ids["a"]],
     ]
-    types = corpus.place.dtype, corpus.first.dtype, corpus.target_ids.dtype, corpus.target_offsets.dtype
+    types = (
+        corpus.store_indices.dtype,
+        corpus.caption_offsets.dtype,
+        corpus.target_ids.dtype,
+        corpus.target_offsets.dtype,
+    )
     assert types == (np.int64, np.int64, np.int32, np.int64)
 
 
-def test_what_images_take_up_in_a_batch(corpus, ids):
+def test_the_tokens_that_an_image_counts_in_a_batch(corpus, ids):
     longest = max(len(ids["a dog runs"]), len(ids["dogs"]), len(ids["a dog"]))
     expected = [1 * len(ids["a"]), 3 * longest]
     source, target = corpus.lengths_of(np.array([2, 0]))
@@ -80,14 +85,14 @@ def test_a_batch_has_the_same_number_of_captions_for_each_image(corpus, ids):
 def test_images_are_shifted_and_mirrored_pixel_by_pixel():
     generator = np.random.default_rng(1)
     images = generator.integers(0, 255, (3, 4, 5, 3), np.uint8)
-    changes = Changes(np.array([[0, 0], [9, 9], [1, -2], [-1, 1]]), np.array([False, False, True, False]))
+    augmentation = Augmentation(np.array([[0, 0], [9, 9], [1, -2], [-1, 1]]), np.array([False, False, True, False]))
     rows = np.array([2, 0, 3])
-    shifted = changes.applied(images, rows)
+    shifted = augmentation.apply(images, rows)
     for image, changed, row in zip(images, shifted, rows, strict=True):
-        down, right = changes.shift[row]
+        down, right = augmentation.shift[row]
         for y in range(4):
             for x in range(5):
-                column = 4 - x if changes.mirror[row] else x
+                column = 4 - x if augmentation.mirror[row] else x
                 expected = image[min(max(y - down, 0), 3), min(max(column - right, 0), 4)]
                 assert changed[y, x].tolist() == expected.tolist()
 
@@ -99,18 +104,18 @@ def test_the_seed_determines_the_augmentation(corpus, shift, mirror):
     shifts = generator.integers(-shift, shift + 1, (3, 2))
     mirrored = generator.random(3) < 0.5 if mirror else np.zeros(3, bool)
     varied = images.draw([1, 4])
-    assert varied.changes.shift.tolist() == shifts.tolist()
-    assert varied.changes.mirror.tolist() == mirrored.tolist()
+    assert varied.augmentation.shift.tolist() == shifts.tolist()
+    assert varied.augmentation.mirror.tolist() == mirrored.tolist()
     rows = np.array([1, 2])
     batch = varied.batch(rows)
-    assert np.array_equal(batch.source.numpy(), varied.changes.applied(PIXELS[[3, 0]], rows))
+    assert np.array_equal(batch.source.numpy(), varied.augmentation.apply(PIXELS[[3, 0]], rows))
     assert batch.labels.tolist() == corpus.batch(rows).labels.tolist()
-    assert corpus.changes is None
+    assert corpus.augmentation is None
 
 
 def test_half_of_the_images_are_mirrored_and_all_shifts_occur():
     captions = np.arange(2001)
     many = CaptionedImages(PIXELS, np.zeros(2000, np.int64), captions, np.full(2000, 3, np.int32), captions)
-    changes = VariedImages(many, shift=1, mirror=True).draw([1]).changes
-    assert changes.mirror.mean() == pytest.approx(0.5, abs=0.04)
-    assert {tuple(shift) for shift in changes.shift.tolist()} == {(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1)}
+    augmentation = VariedImages(many, shift=1, mirror=True).draw([1]).augmentation
+    assert augmentation.mirror.mean() == pytest.approx(0.5, abs=0.04)
+    assert {tuple(shift) for shift in augmentation.shift.tolist()} == {(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1)}

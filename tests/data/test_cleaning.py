@@ -9,7 +9,16 @@ from statistics import NormalDist
 import pytest
 
 from translucid.corpora.phrasebook import generate
-from translucid.data.cleaning.cleaner import RULES, Cleaner, CorpusReader, DigestSet, Judged, Report, alike_text, row
+from translucid.data.cleaning.cleaner import (
+    RULES,
+    Cleaner,
+    CorpusReader,
+    DigestSet,
+    JudgedPair,
+    Report,
+    alike_text,
+    row,
+)
 from translucid.data.cleaning.gain import gains, judge_by_gain
 from translucid.data.cleaning.profile import SLACK, Profile, guess_language
 from translucid.data.readers.corpus import Pair, PlacedPair
@@ -85,7 +94,7 @@ def judged(*pairs, without=(), profile=PROFILE):
 @pytest.mark.parametrize(
     ("rule", "pair", "message"), [(rule, *example) for rule, examples in EXAMPLES.items() for example in examples]
 )
-def test_each_rule_sees_what_it_is_for_and_can_be_left_out(rule, pair, message):
+def test_each_rule_rejects_its_cases_and_can_be_left_out(rule, pair, message):
     (judgement,) = judged(pair)
     assert judgement.rule == rule, judgement
     assert re.search(message, judgement.what), judgement
@@ -94,7 +103,7 @@ def test_each_rule_sees_what_it_is_for_and_can_be_left_out(rule, pair, message):
 
 
 @pytest.mark.parametrize("pair", FINE)
-def test_what_is_fine_is_kept(pair):
+def test_good_pairs_are_kept(pair):
     (judgement,) = judged(pair)
     assert not judgement.rule, judgement
 
@@ -130,7 +139,7 @@ def test_the_spread_of_lengths_is_their_standard_deviation():
     assert (profile.ratio, profile.spread) == pytest.approx((0.1, 0.2), abs=0.01)
 
 
-def test_what_is_usual_is_learned_from_most_of_the_corpus():
+def test_usual_values_are_learned_from_most_of_the_corpus():
     good = [Pair(phrase.source, phrase.target) for phrase in generate(1500, split="train", seed=1)]
     profile = Profile.of([*good, *[Pair("Он сегодня здоров.", "x" * 500)] * 40], (None, None))
     assert profile.languages == ("en", "es")
@@ -194,8 +203,8 @@ def test_the_gain_compares_a_pair_with_another_ones_sides():
     backward = surprise_of({("uno", "one"): 3.0, ("tres", "three"): 4.0, ("uno", "three"): 12.0})
     # The other pair is two places away: f(uno|three) = 10 and b(one|tres) = 10; f(tres|one) = 16 and b(three|uno) = 12.
     assert gains(pairs, forward, backward) == [1 - 5 / 20, 0.0, 1 - 14 / 28, None]
-    judged = [Judged("a.tsv", 1, pairs[0]), Judged("a.tsv", 2, Pair("", "b"), "empty", "no source")]
-    judged += [Judged("a.tsv", line, pair) for line, pair in enumerate(pairs[1:], 3)]
+    judged = [JudgedPair("a.tsv", 1, pairs[0]), JudgedPair("a.tsv", 2, Pair("", "b"), "empty", "no source")]
+    judged += [JudgedPair("a.tsv", line, pair) for line, pair in enumerate(pairs[1:], 3)]
     judgements = list(judge_by_gain(judged, forward, backward, 0.5))
     assert [(judgement.line, judgement.rule) for judgement in judgements] == [
         (1, ""),
@@ -227,7 +236,7 @@ def test_a_button_has_too_few_letters_to_be_of_another_language(source, target):
 
 
 def test_a_file_whose_name_is_no_utf8_is_cleaned(tmp_path):
-    judgement = Judged("b\udce9d.tsv", 3, Pair("a", ""), "empty", "no target")
+    judgement = JudgedPair("b\udce9d.tsv", 3, Pair("a", ""), "empty", "no target")
     assert row(judgement).encode().endswith(b"b?d.tsv:3\n")
     report = Report()
     report.add(judgement)

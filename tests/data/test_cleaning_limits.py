@@ -5,7 +5,7 @@ import math
 import pytest
 
 from translucid.data.cleaning import profile, rules
-from translucid.data.cleaning.cleaner import Cleaner, CorpusReader, Judged, Report, alike_text, column, row
+from translucid.data.cleaning.cleaner import Cleaner, CorpusReader, JudgedPair, Report, alike_text, column, row
 from translucid.data.cleaning.gain import gains, judge_by_gain
 from translucid.data.cleaning.profile import Profile, guess_language, known_language, log_ratio
 from translucid.data.filtering import Filter, reservoir_sample
@@ -192,11 +192,11 @@ def test_usual_scripts_have_a_twentieth_of_the_letters():
     assert computed.ratio == 0 and computed.spread == math.inf
 
 
-@pytest.mark.parametrize(("count", "known"), [(99, False), (100, True)])
-def test_a_distribution_needs_a_hundred_pairs(count, known):
+@pytest.mark.parametrize(("count", "is_known"), [(99, False), (100, True)])
+def test_a_distribution_needs_a_hundred_pairs(count, is_known):
     pairs = [Pair("x" * 95, "y" * (95 + number)) for number in range(count)] + [Pair("", "y")] * 50
     computed = Profile.of(pairs, ("en", "es"))
-    if known:
+    if is_known:
         ratios = sorted(log_ratio(pair) for pair in pairs[:count])
         quartiles = [ratios[24] + 0.75 * (ratios[25] - ratios[24]), ratios[74] + 0.25 * (ratios[75] - ratios[74])]
         assert computed.ratio == pytest.approx((ratios[49] + ratios[50]) / 2)
@@ -232,7 +232,7 @@ def test_bad_lines_stand_among_the_pairs_also_at_the_end(tmp_path):
     ]
 
 
-def test_what_a_cleaner_remembers_and_a_report_says():
+def test_counts_and_examples_of_a_report():
     pairs = [Pair(" A, b! {x}", "c"), Pair("a B {x}", " c?"), Pair("a b y", "c"), Pair("a b y", "c")]
     cleaner = Cleaner(Profile((None, None), (LATIN, LATIN)), ["placeholders", "unknown"], Filter(max_characters=10))
     placed = [PlacedPair("f", line, pair) for line, pair in enumerate([*pairs, Pair("x" * 11, "y")], 1)]
@@ -240,7 +240,7 @@ def test_what_a_cleaner_remembers_and_a_report_says():
     assert [judgement.rule for judgement in judgements] == ["", "near-duplicate", "", "duplicate", "too-long"]
     assert alike_text(pairs[0]) == "a b {x}\tc"
     report = Report()
-    for judgement in [*judgements, *[Judged("f", line, Pair("p", "q"), "empty", "why") for line in range(6, 11)]]:
+    for judgement in [*judgements, *[JudgedPair("f", line, Pair("p", "q"), "empty", "why") for line in range(6, 11)]]:
         report.add(judgement)
     figures = report.to_json()
     assert {name: figures[name] for name in ("pairs", "kept", "rejected")} == {"pairs": 10, "kept": 2, "rejected": 8}
@@ -260,7 +260,7 @@ def test_pairs_are_scored_in_windows():
         sizes.append(len(pairs))
         return [1.0] * len(pairs)
 
-    candidates = [Judged("f", line, Pair(str(line), "y"), "empty" if line == 1 else "") for line in range(2052)]
+    candidates = [JudgedPair("f", line, Pair(str(line), "y"), "empty" if line == 1 else "") for line in range(2052)]
     judgements = list(judge_by_gain(candidates, surprise, surprise))
     assert sizes == [2047] * 4 + [4] * 4
     assert [judgement.line for judgement in judgements] == list(range(2052))
@@ -278,7 +278,7 @@ def test_gains_compare_sums_of_both_directions(monkeypatch):
         return [scores[pair] for pair in pairs]
 
     assert gains(pairs, score, score) == pytest.approx([0.5, 0.25, 1.0])
-    judgements = list(judge_by_gain([Judged("f", 1, pair) for pair in pairs], score, score, 0.3))
+    judgements = list(judge_by_gain([JudgedPair("f", 1, pair) for pair in pairs], score, score, 0.3))
     assert [judgement.what for judgement in judgements] == ["", "the sides explain 25 % of each other", ""]
     for too_long in list(scores)[:4]:
         monkeypatch.setitem(scores, too_long, None)

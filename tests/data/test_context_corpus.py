@@ -69,7 +69,7 @@ def test_a_batch_has_the_sentences_before_each_pair(tokenizer, most):
 
 
 @pytest.mark.parametrize("longest", [3, 8, 14])
-def test_what_is_too_long_is_cut_off_at_the_front(tokenizer, longest):
+def test_long_contexts_are_truncated_at_the_front(tokenizer, longest):
     joined = ContextCorpus(corpus(tokenizer), options(tokenizer, 3, longest), np.zeros(1, np.int64))
     of_sentence = by_hand(tokenizer, 3, 0)
     (row,) = rows_of(joined.batch([3]))
@@ -130,8 +130,10 @@ def test_word_links_are_those_of_the_sentence_itself(tokenizer):
     for row in (0, 1, 3):
         without_context, with_context = plain.batch([row]), joined.batch([row])
         shift = with_context.source.shape[1] - without_context.source.shape[1]
-        targets, sources = np.divmod(without_context.links.places.numpy(), without_context.source.shape[1])
-        assert with_context.links.places.tolist() == (targets * with_context.source.shape[1] + sources + shift).tolist()
+        targets, sources = np.divmod(without_context.links.positions.numpy(), without_context.source.shape[1])
+        assert (
+            with_context.links.positions.tolist() == (targets * with_context.source.shape[1] + sources + shift).tolist()
+        )
         assert with_context.links.weights.equal(without_context.links.weights)
 
 

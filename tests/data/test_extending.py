@@ -1,11 +1,11 @@
-"""Extended vocabularies: what stays, what is new, and which words are added."""
+"""Extended vocabularies: which pieces are kept, which are new, and which words are added."""
 
 import pytest
 import sentencepiece
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.extending import extended, parts_of_new, reserving, tagging
+from translucid.data.tokenizing.extending import parts_of_new, with_reserved, with_tag, with_words
 from translucid.data.tokenizing.reserved import PLACEHOLDERS, TERM
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
@@ -24,7 +24,7 @@ def tokenizer(options):
 
 
 def test_words_of_the_domain_are_pieces_and_nothing_else_changes(tokenizer):
-    larger = extended(tokenizer, DOMAIN, 3, shared_ids=False)
+    larger = with_words(tokenizer, DOMAIN, 3, shared_ids=False)
     new = larger.source_pieces(range(tokenizer.source_size, larger.source_size))
     assert "▁Wagtail" in new and len(new) == 3
     known_ids = range(tokenizer.source_size)
@@ -38,7 +38,7 @@ def test_words_of_the_domain_are_pieces_and_nothing_else_changes(tokenizer):
 
 def test_only_reserved_pieces_that_are_lacking_are_added(options):
     base = Tokenizer.learn(EVERYDAY, options, seed=1, reserved=PLACEHOLDERS)
-    larger = reserving(base, (*PLACEHOLDERS, *TERM))
+    larger = with_reserved(base, (*PLACEHOLDERS, *TERM))
     pieces = larger.source_pieces(range(larger.source_size))
     assert larger.source_size == base.source_size + len(TERM) and len(set(pieces)) == len(pieces)
     assert pieces[: base.source_size] == base.source_pieces(range(base.source_size))
@@ -49,7 +49,7 @@ def test_the_tag_of_synthetic_pairs_follows_all_other_pieces_of_the_source(optio
     joint = Tokenizer.learn(EVERYDAY, options, seed=1)
     separate = Tokenizer.learn(EVERYDAY, options.model_copy(update={"joint": False, "vocabulary": 120}), seed=1)
     for tokenizer, shared, new in ((joint, False, (1, 1)), (separate, False, (1, 0)), (separate, True, (1, 1))):
-        larger = tagging(tokenizer, shared_ids=shared)
+        larger = with_tag(tokenizer, shared_ids=shared)
         assert tokenizer.tag is None and larger.tag == tokenizer.source_size
         assert (larger.source_size - tokenizer.source_size, larger.target_size - tokenizer.target_size) == new
         assert larger.encode_source(["<bt> a cat<bt>"]) == tokenizer.encode_source(["<bt> a cat<bt>"])
@@ -58,7 +58,7 @@ def test_the_tag_of_synthetic_pairs_follows_all_other_pieces_of_the_source(optio
 
 
 def test_their_parts_are_what_they_were_cut_into(tokenizer):
-    larger = extended(tokenizer, DOMAIN, 3, shared_ids=False)
+    larger = with_words(tokenizer, DOMAIN, 3, shared_ids=False)
     sources, targets = parts_of_new(tokenizer, larger)
     assert sources == targets  # the vocabulary is joint
     index = larger.source_pieces(range(tokenizer.source_size, larger.source_size)).index("▁Wagtail")
@@ -67,25 +67,25 @@ def test_their_parts_are_what_they_were_cut_into(tokenizer):
 
 def test_a_word_that_mostly_goes_on_is_left_alone(tokenizer):
     pairs = [Pair(f"Wagtail {ending}", "a") for ending in ["Wagtailed"] * 4 + ["x"] * 60]
-    assert extended(tokenizer, pairs, 9, shared_ids=False).source_pieces([tokenizer.source_size]) == ["▁Wagtail"]
+    assert with_words(tokenizer, pairs, 9, shared_ids=False).source_pieces([tokenizer.source_size]) == ["▁Wagtail"]
     pairs = [Pair("Wagtail Wagtailed", "a")] * 9
-    larger = extended(tokenizer, pairs, 9, shared_ids=False)
+    larger = with_words(tokenizer, pairs, 9, shared_ids=False)
     assert larger.source_pieces(range(tokenizer.source_size, larger.source_size)) == ["▁Wagtailed"]
 
 
 def test_a_rare_word_and_one_of_two_pieces_are_left_alone(tokenizer):
-    assert extended(tokenizer, DOMAIN[:2], 9, shared_ids=False).source_size == tokenizer.source_size
+    assert with_words(tokenizer, DOMAIN[:2], 9, shared_ids=False).source_size == tokenizer.source_size
     known = next(p for p in tokenizer.source_pieces(range(100, 200)) if len(p) > 3 and p[1:].isalpha() and p[0] == "▁")
     pairs = [Pair(known[1:], "a")] * 9
-    assert extended(tokenizer, pairs, 9, shared_ids=False).source_size == tokenizer.source_size
+    assert with_words(tokenizer, pairs, 9, shared_ids=False).source_size == tokenizer.source_size
 
 
 def test_two_vocabularies_get_their_own_words(options):
     separate = options.model_copy(update={"joint": False, "vocabulary": 120})
     tokenizer = Tokenizer.learn(EVERYDAY, separate, seed=1)
-    larger = extended(tokenizer, DOMAIN, 1, shared_ids=False)
+    larger = with_words(tokenizer, DOMAIN, 1, shared_ids=False)
     assert (larger.source_size, larger.target_size) == (tokenizer.source_size + 1, tokenizer.target_size + 1)
-    shared = extended(tokenizer, DOMAIN, 9, shared_ids=True)
+    shared = with_words(tokenizer, DOMAIN, 9, shared_ids=True)
     new = shared.source_pieces(range(tokenizer.source_size, shared.source_size))
     assert new == shared.target_pieces(range(tokenizer.target_size, shared.target_size))
     viewset, vista = new.index("▁viewset"), new.index("▁Vista")
@@ -100,12 +100,12 @@ def test_words_are_chosen_by_the_pieces_that_they_save(tokenizer):
     pieces = [len(ids) for ids in tokenizer.encode_source([short, long])]
     assert 2 < pieces[0] <= pieces[1] / 2
     pairs = [Pair(short, "a")] * 9 + [Pair(long, "a")] * 7
-    larger = extended(tokenizer, pairs, 1, shared_ids=False)
+    larger = with_words(tokenizer, pairs, 1, shared_ids=False)
     assert larger.source_pieces([tokenizer.source_size]) == [f"▁{long}"]
 
 
 def new_words(tokenizer, texts, count=9):
-    larger = extended(tokenizer, [Pair(text, "") for text in texts], count, shared_ids=False)
+    larger = with_words(tokenizer, [Pair(text, "") for text in texts], count, shared_ids=False)
     return larger.source_pieces(range(tokenizer.source_size, larger.source_size))
 
 
@@ -140,7 +140,7 @@ def test_the_fewest_pieces_of_a_new_word(tokenizer):
 
 
 def test_new_pieces_are_matched_before_all_others(tokenizer):
-    larger = extended(tokenizer, DOMAIN, 2, shared_ids=False)
+    larger = with_words(tokenizer, DOMAIN, 2, shared_ids=False)
     processor = sentencepiece.SentencePieceProcessor(model_proto=larger.models[0])
     scores = processor.get_score(list(range(larger.source_size)))
     lowest = min(scores[: tokenizer.source_size])

@@ -65,7 +65,7 @@ def test_several_places_are_one_collection(tmp_path, tar):
     assert files.read("deep/c.gif") == b"deep/c.gif" and files.read("train/000003.png") == CONTENT["train/000003.png"]
 
 
-def test_only_pictures_are_looked_at(tmp_path):
+def test_other_files_than_pictures_are_ignored(tmp_path):
     names = ["a.png", "b.jpeg", "c.bmp", "a.txt", "a.svg", "png", ".png", "._a.png", "__MACOSX/._b.png", ".t/a.png"]
     folder = tmp_path / "folder"
     for name in names:
@@ -98,7 +98,7 @@ def test_a_missing_name_is_said_with_where_it_was_looked_for(tar, folder):
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/secret.png", "train/../../secret.png", "", ".", "train"])
-def test_no_name_leads_out(tar, folder, name):
+def test_names_can_not_leave_the_folder(tar, folder, name):
     (folder.parent / "secret.png").write_bytes(b"secret")
     for root in (tar, folder):
         files = ImageFiles.open([root])
@@ -176,15 +176,15 @@ def test_a_tar_without_its_end_is_refused_wherever_it_is_cut(tar):
             ImageFiles.open([tar])
 
 
-@pytest.mark.parametrize("at", [0, 1536])
-def test_a_tar_that_leads_back_to_its_beginning_is_refused(tar, at):
+@pytest.mark.parametrize("offset", [0, 1536])
+def test_a_tar_that_leads_back_to_its_beginning_is_refused(tar, offset):
     """The size is negative, in base 256: some versions of tarfile never end then."""
     content = bytearray(tar.read_bytes())
-    header = content[at : at + 512]
+    header = content[offset : offset + 512]
     header[124:136] = (-1536 & (1 << 96) - 1).to_bytes(12, "big")
     header[148:156] = b" " * 8
     header[148:156] = b"%06o\0 " % sum(header)
-    content[at : at + 512] = header
+    content[offset : offset + 512] = header
     tar.write_bytes(content)
     with pytest.raises(UserError, match=f"{tar}: is "):
         ImageFiles.open([tar])
@@ -213,7 +213,7 @@ def test_a_sparse_tar_is_refused(tmp_path):
         ImageFiles.open([tmp_path / "x.tar"])
 
 
-def test_what_is_no_plain_tar_is_refused(tmp_path, tar):
+def test_other_files_than_plain_tars_are_refused(tmp_path, tar):
     (tmp_path / "x.tar.gz").write_bytes(gzip.compress(tar.read_bytes()))
     (tmp_path / "renamed.tar").write_bytes(gzip.compress(tar.read_bytes()))
     for name in ("x.tar.gz", "renamed.tar"):

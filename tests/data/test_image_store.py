@@ -29,7 +29,7 @@ def files(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
     monkeypatch.setattr(image_store, "CHUNK", 5)
-    monkeypatch.setattr(image_store, "TOGETHER", 2)
+    monkeypatch.setattr(image_store, "BATCH_SIZE", 2)
 
 
 def expected():
@@ -83,7 +83,7 @@ def test_images_are_read_in_chunks(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("cut", range(4))
-def test_cut_off_after_any_chunk_it_goes_on(files, tmp_path, cut):
+def test_an_interrupted_store_resumes_after_any_chunk(files, tmp_path, cut):
     complete, _, _ = build(tmp_path / "whole", files)
     build(tmp_path / "a", files)
     lines = (tmp_path / "a" / INDEX).read_text().splitlines(keepends=True)

@@ -62,8 +62,8 @@ def webp(width, height):
 def jpeg_of(width, height):
     """Return a small JPEG whose header says that it is large."""
     data = saved(Image.new("RGB", (8, 8)), "JPEG")
-    at = data.index(b"\xff\xc0") + 5
-    return data[:at] + struct.pack(">HH", height, width) + data[at + 4 :]
+    offset = data.index(b"\xff\xc0") + 5
+    return data[:offset] + struct.pack(">HH", height, width) + data[offset + 4 :]
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP"])
@@ -92,7 +92,7 @@ def test_grey_of_8_and_of_16_bits():
     assert read_image(saved(half_red("1")), "x").getpixel((39, 0)) == WHITE
 
 
-def test_what_is_transparent_is_white():
+def test_transparent_pixels_become_white():
     black_and_clear = Image.new("RGBA", (2, 1), (0, 0, 0, 255))
     black_and_clear.putpixel((1, 0), (0, 0, 0, 0))
     half = Image.new("RGBA", (1, 1), (0, 0, 0, 128))
@@ -149,7 +149,8 @@ def test_broken_metadata_spoils_no_picture_and_nothing_is_said():
     exif[0x0112] = 6
     exif[0x010E] = "a long description of nothing at all"
     data = saved(half_red(), "JPEG", exif=exif)
-    broken = [data[:at] + b"\xff\x7f" + data[at + 2 :] for at in range(data.index(b"Exif"), data.index(b"nothing"))]
+    offsets = range(data.index(b"Exif"), data.index(b"nothing"))
+    broken = [data[:offset] + b"\xff\x7f" + data[offset + 2 :] for offset in offsets]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         sizes = {read_image(content, "x").size for content in broken}
@@ -196,7 +197,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("data", "message"), REFUSED, ids=lambda value: value if isinstance(value, str) else f"{value[:8]!r}"
 )
-def test_what_is_refused_is_refused_in_a_line_at_no_cost(data, message):
+def test_bad_images_are_refused_in_one_line_at_little_cost(data, message):
     started = time.thread_time()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -225,7 +226,7 @@ for file in sys.argv[2:]:
 """
 
 
-def test_what_is_refused_takes_no_memory(tmp_path):
+def test_refused_images_take_no_memory(tmp_path):
     """Use a separate process, as other threads of this one change its peak."""
     files = [tmp_path / f"{number}.png" for number in range(len(REFUSED) + 1)]
     for file, data in zip(files, [saved(half_red()), *(data for data, _ in REFUSED)], strict=True):

@@ -7,10 +7,10 @@ from translucid.data.languages import (
     Tag,
     code_with_region,
     find_code,
-    parts,
     same_language,
     script_of,
     short_code,
+    subtags,
     usual_code,
 )
 
@@ -109,7 +109,7 @@ def test_the_parts_of_a_code(code, tag, usual, with_region):
     ["en-Latn-Cyrl", "en-US-GB", "en-abc", "en-ab1", "en-12", "en-1234", "en-L4tn", "en-", "en-latin", "sh-Cyrl"]
     + ["ÉN", "enn-US", "e", "nonsense"],
 )
-def test_what_is_no_code(code):
+def test_invalid_codes(code):
     assert Tag.of(code) is usual_code(code) is code_with_region(code) is None
     assert script_of(code) == ""
     assert find_code(code, ["en", "es"]) is None
@@ -133,7 +133,7 @@ def test_the_same_language_and_script_serve_without_a_region():
 
 
 def test_codes_that_may_mean_the_same_language():
-    assert parts("zho_HANS-cn") == ["zho", "hans", "cn"]
+    assert subtags("zho_HANS-cn") == ["zho", "hans", "cn"]
     for first, second, expected in [
         ("en", "EN", True),
         ("en", "en_US", True),

@@ -118,11 +118,11 @@ def test_bad_lines_are_counted_and_written(tmp_path):
     assert rows(file) == [tuple(FIRST_BAD), tuple(SECOND_BAD)]
     bad(FIRST_BAD)
     assert bad.count == 3 and len(rows(file)) == 2
-    bad.first = [FIRST_BAD]
+    bad.validation_lines = [FIRST_BAD]
     with bad.written_to(file):
         pass
     assert bad.count == 0 and len(rows(file)) == 1
-    bad.first = []
+    bad.validation_lines = []
     with bad.written_to(file):
         pass
     assert names(tmp_path) == []
@@ -131,7 +131,7 @@ def test_bad_lines_are_counted_and_written(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_what_fails_leaves_the_file_of_bad_lines_as_it_was(tmp_path):
+def test_a_failure_leaves_the_file_of_bad_lines_unchanged(tmp_path):
     file, bad = tmp_path / "bad.jsonl", BadLines()
     file.write_text("before")
     with pytest.raises(ValueError, match="non-negative"), bad.written_to(file):

@@ -19,7 +19,7 @@ from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.evaluation.alignment_error import Gold
-from translucid.inspection.alignment import linked
+from translucid.inspection.alignment import link_pieces
 from translucid.terminology.marking import Marking, marking_edits
 
 DEFAULT_FILTER = Filter()
@@ -75,7 +75,7 @@ def dense(batch):
     """Return the weights of a batch [B, T, S]."""
     shape = *batch.labels.shape, batch.source.size(1)
     weights = torch.zeros(shape).flatten()
-    weights[batch.links.places] = batch.links.weights
+    weights[batch.links.positions] = batch.links.weights
     return weights.view(shape)
 
 
@@ -84,7 +84,7 @@ def expected(corpus, i, pair, tokenizer, opening=0):
     source, target = corpus.source(i).tolist(), corpus.target(i).tolist()
     gold = Gold(frozenset(pair.links), frozenset(pair.links))
     words = tuple(len(text.split()) for text in pair)
-    shares = linked(tokenizer, source[opening:], target, gold, words).shares
+    shares = link_pieces(tokenizer, source[opening:], target, gold, words).shares
     return torch.cat([torch.zeros(len(shares), opening), shares], 1)
 
 

@@ -57,7 +57,7 @@ def placed(file, **options):
 
 
 @pytest.mark.parametrize("gz", ["", ".gz"])
-def test_what_is_translated_in_a_po_file_is_read(tmp_path, gz):
+def test_translated_entries_of_a_po_file_are_read(tmp_path, gz):
     file = tmp_path / f"es.po{gz}"
     file.write_bytes(gzip.compress(PO.encode()) if gz else PO.encode())
     assert placed(file) == PO_PAIRS
@@ -86,7 +86,7 @@ def test_escapes_are_those_of_c(tmp_path):
     assert placed(tmp_path / "es.po") == [(1, Pair('aAA\\n" .', "b\u2028"))]
 
 
-def test_a_bad_entry_is_told_and_the_others_are_read(tmp_path):
+def test_a_bad_entry_is_reported_and_the_others_are_read(tmp_path):
     file = tmp_path / "es.po"
     first, last = b'msgid "a"\nmsgstr "b"\n', b'msgid "c"\nmsgstr "d"\n'
     bad_entries = (
@@ -179,7 +179,7 @@ BAD_UNITS = [
 
 
 @pytest.mark.parametrize(("bad", "message"), BAD_UNITS)
-def test_a_bad_unit_is_told_and_the_others_are_read(tmp_path, bad, message):
+def test_a_bad_unit_is_reported_and_the_others_are_read(tmp_path, bad, message):
     file, reports = tmp_path / "m.tmx", []
     good = tu(en="a", es="b")
     file.write_bytes(tmx(good + "\n" + bad + good, before='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'))
@@ -200,7 +200,7 @@ HOSTILE = {
         tmx(tu(en="&e;", es="x"), before='<!DOCTYPE tmx [<!ENTITY e SYSTEM "/etc/passwd">]>'),
         "declares entit",
     ),
-    "deep": (tmx("<a>" * 100_000), "more than 200 elements within"),
+    "deep": (tmx("<a>" * 100_000), "nested more than 200 levels deep"),
     "another root": (b"<html><body/></html>", "begins with <html>"),
     "cut": (tmx(tu(en="a", es="b"))[:-20], r":\d: is no XML"),
     "no XML": (b"source\ttarget\n", ":1: is no XML"),
@@ -283,11 +283,11 @@ def test_which_texts_of_a_unit_are_its_pair(tmp_path, languages, units, pairs):
 
 
 def test_languages_are_remembered_up_to_a_number(tmp_path, monkeypatch):
-    monkeypatch.setattr("translucid.data.readers.tmx.MOST_LANGUAGES", 2)
+    monkeypatch.setattr("translucid.data.readers.tmx.MAX_LANGUAGES", 2)
     units = tu(en="a", es="b") + tu(en="c", fr="d") + tu(en="e", es="f")
     (tmp_path / "m.tmx").write_bytes(tmx(units, "en"))
     assert list(read_pairs(tmp_path / "m.tmx")) == [("a", "b"), ("e", "f")]
-    monkeypatch.setattr("translucid.data.readers.tmx.MOST_LANGUAGES", 3)
+    monkeypatch.setattr("translucid.data.readers.tmx.MAX_LANGUAGES", 3)
     with pytest.raises(UserError, match=r":5: holds en, es, fr: "):
         list(read_pairs(tmp_path / "m.tmx"))
 

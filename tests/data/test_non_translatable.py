@@ -7,11 +7,11 @@ import pytest
 from translucid.data.non_translatable import (
     differences,
     fixed_parts,
+    is_non_translatable,
     kept_parts,
     lost_and_invented,
     lost_numbers,
     numbers,
-    stands_alone,
     without_fixed,
 )
 from translucid.data.placeholder_syntax import PlaceholderSyntax
@@ -46,13 +46,13 @@ def test_placeholders_tags_and_addresses_are_found(text, parts):
 @pytest.mark.parametrize(
     "text", ["%s", "{name}: %d!", "https://example.com/a?b=1", "<br/>", "42", "— 1,000.5 €", "..."]
 )
-def test_what_has_nothing_to_translate_stands_alone(text):
-    assert stands_alone(text)
+def test_texts_without_words_are_recognised(text):
+    assert is_non_translatable(text)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "%s files", "see www.example.com", "a", "足", "<b>go</b>"])
-def test_what_has_words_does_not(text):
-    assert not stands_alone(text)
+def test_texts_with_words_are_recognised(text):
+    assert not is_non_translatable(text)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_has_words_does_not(text):
         ("10kg of it", "kg", ["10"], []),
     ],
 )
-def test_what_is_lost_or_invented_is_said(source, target, lost, invented):
+def test_lost_and_invented_parts_are_reported(source, target, lost, invented):
     assert lost_and_invented(source, target) == (lost, invented)
 
 
@@ -138,7 +138,7 @@ def test_a_hundred_different_parts_are_searched_for_within_words():
     assert (lost, invented) == (["%-9d"], [])
 
 
-def test_what_is_left_without_fixed_parts():
+def test_the_text_without_non_translatable_parts():
     assert without_fixed("a%sb {c}<b>d") == "a%sb   d"
     assert without_fixed("{a}") == " " and without_fixed("a b") == "a b"
     assert list(kept_parts("a 👋🏽%s ©2020 [X12X] ⟦7⟧ ⟦a⟧ 3️⃣")) == [
@@ -149,5 +149,7 @@ def test_what_is_left_without_fixed_parts():
         ("⟦7⟧", 20, 23),
         ("3️⃣", 28, 31),
     ]
-    assert stands_alone("1", PlaceholderSyntax.printf) and not stands_alone(" ")
-    assert stands_alone("%1", PlaceholderSyntax.numbered) and not stands_alone("%na", PlaceholderSyntax.numbered)
+    assert is_non_translatable("1", PlaceholderSyntax.printf) and not is_non_translatable(" ")
+    assert is_non_translatable("%1", PlaceholderSyntax.numbered) and not is_non_translatable(
+        "%na", PlaceholderSyntax.numbered
+    )

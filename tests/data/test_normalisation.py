@@ -7,7 +7,7 @@ import pytest
 import sentencepiece
 
 from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.normalisation import ADAPTIVE, OFTEN, Characters, described, normaliser_without
+from translucid.data.tokenizing.normalisation import ADAPTIVE, MIN_COUNT, Characters, described, normaliser_without
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 
@@ -43,7 +43,7 @@ def learn(targets, **options):
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         (PERSIAN, "\u200c"),
         ("5 m² … 1º, 20 €", "²…º"),
@@ -59,20 +59,20 @@ def learn(targets, **options):
         ("año niño «sí» – “no”", ""),  # no rule changes these
     ],
 )
-def test_what_is_part_of_the_spelling_is_left_alone(text, kept):
-    frequent = count_characters(*[text] * OFTEN)
-    assert sorted(frequent.kept()) == sorted(kept)
-    assert not {*frequent.changed(ADAPTIVE)} & {*kept} and {*kept} <= {*frequent.changed("nmt_nfkc")}
-    assert count_characters(text).kept() == []
+def test_characters_of_the_spelling_are_unchanged(text, expected):
+    frequent = count_characters(*[text] * MIN_COUNT)
+    assert sorted(frequent.preserved()) == sorted(expected)
+    assert not {*frequent.changed(ADAPTIVE)} & {*expected} and {*expected} <= {*frequent.changed("nmt_nfkc")}
+    assert count_characters(text).preserved() == []
 
 
 def test_half_a_surrogate_pair_is_no_character():
-    assert count_characters(*["a\ud800²"] * OFTEN).kept() == ["²"]
+    assert count_characters(*["a\ud800²"] * MIN_COUNT).preserved() == ["²"]
 
 
-def test_what_stands_there_seldom_is_changed_and_told():
+def test_rare_characters_are_changed_and_reported():
     rare = count_characters("5 m²", *["año"] * 100)
-    assert rare.kept() == [] and rare.changed(ADAPTIVE) == {"²": 1}
+    assert rare.preserved() == [] and rare.changed(ADAPTIVE) == {"²": 1}
     assert described({"²": 1, "\u200c": 1200}) == "² 1 times, U+200C (zero width non-joiner) 1,200 times"
     assert described({chr(0x2460 + i): 1 for i in range(15)}).endswith("3 others")
 
@@ -129,7 +129,7 @@ def test_all_else_is_as_sentencepiece_has_it():
 
 
 def test_the_limits_of_what_is_frequent_and_of_what_is_listed():
-    assert count_characters(*["²"] * 9).kept() == [] and count_characters(*["²"] * 10).kept() == ["²"]
+    assert count_characters(*["²"] * 9).preserved() == [] and count_characters(*["²"] * 10).preserved() == ["²"]
     assert "others" not in described({chr(0x2460 + i): 1 for i in range(12)})
     assert described({chr(0x2460 + i): 1 for i in range(13)}).endswith("⑪ 1 times, ⑫ 1 times, 1 others")
     assert described({"²": 1, "\u0378": 2, "\u3000": 3}) == (
@@ -140,15 +140,15 @@ def test_the_limits_of_what_is_frequent_and_of_what_is_listed():
 def test_the_first_and_the_last_of_other_forms_and_their_neighbours():
     forms = "\ufb00\ufdfc\ufe30\ufe4f\ufe70\ufefc\U0001d400\U0001d7ff０９ＡＺａｚ｡ￜ"
     neighbours = "\ufe50／：＠［｀｛｠￠"
-    characters = count_characters(*[forms + neighbours] * OFTEN)
+    characters = count_characters(*[forms + neighbours] * MIN_COUNT)
     assert {*forms, *neighbours} <= {*characters.changed("nmt_nfkc")}
-    assert sorted(characters.kept()) == sorted(neighbours)
+    assert sorted(characters.preserved()) == sorted(neighbours)
 
 
 def test_the_most_frequent_characters_come_first():
     characters = count_characters(*["…²a"] * 10, *["²ﬁ"] * 5)
     assert list(characters.changed("nmt_nfkc").items()) == [("²", 15), ("…", 10), ("ﬁ", 5)]
-    assert characters.kept() == ["²", "…"]
+    assert characters.preserved() == ["²", "…"]
     assert characters.changed(ADAPTIVE) == {"ﬁ": 5} and characters.changed("identity") == {}
     assert count_characters(*["A²"] * 10, "a").changed("nmt_nfkc_cf") == {"²": 10}
 
@@ -159,5 +159,5 @@ def test_marks_of_direction_stay_where_a_script_needs_them():
         *(("ກ", "\u200b", True), ("က", "\u200b", True), ("ཀ", "\u200b", True), ("א", "\u200b", False)),
         *(("ก", "\u200f", False), ("é", "\u200c", True)),
     ]:
-        assert (sign in count_characters(*[script + sign] * OFTEN).kept()) is is_kept, (script, sign)
-    assert count_characters(*["\u200b"] * OFTEN, *["ก"] * 9).kept() == []
+        assert (sign in count_characters(*[script + sign] * MIN_COUNT).preserved()) is is_kept, (script, sign)
+    assert count_characters(*["\u200b"] * MIN_COUNT, *["ก"] * 9).preserved() == []

@@ -60,7 +60,7 @@ def test_rows_without_two_texts_are_named_or_skipped(write_table):
         list(read_pairs(write_table(source=[1], target=["uno"])))
 
 
-def test_what_cannot_be_read_is_one_line(write_table, tmp_path, monkeypatch):
+def test_unreadable_files_are_one_line(write_table, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"has the columns text\. It needs columns source and target"):
         list(read_pairs(write_table(text=["a"])))
     three = write_table(translation=[{"en": "a", "fr": "b", "de": "c"}])
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_one_line(write_table, tmp_path, monkeypatch):
         list(read_pairs(three))
 
 
-def test_a_file_is_not_read_whole(tmp_path, monkeypatch):
+def test_a_file_is_read_in_batches(tmp_path, monkeypatch):
     """After the first pair, one batch is decoded."""
     texts = [str(i) for i in range(3 * BATCH)]
     parquet.write_table(pyarrow.table({"source": texts, "target": texts}), tmp_path / "a.parquet")

@@ -34,7 +34,7 @@ TEXTS = st.text(st.sampled_from("ab %s{}<>&;@.🇪🇸👍⟦1⟧"), max_size=30
         ("plain words, 25 % of them", []),
     ],
 )
-def test_what_is_copied_is_found(text, parts):
+def test_copied_parts_are_found(text, parts):
     spans = list(kept_parts(text))
     assert [part for part, _, _ in spans] == parts
     assert all(text[first:after] == part for part, first, after in spans)
@@ -45,7 +45,7 @@ def test_numbers_outside_of_other_parts():
 
 
 @given(TEXTS)
-def test_what_is_hidden_comes_back(text):
+def test_masked_placeholders_are_restored(text):
     masked = mask(text)
     assert masked.unmask(masked.text) == text
     assert len(masked.parts) == len({*masked.parts.values()})
@@ -72,7 +72,7 @@ def test_pairs_get_the_same_piece_for_the_same_part():
     assert pair == Pair(f"{first} of {second}", f"{second} de {first}")
 
 
-def test_what_only_one_side_has_stays():
+def test_placeholders_of_one_side_only_are_unchanged():
     assert list(masked_pairs([Pair("a %s <b>", "b {x} <b> <b>")], 0, 1)) == [Pair("a %s <b>", "b {x} <b> <b>")]
 
 
@@ -137,7 +137,7 @@ def test_encoded_pairs_have_pieces(tokenizer):
         assert re.findall("⟦.*?⟧", source) == re.findall("⟦.*?⟧", target) != []
 
 
-def test_what_is_too_long_is_cut_and_shown(tokenizer):
+def test_long_texts_with_placeholders_are_split_and_restored(tokenizer):
     text = "I see %s. " * 2 + "Tom saw {{ a b }} files " * 8
     pieces = TextPipeline(tokenizer, 30, "en").pieces([text.strip()], split=True)[0]
     assert len(pieces) > 3
@@ -204,7 +204,7 @@ def test_names_are_put_back_in_the_target_and_counted_on_both_sides():
         "María Ana Sol y María Ana Sol, Tomás TOM Aoife's a b ."
     )
     assert masked.sizes(["Tom", "⟦1⟧", "Bob", "⟦2⟧"]) == [3, 2, 1, 1]
-    assert masked.sizes(["Tom", "⟦1⟧", "Bob", "⟦2⟧"], of_source=True) == [2, 2, 1, 1]
+    assert masked.sizes(["Tom", "⟦1⟧", "Bob", "⟦2⟧"], in_source=True) == [2, 2, 1, 1]
 
 
 def test_pieces_that_stand_for_parts_are_shown_as_those():

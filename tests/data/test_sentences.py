@@ -4,7 +4,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.growth import assert_linear
-from translucid.data.non_translatable import lost_and_invented, stands_alone
+from translucid.data.non_translatable import is_non_translatable, lost_and_invented
 from translucid.data.sentences import _identifier, language_probabilities, split_sentences
 
 CODES = [
@@ -110,7 +110,7 @@ def test_long_lines_of_anything_take_time_that_grows_with_their_length(part):
 
     def read(text):
         assert "".join(sentence + space for sentence, space in split_sentences(text, "en")) == text
-        stands_alone(text + "%")
+        is_non_translatable(text + "%")
         lost_and_invented(text, text)
 
     assert_linear(lambda length: lambda: read((part * length)[:length]), 5_000, 40_000)

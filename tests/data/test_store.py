@@ -64,7 +64,7 @@ def test_any_number_of_processes_writes_the_same_bytes(tokenizer, forked_workers
 
 
 @pytest.mark.parametrize("cut", range(8))
-def test_cut_off_after_any_chunk_it_goes_on(tokenizer, tmp_path, cut):
+def test_an_interrupted_store_resumes_after_any_chunk(tokenizer, tmp_path, cut):
     folder = tmp_path / "corpus"
     complete = build(tmp_path / "whole", tokenizer)
     build(folder, tokenizer)
@@ -192,7 +192,7 @@ def test_a_store_takes_the_place_of_another(tokenizer, tmp_path):
     old.remove()
 
 
-def test_where_nothing_can_be_written_one_line_says_so(tokenizer, tmp_path, monkeypatch):
+def test_an_unwritable_folder_is_reported_in_one_line(tokenizer, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"can't be made \(.*Choose another --out"):
         build(tmp_path / "file" / "corpus", tokenizer)

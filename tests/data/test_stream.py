@@ -30,13 +30,13 @@ CUTS = [(1, 5), (2, 70), (3, 7), (7, 10), (8, 1), (64, 13), (1000, 70)]
 
 
 def windows_of(stream, mode):
-    return stream.straight() if mode == "straight" else stream.varied(*mode)
+    return stream.equal_windows() if mode == "equal" else stream.random_windows(*mode)
 
 
-@pytest.mark.parametrize("mode", ["straight", (1, 0), (1, 1), (9, 4)])
+@pytest.mark.parametrize("mode", ["equal", (1, 0), (1, 1), (9, 4)])
 @pytest.mark.parametrize(("rows", "window"), CUTS)
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_token_is_asked_for_once_an_epoch(name, rows, window, mode):
+def test_every_token_is_predicted_once_in_an_epoch(name, rows, window, mode):
     texts = TEXTS[name]
     stream = Stream(texts, rows, window)
     windows = windows_of(stream, mode)
@@ -48,17 +48,17 @@ def test_every_token_is_asked_for_once_an_epoch(name, rows, window, mode):
     assert counts == Counter(id for id in texts.ids.tolist() if id != SPECIAL.start)
 
 
-@pytest.mark.parametrize("mode", ["straight", (3, 2)])
+@pytest.mark.parametrize("mode", ["equal", (3, 2)])
 @pytest.mark.parametrize(("rows", "window"), CUTS)
-def test_what_is_asked_for_is_what_comes_next_and_rows_go_on(rows, window, mode):
-    """Row by row, windows put together are the text: each input is one position before its label."""
+def test_labels_are_the_next_tokens_and_rows_continue(rows, window, mode):
+    """The concatenated windows of each row are the text, and each label is the next input."""
     texts = TEXTS["of awkward lengths"]
     stream = Stream(texts, rows, window)
     windows = windows_of(stream, mode)
     batches = [stream.batch(windows, number) for number in range(len(windows.ends))]
     inputs = np.concatenate([batch.targets_in.numpy() for batch in batches], 1)
     labels = np.concatenate([batch.labels.numpy() for batch in batches], 1)
-    text = np.roll(texts.ids, -windows.first)
+    text = np.roll(texts.ids, -windows.start)
     row_of = np.arange(stream.rows)[:, None] * windows.columns + np.arange(windows.columns)
     inside = row_of < len(text)
     assert np.array_equal(inputs[inside], text[row_of[inside]])
@@ -70,7 +70,7 @@ def test_what_is_asked_for_is_what_comes_next_and_rows_go_on(rows, window, mode)
 
 def test_the_last_row_is_padded_and_the_last_window_shorter():
     stream = Stream(encoded(19), 4, 4)  # 21 tokens: rows of 6, the last one of 3
-    windows = stream.straight()
+    windows = stream.equal_windows()
     assert (windows.columns, windows.ends.tolist(), windows.lengths.tolist()) == (6, [4, 6], [4, 2])
     first, last = stream.batch(windows, 0), stream.batch(windows, 1)
     assert first.targets_in[3].tolist() == [27, 28, SPECIAL.end, SPECIAL.start]  # the text starts again here
@@ -87,15 +87,15 @@ def test_windows_are_a_pure_function_of_seed_and_epoch():
     stream = Stream(encoded(5000), 4, 20)
 
     def windows_of_epoch(seed, epoch):
-        windows = stream.varied(seed, epoch)
-        return windows.first, windows.ends.tolist(), windows.lengths.tolist()
+        windows = stream.random_windows(seed, epoch)
+        return windows.start, windows.ends.tolist(), windows.lengths.tolist()
 
     assert windows_of_epoch(1, 0) == windows_of_epoch(1, 0)
     assert len({str(windows_of_epoch(*which)) for which in [(1, 0), (1, 1), (2, 0), (0, 1)]}) == 4
 
 
-def test_lengths_are_drawn_as_in_the_paper():
-    lengths = Stream(encoded(2_000_000), 1, 70).varied(5, 0).lengths[:-1]
+def test_lengths_are_sampled_as_in_the_paper():
+    lengths = Stream(encoded(2_000_000), 1, 70).random_windows(5, 0).lengths[:-1]
     full, half = lengths[lengths > 52], lengths[lengths <= 52]
     assert len(half) / len(lengths) == pytest.approx(0.05, abs=0.01)
     assert full.mean() == pytest.approx(70, abs=0.7)
@@ -105,9 +105,9 @@ def test_lengths_are_drawn_as_in_the_paper():
 
 
 def test_short_windows_have_a_smallest_length():
-    lengths = Stream(encoded(5000), 2, 6).varied(1, 0).lengths[:-1]
+    lengths = Stream(encoded(5000), 2, 6).random_windows(1, 0).lengths[:-1]
     assert lengths.min() == 5
-    assert Stream(encoded(500), 2, 1).varied(1, 0).lengths.min() >= 1
+    assert Stream(encoded(500), 2, 1).random_windows(1, 0).lengths.min() >= 1
 
 
 @pytest.mark.parametrize(("window", "seed", "epoch"), [(20, 1, 0), (7, 2, 3), (3, 5, 1)])
@@ -123,8 +123,8 @@ def test_windows_are_those_of_a_loop(window, seed, epoch):
         if end < columns:
             ends.append(end)
     ends.append(columns)
-    windows = stream.varied(seed, epoch)
-    assert (windows.first, windows.columns, windows.ends.tolist()) == (first, columns, ends)
+    windows = stream.random_windows(seed, epoch)
+    assert (windows.start, windows.columns, windows.ends.tolist()) == (first, columns, ends)
     assert windows.lengths.tolist() == [after - before for before, after in zip([0, *ends], ends, strict=False)]
 
 
@@ -133,7 +133,7 @@ def test_both_directions_of_a_text_side_by_side():
     texts = encoded(3)
     assert (stream_of(1), stream_of(2)) == (Stream, BidirectionalStream)
     stream = BidirectionalStream(texts, 2, 2)
-    windows = stream.straight()
+    windows = stream.equal_windows()
     assert (stream.rows, windows.columns, windows.ends.tolist()) == (2, 3, [2, 3])
     first, last = stream.batch(windows, 0), stream.batch(windows, 1)
     assert first.targets_in.tolist() == [[[2, 10], [2, 12]], [[12, 3], [10, 3]]]

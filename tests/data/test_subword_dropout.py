@@ -83,7 +83,7 @@ def _draw(folder):
     print(hashlib.sha256(sampled.source_ids.tobytes() + sampled.target_ids.tobytes()).hexdigest())
 
 
-def test_another_process_draws_the_same(tmp_path):
+def test_another_process_samples_the_same(tmp_path):
     learn().save(tmp_path)
     output, _ = Forked(_draw, tmp_path).communicate()
     sampled = VariedCorpus(PAIRS, learn(), 0.3, 1).draw([1, 5])
@@ -117,7 +117,7 @@ def test_synthetic_sources_get_their_tag_and_no_others_in_any_pieces(kind):
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_what_is_drawn_is_that_of_a_loop_over_words(kind):
+def test_samples_equal_those_of_a_loop_over_words(kind):
     """The pools are sampled word by word in the order of the text; an epoch picks one segmentation for each word."""
     pairs = [*PAIRS, SyntheticPair("the town", "lowerlowerlowerlowerlower"), Pair("lower", "más " * 40 + "tal")]
     options = TokenizerOptions(kind=kind, vocabulary=38)
@@ -133,7 +133,7 @@ def test_what_is_drawn_is_that_of_a_loop_over_words(kind):
             size = min(max(count, 4), 32)
             if kind == "bpe":
                 segmentations = [
-                    bpe_dropout(word, segmenter.ranks(), 0.3, generator, segmenter.whole) for _ in range(size)
+                    bpe_dropout(word, segmenter.ranks(), 0.3, generator, segmenter.reserved) for _ in range(size)
                 ]
                 pools[word] = [list(map(segmenter.number, pieces)) for pieces in segmentations]
             else:

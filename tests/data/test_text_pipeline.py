@@ -53,9 +53,9 @@ def described(pieces):
 
 def test_a_text_that_fits_is_one_piece(words):
     pipeline = TextPipeline(words, 4)
-    whole, blank, too_long = pipeline.pieces(["One two. Three", " \n", "one two. three four"], split=False)
-    assert described(whole) == [("One two. Three", 4, "", 0)]
-    assert whole[0].ids[-1] == 3 and words.decode(whole[0].ids) == "One two. Three"
+    fitting, blank, too_long = pipeline.pieces(["One two. Three", " \n", "one two. three four"], split=False)
+    assert described(fitting) == [("One two. Three", 4, "", 0)]
+    assert fitting[0].ids[-1] == 3 and words.decode(fitting[0].ids) == "One two. Three"
     assert blank == []
     assert described(too_long) == [("one two.", 3, " ", 5), ("three four", 3, "", 5)]
 
@@ -162,11 +162,11 @@ def test_steps_add_to_the_input_of_the_model_what_fits(words):
     pipeline = TextPipeline(words, 6)
     pieces = pipeline.pieces(["a %s", "a b c d", "? b"], split=False)
     pieces = [piece for text_pieces in pieces for piece in text_pieces]
-    assert pipeline.read(pieces) == [piece.ids for piece in pieces]
+    assert pipeline.inputs(pieces) == [piece.ids for piece in pieces]
     first, empty, second = AddingStep("x"), AddingStep(), AddingStep("y")
-    with_steps = pipeline.showing(first).showing(empty, second)
+    with_steps = pipeline.with_steps(first).with_steps(empty, second)
     assert with_steps.steps == (first, empty, second) and pipeline.steps == ()
-    ids = with_steps.read(pieces)
+    ids = with_steps.inputs(pieces)
     assert [words.decode(row) for row in ids[:2]] == ["a ⟦1⟧ x y", "a b c d x"]
     assert [row[-1] for row in ids] == [3, 3, 3]
     assert ids[2] == pieces[2].ids

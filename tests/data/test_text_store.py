@@ -70,7 +70,7 @@ def test_a_text_stands_between_start_and_end_and_is_counted_in_words_and_charact
     assert backwards.size == encoded.size
 
 
-def test_it_is_mapped_and_not_read(tokenizer, tmp_path):
+def test_the_text_is_memory_mapped(tokenizer, tmp_path):
     ids = build(tmp_path / "texts", tokenizer).texts.ids
     while ids.base is not None and not isinstance(ids, np.memmap):
         ids = ids.base
@@ -78,7 +78,7 @@ def test_it_is_mapped_and_not_read(tokenizer, tmp_path):
 
 
 @pytest.mark.parametrize("cut", range(5))
-def test_cut_off_after_any_chunk_it_goes_on(tokenizer, tmp_path, cut, monkeypatch):
+def test_an_interrupted_store_resumes_after_any_chunk(tokenizer, tmp_path, cut, monkeypatch):
     folder, complete = tmp_path / "texts", build(tmp_path / "whole", tokenizer)
     build(folder, tokenizer)
     lines = (folder / INDEX).read_text().split("\n")[:-1]
@@ -109,7 +109,7 @@ def test_another_identity_is_encoded_anew(tokenizer, tmp_path):
     assert build(tmp_path / "texts", tokenizer, corpora=[TEXTS[:10]], identity="another").texts.size.texts == 10
 
 
-def test_what_another_identity_began_is_thrown_away(tokenizer, tmp_path):
+def test_unfinished_files_of_another_identity_are_discarded(tokenizer, tmp_path):
     build(tmp_path / "texts", tokenizer)
     lines = (tmp_path / "texts" / INDEX).read_text().splitlines(keepends=True)
     (tmp_path / "texts" / INDEX).write_text("".join(lines[:3]))  # two chunks of five
@@ -155,7 +155,7 @@ def test_writing_and_reading_hold_little_of_the_text(tokenizer, tmp_path):
         tracemalloc.start()
         stored = build(tmp_path / str(count), tokenizer, corpora=[Many(count)])
         stream = Stream(stored.texts, 64, 70)
-        windows = stream.varied(1, 0)
+        windows = stream.random_windows(1, 0)
         for number in range(0, len(windows.ends), 100):
             stream.batch(windows, number)
         peak = tracemalloc.get_traced_memory()[1]

@@ -92,7 +92,7 @@ def test_documents_are_refused_by_their_ending_whether_bad_lines_are_skipped_or_
     ("empty.txt", b"", "is empty"),
     ("not.txt.gz", b"plain", "is damaged or not gzip"),
 ])  # fmt: skip
-def test_what_is_no_file_of_text_is_refused(tmp_path, name, content, message):
+def test_files_without_text_are_refused(tmp_path, name, content, message):
     file = tmp_path / name
     if content is not None:
         file.write_bytes(content)

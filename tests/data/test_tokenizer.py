@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.learning import _explained, _possible_size
+from translucid.data.tokenizing.learning import _possible_size, _user_error
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
@@ -69,12 +69,12 @@ def test_special_ids_are_where_every_model_expects_them(joint):
 
 
 @KINDS
-def test_known_text_comes_back_from_its_ids(kind):
+def test_known_text_is_restored_from_its_ids(kind):
     tokenizer = learn(kind=kind)
     assert [tokenizer.decode(ids) for ids in tokenizer.encode_target(SPANISH)] == SPANISH
 
 
-def test_any_words_of_known_letters_come_back(joint):
+def test_any_words_of_known_letters_are_restored(joint):
     @settings(max_examples=60)
     @given(st.lists(st.text(LETTERS, min_size=1, max_size=8), max_size=6).map(" ".join))
     def round_trip(text):
@@ -193,7 +193,7 @@ def test_learning_is_silent(capfd):
 
 
 @pytest.mark.parametrize("which", ["joint", "separate"])
-def test_what_is_saved_can_be_loaded(which, tmp_path, request):
+def test_a_tokenizer_is_saved_and_loaded(which, tmp_path, request):
     tokenizer = request.getfixturevalue(which)
     tokenizer.save(tmp_path)
     names = {"joint": ["tokenizer.model"], "separate": ["source.model", "target.model"]}[which]
@@ -364,7 +364,7 @@ def test_what_normalisation_changes_and_which_size_is_possible_are_reported_for_
 )
 def test_the_size_in_a_message_of_sentencepiece(message, size):
     assert _possible_size(message) == size
-    error = _explained(message, 40, "the text")
+    error = _user_error(message, 40, "the text")
     if size is None:
         assert type(error) is RuntimeError and str(error) == "SentencePiece failed: Something else"
     else:

@@ -7,7 +7,7 @@ import pytest
 import sentencepiece
 
 from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.pieces import as_read
+from translucid.data.tokenizing.pieces import sanitised
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
@@ -111,7 +111,7 @@ def test_unknown_pieces_are_shown_as_they_are_in_the_text(plain):
     assert plain.source_pieces([2, 4, 5, 6, *ids], text) == [*plain.source_pieces([2, 4, 5, 6]), *vocabulary_pieces]
     assert plain.source_pieces(ids, "another text") == vocabulary_pieces
     assert plain.source_pieces([], text) == []
-    assert as_read("a▁b\ud800") == "a_b?"
+    assert sanitised("a▁b\ud800") == "a_b?"
 
 
 def test_pieces_of_both_sides_are_compared(plain, model):
@@ -169,7 +169,7 @@ def test_a_segmenter_has_the_pieces_of_one_language(plain):
     processor = sentencepiece.SentencePieceProcessor(model_proto=plain.models[0])
     ranks = segmenter.ranks()
     assert ranks == {processor.id_to_piece(i): round(-processor.get_score(i)) for i in range(7, 34)}
-    assert sorted(ranks.values()) == list(range(27)) and segmenter.is_bpe and segmenter.whole == []
+    assert sorted(ranks.values()) == list(range(27)) and segmenter.is_bpe and segmenter.reserved == []
     assert segmenter.normalise("the  cat▁") == "▁the▁cat_"
     assert (segmenter.number("▁the"), segmenter.number("ж")) == (processor.piece_to_id("▁the"), 1)
 
@@ -179,7 +179,7 @@ def test_the_likeliest_segmentations_come_first():
     unigram_options = TokenizerOptions(kind="unigram", vocabulary=22)
     tokenizer = Tokenizer.learn(pairs, unigram_options, seed=1, reserved=["⟦1⟧", "⟦2⟧"])
     segmenter = tokenizer.source_segmenter
-    assert not segmenter.is_bpe and segmenter.whole == ["⟦1⟧", "⟦2⟧"]
+    assert not segmenter.is_bpe and segmenter.reserved == ["⟦1⟧", "⟦2⟧"]
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.models[0])
     segmentations = segmenter.likeliest("▁cats", 5)
     assert [ids for ids, _ in segmentations] == processor.nbest_encode("cats", nbest_size=5)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.data.words import capitalised, folded, places, spaced, unspaced, words_in, words_without_signs
+from translucid.data.words import capitalised, find_sequence, folded, spaced, unspaced, words_in, words_without_signs
 
 
 def test_words_and_signs_have_their_offsets():
@@ -36,7 +36,7 @@ def test_only_the_first_letter_becomes_a_capital():
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "expected"),
+    ("part", "sequence", "expected"),
     [
         ("ab", "ababb", [0, 2]),
         ("aa", "aaaaa", [0, 2]),
@@ -48,5 +48,5 @@ def test_only_the_first_letter_becomes_a_capital():
         ("a", "", []),
     ],
 )
-def test_a_sequence_of_words_is_found_without_overlaps(part, whole, expected):
-    assert places(part, list(whole)) == expected
+def test_a_sequence_of_words_is_found_without_overlaps(part, sequence, expected):
+    assert find_sequence(part, list(sequence)) == expected

@@ -38,7 +38,7 @@ XLIFF_2 = """<x:xliff version="2.0" srcLang="en" trgLang="es" xmlns:x="urn:oasis
         (XLIFF_2, [(2, "Hello you", "Hola"), (2, "One", "Uno")]),
     ],
 )
-def test_what_is_translated_in_an_xliff_is_read(tmp_path, content, pairs, ending):
+def test_translated_segments_of_an_xliff_file_are_read(tmp_path, content, pairs, ending):
     file = tmp_path / f"a.{ending}"
     file.write_bytes(gzip.compress(content.encode()) if ending.endswith("gz") else content.encode())
     expected = [(line, Pair(source, target)) for line, source, target in pairs]
@@ -90,7 +90,7 @@ def test_which_files_are_read_in_the_other_direction(tmp_path, languages, is_rev
     assert placed(tmp_path / "a.xlf", languages=languages)[0][1] == ("Hello you", "Hola")
 
 
-def test_a_unit_with_an_entity_is_told_and_the_others_are_read(tmp_path):
+def test_a_unit_with_an_entity_is_reported_and_the_others_are_read(tmp_path):
     bad = []
     content = XLIFF_1.replace("<source>Hello", "<source>&what;Hello").replace(
         "<xliff", "<!DOCTYPE xliff SYSTEM 'x'><xliff", 1

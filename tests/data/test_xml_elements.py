@@ -43,13 +43,13 @@ def check_offsets(content, element):
     end = content[element.inner_end : element.end]
     assert tag.startswith(b"<") and tag.endswith(b">") and tag.count(b"<") == 1
     assert end == b"" if tag.endswith(b"/>") else end.startswith(b"</") and end.endswith(b">")
-    at = element.inner
+    offset = element.inner
     for part in element.parts:
-        assert part.start == at
-        at = part.end
+        assert part.start == offset
+        offset = part.end
         if isinstance(part, Element):
             check_offsets(content, part)
-    assert at == element.inner_end
+    assert offset == element.inner_end
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
@@ -113,7 +113,7 @@ def test_any_root_will_do_if_none_is_named():
 def test_elements_may_be_so_deep():
     opened, closed = b"<a>" * 199, b"</a>" * 199
     assert len(units(b"<file>" + b"<a>" * 198 + b"<unit/>" + b"</a>" * 198 + b"</file>")) == 1
-    with pytest.raises(UserError, match="has more than 200 elements within each other"):
+    with pytest.raises(UserError, match="has elements nested more than 200 levels deep"):
         units(b"<file>" + opened + b"<unit/>" + closed + b"</file>")
 
 
@@ -130,7 +130,7 @@ def test_a_unit_may_have_so_many_bytes(monkeypatch, chunk):
     monkeypatch.setattr(xml_elements, "CHUNK", chunk)
     limit = len(b"<unit>123456</unit>") + chunk
     content = b"<file>" + b"<unit>123456</unit><c/> some text <d/>" * 50 + b"</file>"
-    assert len(units(content, longest=limit)) == 50
+    assert len(units(content, max_bytes=limit)) == 50
     if chunk < 6:
         for long in (
             b"<unit>" + b"1<c/>" * 20 + b"</unit>",
@@ -138,7 +138,7 @@ def test_a_unit_may_have_so_many_bytes(monkeypatch, chunk):
             b"<!--" + b"x" * 80 + b"-->",
         ):
             with pytest.raises(UserError, match="has a unit, tag or comment of more than"):
-                units(b"<file>" + long + b"</file>", longest=limit)
+                units(b"<file>" + long + b"</file>", max_bytes=limit)
 
 
 class Sizes(io.BytesIO):
@@ -164,7 +164,7 @@ def test_a_long_token_is_read_in_growing_chunks():
     assert kib == [64, 64, 64, 64, 128, 256, 64, 64, 64]
     stream = Sizes(b"<file><a b='" + b"x" * 200_000)
     with pytest.raises(UserError, match="has a unit, tag or comment of more than 150,000 bytes"):
-        list(reader(longest=150_000).units(stream))
+        list(reader(max_bytes=150_000).units(stream))
     assert stream.sizes == [65_536, 65_536, 18_935]
 
 
@@ -178,7 +178,7 @@ def test_a_long_token_is_read_in_growing_chunks():
         (b"<!DOCTYPE file [<!ENTITY a 'b'>]><file/>", "declares entities or elements of its own"),
     ],
 )
-def test_what_is_refused(content, message):
+def test_files_that_are_refused(content, message):
     with pytest.raises(UserError, match=message):
         units(content)
 

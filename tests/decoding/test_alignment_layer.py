@@ -6,7 +6,7 @@ import torch
 
 from translucid.decoding.maps import WIDTH, AlignmentLayer, forced_pass
 from translucid.evaluation.alignment_error import Gold
-from translucid.inspection.alignment import Linked, learn_alignment, linked
+from translucid.inspection.alignment import AlignmentExample, learn_alignment, link_pieces
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 
@@ -63,12 +63,12 @@ def test_links_between_words_become_shares_of_pieces():
     # <es> bebe r agua . -> "drink ing" "water" "now": the second word has a possible link only, the third none.
     tokens = Tokens(["<es>", "▁bebe", "r", "▁agua", "</s>"], ["▁drink", "ing", "▁water", "▁now", "</s>"])
     gold = Gold(frozenset([(0, 0)]), frozenset([(0, 0), (1, 0), (1, 1)]))
-    linked_pair = linked(tokens, [4, 5, 6, 7, 3], [5, 6, 7, 8, 3], gold, (2, 3))
+    linked_pair = link_pieces(tokens, [4, 5, 6, 7, 3], [5, 6, 7, 8, 3], gold, (2, 3))
     torch.testing.assert_close(
         linked_pair.shares,
         torch.tensor([[0, 0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0, 0], [0, 0, 0, 1, 0], [0] * 5, [0] * 5]),
     )
-    assert linked(tokens, [4, 5, 6, 7, 3], [5, 6, 7, 8, 3], gold, (3, 3)) is None
+    assert link_pieces(tokens, [4, 5, 6, 7, 3], [5, 6, 7, 8, 3], gold, (3, 3)) is None
 
 
 def sentences(count):
@@ -78,7 +78,7 @@ def sentences(count):
         words = rng.permutation(np.arange(5, V))[: rng.integers(2, 6)].tolist()
         shares = torch.zeros(len(words) + 1, len(words) + 1)
         shares[: len(words), : len(words)] = torch.eye(len(words)).flip(0)
-        yield Linked([*words, 3], [*reversed(words), 3], shares)
+        yield AlignmentExample([*words, 3], [*reversed(words), 3], shares)
 
 
 @pytest.mark.parametrize(("options", "updates"), [*zip(OPTIONS, (150, 150, 400), strict=True)], ids=IDS)

@@ -30,7 +30,7 @@ def test_a_beam_wide_enough_finds_the_best_of_all_outputs(
             assert hypothesis.score == pytest.approx(output.score, abs=1e-4)
 
 
-def test_every_output_is_found_once_when_there_is_room_for_all(table_model, brute_force, source_batch):
+def test_a_beam_with_room_for_all_outputs_finds_each_once(table_model, brute_force, source_batch):
     model, source = table_model(2), [4, EOS]
     options = DecodingOptions(beam=130, nbest=130, max_length_ratio=0, max_length_extra=4)
     (hypotheses,) = search(model, source_batch([source]), options)
@@ -99,9 +99,7 @@ def plain_beam_search(model, source, options, *, prune):
 
 @pytest.mark.parametrize("prune", [True, False])
 @pytest.mark.parametrize(("beam", "nbest", "alpha"), [(2, 1, 1.0), (3, 2, 0.0), (5, 1, 0.5), (5, 3, 1.0), (8, 2, 2.0)])
-def test_what_is_dropped_early_never_changes_the_result(
-    prune, beam, nbest, alpha, table_model, source_batch, sentences
-):
+def test_pruning_never_changes_the_result(prune, beam, nbest, alpha, table_model, source_batch, sentences):
     options = DecodingOptions(beam=beam, nbest=nbest, length_penalty=alpha, max_length_ratio=1, max_length_extra=6)
     for seed in range(6):
         model = table_model(seed)

@@ -72,7 +72,7 @@ def test_a_beam_wide_enough_finds_the_best_output_that_has_all(
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("beam", [2, 3, 5])
-def test_a_narrow_beam_finds_what_is_wanted(seed, beam, table_model, source_batch, sentences):
+def test_a_narrow_beam_satisfies_all_constraints(seed, beam, table_model, source_batch, sentences):
     model, edges = table_model(seed), Edges(SIX, NONE)
     constraints = [*CASES.values()][: len(sentences)]
     options = DecodingOptions(beam=beam, max_length_ratio=0, max_length_extra=8)
@@ -82,7 +82,7 @@ def test_a_narrow_beam_finds_what_is_wanted(seed, beam, table_model, source_batc
 
 
 @pytest.mark.parametrize(("beam", "nbest", "alpha"), [(2, 1, 1.0), (3, 2, 0.0), (5, 3, 1.0), (8, 2, 2.0)])
-def test_sentences_that_want_nothing_get_what_the_ordinary_beam_finds(
+def test_sentences_without_constraints_get_the_ordinary_results(
     beam, nbest, alpha, table_model, source_batch, sentences
 ):
     options = DecodingOptions(beam=beam, nbest=nbest, length_penalty=alpha, max_length_ratio=1, max_length_extra=6)
@@ -93,7 +93,7 @@ def test_sentences_that_want_nothing_get_what_the_ordinary_beam_finds(
         assert results[1:] == search(model, source, options)[1:]
 
 
-def test_what_does_not_fit_is_left_out_and_the_output_is_there(table_model, source_batch, sentences):
+def test_constraints_that_do_not_fit_are_dropped(table_model, source_batch, sentences):
     options = DecodingOptions(beam=5, nbest=2, max_length_ratio=0, max_length_extra=2)
     constraints = Constraints([[phrase(4, 5, 6)], *[[phrase(5)]] * (len(sentences) - 1)], Edges(NONE, NONE))
     results = search(table_model(0), source_batch(sentences), options, constraints=constraints)
@@ -133,7 +133,7 @@ def test_sampling_and_constraints_do_not_go_together(table_model, source_batch):
         search(table_model(0), source_batch([[4, EOS]]), options, constraints=Constraints([[]], Edges(NONE, NONE)))
 
 
-def test_places_are_given_by_turns():
+def test_beam_slots_are_assigned_in_turn():
     bank = torch.tensor([[0, 0, 0, 2, 1, 2], [0, 0, 0, 0, 0, 0]])
     valid = torch.tensor([[True] * 6, [True, True, True, True, False, True]])
     assert by_turns(bank, valid, 4).tolist() == [[3, 4, 0, 5, 1, 2], [0, 1, 2, 3, 5, 4]]
@@ -157,7 +157,9 @@ def priced(model, source, tokens, form):
 
 @pytest.mark.parametrize("form", [Form((5, 4), instead=(6,)), Form((5,), instead=(4, 6)), Form((4, 4), instead=(5,))])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_phrase_costs_what_it_comes_instead_of(seed, form, table_model, brute_force, source_batch, sentences):
+def test_the_score_of_a_phrase_is_adjusted_by_what_it_replaces(
+    seed, form, table_model, brute_force, source_batch, sentences
+):
     model = table_model(seed)
     options = DecodingOptions(beam=400, length_penalty=0, max_length_ratio=0, max_length_extra=4)
     constraints = Constraints([[RequiredPhrase((form,))]] * len(sentences), Edges(NONE, NONE))
@@ -174,7 +176,7 @@ def test_a_phrase_costs_what_it_comes_instead_of(seed, form, table_model, brute_
         assert best.score == pytest.approx(cheapest.score, abs=1e-4)
 
 
-def test_of_two_forms_the_likelier_one_comes(table_model, source_batch, sentences):
+def test_the_more_probable_form_is_chosen(table_model, source_batch, sentences):
     """Both forms may replace the same token; the more probable one is chosen."""
     model = table_model(0)
     model.logits[..., 6] += 4.0  # the model's own choice

@@ -44,12 +44,12 @@ def test_a_prefix_that_leaves_no_room_is_refused():
 
 
 @pytest.mark.parametrize("source", [torch.empty(1, 0, dtype=torch.long), torch.tensor([[0, 0]]), SOURCE.repeat(2, 1)])
-def test_anything_but_one_source_is_refused(source):
+def test_several_sources_are_refused(source):
     with pytest.raises(ValueError, match="one source"):
         continuations(model(9), source, [5], 3, OPTIONS)
 
 
 @pytest.mark.parametrize("count", [0, -1])
-def test_asking_for_nothing_is_refused(count):
+def test_a_count_below_1_is_refused(count):
     with pytest.raises(ValueError, match="at least 1"):
         continuations(model(9), SOURCE, [5], count, OPTIONS)

@@ -23,7 +23,7 @@ from translucid.runs.keys import descriptions
         ({"beem": 5}, "Extra inputs"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, message):
+def test_invalid_options_are_refused(options, message):
     with pytest.raises(ValidationError, match=message):
         DecodingOptions(**options)
 
@@ -51,7 +51,7 @@ def test_the_bounds_of_an_option_are_allowed_and_what_is_beyond_is_not(name):
                 DecodingOptions(**{**others, name: value})
 
 
-def test_options_survive_being_written_down():
+def test_options_are_saved_and_loaded():
     options = DecodingOptions(sample=True, nbest=8, temperature=0.7)
     assert DecodingOptions(**options.model_dump()) == options
     assert DecodingOptions(**DecodingOptions().model_dump()) == DecodingOptions()

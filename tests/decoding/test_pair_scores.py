@@ -21,7 +21,7 @@ PAIRS = [([4, 5, 3], [9, 3]), ([6, 3], [4, 4, 5, 16, 3]), ([7, 8, 9, 10, 11, 3],
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: f"{options.kind} {getattr(options, 'attention', '')}")
-def test_they_are_those_of_the_softmax_in_float64(options):
+def test_scores_equal_the_softmax_in_float64(options):
     model = build_model(options, V, V).eval()
     scores = pair_scores(model, PAIRS, batch_tokens=12)
     float64_model = model.double()
@@ -32,7 +32,7 @@ def test_they_are_those_of_the_softmax_in_float64(options):
         assert score.log_probabilities == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_perplexity_on_a_napkin():
+def test_a_perplexity_by_hand():
     score = PairScore([5, 6, 3], [math.log(1 / 2), math.log(1 / 4), 0.0])
     assert score.log_probability == pytest.approx(math.log(1 / 8))
     assert score.perplexity == pytest.approx(2)

@@ -21,7 +21,7 @@ def forbidden(rule, history, vocabulary=10):
     return [row.nonzero()[:, 0].tolist() for row in log_probs != 0]
 
 
-def test_never():
+def test_never_forbids_its_tokens():
     assert forbidden(Never(torch.tensor([0, 2])), [[5], [6]]) == [[0, 2], [0, 2]]
 
 
@@ -136,7 +136,7 @@ def test_the_limit_counts_more_than_the_minimum(table_model, source_batch):
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_when_nothing_is_allowed_the_output_ends(beam, table_model, source_batch):
+def test_an_output_ends_if_every_token_is_forbidden(beam, table_model, source_batch):
     options = DecodingOptions(beam=beam, no_repeat_ngram=1, min_length=10)
     tokens = search(table_model(), source_batch([[4, EOS]]), options)[0][0].tokens
     assert sorted(tokens) == [4, 5, 6]

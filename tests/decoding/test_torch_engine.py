@@ -23,7 +23,7 @@ def many_sentences() -> list[list[int]]:
 
 
 @pytest.mark.parametrize("options", EVERY_SEARCH)
-def test_alone_sorted_shuffled_and_in_any_batch_size(options, table_model, many_sentences, monkeypatch):
+def test_results_depend_neither_on_order_nor_on_batches(options, table_model, many_sentences, monkeypatch):
     model, options = table_model(8, eos=-1), DecodingOptions(**options, max_length_extra=5)
     engine = TorchEngine(model)
     expected = engine.decode(many_sentences, options)
@@ -36,7 +36,7 @@ def test_alone_sorted_shuffled_and_in_any_batch_size(options, table_model, many_
 
 
 @pytest.mark.parametrize("options", EVERY_SEARCH)
-def test_nothing_to_translate_is_surely_nothing(table_model, options):
+def test_an_empty_source_has_an_empty_output_with_probability_1(table_model, options):
     for best, *_ in TorchEngine(table_model(8)).decode([[EOS], [4, EOS], [EOS]], DecodingOptions(**options))[::2]:
         assert best == Hypothesis(tokens=[], log_probability=0, score=0, token_log_probabilities=[0])
 
@@ -68,7 +68,7 @@ def test_a_transformer_translates_alike_alone_and_in_a_batch(options, monkeypatc
     assert model.training  # the training mode is restored
 
 
-def test_training_goes_on_after_a_search():
+def test_a_model_can_be_trained_after_a_search():
     model = Transformer(9, 9, TransformerOptions(width=4, heads=1, feed_forward=4, encoder_layers=1, decoder_layers=1))
     TorchEngine(model).decode([[4, 5, EOS]], DecodingOptions(min_length=260, max_length_extra=260))
     model(torch.tensor([[4, 5, EOS]]), torch.tensor([[2] + [4] * 260])).sum().backward()
@@ -98,7 +98,7 @@ def test_an_empty_source_gives_the_empty_output_unasked(table_model):
     assert model.rows_seen == []
 
 
-def test_the_search_itself_agrees(table_model, source_batch, sentences):
+def test_the_engine_and_the_search_agree(table_model, source_batch, sentences):
     model, options = table_model(8), DecodingOptions()
     assert TorchEngine(model).decode(sentences, options) == search(model, source_batch(sentences), options)
 

@@ -19,7 +19,7 @@ from translucid.decoding.shortlist import Shortlist
 from translucid.engines.piece_links import learn_links
 from translucid.engines.run_files import load_alignment_layer, save_alignment_layer
 from translucid.evaluation.pointing import _table
-from translucid.inspection.alignment import Linked, learn_alignment
+from translucid.inspection.alignment import AlignmentExample, learn_alignment
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.inspected import plain
 from translucid.interop.huggingface_export import export_huggingface
@@ -39,7 +39,7 @@ def search_with_shortlist(device, run):
 
 
 def learned_alignment(device, run):
-    pairs = [Linked(source, [7, *source], torch.eye(len(source) + 1, len(source))) for source in SENTENCES]
+    pairs = [AlignmentExample(source, [7, *source], torch.eye(len(source) + 1, len(source))) for source in SENTENCES]
     layer = learn_alignment(build_case("tiny").model.to(device).eval(), pairs, device)
     return [tensor.cpu() for tensor in layer.state_dict().values()]
 
@@ -60,7 +60,7 @@ def confidence_features(device, run):
     translator = Translator.load(run, str(device), "torch")
     parts = translator.translate(TEXT).parts
     (features,) = translator.observer.observed(parts, ["attention", "dropout"], 3)
-    assert features.dropped.shape == (3,)
+    assert features.dropout_log_probs.shape == (3,)
     return [torch.from_numpy(features.attention), torch.from_numpy(features.token_log_probs)]
 
 
@@ -97,7 +97,7 @@ def states_of_whole_texts(device, run):
     model, generator = build_case("lm-bilstm").model.to(device).eval(), torch.Generator().manual_seed(1)
     embedded = torch.rand(2, 4, 16, generator=generator).to(device)
     mask = torch.tensor([[True] * 4, [True] * 3 + [False]], device=device)
-    return [states.detach().cpu() for states in model.both_ways(embedded, mask)]
+    return [states.detach().cpu() for states in model.read_both_directions(embedded, mask)]
 
 
 def fingerprint_of_a_frozen_network(device, run):

@@ -6,17 +6,17 @@ import torch
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import VOCABULARY, build_case
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.evaluation.language import measured
+from translucid.evaluation.language import score_texts
 from translucid.training.random_states import random_states, restore_random_states
 
 
 def test_a_language_model_is_measured_without_float64():
     ids = np.random.default_rng(1).integers(4, VOCABULARY, 90).astype(np.int32)
     texts = EncodedTexts(ids, Size(1, 80, 400))
-    (expected,) = measured(build_case("lm-lstm").model.eval(), texts, 10, torch.device("cpu"))
+    (expected,) = score_texts(build_case("lm-lstm").model.eval(), texts, 10, torch.device("cpu"))
     with Emulation("mps") as emulation, torch.no_grad():
         model = build_case("lm-lstm").model.to(emulation.device).eval()
-        (actual,) = measured(model, texts, 10, emulation.device)
+        (actual,) = score_texts(model, texts, 10, emulation.device)
     assert abs(actual.nats - expected.nats) < 1e-3
 
 

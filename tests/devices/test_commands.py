@@ -11,7 +11,7 @@ from tests.devices.emulated import Emulation
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.devices import is_memory_full
-from translucid.kernels.process import tune_ours
+from translucid.kernels.process import tune_pytorch
 from translucid.kernels.rounding import mixed_precision
 from translucid.kernels.transfer import Download
 from translucid.runs.run_folder import RunFolder
@@ -159,7 +159,7 @@ def test_a_model_larger_than_the_gpu_is_refused_before_anything_is_moved(train, 
         (ValueError("out of memory"), False),
     ],
 )
-def test_what_says_that_memory_is_full(error, expected):
+def test_errors_that_mean_full_memory(error, expected):
     assert is_memory_full(error) == expected
 
 
@@ -167,12 +167,12 @@ def test_float32_products_are_rounded_to_tf32_unless_float32_is_wanted(monkeypat
     matmul = torch.backends.cuda.matmul
     operations = matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
     before = [operation.fp32_precision for operation in operations]
-    monkeypatch.setattr("translucid.kernels.process._ours", True)
+    monkeypatch.setattr("translucid.kernels.process._configured", True)
     try:
         with Emulation("cuda"):
-            tune_ours()
+            tune_pytorch()
             assert matmul.fp32_precision == "tf32"
-            tune_ours(exact=True)
+            tune_pytorch(exact=True)
             assert matmul.fp32_precision == "ieee"
     finally:
         for operation, precision in zip(operations, before, strict=True):

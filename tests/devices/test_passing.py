@@ -8,7 +8,7 @@ import pytest
 
 import translucid
 from translucid.cli.main import run
-from translucid.cli.memory_learning import _trained
+from translucid.cli.memory_learning import _train_update
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.tuned import Tuned
 from translucid.engines.tuning import Tuning
@@ -27,11 +27,11 @@ from translucid.training.post_training import measure_trained
 
 PAIRS = [("uno", "one")]
 QUIET = Console(quiet=True)
-LESSON = SimpleNamespace(configuration=None, general=(), new=1, held_out=1)
+LESSON = SimpleNamespace(configuration=None, general=(), pairs=1, held_out=1)
 TRAINED = SimpleNamespace(
     device="cpu",
     workers=SimpleNamespace(leads=True),
-    over=True,
+    finished=True,
     progress=SimpleNamespace(best_score=1.0),
     validator=SimpleNamespace(comparable=float),
     run=SimpleNamespace(path="", configuration=resolve),
@@ -44,7 +44,7 @@ def save_tuning(out):
     tokenizer = SimpleNamespace(target_word_starts=lambda: [True], target_opening=[])
     folder = SimpleNamespace(path=out)
     tuning = SimpleNamespace(folder=folder, configuration=resolve(), model=None, tokenizer=tokenizer)
-    Tuning.save(tuning, SimpleNamespace(tells=True, tuned=Tuned()), 1.0, None)
+    Tuning.save(tuning, SimpleNamespace(is_meaningful=True, tuned=Tuned()), 1.0, None)
 
 
 class ReachedError(Exception):
@@ -74,7 +74,7 @@ class ReachedError(Exception):
             lambda out: translucid.train(PAIRS, out, valid=PAIRS, settings={"training.batch_tokens": 9}, device="cpu"),
         ),
         ("training.experiment.prepared", lambda out: run_experiment(resolve(), out, device="cpu")),
-        ("training.experiment.prepared", lambda out: _trained(LESSON, out, False, "cpu", None, QUIET)),
+        ("training.experiment.prepared", lambda out: _train_update(LESSON, out, False, "cpu", None, QUIET)),
         ("training.post_training.fit_validation_scores", lambda out: measure_trained(TRAINED, QUIET)),
         ("engines.tuning.choose_engine", lambda out: save_tuning(out)),
     ],
@@ -91,7 +91,7 @@ def test_the_device_is_passed_on(target, call, tmp_path, monkeypatch):
     # Nothing is trained, so little text is enough.
     monkeypatch.setattr("translucid.lessons.demonstration.SIZES", dict.fromkeys(["train", "valid", "test"], 2))
     monkeypatch.setattr("translucid.lessons.runs.PAIRS", 2)
-    monkeypatch.setattr("translucid.lessons.caption_demonstration.learned_weights", lambda: None)
+    monkeypatch.setattr("translucid.lessons.caption_demonstration.pretrained_weights", lambda: None)
     monkeypatch.setattr("translucid.lessons.caption_demonstration.SCENES", 20)
     with suppress(ReachedError):  # commands catch and report it
         call(tmp_path / "run")

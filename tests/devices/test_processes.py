@@ -81,7 +81,7 @@ def test_rows_and_parts_go_to_the_gpu(sharded_weights, sharded):
     batch = build_case("tiny").batch
     assert isinstance(sharded_weights.rows(sharded, batch).source, DeviceTensor)
     parameter = torch.ones(3).as_subclass(Distributed)
-    assert isinstance(sharded_weights.part(sharded, torch.ones(3), parameter), DeviceTensor)
+    assert isinstance(sharded_weights.shard(sharded, torch.ones(3), parameter), DeviceTensor)
 
 
 def test_the_average_is_validated_on_the_gpu_and_saved_from_the_cpu(sharded_weights, sharded):
@@ -90,7 +90,7 @@ def test_the_average_is_validated_on_the_gpu_and_saved_from_the_cpu(sharded_weig
         assert all(isinstance(tensor, DeviceTensor) for tensor in tensors)
     part = torch.ones(3).as_subclass(DistributedOnGpu)
     assert isinstance(part.full_tensor(), DeviceTensor)
-    assert not isinstance(sharded_weights.whole(sharded, part), DeviceTensor)
+    assert not isinstance(sharded_weights.full_tensor(sharded, part), DeviceTensor)
 
 
 def test_a_model_in_parts_is_not_moved_as_a_whole(train, tmp_path, monkeypatch):
@@ -137,6 +137,6 @@ def test_a_resumed_language_model_carries_its_state_on_the_gpu():
     model = build_case("lm-lstm").model.to("cuda")
     loss = StreamLoss(model)
     saved = {str(index): part.cpu() for index, part in enumerate(model.begin(2, torch.device("cuda")).tensors())}
-    loss.carry(saved, torch.device("cuda"))
-    assert loss.carried().keys() == saved.keys()
-    assert all(isinstance(tensor, DeviceTensor) for tensor in loss.carried().values())
+    loss.restore(saved, torch.device("cuda"))
+    assert loss.state_tensors().keys() == saved.keys()
+    assert all(isinstance(tensor, DeviceTensor) for tensor in loss.state_tensors().values())

@@ -9,7 +9,7 @@ from translucid.decoding.beam import likeliest
 from translucid.decoding.constraints import Constraints, Edges, Form, RequiredPhrase
 from translucid.decoding.continuations import continuations
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.rows import places_by_kind
+from translucid.decoding.rows import indices_by_kind
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 
@@ -76,10 +76,10 @@ def test_places_are_parted_alike_on_both_devices():
     kind = torch.tensor([2, 0, 3, 1, 0, 2, 3])
     flag = torch.tensor(True)
     expected = [[1, 4], [3], [0, 5]]
-    places, flags = places_by_kind(kind, 3, flag)
+    places, flags = indices_by_kind(kind, 3, flag)
     assert ([part.tolist() for part in places], flags) == (expected, [True])
     with Emulation("cuda") as emulation:
-        places, flags = places_by_kind(kind.to(emulation.device), 3, flag.to(emulation.device))
+        places, flags = indices_by_kind(kind.to(emulation.device), 3, flag.to(emulation.device))
         assert ([part.tolist() for part in places], flags) == (expected, [True])
 
 

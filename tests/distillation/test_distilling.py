@@ -148,7 +148,7 @@ def test_teacher_and_student_are_measured_and_the_fastest_way_is_kept(distill, f
     assert "60 pairs; skipped 2: 1 duplicate, 1 unreadable" in page and "distilled pairs" in page
     assert "| teacher, " in page and "| student, int8 |" in page
     checked = json.loads((distill.folder / "int8.json").read_text())["results"]
-    assert checked["before"]["float32"] >= 0 and "with float32" in outcome.err
+    assert "float32" in checked["before"] and "with float32" in outcome.err
     # The record of the stage is stored separately from the figures.
     assert len(json.loads((distill.folder / "report.json").read_text())["systems"]) == 12
     repeated = distill("--report", "--test", files / "valid.tsv", "--size", "1GB")

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from translucid.corpora.phrasebook import generate
-from translucid.distillation.filtering import DISTILLED, REFERENCE, by_rules, by_scores, summary_of
+from translucid.distillation.filtering import DISTILLED, REFERENCE, filter_by_rules, filter_by_scores, summary_of
 
 PHRASES = [(phrase.source, phrase.target) for phrase in generate(40, max_words=8)]
 
@@ -19,7 +19,7 @@ def filtered(tmp_path):
         decoded.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
         files = {kind: tmp_path / f"{kind}.tsv" for kind in (DISTILLED, REFERENCE)}
         advanced = []
-        counts = by_rules(decoded, files, ("en", "es"), references=references, advance=advanced.append)
+        counts = filter_by_rules(decoded, files, ("en", "es"), references=references, advance=advanced.append)
         pairs = {kind: file.read_text(encoding="utf-8").splitlines() for kind, file in files.items()}
         return counts, pairs, sum(advanced)
 
@@ -60,7 +60,7 @@ def test_the_worst_share_by_scores_is_removed(filtered, tmp_path):
     scores[5] = math.inf
     (tmp_path / "scores.txt").write_text("".join(f"{score}\n" for score in scores))
     (tmp_path / "pairs.tsv").write_text("".join(f"{line}\n" for line in lines))
-    by_scores(tmp_path / "pairs.tsv", tmp_path / "scores.txt", 0.15, tmp_path / "out.tsv", counts)
+    filter_by_scores(tmp_path / "pairs.tsv", tmp_path / "scores.txt", 0.15, tmp_path / "out.tsv", counts)
     worst = sorted(range(len(lines)), key=lambda i: -scores[i])[: int(0.15 * len(lines))]
     remaining = [line for i, line in enumerate(lines) if i not in worst]
     assert 5 in worst and (tmp_path / "out.tsv").read_text().splitlines() == remaining

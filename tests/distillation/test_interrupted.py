@@ -13,7 +13,7 @@ REPLACED = {"translucid.distillation.teacher.TeacherJob.window": 16}
 PLACES = {
     "in the middle of translating": "translucid.distillation.teacher.TeacherWorker.work",
     "before the record of a stage": "translucid.distillation.stages.digest",
-    "between the files of a stage": "translucid.distillation.distilling.by_scores",
+    "between the files of a stage": "translucid.distillation.distilling.filter_by_scores",
     "while links are written": "translucid.distillation.aligning.statistical_links",
     "before the old run is removed": "translucid.distillation.distilling.discard",
     "before the training": "translucid.distillation.student.prepared",
@@ -49,7 +49,7 @@ def pairs_of(out):
 
 
 @pytest.mark.parametrize("moment", PLACES)
-def test_a_killed_command_goes_on(command, tmp_path, expected_pairs, moment):
+def test_a_killed_command_resumes(command, tmp_path, expected_pairs, moment):
     out = tmp_path / "student"
     process = forked(*command(out), replaced={PLACES[moment]: _die})
     process.communicate(100)

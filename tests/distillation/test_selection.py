@@ -19,6 +19,6 @@ def test_the_nearest_hypothesis_is_that_of_sacrebleu():
         assert nearest(hypotheses, reference) == hypotheses[scores.index(max(scores))]
 
 
-def test_the_first_of_equal_ones_is_taken():
+def test_of_equal_hypotheses_the_first_is_chosen():
     assert nearest(["a b", "ab", "x"], "zzz") == "a b"
     assert nearest(["b", "a b c", "abc"], "a b c") == "a b c"

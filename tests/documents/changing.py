@@ -40,7 +40,7 @@ def all_changed(document):
 def placed_and_filled(name, text):
     """Return the segments of a file, each as `place: text`, and the translated file."""
     document = read_document(name, text.encode(), ENGLISH_SPANISH)
-    lines = [f"{segment.place.removeprefix('line ')}: {segment.source.whole}" for segment in document.segments]
+    lines = [f"{segment.place.removeprefix('line ')}: {segment.source.full_text}" for segment in document.segments]
     return lines, document.filled(all_changed(document)).decode()
 
 

@@ -59,7 +59,7 @@ def test_texts_are_read_and_written_as_android_does(source, text, target):
         '<string-array name="a" translatable="false"><item>a</item></string-array>',
     ],
 )
-def test_what_is_no_text_stays(source):
+def test_values_that_are_not_text_are_unchanged(source):
     assert not read(source).segments
 
 

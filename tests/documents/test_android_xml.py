@@ -37,7 +37,7 @@ def filled(document):
 def test_entities_stay_as_they_are(source, text, after):
     document = read(f'<string name="a">{source}</string>', before=DECLARED)
     (segment,) = document.segments
-    assert segment.source.text == text and "Corner" not in segment.source.whole
+    assert segment.source.text == text and "Corner" not in segment.source.full_text
     assert filled(document) == f'<string name="a">{after}</string>'
     assert document.filled(all_changed(document)).decode().startswith(DECLARED)
 
@@ -56,10 +56,10 @@ def test_an_entity_alone_is_no_text():
         ("<!ELEMENT string (#PCDATA)>", "elements or attributes"),
         ('<!ATTLIST string name CDATA "b">', "elements or attributes"),
         ('<!NOTATION a SYSTEM "b">', "elements or attributes"),
-        ('<!ENTITY a "&b;"><!ENTITY b "&a;">', "stands in itself"),
+        ('<!ENTITY a "&b;"><!ENTITY b "&a;">', "contains itself"),
         (f'<!ENTITY a "{"x" * 10_001}">', "10,000 characters"),
         (f'<!ENTITY a "{"x" * 1_000}"><!ENTITY b "{"&a;" * 10}"><!ENTITY c "{"&b;" * 10}">', "10,000 characters"),
-        ("".join(f'<!ENTITY a{i + 1} "{f"&a{i};" * 9}">' for i in range(60)), "characters|stands in itself"),
+        ("".join(f'<!ENTITY a{i + 1} "{f"&a{i};" * 9}">' for i in range(60)), "characters|contains itself"),
     ],
 )
 def test_other_declarations_are_refused(declaration, message):
@@ -95,7 +95,7 @@ def test_the_limits_of_declarations(accepted, rejected):
 @pytest.mark.parametrize("text", ["&{};", "x" * 10_001])
 def test_of_a_long_name_the_beginning_is_in_the_message(text):
     name = "n" * 51
-    with pytest.raises(UserError, match=rf"the entity {'n' * 50}, which stands (for more than 10,000|in itself)"):
+    with pytest.raises(UserError, match=rf"the entity {'n' * 50}, which (stands for more than 10,000|contains itself)"):
         read("", before=f'<!DOCTYPE resources [<!ENTITY {name} "{text.format(name)}">]>')
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.documents.changing import all_changed
 from tests.probes.packed import packed
-from translucid.documents.document import SegmentList, Target, at_most
+from translucid.documents.document import SegmentList, Target, limit_segments
 from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.zip_container import LARGEST_RATIO, SMALL, ZipContainer, member_name
@@ -61,7 +61,7 @@ def members_of(content):
 
 def test_a_book_is_read_in_reading_order():
     document = read()
-    assert [(segment.source.whole, segment.place) for segment in document.segments] == [
+    assert [(segment.source.full_text, segment.place) for segment in document.segments] == [
         ("first", "a a.xhtml, line 1"),
         ("second <b>one</b>", "b.xhtml, line 2"),
         ("last", "x.xhtml, line 1"),
@@ -131,9 +131,9 @@ def test_books_that_cannot_be_translated(members, message):
 
 
 def test_the_number_of_segments_is_limited_over_all_members():
-    with at_most(7), pytest.raises(UserError, match=r"^a\.epub: has more than 7 texts"):
+    with limit_segments(7), pytest.raises(UserError, match=r"^a\.epub: has more than 7 texts"):
         read()
-    with at_most(8):
+    with limit_segments(8):
         assert len(read().segments) == 8
     segments = SegmentList("a.txt")
     segments.need_room(segments.most)

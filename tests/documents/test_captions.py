@@ -207,7 +207,9 @@ def read_and_fill(name, text):
     document = read_document(name, text.encode(), ENGLISH_SPANISH)
     lines = []
     for segment in document.segments:
-        lines.append(" ".join([segment.place.removeprefix("line "), str(segment.longest or ""), segment.source.whole]))
+        lines.append(
+            " ".join([segment.place.removeprefix("line "), str(segment.longest or ""), segment.source.full_text])
+        )
     return lines, document.filled(all_changed(document)).decode()
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.documents.test_kept_elements import tagged
-from translucid.documents.kept_elements import collapsed, copy_places, expanded, spans_of
+from translucid.documents.kept_elements import collapsed, expanded, find_copies, spans_of
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 
 
@@ -164,7 +164,7 @@ def test_marks_that_overlap_a_word_are_not_parted():
     ],
 )
 def test_where_the_copies_are(source, translation, expected, expected_missing):
-    copies, missing = copy_places(translation, collapsed(tagged(source)))
+    copies, missing = find_copies(translation, collapsed(tagged(source)))
     assert [(start, copy.element.raw) for start, _, copy in copies] == expected
     assert all(translation[start:end] == copy.core for start, end, copy in copies)
     assert missing == expected_missing

@@ -6,12 +6,12 @@ import pytest
 
 from translucid.documents import document as documents
 from translucid.documents import kinds
-from translucid.documents.document import Segment, SegmentList, Target, at_most, most_segments
+from translucid.documents.document import Segment, SegmentList, Target, limit_segments, max_segments
 from translucid.documents.kinds import ENDINGS, KINDS, kind_of, read_document
 from translucid.documents.office.runs import Dialect
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.xml_fragment import Elements
-from translucid.ground.cancellation import Cancelled, asked_between_steps
+from translucid.ground.cancellation import Cancelled, call_between_steps
 from translucid.ground.errors import UserError
 
 ONE = Segment(TaggedText("One"), "line 1")
@@ -48,18 +48,18 @@ def test_records_are_values():
 
 
 def test_segments_are_numbered_and_limited():
-    assert most_segments() == documents.MOST_SEGMENTS == 250_000
+    assert max_segments() == documents.MOST_SEGMENTS == 250_000
     assert (documents.LARGEST, documents.MOST_PARTS) == (64 << 20, 200_000)
-    with at_most(2):
-        assert most_segments() == 2
-        with at_most(1):
-            assert most_segments() == 1
+    with limit_segments(2):
+        assert max_segments() == 2
+        with limit_segments(1):
+            assert max_segments() == 1
         segments = SegmentList("a.txt")
-        with at_most(documents.MOST_SEGMENTS + 1):
-            assert most_segments() == documents.MOST_SEGMENTS
-    with pytest.raises(ZeroDivisionError), at_most(1):
+        with limit_segments(documents.MOST_SEGMENTS + 1):
+            assert max_segments() == documents.MOST_SEGMENTS
+    with pytest.raises(ZeroDivisionError), limit_segments(1):
         raise ZeroDivisionError
-    assert most_segments() == documents.MOST_SEGMENTS
+    assert max_segments() == documents.MOST_SEGMENTS
     assert [segments.add(ONE), segments.add(ONE)] == [0, 1] and segments == [ONE, ONE]
     segments.need_room(2)
     with pytest.raises(UserError, match=r"^a\.txt: has more than 2 texts"):
@@ -73,7 +73,7 @@ def test_reading_stops_when_it_is_cancelled():
     def cancel():
         raise Cancelled
 
-    with asked_between_steps(cancel), pytest.raises(Cancelled):
+    with call_between_steps(cancel), pytest.raises(Cancelled):
         SegmentList("a.txt").add(ONE)
 
 

@@ -30,10 +30,12 @@ def random_document(name, number):
 
 
 def with_moved_marks(marked, rng):
-    """Return a translation with the marks at random places, in their order."""
+    """Return a translation with the marks at random offsets, in their order."""
     text = changed(marked).text
-    places = sorted(rng.randrange(len(text) + 1) for _ in marked.marks)
-    return TaggedText(text, tuple(replace(mark, at=at) for mark, at in zip(marked.marks, places, strict=True)))
+    offsets = sorted(rng.randrange(len(text) + 1) for _ in marked.marks)
+    return TaggedText(
+        text, tuple(replace(mark, offset=offset) for mark, offset in zip(marked.marks, offsets, strict=True))
+    )
 
 
 def roots(content):

@@ -43,7 +43,7 @@ _PIECE = _WORD | st.sampled_from(_TAGS.split())
 
 @given(st.lists(_PIECE, max_size=40).map(" ".join))
 @settings(max_examples=40, deadline=None)
-def test_any_text_comes_out_as_it_was_and_takes_translations(text):
+def test_any_text_is_restored_and_accepts_translations(text):
     document = read(text)
     assert document.filled({}) == text.encode()
     document.filled(all_changed(document))
@@ -101,7 +101,7 @@ def test_paragraphs_keep_each_tag_once(paragraphs):
 def test_blocks_are_segments_and_inline_elements_marks():
     (segment,) = read("<p>Save <b>now</b>, or\n never.</p>").segments
     assert segment.source.text == "Save now, or never."
-    assert [(mark.at, mark.raw, mark.side) for mark in segment.source.marks] == [
+    assert [(mark.offset, mark.raw, mark.side) for mark in segment.source.marks] == [
         (5, "<b>", Side.opens),
         (8, "</b>", Side.closes),
     ]
@@ -130,7 +130,7 @@ def test_blocks_are_segments_and_inline_elements_marks():
         ("<p>Use <code>x</code>", ["Use "]),
     ],
 )
-def test_what_is_translated(text, expected):
+def test_texts_that_are_translated(text, expected):
     assert texts(text) == expected
 
 
@@ -145,8 +145,8 @@ def test_an_attribute_in_a_mark_is_translated_with_it():
     document = read(text)
     sources = [segment.source.text for segment in document.segments]
     assert sources == ["two", "two", "One  three "] or sources == ["two", "two", "One  three ."]
-    whole = document.segments[2].source
-    targets = {0: Target(TaggedText("dos")), 1: Target(TaggedText("deux")), 2: Target(changed(whole))}
+    source = document.segments[2].source
+    targets = {0: Target(TaggedText("dos")), 1: Target(TaggedText("deux")), 2: Target(changed(source))}
     assert document.filled(targets).decode() == '<p>ONE <img alt="dos" src=a> THREE <img alt="deux" src=a>.</p>'
     assert document.filled({0: targets[0]}).decode() == text.replace("alt=two", 'alt="dos"', 1)
 
@@ -164,7 +164,7 @@ def test_the_encoding_that_a_page_names_is_kept():
     )
 
 
-def test_what_is_nested_too_deep_is_refused_with_its_line():
+def test_too_deep_nesting_is_refused_with_its_line():
     with pytest.raises(UserError, match=r"^a.html:2: has more than 500 elements"):
         read("<p>\n" + "<b>" * DEEPEST)
     assert isinstance(read("<p>" * 20_000), Html)

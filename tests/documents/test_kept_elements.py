@@ -76,7 +76,7 @@ def final(source, translate):
         ("房子<sup>2</sup>很大", "房子很大"),
     ],
 )
-def test_what_the_model_reads_first(source, expected):
+def test_the_first_text_for_the_model(source, expected):
     assert PlaceholderStrategy.first(tagged(source)).text == expected
 
 
@@ -96,26 +96,26 @@ def test_what_the_model_reads_first(source, expected):
         ("See <a>[4]</a> for more", "MÁS EN", "MÁS <a>[4]</a> EN"),
     ],
 )
-def test_what_comes_out(source, translation, expected):
-    assert final(tagged(source), lambda text: translation)[1].whole == expected
+def test_final_translations(source, translation, expected):
+    assert final(tagged(source), lambda text: translation)[1].full_text == expected
 
 
 def test_a_short_number_that_is_written_out_is_tried_with_one_that_stays():
     model_text, marked = final(tagged("I have <b>3</b> cats"), lambda text: text.replace("3", "TRES"))
-    assert model_text == "I have 47 cats" and marked.whole == "I have <b>3</b> cats"
+    assert model_text == "I have 47 cats" and marked.full_text == "I have <b>3</b> cats"
 
 
 def test_one_space_is_left_where_an_element_was():
     model_text, marked = final(tagged("We came. <a>[1]</a> She left."), lambda text: text.replace("[1]", ""))
-    assert model_text == "We came. She left." and marked.whole == "We came. <a>[1]</a> She left."
+    assert model_text == "We came. She left." and marked.full_text == "We came. <a>[1]</a> She left."
 
 
 def test_elements_side_by_side_at_the_beginning_are_parted_once():
     marked = final(tagged("<a>[1]</a> <a>[2]</a> Next"), lambda text: "OTRA")[1]
-    assert marked.whole == "<a>[1]</a> <a>[2]</a> OTRA"
+    assert marked.full_text == "<a>[1]</a> <a>[2]</a> OTRA"
 
 
-def test_what_was_put_by_guess_is_said():
+def test_elements_placed_by_guess_are_reported():
     strategy = PlaceholderStrategy.first(tagged("See <a>[4]</a> for more"))
     assert not strategy.doubts
     assert strategy.after("MÁS EN").doubts == ["placed: [4]"]
@@ -133,7 +133,7 @@ def test_what_was_put_by_guess_is_said():
 )
 def test_a_translation_that_is_there_gets_the_elements(source, translation, expected):
     tagged_source = tagged(source)
-    assert PlaceholderStrategy.of_pair(tagged_source, translation).target(translation, []).whole == expected
+    assert PlaceholderStrategy.of_pair(tagged_source, translation).target(translation, []).full_text == expected
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_tags_in_strings_of_programs(text, model_text, expected):
 
 def test_signs_of_the_sentence_are_not_put_around_letters():
     target = final(tagged("don<b>'</b>t sing<i>,</i> well<b>-</b>known"), lambda text: "NO CANTES BIEN SABIDO")[1]
-    assert not re.search(r"<(\w)>[^<]*\w[^<]*</\1>", target.whole)
+    assert not re.search(r"<(\w)>[^<]*\w[^<]*</\1>", target.full_text)
 
 
 def test_words_and_numbers_of_their_own():
@@ -279,7 +279,7 @@ def test_any_text_with_any_translation_keeps_each_element_with_its_content(seed)
         return " ".join([*translated, *shuffler.choices(words, k=shuffler.randrange(2))])
 
     marked = final(source, translate)[1]
-    before, after = (ET.fromstring(f"<r>{content.whole}</r>") for content in (source, marked))
+    before, after = (ET.fromstring(f"<r>{content.full_text}</r>") for content in (source, marked))
     assert [tag.tag for tag in before.iter("br")] == [tag.tag for tag in after.iter("br")]
     assert len(list(before.iter("b"))) == len(list(after.iter("b")))
     contents, contents_after = [sorted("".join(tag.itertext()) for tag in root.iter("e")) for root in (before, after)]

@@ -3,7 +3,7 @@
 import pytest
 
 from translucid.documents import spans
-from translucid.documents.document import LARGEST, MOST_SEGMENTS, SegmentList, at_most, most_segments
+from translucid.documents.document import LARGEST, MOST_SEGMENTS, SegmentList, limit_segments, max_segments
 from translucid.documents.kinds import read_document
 from translucid.documents.markup import html, markdown_inline
 from translucid.documents.strings import yaml_strings
@@ -43,13 +43,13 @@ def error_of(name, content):
 
 @pytest.mark.parametrize("name", FOUR)
 def test_a_document_has_a_largest_number_of_segments(name):
-    with at_most(4):
-        assert most_segments() == 4
+    with limit_segments(4):
+        assert max_segments() == 4
         assert len(read_document(name, FOUR[name].encode(), ("en", "es")).segments) == 4
-    with at_most(3):
+    with limit_segments(3):
         assert error_of(name, FOUR[name]) == f"{name}: has more than 3 texts. Split it."
-    with at_most(MOST_SEGMENTS + 1):
-        assert most_segments() == SegmentList("a").most == MOST_SEGMENTS
+    with limit_segments(MOST_SEGMENTS + 1):
+        assert max_segments() == SegmentList("a").limit == MOST_SEGMENTS
 
 
 def test_a_list_of_segments_says_their_numbers():
@@ -76,7 +76,7 @@ def test_a_segment_has_a_largest_number_of_parts(name, module, content, parts, m
 
 
 def test_nodes_of_yaml_and_blocks_of_markdown_without_texts_are_limited(monkeypatch):
-    with at_most(2):
+    with limit_segments(2):
         assert read_document("a.yaml", b"[1, 2, 3, 4, 5, 6, 7]").segments == []
         assert error_of("a.yaml", "[1, 2, 3, 4, 5, 6, 7, 8]") == "has more than 2 texts. Split it."
         monkeypatch.setattr(yaml_strings, "NODES", 5)

@@ -177,7 +177,7 @@ def test_what_tools_add_stays_and_all_text_is_translated(text):
 
 @given(st.text("ab *_`[]()<>!&#-+=|~\\\n1.:{}$\"'^x/\t>", max_size=120))
 @settings(max_examples=40, deadline=None)
-def test_any_text_comes_out_as_it_was_and_takes_translations(text):
+def test_any_text_is_restored_and_accepts_translations(text):
     document = read(text)
     assert document.filled({}) == text.encode()
     document.filled(all_changed(document))
@@ -248,14 +248,14 @@ def test_real_files_keep_their_structure():
         ("| a | b \\| c |\n|-|-|\n| | `x` |\n", ["a", "b | c"]),
     ],
 )
-def test_what_is_translated(text, expected):
+def test_texts_that_are_translated(text, expected):
     assert texts(text) == expected
 
 
 def test_mdx_has_expressions_and_modules():
     text = "export const a = {\n  b: 1,\n\n  c: 'no',\n}\n\nimport it from 'here'\n\nYes {a, b} <C d={e}/> and so\n"
     document = read_document("a.mdx", text.encode(), ENGLISH_SPANISH)
-    assert [segment.source.whole for segment in document.segments] == ["Yes {a, b} <C d={e}/> and so"]
+    assert [segment.source.full_text for segment in document.segments] == ["Yes {a, b} <C d={e}/> and so"]
     after = document.filled({0: Target(TaggedText("a < b {c}", document.segments[0].source.marks))}).decode()
     assert after.endswith("\n\na \\< {a, b}b<C d={e}/> \\{c}\n")
 
@@ -268,8 +268,8 @@ def test_lists_are_read_at_any_level(levels):
 
 
 @pytest.mark.parametrize("sign", ["> ", "- "])
-def test_what_is_nested_too_deep_is_refused_with_its_line(sign):
-    with pytest.raises(UserError, match=r"a\.md:3: has more lists and quotes in each other"):
+def test_too_deep_nesting_is_refused_with_its_line(sign):
+    with pytest.raises(UserError, match=r"a\.md:3: has lists and quotes nested more than"):
         read("one\n\n" + sign * 1000 + "two\n\nthree\n")
 
 
@@ -308,11 +308,11 @@ def test_what_is_nested_too_deep_is_refused_with_its_line(sign):
         ("[One]\n\n[one]: x\n", "uno", "[uno][One]\n\n[one]: x\n"),
     ],
 )
-def test_what_is_written(text, translation, after):
+def test_written_translations(text, translation, after):
     document = read(text)
     marks = document.segments[0].source.marks
     at_ends = tuple(
-        mark.__class__(len(translation) if mark.at else 0, mark.raw, mark.side, mark.pair) for mark in marks
+        mark.__class__(len(translation) if mark.offset else 0, mark.raw, mark.side, mark.pair) for mark in marks
     )
     assert document.filled({0: Target(TaggedText(translation, at_ends))}).decode() == after
 

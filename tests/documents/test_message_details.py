@@ -76,7 +76,7 @@ def test_markers_of_access_keys(text, expected):
     ],
 )
 def test_spans(text, spans):
-    assert [span.marked.whole for span in message_spans(text)] == spans
+    assert [span.marked.full_text for span in message_spans(text)] == spans
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from translucid.documents.strings.messages import is_language, message_spans, me
 
 
 def span_texts(text):
-    return [span.marked.whole for span in message_spans(text)]
+    return [span.marked.full_text for span in message_spans(text)]
 
 
 @pytest.mark.parametrize(

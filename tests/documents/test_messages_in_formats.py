@@ -34,7 +34,7 @@ def read(name, text):
 
 
 def sources(document):
-    return [segment.source.whole for segment in document.segments]
+    return [segment.source.full_text for segment in document.segments]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -130,7 +130,7 @@ def test_text_beside_cases_in_xliff_is_a_segment_too():
 def test_apostrophes_of_messages_for_java_are_written_twice():
     document = read_document("a.properties", b"a=it''s '{'0'}' of {0}\n", ("en", "es"))
     (segment,) = document.segments
-    assert segment.source.whole == "it's '{'0'}' of {0}"
+    assert segment.source.full_text == "it's '{'0'}' of {0}"
     target = Target(TaggedText("l'a de {0}", segment.source.marks))
     assert b"l''" in document.filled({0: target})
 

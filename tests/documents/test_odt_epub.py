@@ -106,7 +106,7 @@ def test_headers_stand_in_the_styles():
         (of_odt("\n<text:p>"), "a.odt/content.xml:2: is no XML"),
     ],
 )
-def test_what_can_not_be_read_is_one_line(content, message):
+def test_unreadable_files_are_one_line(content, message):
     with pytest.raises(UserError, match=f"^{message}"):
         read(content)
 
@@ -203,7 +203,7 @@ def test_spans_of_a_session_are_no_formatting_but_styles_derived_from_others_are
 
     session_span = '<text:span text:style-name="R">ne </text:span>'
     document = read(of_odt(f"<text:p>O{session_span}and {spans_with('two', 'six', 'ten')}.</text:p>", styles))
-    assert document.segments[0].source.whole == f"One and {spans_with('two', 'six', 'ten')}."
+    assert document.segments[0].source.full_text == f"One and {spans_with('two', 'six', 'ten')}."
     filled = body(document.filled(all_changed(document)))
     assert filled == f"<text:p>ONE AND {spans_with('TWO', 'SIX', 'TEN')}.</text:p>"
 
@@ -218,7 +218,7 @@ def test_lines_places_and_changes_of_a_text():
         f"<text:h>At {bold.format('the')}<text:a>end</text:a><text:meta>ing</text:meta><text:x>no</text:x>.</text:h>"
     )
     document = read(of_odt(content))
-    assert [(segment.source.whole, segment.place) for segment in document.segments] == [
+    assert [(segment.source.full_text, segment.place) for segment in document.segments] == [
         ("Name", "paragraph 3"),
         ("Ann", "paragraph 3"),
         ("Lee", "paragraph 3"),

@@ -91,7 +91,7 @@ def test_formatting_goes_with_its_words_and_all_parts_are_found():
         "A comment": "comments, paragraph 1",
     }
     marks = word_document.segments[0].source.marks
-    moved = tuple(replace(mark, at=at) for mark, at in zip(marks, (0, 6), strict=True))
+    moved = tuple(replace(mark, offset=offset) for mark, offset in zip(marks, (0, 6), strict=True))
     target = Target(TaggedText("Duerme aquí un gato.", moved))
     after = docx.Document(BytesIO(word_document.filled({**all_changed(word_document), 0: target})))
     assert [(text_run.text, text_run.bold) for text_run in after.paragraphs[0].runs if text_run.text] == [
@@ -218,7 +218,7 @@ def test_strict_documents_have_the_same_elements():
         (of_word(f"<!DOCTYPE a>{run('a')}"), "a.docx/word/document.xml:1: is no XML"),
     ],
 )
-def test_what_can_not_be_read_is_one_line(content, message):
+def test_unreadable_files_are_one_line(content, message):
     with pytest.raises(UserError, match=f"^{message}"):
         read(content)
 

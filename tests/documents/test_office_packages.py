@@ -209,7 +209,7 @@ LINK = '<a:rPr><a:hlinkClick r:id="r1"/></a:rPr>'
 def test_runs_of_slides(inside, wholes, after):
     content = presentation(slide(1, f"<a:p>{inside}</a:p>"), relations={}, slide_ids=())
     document = read_document("a.pptx", content, ENGLISH_SPANISH)
-    assert [segment.source.whole for segment in document.segments] == wholes
+    assert [segment.source.full_text for segment in document.segments] == wholes
     filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("ppt/slides/slide1.xml").decode()
     assert filled[filled.index("<a:p>") + 5 : filled.rindex("</a:p>")] == after
     assert document.filled({}) == content

@@ -15,7 +15,7 @@ def attempts(source, answers, *, pieces=False):
         requests.append(f"{strategy.level} {strategy.text}")
         following = strategy.after(answer)
         if following is None:
-            return requests, strategy.target(answer, []).whole, strategy.doubts
+            return requests, strategy.target(answer, []).full_text, strategy.doubts
         strategy = following
     return [*requests, f"{strategy.level} {strategy.text}"], None, []
 

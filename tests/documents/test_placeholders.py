@@ -10,7 +10,7 @@ from tests.growth import assert_linear
 from translucid.data.non_translatable import differences, kept_parts
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
-from translucid.documents.stand_ins import LAST
+from translucid.documents.stand_ins import LAST_LEVEL
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
@@ -21,12 +21,12 @@ def in_turn(source: str, *answers: str) -> tuple[list[str], str]:
         model_texts.append(strategy.text)
         following = strategy.after(answer)
         if following is None:
-            return model_texts, strategy.target(answer, []).whole
+            return model_texts, strategy.target(answer, []).full_text
         strategy = following
     raise AssertionError(f"{strategy.text} would be asked for")
 
 
-def test_what_comes_through_is_taken_as_it_is():
+def test_complete_translations_are_unchanged():
     assert in_turn("%s files of {n}", "%s archivos de {n}") == (["%s files of {n}"], "%s archivos de {n}")
 
 
@@ -73,22 +73,22 @@ def test_what_touches_letters_or_other_placeholders_comes_out_once(source, answe
     assert following is not None and following.text == expected_text
     if expected is not None:
         assert following.after(answers[1]) is None
-        assert following.target(answers[1], []).whole == expected
+        assert following.target(answers[1], []).full_text == expected
 
 
 def test_a_mark_ends_a_placeholder():
     source = TaggedText("a %sdogs", (Mark(4, "<b>", Side.opens, 0), Mark(8, "</b>", Side.closes, 0)))
     strategy = PlaceholderStrategy.first(source).after("perros")
     assert strategy.text == "a Tom dogs"
-    assert strategy.target("x Tom perros", [(i, i, 1.0) for i in range(3)]).whole == "x %s<b>perros</b>"
+    assert strategy.target("x Tom perros", [(i, i, 1.0) for i in range(3)]).full_text == "x %s<b>perros</b>"
     assert PlaceholderStrategy.first(source).after("x %sperros") is None
 
 
 def test_letters_do_not_touch_an_address():
     strategy = PlaceholderStrategy.first(TaggedText("two,a@b.org"))
-    while strategy.level < LAST:
+    while strategy.level < LAST_LEVEL:
         strategy = strategy.after("")
-    assert strategy.target("dos", []).whole == "dos a@b.org"
+    assert strategy.target("dos", []).full_text == "dos a@b.org"
 
 
 def test_what_stood_in_but_was_lost_is_not_overlooked():
@@ -101,13 +101,13 @@ def test_a_block_of_a_template_is_a_pair_of_marks():
     strategy = PlaceholderStrategy.first(TaggedText("a {{#if x}}white{{/if}} house")).after("x")
     assert strategy.text == "a white house"
     links = [(0, 0, 1.0), (1, 2, 1.0), (2, 1, 1.0)]
-    assert strategy.target("una casa blanca", links).whole == "una casa {{#if x}}blanca{{/if}}"
+    assert strategy.target("una casa blanca", links).full_text == "una casa {{#if x}}blanca{{/if}}"
 
 
 def test_pieces_stand_in_first_if_the_model_knows_them():
     strategy = PlaceholderStrategy.first(TaggedText("a {b}{c}d <b>e</b>"), pieces=True)
     assert strategy.text == "a ⟦1⟧ d ⟦2⟧e⟦3⟧"
-    assert strategy.target("x ⟦1⟧ y ⟦2⟧z⟦3⟧", []).whole == "x {b}{c}y <b>z</b>"
+    assert strategy.target("x ⟦1⟧ y ⟦2⟧z⟦3⟧", []).full_text == "x {b}{c}y <b>z</b>"
     assert strategy.after("x ⟦1⟧ y").level == 1
 
 
@@ -134,8 +134,8 @@ def test_shorter_numbers_stand_in_for_those_that_are_lost():
     assert translation == "Tengo 1,250 libros."
 
 
-def test_in_the_end_numbers_are_taken_out():
-    answers = ["Tengo libros."] * (LAST + 2)
+def test_the_last_attempt_is_without_placeholders():
+    answers = ["Tengo libros."] * (LAST_LEVEL + 2)
     model_texts, translation = in_turn("I have 1,250 books.", *answers)
     assert model_texts[-1] == "I have  books."
     assert translation == "Tengo libros 1,250."  # without links: in the order of the source
@@ -145,7 +145,7 @@ def test_in_the_end_numbers_are_taken_out():
 def test_the_sign_of_a_key_is_no_text_for_the_model(source, expected):
     strategy = PlaceholderStrategy.first(TaggedText(source))
     assert strategy.text == expected
-    assert strategy.target(expected, [(i, i, 1.0) for i in range(2)]).whole == source
+    assert strategy.target(expected, [(i, i, 1.0) for i in range(2)]).full_text == source
 
 
 @pytest.mark.parametrize("text", ["R&D", "Tom & Mary", "file_name", "_a_", "a &amp; b", "https://a.b/_c"])
@@ -157,12 +157,12 @@ def test_marks_stay_around_what_stood_in():
     source = TaggedText("Hi %s!", (Mark(3, "<b>", Side.opens, 0), Mark(5, "</b>", Side.closes, 0)))
     strategy = PlaceholderStrategy.first(source).after("Hola!")
     links = [(0, 0, 1.0), (1, 1, 1.0)]
-    assert strategy.target("¡Hola Tom!", links).whole == "¡Hola <b>%s</b>!"
+    assert strategy.target("¡Hola Tom!", links).full_text == "¡Hola <b>%s</b>!"
 
 
 def test_a_person_is_told_what_only_its_neighbours_have_placed():
     strategy = PlaceholderStrategy.first(TaggedText("I like %s."))
-    for _ in range(LAST):
+    for _ in range(LAST_LEVEL):
         strategy = strategy.after("")
     assert strategy.doubts == ["placed: %s"]
     assert PlaceholderStrategy.first(TaggedText("I like %s.")).doubts == []
@@ -192,16 +192,16 @@ def test_nothing_is_lost_or_doubled_whatever_a_model_answers(source, answers, be
     answer = " ".join(answers[number % len(answers)])
     target = strategy.target(answer, [])
     # On the last level, the model has not seen any placeholders, so those in its answer are its own.
-    lost, invented = differences(Counter(part for part, _, _ in kept_parts(text)), target.whole)
+    lost, invented = differences(Counter(part for part, _, _ in kept_parts(text)), target.full_text)
     assert not lost
-    assert strategy.level == LAST or not invented
+    assert strategy.level == LAST_LEVEL or not invented
 
 
 @pytest.mark.parametrize("token", ["%s ", "{a}", "<b>", "<br> ", "{{ ", "%(", "a 25 ", "{{#if x}}", "Tom "])
 def test_the_ways_take_linear_time(token):
     def try_all(text):
         strategy = PlaceholderStrategy.first(TaggedText(text, syntax=PlaceholderSyntax.message))
-        while (following := strategy.after("x")) is not None and following.level < LAST:
+        while (following := strategy.after("x")) is not None and following.level < LAST_LEVEL:
             strategy = following
 
     assert_linear(lambda count: lambda: try_all(token * count), 250, 2_000)

@@ -110,7 +110,7 @@ def test_other_readers_see_the_same_messages_and_the_new_translations(messages, 
             source = entry.msgid_plural if form else entry.msgid
             (span,) = message_spans(source, accelerators=True) or [None]
             if span:
-                assert translation == source[: span.start] + changed(span.marked).whole + source[span.end :]
+                assert translation == source[: span.start] + changed(span.marked).full_text + source[span.end :]
                 assert "fuzzy" in entry.flags
 
 
@@ -225,7 +225,7 @@ def test_other_signs_are_text(text):
 
 @given(st.text(max_size=300))
 @settings(max_examples=40, deadline=None)
-def test_strings_come_back(text):
+def test_strings_are_escaped_and_read_again(text):
     raw = quoted(text, "msgstr")
     assert unescaped("".join(line[1:-1] for line in raw.split("\n"))) == text
 
@@ -314,7 +314,7 @@ def test_each_language_has_forms(code):
         ('msgid "a"\nmsgstr[1] ""\n', "a.po:2: has forms of a plural, but no msgid_plural"),
     ],
 )
-def test_what_is_broken_is_refused_with_its_line(text, message):
+def test_broken_files_are_refused_with_their_line(text, message):
     with pytest.raises(UserError) as error:
         read(text)
     assert str(error.value).startswith(message)

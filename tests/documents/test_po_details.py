@@ -23,7 +23,7 @@ PLURAL = 'msgid "one cat"\nmsgid_plural "%d cats"\n'
 def read_and_fill(text, languages=ENGLISH_SPANISH):
     """Return the segments of a file as (source, place, existing translation), and the translated file."""
     document = read_document("a.po", text.encode(), languages)
-    segments = [(segment.source.whole, segment.place, segment.existing) for segment in document.segments]
+    segments = [(segment.source.full_text, segment.place, segment.existing) for segment in document.segments]
     return segments, document.filled(all_changed(document)).decode()
 
 

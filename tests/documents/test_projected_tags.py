@@ -3,7 +3,7 @@
 import pytest
 
 from tests.documents.test_tag_projection import parse, put
-from translucid.documents.tag_projection import placed, readable
+from translucid.documents.tag_projection import project_tags, readable
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
@@ -28,7 +28,7 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
     ],
 )
 def test_what_the_model_reads_around_single_tags(text, expected):
-    assert readable(parse(text)).whole == expected
+    assert readable(parse(text)).full_text == expected
 
 
 @pytest.mark.parametrize(
@@ -125,16 +125,16 @@ def test_each_tag_has_its_place(source, target, links, expected):
 def test_tags_do_not_split_what_must_stay_together(spans, expected):
     source = TaggedText("one two three", (Mark(4, "<b>", Side.opens, 0), Mark(7, "</b>", Side.closes, 0)))
     links = [(i, i, 1.0) for i in range(3)]
-    assert placed(source, "uno dos tres", links, spans).whole == expected
-    assert placed(source, " uno dos tres\n", links, spans).whole == expected
+    assert project_tags(source, "uno dos tres", links, spans).full_text == expected
+    assert project_tags(source, " uno dos tres\n", links, spans).full_text == expected
 
 
 def test_a_link_that_crosses_counts_by_its_weight():
     source = TaggedText("a b c", (Mark(2, "<x/>"),))
     weakly_crossing = [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0), (1, 0, 0.2)]
-    assert placed(source, "x y z", weakly_crossing).whole == "x <x/>y z"
+    assert project_tags(source, "x y z", weakly_crossing).full_text == "x <x/>y z"
     strongly_crossing = [(0, 1, 1.0), (0, 2, 0.5), (1, 0, 1.0), (2, 2, 1.0)]
     assert (
-        placed(source, "x y z", strongly_crossing).whole
-        == placed(source, "x y z", [(s, t, w * 7) for s, t, w in strongly_crossing]).whole
+        project_tags(source, "x y z", strongly_crossing).full_text
+        == project_tags(source, "x y z", [(s, t, w * 7) for s, t, w in strongly_crossing]).full_text
     )

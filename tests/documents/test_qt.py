@@ -79,7 +79,7 @@ def test_the_confidence_becomes_a_comment_that_is_replaced():
         ("%1", EMPTY),
     ],
 )
-def test_what_is_not_translated_stays(source, translation):
+def test_untranslated_messages_are_unchanged(source, translation):
     assert not read(source, translation).segments
 
 

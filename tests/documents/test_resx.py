@@ -66,7 +66,7 @@ def test_values_are_read_and_written_as_dot_net_does(source, target):
         '<data name="a"/>',
     ],
 )
-def test_what_is_no_text_stays(data):
+def test_values_that_are_not_text_are_unchanged(data):
     assert not read(data).segments
 
 

@@ -69,7 +69,7 @@ def test_and_in_open_document(around):
         ),
     ],
 )
-def test_what_stays(name, before, after):
+def test_direction_marks_are_unchanged_and_outside_of_texts(name, before, after):
     document = read_document(name, before.encode(), ("en", "es"))
     assert document.filled({}) == before.encode()
     assert not any(sign in segment.source.text for segment in document.segments for sign in (R, L))

@@ -39,9 +39,9 @@ def parts_of(text):
         ("</b>one <i>two", "one <i>two"),  # neither has a partner, and the second is not at an end
     ],
 )
-def test_what_stands_at_the_ends_is_left_outside(text, expected):
+def test_marks_at_the_ends_are_outside_of_the_span(text, expected):
     span = spanned(text, parts_of(text))
-    assert span.marked.whole == expected
+    assert span.marked.full_text == expected
     assert text[span.start : span.end] == expected
     assert [text[start:end] for start, end in span.places] == [mark.raw for mark in span.marked.marks]
 

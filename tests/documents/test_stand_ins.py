@@ -4,7 +4,7 @@ import pytest
 
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.stand_ins import (
-    LAST,
+    LAST_LEVEL,
     Unit,
     cut_at_marks,
     is_address,
@@ -12,11 +12,11 @@ from translucid.documents.stand_ins import (
     is_sign,
     letters_before,
     merged,
+    needed_spaces,
     numbers_of,
     occurrences,
     parts_of,
     stand_in_names,
-    touched,
     unit_of,
 )
 from translucid.documents.tagged_text import Mark, TaggedText
@@ -134,8 +134,8 @@ def test_letters_outside_of_parts():
         (1, True, {"%s": "Tom", "{n}": "47", "12": "58"}),
         (2, False, {"%s": "47", "{n}": "Tom", "12": "58"}),
         (2, True, {"%s": "47", "{n}": "Tom", "12": "58"}),
-        (LAST, False, {}),
-        (LAST, True, {}),
+        (LAST_LEVEL, False, {}),
+        (LAST_LEVEL, True, {}),
     ],
 )
 def test_the_level_chooses_names_numbers_or_pieces(level, pieces, names):
@@ -177,7 +177,7 @@ def test_each_word_stands_in_for_one_unit_and_is_not_in_the_text():
 )
 def test_letters_that_touch_a_stand_in_are_separated_from_it(text, left, right):
     units = units_of(text)
-    sides = touched(text, units, stand_in_names(text, units, 1, False))
+    sides = needed_spaces(text, units, stand_in_names(text, units, 1, False))
     assert ["".join(str(int(touches)) for touches in side) for side in sides] == [left, right]
 
 

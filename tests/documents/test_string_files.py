@@ -12,7 +12,7 @@ def read_and_fill(name, text, languages=ENGLISH_SPANISH):
     document = read_document(name, text.encode(), languages)
     lines = []
     for segment in document.segments:
-        lines.append(f"{segment.place.removeprefix('line ')}, {segment.note}: {segment.source.whole}")
+        lines.append(f"{segment.place.removeprefix('line ')}, {segment.note}: {segment.source.full_text}")
     return lines, document.filled(all_changed(document)).decode()
 
 

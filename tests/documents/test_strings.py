@@ -176,7 +176,7 @@ def test_real_files(kind, load):
         ("a.csv", "k,en,fr\na,one,\n", "a.csv:1: has no column for es, but columns for other languages: fr"),
     ],
 )
-def test_what_is_broken_is_refused_in_one_line(name, text, message):
+def test_broken_files_are_refused_in_one_line(name, text, message):
     with pytest.raises(UserError) as error:
         read(name, text)
     assert str(error.value).startswith(message)

@@ -180,7 +180,7 @@ one <c.x>two</c> three
         ("a.vtt", "WEBVTT\n\n00:01 --> 00:02.000\nhi\n", "a.vtt:3: has times that can't be read"),
     ],
 )
-def test_what_is_broken_is_refused_with_its_line(name, text, message):
+def test_broken_files_are_refused_with_their_line(name, text, message):
     with pytest.raises(UserError) as error:
         read(text, name)
     assert str(error.value).startswith(message)
@@ -213,9 +213,9 @@ def test_a_cut_behind_a_punctuation_mark_is_worth_a_few_characters(text, parts):
 
 def test_marks_move_with_the_lines():
     marks = (Mark(4, "<i>", Side.opens, 0), Mark(7, "</i>", Side.closes, 0))
-    assert in_lines(TaggedText("uno dos", marks), 2, "\r\n").whole == "uno\r\n<i>dos</i>"
+    assert in_lines(TaggedText("uno dos", marks), 2, "\r\n").full_text == "uno\r\n<i>dos</i>"
     marks = (Mark(3, "<i>", Side.opens, 0), Mark(7, "</i>", Side.closes, 0))
-    assert in_lines(TaggedText("uno dos", marks), 2, "\n").whole == "uno<i>\ndos</i>"
+    assert in_lines(TaggedText("uno dos", marks), 2, "\n").full_text == "uno<i>\ndos</i>"
 
 
 def test_a_translation_that_is_too_long_to_read_is_doubted():
@@ -269,7 +269,7 @@ def test_every_line_may_be_followed_by_an_empty_one():
 )
 def test_speakers_sounds_and_songs_are_segments_of_their_own(text, sources):
     document = read(srt(text))
-    assert [segment.source.whole for segment in document.segments] == sources
+    assert [segment.source.full_text for segment in document.segments] == sources
     after = document.filled(all_changed(document)).decode()
     assert "".join(after.split()) == "".join(srt(text).replace("i>", "I>").upper().replace("I>", "i>").split())
 

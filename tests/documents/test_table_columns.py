@@ -69,7 +69,7 @@ def test_the_names_of_columns_choose_them(header, row, pairs):
 
 
 @pytest.mark.parametrize(
-    ("rows", "pairs", "first"),
+    ("rows", "pairs", "first_row"),
     [
         (("one two|3", "four|five six"), [(1, 1)], 1),
         (("Hello there|3.", "four|five six"), [(0, 0), (1, 1)], 0),
@@ -83,8 +83,8 @@ def test_the_names_of_columns_choose_them(header, row, pairs):
         ((), [], 0),
     ],
 )
-def test_a_table_may_have_no_head(rows, pairs, first):
-    assert chosen_columns(*rows) == Columns(pairs, first)
+def test_a_table_may_have_no_head(rows, pairs, first_row):
+    assert chosen_columns(*rows) == Columns(pairs, first_row)
 
 
 @pytest.mark.parametrize(

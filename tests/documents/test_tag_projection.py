@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.growth import assert_linear
-from translucid.documents.tag_projection import placed, readable
+from translucid.documents.tag_projection import project_tags, readable
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 _TAGS = re.compile(r"(<[^>]*>|_|\{\w+\})")
@@ -32,7 +32,7 @@ def parse(text: str) -> TaggedText:
 
 
 def put(source: str, target: str, links: str) -> str:
-    return placed(parse(source), target, [(*map(int, link.split("-")), 1.0) for link in links.split()]).whole
+    return project_tags(parse(source), target, [(*map(int, link.split("-")), 1.0) for link in links.split()]).full_text
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,13 @@ def test_elements_that_cross_open_first_where_words_change_places():
 
 def test_no_mark_stands_inside_of_a_placeholder():
     source = TaggedText("see one two", (Mark(4, "<b>", Side.opens, 0), Mark(7, "</b>", Side.closes, 0)))
-    assert placed(source, "ver {{ a b }}", [(0, 0, 1.0), (1, 2, 1.0), (2, 3, 1.0)]).whole == "ver <b></b>{{ a b }}"
-    assert placed(source, "ver casa&nbsp; &x;", [(0, 0, 1.0), (1, 1, 1.0)]).whole == "ver <b>casa&nbsp;</b> &x;"
+    assert (
+        project_tags(source, "ver {{ a b }}", [(0, 0, 1.0), (1, 2, 1.0), (2, 3, 1.0)]).full_text
+        == "ver <b></b>{{ a b }}"
+    )
+    assert (
+        project_tags(source, "ver casa&nbsp; &x;", [(0, 0, 1.0), (1, 1, 1.0)]).full_text == "ver <b>casa&nbsp;</b> &x;"
+    )
 
 
 def test_without_links_both_texts_have_the_same_order():
@@ -160,16 +165,16 @@ def marked(draw):
 @given(marked(), words, st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.floats(0, 1)), max_size=10))
 def test_no_mark_is_lost_or_doubled_whatever_the_links(source, target, links):
     source, nested = source
-    result = placed(source, " ".join(target), links)
+    result = project_tags(source, " ".join(target), links)
     assert sorted(mark.raw for mark in result.marks) == sorted(mark.raw for mark in source.marks)
     assert "".join(result.text.split()) == "".join("".join(target).split())
-    places = [mark.at for mark in result.marks]
+    places = [mark.offset for mark in result.marks]
     assert places == sorted(places), (
-        source.whole,
-        source.marks and [(m.at, m.raw) for m in source.marks],
+        source.full_text,
+        source.marks and [(m.offset, m.raw) for m in source.marks],
         target,
         links,
-        result.whole,
+        result.full_text,
         places,
     )
     assert all(0 <= place <= len(result.text) for place in places)
@@ -190,7 +195,7 @@ def test_a_translation_into_the_same_words_gives_the_same(source):
     """With each word linked to itself, the source is reproduced with its marks, except for spaces."""
     source, _ = source
     text = readable(source).text
-    result = placed(source, text, [(i, i, 1.0) for i in range(len(text.split()))])
+    result = project_tags(source, text, [(i, i, 1.0) for i in range(len(text.split()))])
     assert "".join(result.text.split()) == "".join(source.text.split())
 
 
@@ -207,14 +212,14 @@ def test_the_time_grows_with_the_number_of_marks_and_not_with_its_square(unit, w
         size = min(len(readable(source).text.split()), len(target.split()))
         reach = 8 if dense else 1
         links = [(s, t, 1 / (1 + abs(s - t))) for s in range(size) for t in range(s, min(s + reach, size))]
-        return lambda: placed(source, target, links)
+        return lambda: project_tags(source, target, links)
 
     assert_linear(prepare, 100, 800)
 
 
 def test_elements_hundreds_deep_are_put_like_others():
     source = parse("a " + "<b>" * 600 + "cat" + "</b>" * 600)
-    result = placed(source, "un gato", [(0, 0, 1.0), (1, 1, 1.0)])
+    result = project_tags(source, "un gato", [(0, 0, 1.0), (1, 1, 1.0)])
     assert [mark.raw for mark in result.marks] == ["<b>"] * 600 + ["</b>"] * 600
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from translucid.documents import tag_tree as module
-from translucid.documents.tag_tree import complete, every_node, tag_tree
+from translucid.documents.tag_tree import complete, tag_tree, walk
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 OPENS, CLOSES, ALONE = Side.opens, Side.closes, Side.alone
@@ -14,7 +14,7 @@ def marked(*marks, text="abcd"):
 
 
 def listed(node):
-    return [(child.span, child.marks, listed(child)) for child in node.inside]
+    return [(child.span, child.marks, listed(child)) for child in node.children]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def listed(node):
 def test_elements_contain_what_is_between_their_tags(marks, tree):
     root = tag_tree(marked(*marks))
     assert (root.span, root.marks, listed(root)) == ((0, 4), [], tree)
-    assert len(list(every_node(root))) == 1 + str(tree).count("((")
+    assert len(list(walk(root))) == 1 + str(tree).count("((")
 
 
 def test_tags_that_are_too_deep_count_as_single_marks(monkeypatch):
@@ -94,14 +94,14 @@ SOURCE = marked((0, "<b>", OPENS, 0), (1, "<x/>"), (1, "</b>", CLOSES, 0), (2, "
 )
 def test_a_translation_gets_each_tag_of_its_source_once(marks, expected):
     target = TaggedText("xyz", tuple(marks))
-    assert complete(SOURCE, target).whole == expected
+    assert complete(SOURCE, target).full_text == expected
     assert (complete(SOURCE, target) is target) is (expected == "<b>x<x/></b>y<x/>z")
 
 
 def test_tags_that_cross_in_the_source_may_cross():
     crossing = marked((0, "<b>", OPENS, 0), (1, "<i>", OPENS, 1), (2, "</b>", CLOSES, 0), (3, "</i>", CLOSES, 1))
     assert complete(crossing, crossing) is crossing
-    assert complete(marked((0, "<b>", OPENS, 0)), crossing).whole == "abcd<b>"
+    assert complete(marked((0, "<b>", OPENS, 0)), crossing).full_text == "abcd<b>"
     unclosed = marked((0, "<b>", OPENS, 0), (1, "<i>", OPENS, 1), (2, "</i>", CLOSES, 1))
     translation = marked(*((1, *mark) for mark in [("<i>", OPENS, 1), ("<b>", OPENS, 0), ("</i>", CLOSES, 1)]))
-    assert complete(unclosed, translation).whole == "a<i><b></i>bcd"
+    assert complete(unclosed, translation).full_text == "a<i><b></i>bcd"

@@ -20,7 +20,7 @@ XYZ = TaggedText("abcdef", (Mark(1, "<x>"), Mark(3, "<y>"), Mark(6, "<z>")))
 
 
 def listed(marked):
-    return [(mark.at, mark.raw) for mark in marked.marks]
+    return [(mark.offset, mark.raw) for mark in marked.marks]
 
 
 def pairs(marked):
@@ -147,7 +147,7 @@ def test_parts_become_text_again_apart_from_addresses():
 def test_text_and_marks_in_order():
     pair = Mark(0, "<b>", OPENS, 0), Mark(2, "</b>", CLOSES, 0)
     assert list(TaggedText("ab c", pair).parts) == [pair[0], "ab", pair[1], " c"]
-    assert (TaggedText("ab c", pair).whole, TaggedText("ab c", pair).mark_places) == ("<b>ab</b> c", [0, 2])
+    assert (TaggedText("ab c", pair).full_text, TaggedText("ab c", pair).mark_offsets) == ("<b>ab</b> c", [0, 2])
     assert list(TaggedText("").parts) == []
     assert [side.depth for side in (OPENS, CLOSES, ALONE)] == [1, -1, 0]
     assert (Side.of_tag(closes=""), Side.of_tag(closes="/")) == (OPENS, CLOSES)
@@ -172,4 +172,4 @@ def test_a_mark_within_an_edited_range_goes_before_it():
 )
 def test_white_space_at_the_ends(text, marks, stripped, in_one_line):
     marked = TaggedText(text, tuple(Mark(at, "|") for at in marks))
-    assert (marked.stripped.whole, marked.in_one_line.whole) == (stripped, in_one_line)
+    assert (marked.stripped.full_text, marked.in_one_line.full_text) == (stripped, in_one_line)

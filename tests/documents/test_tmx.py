@@ -87,7 +87,7 @@ def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
         (ENGLISH_SPANISH, '<!DOCTYPE tmx [<!ENTITY a "b">]>' + FILE.format(""), "a.tmx:1: declares entities"),
     ],
 )
-def test_what_can_not_be_read_is_one_line(languages, content, message):
+def test_unreadable_files_are_one_line(languages, content, message):
     with pytest.raises(UserError, match=message):
         read(content, languages)
 
@@ -145,7 +145,7 @@ def test_a_rich_memory():
 
 def test_marks_at_the_ends_of_a_text_belong_to_it():
     (segment,) = read(FILE.format('<tu><tuv xml:lang="en"><seg><ph/>One<it/></seg></tuv></tu>')).segments
-    assert segment.source.whole == "<ph/>One<it/>"
+    assert segment.source.full_text == "<ph/>One<it/>"
 
 
 @pytest.mark.parametrize(

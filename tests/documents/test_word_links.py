@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from translucid.documents.word_links import FreePlaces, Run, Word, WordLinks, with_copies, words_of
+from translucid.documents.word_links import FreeSpans, Run, Word, WordLinks, with_copies, words_of
 
 SOURCE, TARGET = "the white (house), now", "la casa blanca, ya"
 LINKS = [(0, 0, 1), (1, 2, 1), (1, 2, 2), (2, 1, 2), (2, 2, 1), (3, 3, 1)]
@@ -60,11 +60,11 @@ def test_without_links_the_words_have_the_same_order():
     ],
 )
 def test_a_span_contains_the_words_that_it_covers_by_half(links, span, touched, inside):
-    assert (links.touched(span), links.inside(span)) == (touched, inside)
+    assert (links.touched(span), links.covered_words(span)) == (touched, inside)
 
 
 def test_half_of_a_word_is_enough():
-    assert WordLinks("ab cd", "x", []).inside((1, 4)) == {0, 1}
+    assert WordLinks("ab cd", "x", []).covered_words((1, 4)) == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_links_that_cross_a_cut(links):
 def test_unlinked_words_belong_to_a_run_only_in_its_middle():
     links = WordLinks("a b", "u a v a w b", [(0, 1, 1), (0, 3, 1), (1, 5, 1)])
     mass = links.mass({0})
-    free = FreePlaces((0, 11))
+    free = FreeSpans((0, 11))
     run = links.best_run({0}, mass, free)
     assert run == Run(1, 3, 0, 11)
     assert links.grown(run, False, False) == run
@@ -100,7 +100,7 @@ def test_unlinked_words_belong_to_a_run_only_in_its_middle():
     assert links.grown(run._replace(low=0, high=9), True, True) == Run(0, 4, 0, 9)
     free.take((2, 5))
     assert links.best_run({0}, mass, free) == Run(3, 3, 5, 11)
-    assert links.best_run({0}, mass, FreePlaces((0, 2))) is None
+    assert links.best_run({0}, mass, FreeSpans((0, 2))) is None
     ends = WordLinks("a", "u a w x", [(0, 1, 1)])
     assert ends.grown(Run(1, 1, 0, 7), True, True) == Run(0, 3, 0, 7)
 
@@ -108,26 +108,26 @@ def test_unlinked_words_belong_to_a_run_only_in_its_middle():
 def test_a_run_has_no_words_of_others_at_its_ends():
     links = WordLinks("a b", "x y y x y x", [(1, 0, 1), (0, 1, 1), (0, 2, 1), (1, 3, 1), (0, 4, 1), (1, 5, 1)])
     mass = links.mass({0, 1})
-    assert links.best_run({0}, mass, FreePlaces((0, 11))) == Run(1, 2, 0, 11)
-    free = FreePlaces((0, 11))
+    assert links.best_run({0}, mass, FreeSpans((0, 11))) == Run(1, 2, 0, 11)
+    free = FreeSpans((0, 11))
     free.take((1, 2))
     assert links.best_run({0}, mass, free) == Run(1, 2, 2, 11)
-    free = FreePlaces((1, 9))
+    free = FreeSpans((1, 9))
     free.take((2, 3))
     assert links.best_run({0}, mass, free) == Run(2, 2, 3, 9)
 
 
 def test_a_free_place_without_gain_does_not_end_the_search():
     links = WordLinks("a", "a u a a", [(0, 0, 1), (0, 2, 1), (0, 3, 1)])
-    free = FreePlaces((0, 7))
+    free = FreeSpans((0, 7))
     free.take((0, 2))
     assert links.best_run({0}, links.mass({0}), free) == Run(2, 3, 2, 7)
 
 
 def test_of_equal_runs_the_first_and_shortest_is_chosen():
     links = WordLinks("a b", "a u b v a", [(0, 0, 1), (1, 2, 1), (0, 4, 1)])
-    assert links.best_run({0}, links.mass({0}), FreePlaces((0, 9))) == Run(0, 0, 0, 9)
-    free = FreePlaces((0, 9))
+    assert links.best_run({0}, links.mass({0}), FreeSpans((0, 9))) == Run(0, 0, 0, 9)
+    free = FreeSpans((0, 9))
     free.take((4, 5))
     assert links.best_run({0}, links.mass({0}), free) == Run(0, 0, 0, 4)
 
@@ -135,7 +135,7 @@ def test_of_equal_runs_the_first_and_shortest_is_chosen():
 def test_a_word_that_belongs_to_another_more_is_taken_if_there_is_no_better():
     links = WordLinks("a b", "x y", [(0, 0, 3), (1, 0, 1), (0, 1, 9), (1, 1, 1)])
     mass = links.mass({0, 1})
-    free = FreePlaces((0, 3))
+    free = FreeSpans((0, 3))
     assert links.best_run({1}, mass, free) == Run(0, 0, 0, 3)
     free.take((0, 1))
     assert links.best_run({1}, mass, free) is None  # a tenth of a word is not enough
@@ -165,18 +165,18 @@ def test_a_part_of_a_word_has_a_part_of_its_translation(source, span, target, ru
 
 
 def test_free_places():
-    free = FreePlaces((0, 20))
+    free = FreeSpans((0, 20))
     free.take((5, 9))
     free.take((9, 12))
     assert (free.lows, free.highs) == ([0, 9, 12], [5, 9, 20])
     spans = {(0, 5): (0, 5), (5, 5): (0, 5), (9, 9): (9, 9), (12, 20): (12, 20), (19, 20): (12, 20)}
-    for span, place in spans.items():
-        assert free.containing(*span) == place
+    for span, gap in spans.items():
+        assert free.containing(*span) == gap
     assert [free.containing(*span) for span in ((4, 6), (6, 6), (9, 10), (11, 13), (19, 21))] == [None] * 5
     nearest = {0: 0, 3: 3, 5: 5, 6: 5, 7: 5, 8: 9, 10: 9, 11: 12, 15: 15, 20: 20, 25: 20}
     assert {position: free.nearest(position) for position in nearest} == nearest
-    held = free.hold(np.array([0, 5, 6, 9, 10, 12, 20, 21])).tolist()
-    assert held == [True, True, False, True, False, True, True, False]
+    contained = free.contain(np.array([0, 5, 6, 9, 10, 12, 20, 21])).tolist()
+    assert contained == [True, True, False, True, False, True, True, False]
 
 
 def test_copied_words_are_linked_to_their_copies_only():

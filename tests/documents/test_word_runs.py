@@ -121,7 +121,7 @@ BOOKMARK = '<w:bookmarkStart w:id="1"/>'
 )
 def test_runs(inside, wholes, after):
     document = read(of_word(inside))
-    assert [segment.source.whole for segment in document.segments] == wholes
+    assert [segment.source.full_text for segment in document.segments] == wholes
     assert paragraph(document.filled(all_changed(document))) == (after or shouted(inside))
     assert document.filled({}) == of_word(inside)
 

@@ -41,7 +41,7 @@ def read(content):
 
 
 def texts(document):
-    return {segment.place: segment.source.whole for segment in document.segments}
+    return {segment.place: segment.source.full_text for segment in document.segments}
 
 
 def strings_after(content):

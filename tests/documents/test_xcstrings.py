@@ -97,7 +97,7 @@ def test_the_code_of_the_language_is_that_of_the_file():
 
 
 @pytest.mark.parametrize("entry", [{"shouldTranslate": False}, {"extractionState": "stale"}, 1])
-def test_what_is_not_translated_stays(entry):
+def test_untranslated_entries_are_unchanged(entry):
     assert not read({"A cat": entry, "%@": {}, "": {}}).segments
 
 

@@ -71,7 +71,7 @@ def test_a_rich_unit_of_version_1():
     )
     document = read(ONE.format(before.format("", old_notes)))
     (segment,) = document.segments
-    assert segment.source.whole == (
+    assert segment.source.full_text == (
         'One <x:bpt id="1" rid="p">&lt;b></x:bpt>two \nsix<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/>'
         '<x:mrk mtype="x">ten <x:x id="4"/></x:mrk>nil<x:ex id="3"/> <x:ph id=\'5\'>%d</x:ph>end'
     )
@@ -103,7 +103,7 @@ def test_a_rich_unit_of_version_2():
     )
     unit = unit.replace('">{}\n', '">\n', 1)
     document = read(TWO.format(unit.format("", "", "")))
-    assert [(segment.source.whole, segment.longest) for segment in document.segments] == [
+    assert [(segment.source.full_text, segment.longest) for segment in document.segments] == [
         ('One <sc id="1"/>two<ec startRef="1"/> <sc id="2" isolated="yes"/><mrk id="3" translate="no">no</mrk>', 20),
         ("Six", 40),
     ]
@@ -190,7 +190,7 @@ def test_a_message_with_cases_is_one_text_of_several_segments():
     message = "{n, plural, =1 {one <g id='1'>cat</g> &amp; dog} other {# cats}}"
     unit = "<trans-unit><source>{}</source>{}</trans-unit>"
     document = read(ONE.format(unit.format(message, "")))
-    assert [segment.source.whole for segment in document.segments] == ["one <g id='1'>cat</g> & dog", "# cats"]
+    assert [segment.source.full_text for segment in document.segments] == ["one <g id='1'>cat</g> & dog", "# cats"]
     upper = message.replace("one <", "ONE <").replace("cat<", "CAT<").replace("dog", "DOG").replace("cats", "CATS")
     target = f"<target {STATES['model']}>{upper}</target>"
     assert filled(ONE, unit.format(message, ""), "model", "person") == unit.format(message, target)
@@ -242,7 +242,7 @@ def test_notes_of_version_1_come_behind_the_target():
 def test_line_ends_around_a_text_are_no_part_of_it():
     unit = '<trans-unit><source{}>\n One<x id="1"/>\n</source>{}</trans-unit>'
     space = ' xml:space="preserve"'
-    assert read(ONE.format(unit.format(space, ""))).segments[0].source.whole == 'One<x id="1"/>'
+    assert read(ONE.format(unit.format(space, ""))).segments[0].source.full_text == 'One<x id="1"/>'
     target = f'<target{space} {STATES["model"]}>\n ONE<x id="1"/>\n</target>'
     assert filled(ONE, unit.format(space, ""), "model") == unit.format(space, target)
     target = f'<target {STATES["model"]}> ONE<x id="1"/> </target>'

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.growth import assert_linear
 from translucid.data.readers.xml_elements import CHUNK, DEEPEST
-from translucid.documents.document import Segment, Target, at_most
+from translucid.documents.document import Segment, Target, limit_segments
 from translucid.documents.tag_tree import complete
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import SlottedXml
@@ -100,7 +100,7 @@ def test_what_an_encoding_lacks_is_written_as_a_number():
         ("<other/>", "a.xml:1: begins with <other>, not with <a:root> or <root>"),
         ('<!DOCTYPE root [<!ENTITY a "aaaa">]><root>&a;</root>', "a.xml:1: declares entities"),
         ('<!DOCTYPE root [<!ENTITY % a SYSTEM "file:///etc/passwd">%a;]><root/>', "a.xml:1: declares entities"),
-        ("<root>" + "<u>" * DEEPEST, "elements within each other"),
+        ("<root>" + "<u>" * DEEPEST, "elements nested more than"),
         (b"<root>\n\xff</root>", "a.xml:2: is not UTF-8"),
         (b'<?xml version="1.0" encoding="x-no"?><root/>', "in an encoding that is not known, x-no"),
         (b'<?xml version="1.0" encoding="zlib_codec"?><root/>', "in an encoding that is not known, zlib_codec"),
@@ -138,8 +138,8 @@ def test_a_text_of_many_parts_takes_no_longer_than_it_is_long(inside):
 
 @pytest.mark.parametrize("before", ["a", ""])
 def test_slots_may_lie_in_one_another(before):
-    whole = f"<root><u>{before}<b>c</b>d</u></root>"
-    file, (unit,) = units(whole, "u")
+    text = f"<root><u>{before}<b>c</b>d</u></root>"
+    file, (unit,) = units(text, "u")
     inner = unit.children[0]
     document = SlottedXml(file)
     document.add_slot(
@@ -149,14 +149,14 @@ def test_slots_may_lie_in_one_another(before):
     document.add_slot(unit.end, unit.end, range(2), lambda targets, content_of: "+")
     document.segments = [Segment(TaggedText(text), "") for text in "ac"]
     a, c = {0: Target(TaggedText("a"))}, {1: Target(TaggedText("c"))}
-    assert document.filled({}).decode() == whole
+    assert document.filled({}).decode() == text
     assert document.filled(a) == b"<root><u>[<b>c</b>]</u>+</root>"
-    assert document.filled(c).decode() == whole.replace("c", "C").replace("</u>", "</u>+")
+    assert document.filled(c).decode() == text.replace("c", "C").replace("</u>", "</u>+")
     assert document.filled({**a, **c}) == b"<root><u>[<b>C</b>]</u>+</root>"
 
 
 def test_too_many_segments_are_refused():
-    with at_most(2):
+    with limit_segments(2):
         document = SlottedXml(units("<root/>")[0])
     document.segments.add(Segment(TaggedText("a"), ""))
     document.segments.add(Segment(TaggedText("a"), ""))
@@ -180,7 +180,7 @@ B, END, BR = Mark(0, "<b>", Side.opens, 0), Mark(0, "</b>", Side.closes, 0), Mar
     ],
 )
 def test_marks_that_are_lost_or_doubled_are_mended(marks, expected):
-    assert complete(TaggedText("x", (B, END, BR)), TaggedText("x", marks)).whole == expected
+    assert complete(TaggedText("x", (B, END, BR)), TaggedText("x", marks)).full_text == expected
 
 
 def test_slots_are_written_in_the_order_of_their_places():

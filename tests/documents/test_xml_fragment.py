@@ -13,7 +13,7 @@ def texts(text, **options):
     arguments = {name: frozenset(value) if isinstance(value, set) else value for name, value in options.items()}
     fragment = XmlFragment(text, Elements(**arguments))
     assert fragment.filled({}) == text.encode()
-    return [segment.source.whole for segment in fragment.segments]
+    return [segment.source.full_text for segment in fragment.segments]
 
 
 BOOK = """<?xml version="1.0"?>
@@ -67,6 +67,6 @@ def test_sections_stay_sections():
     "text",
     ["<b>one", "one</b>", "a & b", "&nbsp;", "</r><r>", "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", "<a>" * 300],
 )
-def test_what_is_no_xml_is_refused(text):
+def test_invalid_xml_is_refused(text):
     with pytest.raises(UserError):
         XmlFragment(text, Elements())

@@ -9,7 +9,7 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import (
-    PARTS_WORDS,
+    WORD_BREAK,
     Content,
     Inline,
     add_text,
@@ -19,7 +19,7 @@ from translucid.documents.xml.xml_inline import (
     joined,
     line_so_far,
     paired,
-    parted,
+    separated,
     written_in_cdata,
 )
 
@@ -74,8 +74,8 @@ def filled_content(document, marked):
 def test_what_belongs_to_a_text(inside, edges, expected, after):
     document, added, _ = read(inside, edges=edges)
     source = added.content.source
-    assert (source.whole, document.segments) == (expected, [Segment(source, "place", note="note")])
-    bracketed = TaggedText(f"[{source.text}]", tuple(Mark(m.at + 1, m.raw, m.side, m.pair) for m in source.marks))
+    assert (source.full_text, document.segments) == (expected, [Segment(source, "place", note="note")])
+    bracketed = TaggedText(f"[{source.text}]", tuple(Mark(m.offset + 1, m.raw, m.side, m.pair) for m in source.marks))
     assert filled_content(document, bracketed) == after
     assert document.filled({}) == document.file.content
     assert document.file.raw(added.start, added.end) == inside.strip(" \r\n\t")
@@ -95,7 +95,7 @@ def test_the_texts_of_several_pieces_have_pairs_of_their_own():
     quoted = {"texts": lambda text: [Mark(0, "(", Side.opens, -3), text, Mark(0, ")", Side.closes, -3)]}
     _, added, _ = read("<b>One</b><b>two</b>", **quoted)
     source = added.content.source
-    assert source.whole == "<b>(One)</b><b>(two)</b>"
+    assert source.full_text == "<b>(One)</b><b>(two)</b>"
     assert [mark.pair for mark in source.marks] == [0, 1, 1, 0, 2, 3, 3, 2]
 
 
@@ -104,7 +104,7 @@ SECTION = Mark(0, "<![CDATA[", Side.opens, 5), Mark(0, "]]>", Side.closes, 5)
 
 def test_sections_are_closed_for_tags_and_never_nested():
     document, added, inline = read("One <![CDATA[two & <x>]]> &lt;", write_cdata=written_in_cdata)
-    assert added.content.source.whole == "One <![CDATA[two & <x>]]> <"
+    assert added.content.source.full_text == "One <![CDATA[two & <x>]]> <"
     assert filled_content(document, added.content.source) == "One <![CDATA[two & <x>]]> &lt;"
     opens, closes = SECTION
     parts = ["<", opens, "a<", opens, "b]]>", closes, Mark(0, "<x/>"), Mark(0, "&shop;"), Mark(0, "&amp;"), closes, "&"]
@@ -118,10 +118,10 @@ def test_equal_marks_hold_their_texts_in_order():
     first, second = "<x><p>1</p></x>", "<x><p>2</p></x>"
     file = XmlFile("a.xml", f"<root><u>a{first}<s><b>{second}</b></s>{first}<x><i/></x></u></root>".encode())
     (unit,) = file.units((), {"u"}, {})
-    inline = Inline(file, role, edges=False, holding=("p",))
+    inline = Inline(file, role, edges=False, subflow_names=("p",))
     content = inline.content(unit.parts)
     starts = [i for i in range(len(file.content)) if file.content.startswith(b"<x><p>", i)]
-    assert {raw: [element.start for element in elements] for raw, elements in content.held.items()} == {
+    assert {raw: [element.start for element in elements] for raw, elements in content.subflows.items()} == {
         first: [starts[0], starts[2]],
         second: [starts[1]],
     }
@@ -137,20 +137,20 @@ A, B = Mark(0, "<a>"), Mark(0, "<b>")
 @pytest.mark.parametrize(
     ("items", "after"),
     [
-        (["One", PARTS_WORDS, A, "two"], ["One", " ", A, "two"]),
-        (["One", A, PARTS_WORDS, B, "two"], ["One", A, " ", B, "two"]),
-        (["One", PARTS_WORDS, A, PARTS_WORDS, B, "two"], ["One", " ", A, B, "two"]),
-        (["2", PARTS_WORDS, A, "_"], ["2", " ", A, "_"]),
-        (["One ", PARTS_WORDS, A, "two"], ["One ", A, "two"]),
-        (["One", PARTS_WORDS, A, " two"], ["One", A, " two"]),
-        (["One.", PARTS_WORDS, A, "two"], ["One.", A, "two"]),
+        (["One", WORD_BREAK, A, "two"], ["One", " ", A, "two"]),
+        (["One", A, WORD_BREAK, B, "two"], ["One", A, " ", B, "two"]),
+        (["One", WORD_BREAK, A, WORD_BREAK, B, "two"], ["One", " ", A, B, "two"]),
+        (["2", WORD_BREAK, A, "_"], ["2", " ", A, "_"]),
+        (["One ", WORD_BREAK, A, "two"], ["One ", A, "two"]),
+        (["One", WORD_BREAK, A, " two"], ["One", A, " two"]),
+        (["One.", WORD_BREAK, A, "two"], ["One.", A, "two"]),
         (["One", A, "two"], ["One", A, "two"]),
-        ([PARTS_WORDS, A, "One", "", PARTS_WORDS, A], [A, "One", A]),
-        (["One", PARTS_WORDS, "", A, "two", B, "six"], ["One", " ", A, "two", B, "six"]),
+        ([WORD_BREAK, A, "One", "", WORD_BREAK, A], [A, "One", A]),
+        (["One", WORD_BREAK, "", A, "two", B, "six"], ["One", " ", A, "two", B, "six"]),
     ],
 )
 def test_a_break_between_letters_is_a_space(items, after):
-    assert list(parted(items)) == after
+    assert list(separated(items)) == after
 
 
 def test_pairs_are_complete_and_numbered():
@@ -172,7 +172,7 @@ def test_pairs_are_complete_and_numbered():
 
 def test_adjacent_texts_are_one():
     assert joined(["a", "", "b", A, "", A, "c"]) == ["ab", A, A, "c"]
-    assert list(by_line("a\n\nb")) == ["a", PARTS_WORDS, Mark(0, "\n"), "", PARTS_WORDS, Mark(0, "\n"), "b"]
+    assert list(by_line("a\n\nb")) == ["a", WORD_BREAK, Mark(0, "\n"), "", WORD_BREAK, Mark(0, "\n"), "b"]
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_an_edited_attention_is_translated_by_our_own_search(trained, edited, ca
         Translator.load(trained, engine="ctranslate2")
 
 
-def test_what_was_converted_before_an_edit_does_not_hold_after_it(trained, request):
+def test_conversions_before_an_edit_are_not_used_after_it(trained, request):
     assert Translator.load(trained).engine.name == "ctranslate2"
     request.getfixturevalue("edited")
     assert Translator.load(trained).engine.name == "torch"

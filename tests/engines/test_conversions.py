@@ -34,7 +34,7 @@ class Shape:
         return self.options
 
 
-def test_a_conversion_is_for_all_that_it_depends_on(tmp_path, monkeypatch):
+def test_the_fingerprint_changes_with_every_dependency(tmp_path, monkeypatch):
     """The fingerprint changes with each dependency; the model is opened with the options of the run."""
     opened = []
 

@@ -190,7 +190,7 @@ def test_loops_and_limits_need_no_other_engine(tokenizer, monkeypatch):
             assert [h.log_probability for h in theirs] == pytest.approx([h.log_probability for h in ours], abs=1e-3)
 
 
-def test_what_is_too_long_for_its_table_is_left_to_ours(tokenizer, monkeypatch):
+def test_sources_too_long_for_the_table_are_left_to_pytorch(tokenizer, monkeypatch):
     torch_engine, engine = engines(model_of(tokenizer), tokenizer)
     engine.longest = 12
     options = DecodingOptions(beam=2, max_length_ratio=0.5, max_length_extra=2)

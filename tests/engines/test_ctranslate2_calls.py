@@ -12,7 +12,7 @@ from translucid.engines import converted
 from translucid.engines.ctranslate2 import opening, searching
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.ctranslate2.task import Task, wait_for
-from translucid.ground.cancellation import Cancelled, asked_between_steps
+from translucid.ground.cancellation import Cancelled, call_between_steps
 from translucid.kernels.machine import cores
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
@@ -266,25 +266,25 @@ def test_scores_that_are_no_numbers_are_left_to_pytorch_which_reports_them(make_
 def test_single_searches_begin_a_few_ahead(make_engine):
     engine = make_engine(Translator())
     engine.parts = 2
-    begun = []
-    engine._begin = lambda tasks, *arguments: begun.append(tasks[0].number) or ["answer"]
+    started_numbers = []
+    engine._start_search = lambda tasks, *arguments: started_numbers.append(tasks[0].number) or ["answer"]
     tasks = [Task(number, [4, 3], 5) for number in range(5)]
-    counts = [(task.number, answer, len(begun)) for task, answer in engine._one_by_one(tasks, GREEDY)]
+    counts = [(task.number, answer, len(started_numbers)) for task, answer in engine._search_one_by_one(tasks, GREEDY)]
     assert counts == [(number, "answer", min(number + 3, 5)) for number in range(5)]
 
 
-def test_who_waits_is_asked_whether_the_result_is_still_wanted(monkeypatch):
+def test_waiting_for_a_result_checks_for_cancellation(monkeypatch):
     pauses, checks = [], []
     monkeypatch.setattr(time, "sleep", pauses.append)
     assert wait_for(AsyncResult("x", 9)) == "x" and pauses == []  # without a cancellation check
-    with asked_between_steps(lambda: checks.append(1)):
+    with call_between_steps(lambda: checks.append(1)):
         assert wait_for(AsyncResult("x", 7)) == "x"
     assert len(checks) == 7 and pauses == [0.0005, 0.001, 0.002, 0.004, 0.008, 0.01, 0.01]
 
     def cancel():
         raise Cancelled
 
-    with asked_between_steps(cancel), pytest.raises(Cancelled):
+    with call_between_steps(cancel), pytest.raises(Cancelled):
         wait_for(AsyncResult("x", 1))
 
 
@@ -339,8 +339,10 @@ def test_a_gpu_computes_in_half_precision_if_it_can(monkeypatch, device, quantiz
 
 def test_so_many_converted_models_are_kept(monkeypatch, tmp_path):
     calls = []
-    monkeypatch.setattr(converted, "find_kept", lambda *_: None)
-    monkeypatch.setattr(converted, "keep", lambda kind, made_from, make, limit: calls.append((kind, made_from, limit)))
+    monkeypatch.setattr(converted, "find_cached", lambda *_: None)
+    monkeypatch.setattr(
+        converted, "add_to_cache", lambda kind, made_from, make, limit: calls.append((kind, made_from, limit))
+    )
     made_from = {"model": "abc"}
     opened = converted.open_converted(
         "ctranslate2", made_from, lambda folder: folder.mkdir(), lambda folder: folder.name

@@ -79,7 +79,7 @@ def test_the_engine_is_chosen_by_model_and_device(run, tmp_path, monkeypatch):
         Translator.load(run.path, "mps", "ctranslate2")
 
 
-def test_what_was_found_is_used(run):
+def test_the_saved_tuning_is_used(run):
     assert load_tuned(run.path) is None
     save_tuned(run.path, Tuned(considered="small shortlist", quantization="int8"), SHORTLIST)
     assert str(Translator.load(run.path, "cpu").engine) == "ctranslate2, int8, small shortlist"
@@ -146,7 +146,7 @@ def test_a_damaged_copy_is_made_again(run, cache_folder, damage):
     assert weights.read_bytes() == original
 
 
-def test_a_cache_that_can_t_be_is_done_without(run, tmp_path, monkeypatch):
+def test_translation_works_without_a_cache(run, tmp_path, monkeypatch):
     first = texts(run)
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setattr("translucid.ground.cache.user_cache_path", lambda name: tmp_path / "file" / name)
@@ -154,19 +154,19 @@ def test_a_cache_that_can_t_be_is_done_without(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files here")
-def test_what_another_user_has_made_is_not_opened(run, cache_folder, monkeypatch):
+def test_conversions_of_other_users_are_not_opened(run, cache_folder, monkeypatch):
     first = texts(run)
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     opened = []
     monkeypatch.setattr(
-        converted, "find_kept", lambda kind, made_from: cache.find_kept(kind, next(cache_folder.iterdir()).name)
+        converted, "find_cached", lambda kind, made_from: cache.find_cached(kind, next(cache_folder.iterdir()).name)
     )
     assert converted.open_converted("ctranslate2", {}, lambda folder: folder.mkdir(), opened.append) is None
     assert cache_folder not in opened[0].parents
     assert texts(run) == first
 
 
-def test_those_used_last_are_kept(run, cache_folder, monkeypatch):
+def test_the_most_recently_used_conversions_are_kept(run, cache_folder, monkeypatch):
     monkeypatch.setattr(converted, "KEPT", 2)
     texts(run)
     (first,) = cache_folder.iterdir()

@@ -79,7 +79,7 @@ def test_a_name_of_few_pieces_needs_no_stand_in(tokenizer, pieces, is_unchanged)
     assert (model_text == f"I see {name} here.") is is_unchanged
 
 
-def test_a_name_that_is_lost_or_doubled_is_tried_in_other_ways_and_then_as_it_is(tokenizer):
+def test_a_lost_or_doubled_name_is_tried_with_other_stand_ins_and_then_unchanged(tokenizer):
     forced = []
     (sentence,), model_texts = searched(tokenizer, "I see Ferblat.", lambda text: "Veo Ferblat.", forced=forced)
     first, noun, *others, repeated, last = (text.removeprefix("I see ").rstrip(".") for text in model_texts)
@@ -123,7 +123,7 @@ def test_no_time_is_lost_with_other_names_where_they_are_written_in_another_scri
     assert model_texts[-1] == "I see Ferblat."
 
 
-def test_what_comes_of_a_sentence_does_not_depend_on_others(tokenizer):
+def test_a_result_does_not_depend_on_other_sentences(tokenizer):
     def translate_some(text):
         return text if "beach" in text else "Canta."
 
@@ -180,7 +180,7 @@ def test_names_are_put_back_as_whole_words_and_count_as_many_words():
     masked = Masked("I see Ana", {}, names)
     assert masked.unmask("Golf: Ana, no a Anabel ni a golf.") == "Ana Lyst: la Nube Acme, no a Anabel ni a Ana Lyst."
     assert masked.sizes(["Veo", "Ana,", "Anabel"]) == [1, 3, 1]
-    assert masked.sizes(["see", "Ana,", "golf"], of_source=True) == [1, 2, 1]
+    assert masked.sizes(["see", "Ana,", "golf"], in_source=True) == [1, 2, 1]
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])

@@ -25,7 +25,7 @@ from translucid.engines.onnx import conventions, search, searching
 from translucid.engines.onnx.searching import OnnxEngine
 from translucid.engines.trials import all_configurations
 from translucid.engines.tuned import load_tuned
-from translucid.ground.cancellation import Cancelled, asked_between_steps
+from translucid.ground.cancellation import Cancelled, call_between_steps
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 
@@ -141,7 +141,7 @@ def test_only_the_candidates_are_found(engine_of):
     assert str(engine) == "onnx, float32, seen pieces"
 
 
-def test_what_it_does_not_have_is_left_to_our_own_search(engine_of, monkeypatch):
+def test_unsupported_options_are_left_to_our_own_search(engine_of, monkeypatch):
     torch_engine, tokenizer = engine_of("post-norm, learned positions")
     engine, ids, calls = OnnxEngine.of(torch_engine, tokenizer), sources(tokenizer, 4), []
     engine.torch_engine = lambda: calls.append(True) or torch_engine
@@ -174,7 +174,7 @@ def test_a_search_can_be_cancelled(engine_of):
 
     torch_engine, tokenizer = engine_of("Luong")
     engine = OnnxEngine.of(torch_engine, tokenizer, threads=2)
-    with asked_between_steps(cancel), pytest.raises(Cancelled):
+    with call_between_steps(cancel), pytest.raises(Cancelled):
         engine.decode(sources(tokenizer), DecodingOptions(beam=40))
 
 
@@ -248,7 +248,7 @@ def test_without_the_packages_our_own_search_is_used(run, monkeypatch):
         Translator.load(run.path, "cpu", "onnx")
 
 
-def test_tuning_tries_it_where_ctranslate2_can_t_run(engine_of, monkeypatch):
+def test_tuning_tries_onnx_where_ctranslate2_can_t_run(engine_of, monkeypatch):
     configurations = all_configurations(engine_of("Luong")[0].model, ["seen pieces", "small shortlist"])
     assert list(map(str, configurations)) == [
         "onnx, float32, all pieces",

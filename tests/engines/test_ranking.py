@@ -75,7 +75,7 @@ def test_the_score_is_the_sum_of_its_three_parts(forward, channel):
         assert [hypothesis.score for hypothesis in nbest] == pytest.approx([scores[key] for key in best], abs=1e-3)
 
 
-def test_what_the_other_model_can_not_read_comes_last(forward, channel):
+def test_texts_that_the_other_model_can_not_read_come_last(forward, channel):
     short, long = (forward[0].encode_target([text])[0] for text in ("Canto.", "Canto. " * 60))
     hypotheses = [Hypothesis(long, -1.0, -0.1), Hypothesis(short, -50.0, -9.0)]
     source = channel.pipeline.encode("I sing.")

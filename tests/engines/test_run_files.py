@@ -20,12 +20,12 @@ from translucid.engines.run_files import (
 from translucid.engines.tuned import Tuned, listed_sources, load_tuned, save_tuned
 from translucid.evaluation.confidence.estimator import Estimator, Weight
 from translucid.evaluation.confidence.features import KINDS
-from translucid.evaluation.familiarity import Measured, ValidationScores, WordSet
+from translucid.evaluation.familiarity import SentenceMeasures, ValidationScores, WordSet
 from translucid.ground.errors import UserError
 
 ENGLISH, FRENCH = ("en", "es"), ("fr", "es")
 SCORES = ValidationScores.of(
-    [Measured(-1.0, 0.5, 0.0, []), Measured(-2.0, 1.5, 1.0, ["x"])], WordSet.of(["a house", "a tree"])
+    [SentenceMeasures(-1.0, 0.5, 0.0, []), SentenceMeasures(-2.0, 1.5, 1.0, ["x"])], WordSet.of(["a house", "a tree"])
 )
 KIND = next(iter(KINDS))
 WEIGHTS = {feature: Weight(mean=0.5, deviation=2, weight=0.1 * i) for i, feature in enumerate(KINDS[KIND])}

@@ -22,7 +22,7 @@ from translucid.models.model_options import TransformerOptions
         ("\0", "NUL"),
     ],
 )
-def test_each_line_is_a_piece_and_pieces_or_the_file_is_refused(content, message, tmp_path):
+def test_files_with_invalid_lines_are_refused(content, message, tmp_path):
     pairs = [Pair(p.source, p.target) for p in generate(100, max_words=8)]
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=200), seed=1)
     options = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)

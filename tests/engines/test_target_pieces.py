@@ -14,7 +14,7 @@ from translucid.cli.main import run
 from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.constraints import Constraints, Edges, Form, RequiredPhrase
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.target_pieces import of_languages, pieces_file
+from translucid.engines.target_pieces import language_pieces, pieces_file
 from translucid.engines.tuned import load_tuned
 from translucid.ground.special import SPECIAL
 from translucid.runs.run_folder import RunFolder
@@ -96,7 +96,7 @@ def test_a_piece_belongs_to_a_language_that_has_it_nearly_as_often(three_languag
     counts = {"fr": np.zeros(len(pieces), np.int64), "de": np.zeros(len(pieces), np.int64)}
     counts["fr"][word_ids] = 1000, 1, 9
     counts["de"][word_ids] = 0, 989, 11
-    ids = of_languages(counts, tokenizer)
+    ids = language_pieces(counts, tokenizer)
     assert set(word_ids) & set(ids["fr"].tolist()) == {word_ids[0], word_ids[2]}
     assert set(word_ids) & set(ids["de"].tolist()) == {word_ids[1], word_ids[2]}
     assert {number for number, piece in enumerate(pieces) if len(piece) == 1} <= set(ids["de"].tolist())

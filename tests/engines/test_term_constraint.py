@@ -13,7 +13,13 @@ from translucid.decoding.hypothesis import Hypothesis
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.stages import SearchStages
 from translucid.engines.term_candidates import Draft
-from translucid.engines.term_constraint import FreeTranslation, LinkedWord, TermConstraint, _translating, term_alone
+from translucid.engines.term_constraint import (
+    FreeTranslation,
+    LinkedWord,
+    TermConstraint,
+    _most_linked_word,
+    term_alone,
+)
 from translucid.ground.errors import UserError
 from translucid.memory.augmenting import MatchAnnotation
 from translucid.terminology.lemmas import Lemmas
@@ -29,7 +35,7 @@ def translator(request, small_run):
     return Translator.load(small_run, engine=request.param)
 
 
-def test_terms_are_used_and_the_rest_stays_as_it_is(translator):
+def test_terms_are_used_and_the_rest_is_unchanged(translator):
     constrained = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
     unconstrained, translations = translator.translate(TEXTS), constrained.translate(TEXTS)
     assert [[use.outcome for use in translation.terms] for translation in translations] == [
@@ -44,7 +50,7 @@ def test_terms_are_used_and_the_rest_stays_as_it_is(translator):
     assert translator.translate(TEXTS)[0].terms == []
 
 
-def test_what_has_its_terms_already_is_not_searched_for_again(translator):
+def test_translations_that_have_their_terms_are_not_searched_again(translator):
     unconstrained = translator.translate(TEXTS[1])
     word = unconstrained.text.split()[0].strip(".,¿")
     constrained = translator.with_terms([("teacher", word)])
@@ -58,7 +64,7 @@ def test_a_term_belongs_to_its_sentence(translator):
     assert "fútbol" in first.lower() and "doctora" in second.lower() and "doctora" not in first.lower()
 
 
-def test_what_is_not_translated_and_what_stands_twice(translator):
+def test_untranslated_terms_and_repeated_terms(translator):
     constrained = translator.with_terms([("Ana",), ("book", "libro")])
     translation = constrained.translate("Ana reads a book and Ana sees a book.")
     assert translation.text.count("Ana") >= 2 and translation.text.lower().count("libro") >= 2
@@ -104,7 +110,7 @@ def test_pointing_terms_out_to_a_model_that_does_not_know_it_is_refused(translat
         translator.with_terms([("soccer", "fútbol")], mode="annotate")
 
 
-def test_what_the_model_said_tells_where_a_term_goes(translator):
+def test_the_unconstrained_translation_determines_where_a_term_goes(translator):
     """Each word of a term is linked to the first piece of a word of the translation."""
     torch_engine = translator.torch_engine
     terms = TermList(terms_of([("soccer", "x"), ("the beach", "y")]))
@@ -218,18 +224,18 @@ FREE = "Me gusta el fútbol y la música."
         "Me gusta el fútbol y la música.",
     ],
 )
-def test_what_is_broken_loses_against_the_free_translation_with_the_term(translator, monkeypatch, broken):
+def test_broken_hypotheses_lose_against_the_free_translation_with_the_term(translator, monkeypatch, broken):
     texts = constrained(translator, monkeypatch, FREE, [broken], ["fútbol"])
     assert texts[0] == "Me gusta el pelota y la música."
 
 
-def test_what_a_constrained_search_finds_is_kept_where_nothing_is_wrong_with_it(translator, monkeypatch):
+def test_a_constrained_hypothesis_without_faults_is_kept(translator, monkeypatch):
     correct = "Me gusta la pelota y la música."
     assert constrained(translator, monkeypatch, FREE, [correct], ["fútbol"])[0] == correct
     assert constrained(translator, monkeypatch, FREE, [correct], [])[0] == correct
 
 
-def test_where_nothing_has_the_term_the_free_translation_stays(translator, monkeypatch):
+def test_without_a_hypothesis_with_the_term_the_free_translation_stays(translator, monkeypatch):
     assert constrained(translator, monkeypatch, FREE, ["Me gusta el golf."], []) == [FREE]
 
 
@@ -237,10 +243,10 @@ def test_an_article_is_not_taken_for_the_noun_behind_it():
     words = [
         LinkedWord(i, span) for i, span in enumerate([(0, 8), (9, 11), (12, 18), (19, 20)])
     ]  # Me_gusta el fútbol y
-    assert _translating(words, np.array([0.1, 0.5, 0.3, 0.1])).token == 2
-    assert _translating(words, np.array([0.1, 0.7, 0.1, 0.1])).token == 1
-    assert _translating(words, np.array([0.1, 0.2, 0.6, 0.1])).token == 2
-    assert _translating(words, np.array([0.1, 0.1, 0.2, 0.6])).token == 3
+    assert _most_linked_word(words, np.array([0.1, 0.5, 0.3, 0.1])).token == 2
+    assert _most_linked_word(words, np.array([0.1, 0.7, 0.1, 0.1])).token == 1
+    assert _most_linked_word(words, np.array([0.1, 0.2, 0.6, 0.1])).token == 2
+    assert _most_linked_word(words, np.array([0.1, 0.1, 0.2, 0.6])).token == 3
 
 
 def test_a_term_has_its_tag_wherever_the_attention_looks(translator):
@@ -249,7 +255,7 @@ def test_a_term_has_its_tag_wherever_the_attention_looks(translator):
         marks = Mark(len(text), "<b>", Side.opens, 0), Mark(len(text) + 6, "</b>", Side.closes, 0)
         (target,) = SegmentTranslator(constrained).stream([TaggedText(f"{text}soccer and the beach.", marks)])
         assert target.marked.text.lower().count("pelota azul") == 1
-        assert "<b>pelota azul</b>" in target.marked.whole.lower()
+        assert "<b>pelota azul</b>" in target.marked.full_text.lower()
 
 
 def test_terms_in_placeholders_and_addresses_are_none(translator):
@@ -259,7 +265,7 @@ def test_terms_in_placeholders_and_addresses_are_none(translator):
 
 
 def test_terms_are_reported_where_near_matches_are_shown_too(translator):
-    constrained = translator.with_terms([("soccer", "足球")]).showing(MatchAnnotation(None, 100))
+    constrained = translator.with_terms([("soccer", "足球")]).with_steps(MatchAnnotation(None, 100))
     assert [str(match.text) for match in constrained.terms_in("I like soccer.")] == ["soccer"]
     assert constrained.between(None, None).terms is constrained.terms
 

@@ -9,16 +9,16 @@ from tests.engines.test_trials_and_choice import Tokens
 from translucid.data.text_pipeline import Piece
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines.name_stand_ins import USUAL_NAMES, USUAL_NOUNS, NameStandIns, _is_name, _searched, _stays
+from translucid.engines.name_stand_ins import USUAL_NAMES, USUAL_NOUNS, NameStandIns, _is_copied, _is_name, _search_lost
 from translucid.engines.term_candidates import Draft, _is_part, _runs, faults
 from translucid.engines.term_constraint import (
     FreeTranslation,
     LinkedWord,
     TermConstraint,
+    _most_linked_word,
     _source_words,
-    _translating,
     _words,
-    below,
+    put_first,
 )
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.matching import TermList
@@ -118,12 +118,12 @@ def test_words_of_a_translation_are_found_in_their_order():
 )
 def test_a_short_word_gives_way_to_a_long_one_behind_it_with_almost_as_much_attention(spans, shares, number):
     words = [LinkedWord(i, span) for i, span in enumerate(spans)]
-    assert _translating(words, torch.tensor(shares, dtype=torch.float64)).token == number
+    assert _most_linked_word(words, torch.tensor(shares, dtype=torch.float64)).token == number
 
 
 def test_only_hypotheses_without_a_higher_score_stay_below_the_chosen_one():
     best, equal, lower, higher = (Hypothesis([i], s, s) for i, s in enumerate((-2.0, -2.0, -3.0, -1.0)))
-    assert below(best, [lower, higher, equal]) == [best, equal, lower]
+    assert put_first(best, [lower, higher, equal]) == [best, equal, lower]
 
 
 def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
@@ -204,7 +204,7 @@ def test_the_names_and_nouns_that_a_model_knows_best_come_first():
 def test_attempts_begin_with_a_noun_and_then_with_other_names(monkeypatch):
     """Then comes the first name again, as a constraint, and finally the original sentence."""
     stand_ins = NameStandIns(Tokens(), TermList(terms_of([("Ferblat",)])), "es")
-    monkeypatch.setattr(NameStandIns, "_lost", lambda self, sources, results, more=False: [(0, 0, 0)])
+    monkeypatch.setattr(NameStandIns, "_lost", lambda self, sources, results, allow_more=False: [(0, 0, 0)])
     monkeypatch.setattr(NameStandIns, "_for_model", lambda self, piece: piece)
     words = []
     monkeypatch.setattr(
@@ -239,10 +239,10 @@ def test_pieces_with_the_same_stand_ins_are_searched_together():
 
         return search
 
-    assert _searched(pieces, search_again, is_forced=True) == [[1, 0], [2, 1], [1, 2], [3, 3]]
+    assert _search_lost(pieces, search_again, is_forced=True) == [[1, 0], [2, 1], [1, 2], [3, 3]]
     assert calls == [(["Ana"], 2), (["Tom"], 1), (None, 1)]
     calls.clear()
-    assert _searched(pieces, search_again, is_forced=False) == [[1, 0], [1, 1], [1, 2], [1, 3]]
+    assert _search_lost(pieces, search_again, is_forced=False) == [[1, 0], [1, 1], [1, 2], [1, 3]]
     assert calls == [(None, 4)]
 
 
@@ -260,6 +260,6 @@ def test_pieces_with_the_same_stand_ins_are_searched_together():
 )
 def test_a_name_has_capitals_or_is_listed_as_one(term, is_kept, is_name):
     _, (match,) = matches_of(term[0], [term])
-    assert (_stays(match), _is_name(match)) == (is_kept, is_name)
+    assert (_is_copied(match), _is_name(match)) == (is_kept, is_name)
     _, (match,) = matches_of(term[0], [term, (term[0], "Otra")])
     assert not _is_name(match)

@@ -47,7 +47,7 @@ def shortlist(model, tokenizer, tmp_path_factory):
     progress = []
     links = learn_links(model, [([*s, 3], [*t, 3]) for s, t in zip(*sides, strict=True)], CPU, progress.append)
     assert sum(progress) == len(PAIRS)
-    file.write_text(links.shortlist(tokenizer, each=8, always=10), encoding="utf-8")
+    file.write_text(links.shortlist(tokenizer, per_source=8, always=10), encoding="utf-8")
     return file
 
 
@@ -81,7 +81,7 @@ def test_a_shortlist_names_pieces_that_stand_together(shortlist, tokenizer):
 
 
 @pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
-def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, engine):
+def test_outputs_have_only_pieces_of_the_shortlist(model, tokenizer, shortlist, engine):
     torch_engine = TorchEngine.of(model, tokenizer, CPU)
     fast = CTranslate2Engine.of(torch_engine, tokenizer, considered="small shortlist", shortlist=shortlist)
     engine = fast if engine == "ctranslate2" else torch_engine.narrowed("small shortlist", shortlist, tokenizer)
@@ -100,7 +100,7 @@ def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, engi
     assert outputs != [hypotheses[0].tokens for hypotheses in torch_engine.decode(sources, options)]
 
 
-def test_with_a_shortlist_too_both_engines_say_the_same(model, tokenizer, shortlist):
+def test_both_engines_give_the_same_output_with_a_shortlist(model, tokenizer, shortlist):
     engines = both_engines(model, tokenizer, "small shortlist", shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]]):
@@ -143,7 +143,7 @@ def test_with_the_seen_pieces_alone_all_engines_say_the_same_whatever_else_is_tr
     assert set(tokenizer.target_pieces(sorted(tokens))) <= set(lines_of(vocabulary_file)[""].split())
 
 
-def test_no_other_piece_is_said_when_a_loop_is_forbidden(model, tokenizer, vocabulary_file):
+def test_a_forbidden_loop_gives_no_piece_outside_of_the_list(model, tokenizer, vocabulary_file):
     biased = copy.deepcopy(model)
     pieces = tokenizer.target_pieces(range(tokenizer.target_size))
     allowed = [i for i, piece in enumerate(pieces) if piece in lines_of(vocabulary_file)[""].split()]
@@ -160,7 +160,7 @@ def test_no_other_piece_is_said_when_a_loop_is_forbidden(model, tokenizer, vocab
         assert set(hypothesis.tokens) <= set(allowed)
 
 
-def test_a_piece_that_is_a_space_of_another_kind_can_be_said(tmp_path):
+def test_pieces_with_other_kinds_of_spaces_can_be_output(tmp_path):
     pairs = [Pair("no !", "non\u00a0!"), Pair("yes ?", "oui\u00a0?")] * 5
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=22, normalisation="identity"), seed=1)
     (space,) = (i for i, piece in enumerate(tokenizer.target_pieces(range(22))) if piece == "\u00a0!")
@@ -198,7 +198,7 @@ def test_a_shortlist_holds_the_lists_of_all_words(shortlist, tokenizer):
     assert pieces == sorted({0, 1, 2, 3, *(ids[piece] for piece in words.split())})
 
 
-def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, shortlist):
+def test_every_configuration_is_tried_without_changing_the_model(model, tokenizer, shortlist):
     before = {name: weights.clone() for name, weights in model.state_dict().items()}
     options = DecodingOptions(beam=2, max_length_ratio=1, max_length_extra=3)
     lists = {"small shortlist": shortlist}
@@ -217,7 +217,7 @@ def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, sho
     assert all(torch.equal(weights, before[name]) for name, weights in model.state_dict().items())
 
 
-def test_the_fastest_that_costs_nearly_nothing_is_chosen():
+def test_the_fastest_configuration_within_the_allowed_loss_is_chosen():
     default, int8 = Tuned(), Tuned(quantization="int8")
     shortlisted, torch_engine = Tuned(considered="small shortlist"), Tuned(engine="torch")
     results = [
@@ -231,13 +231,13 @@ def test_the_fastest_that_costs_nearly_nothing_is_chosen():
     assert fastest(results, 0).tuned == default
 
 
-def test_where_the_score_says_nothing_only_what_is_the_same_is_chosen():
+def test_without_meaningful_scores_only_identical_translations_are_allowed():
     """A score of 0.00 is within 0.2 of 0.00 for any translations."""
     configurations = {"full": Tuned(), "small": Tuned(quantization="int8"), "torch": Tuned(engine="torch")}
     results = [
-        Trial(configurations["full"], 100, 0.0, tells=False, same=True),
-        Trial(configurations["small"], 300, 0.0, tells=False, same=False),
-        Trial(configurations["torch"], 150, 0.0, tells=False, same=True),
+        Trial(configurations["full"], 100, 0.0, is_meaningful=False, same=True),
+        Trial(configurations["small"], 300, 0.0, is_meaningful=False, same=False),
+        Trial(configurations["torch"], 150, 0.0, is_meaningful=False, same=True),
     ]
     assert fastest(results, 0.2).tuned == configurations["torch"]
     assert fastest(results[:2], 0.2).tuned == configurations["full"]
@@ -249,7 +249,7 @@ def test_an_export_that_can_not_be_judged_is_refused():
     references = [pair.target for pair in pairs]
     hypotheses = [*references[:3], "x", "x"]
     comparison = Comparison.of(references, hypotheses, pairs, "int8", "es")
-    assert (comparison.metric, comparison.original, comparison.tells) == ("chrF", 100, True)
+    assert (comparison.metric, comparison.original, comparison.is_meaningful) == ("chrF", 100, True)
     with pytest.raises(UserError, match=r"int8 costs \d+\.\d\d chrF"):
         comparison.refuse_loss(Path("run"))
     Comparison.of(references, references, pairs, "int8", "es").refuse_loss(Path("run"))

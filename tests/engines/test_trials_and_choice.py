@@ -71,7 +71,7 @@ def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
     )
     assert [trial.sentences_per_second for trial in results] == [6.0, 1.5, 1.2]
     assert [trial.score for trial in results] == pytest.approx([100.0, 0.0, 100.0])
-    assert [(trial.metric, trial.tells, trial.same) for trial in results] == [
+    assert [(trial.metric, trial.is_meaningful, trial.same) for trial in results] == [
         ("BLEU", True, True),
         ("BLEU", True, False),
         ("BLEU", True, True),
@@ -127,7 +127,7 @@ def test_without_tuning_transformers_run_by_ctranslate2_on_a_cpu(tmp_path):
         (RecurrentOptions(width=8), "onnx"),
         (RecurrentOptions(width=8, window=2), "torch"),
     ):
-        assert _tuning_result(run, configuration_of(model), listed=True) == Tuned(engine=engine)
+        assert _tuning_result(run, configuration_of(model), use_shortlist=True) == Tuned(engine=engine)
     languages = ("en", "es")
     for listed, tuned_languages, considered in (
         (True, None, "seen pieces"),
@@ -136,7 +136,7 @@ def test_without_tuning_transformers_run_by_ctranslate2_on_a_cpu(tmp_path):
         (False, languages, "all pieces"),
     ):
         save_tuned(tmp_path, Tuned(considered="seen pieces", languages=tuned_languages), "\t.\n")
-        result = _tuning_result(run, configuration_of(elmo, languages), listed=listed)
+        result = _tuning_result(run, configuration_of(elmo, languages), use_shortlist=listed)
         assert result == Tuned(considered=considered, languages=tuned_languages)
 
 

@@ -146,7 +146,7 @@ def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_pat
         find_fastest(run.path, console=console, **files)
 
 
-def test_what_can_not_be_tuned_is_refused(tmp_path, run, fake_trials, console):
+def test_runs_that_can_not_be_tuned_are_refused(tmp_path, run, fake_trials, console):
     (tmp_path / "pairs.tsv").write_text("I read\tleo\n" * 3)
     files = {name: [str(tmp_path / "pairs.tsv")] for name in ("train", "valid")}
     without_attention = run_at(tmp_path / "plain", kind="recurrent", attention="none").path
@@ -192,12 +192,12 @@ def test_an_engine_that_computes_other_numbers_is_not_tried(run, fake_trials, co
     assert console_output(console).endswith("edited; our own search is used\n")
 
 
-def test_a_score_too_low_to_tell_is_said_with_the_first_score(run, console, monkeypatch):
-    monkeypatch.setattr(tuning, "trials", FakeTrials(metric="chrF", tells=False))
+def test_a_score_too_low_to_compare_is_reported(run, console, monkeypatch):
+    monkeypatch.setattr(tuning, "trials", FakeTrials(metric="chrF", is_meaningful=False))
     monkeypatch.setattr(CTranslate2Engine, "difference_from", lambda *_: 0.0)
     find_fastest(run, console=console)
     assert console_output(console) == (
-        "chrF 30.00 is too low to tell what a faster way loses: only ways that write the same are chosen from\n"
+        "chrF 30.00 is too low to measure a loss: only configurations with the same translations are considered\n"
     )
 
 

@@ -15,7 +15,7 @@ def gold(sure, possible=()):
     return Gold(frozenset(sure), frozenset(sure) | frozenset(possible))
 
 
-def test_error_rate_by_pencil():
+def test_error_rate_by_hand():
     links = [[(0, 0), (1, 1), (2, 2)]]
     references = [gold([(0, 0), (2, 3)], [(1, 1)])]
     score = alignment_score(links, references)

@@ -56,7 +56,7 @@ def test_bleu_and_cider_are_those_of_the_papers(seed):
     assert result.bleu[0] > result.bleu[3] > 5 and 1 < result.cider < 10
 
 
-def test_where_nothing_is_found_the_figures_are_nothing():
+def test_captions_without_matches_score_zero():
     hypotheses, references = [["cat"], ["x", "y"]], [[["dog"]], [["two", "dogs"], ["a", "b", "c"]]]
     result = caption_scores(["cat", "x y"], [["dog"], ["two dogs", "a b c"]])
     bleu, _ = reference_scores(lambda *arguments: Bleu(4).compute_score(*arguments, verbose=0), hypotheses, references)
@@ -88,7 +88,7 @@ def test_an_image_with_fewer_references_has_no_empty_one():
     assert short.bleu[0] == pytest.approx(100 * 2.718281828 ** (1 - 8 / 6), rel=1e-6)
 
 
-def test_cider_by_pencil():
+def test_cider_by_hand():
     """Of two images, one has `dog` in its references (weight log 2); `a`, in both, has no weight."""
     assert cider_d([["a", "dog"], ["a"]], [[["a", "dog"]], [["a", "cat"]]]) == pytest.approx([10 * 2 / 4, 0])
     repeated = cider_d([["dog", "dog"], []], [[["dog"]], [["cat"]]])[
@@ -157,6 +157,6 @@ def test_punctuation_and_capitals_make_no_difference_to_the_papers_figures():
         (["a"], [["a"], ["b"]], "1 captions and references of 2 images"),
     ],
 )
-def test_what_can_not_be_scored_is_said(hypotheses, references, message):
+def test_inputs_that_can_not_be_scored_are_refused(hypotheses, references, message):
     with pytest.raises(UserError, match=message):
         caption_scores(hypotheses, references)

@@ -36,6 +36,6 @@ def test_calibration_by_hand():
     assert calibration_error(np.ones(3), np.ones(3, bool)) == 0
 
 
-def test_plain_values_hold_everything():
+def test_the_json_values_contain_all_figures():
     record = classification_scores(np.eye(3), np.arange(3), NAMES).to_json()
     assert record["labels"]["eel"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "texts": 1}

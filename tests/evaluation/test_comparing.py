@@ -55,7 +55,7 @@ def test_scores_are_those_of_the_metrics_and_a_clear_difference_is_no_chance():
         assert "ar:10000" in row.tested.signatures[1]
 
 
-def test_slips_that_even_out_may_be_chance():
+def test_differences_that_cancel_are_not_significant():
     a = [text.replace("grande", "ancha") if i % 4 == 0 else text for i, text in enumerate(REFERENCES)]
     b = [text.replace("grande", "larga") if i % 4 == 1 else text for i, text in enumerate(REFERENCES)]
     for row in compared(a, [*b[:39], "la casa"]).metrics:
@@ -63,7 +63,7 @@ def test_slips_that_even_out_may_be_chance():
         assert row.tested.bootstrap > 0.05
 
 
-def test_of_too_few_differences_nothing_is_said():
+def test_too_few_differences_are_not_tested():
     comparison = compared([*BAD[:5], *REFERENCES[5:]], REFERENCES)
     assert comparison.equal == 39
     assert [row.tested for row in comparison.metrics] == [None] * 3

@@ -1,5 +1,6 @@
 """Confidence estimation: each feature by hand, and calibrated probabilities on data with known truth."""
 
+import json
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence import estimator as estimating
 from translucid.evaluation.confidence import features
 from translucid.evaluation.confidence.estimator import Detached
-from translucid.evaluation.confidence.features import FEATURES, KINDS, Measurements, measured
+from translucid.evaluation.confidence.features import FEATURES, KINDS, Measurements, feature_matrix
 from translucid.evaluation.confidence.fitting import (
     FOLDS,
     bins,
@@ -38,7 +39,7 @@ MEASUREMENTS = Measurements(
         ]
     ),
     opening=1,
-    dropped=np.array([-4.0, -8.0, -6.0]),
+    dropout_log_probs=np.array([-4.0, -8.0, -6.0]),
 )
 """Four target tokens, ending with the end token; the first and the last of five source tokens are no words."""
 
@@ -67,10 +68,10 @@ MEASUREMENTS = Measurements(
     ],
 )
 def test_each_feature_by_hand(name, value):
-    assert measured([MEASUREMENTS], [name]).tolist() == [[pytest.approx(value, abs=1e-9)]]
+    assert feature_matrix([MEASUREMENTS], [name]).tolist() == [[pytest.approx(value, abs=1e-9)]]
 
 
-def test_every_feature_is_of_a_kind_and_has_been_reckoned():
+def test_every_feature_belongs_to_a_kind_and_is_tested():
     assert set().union(*KINDS.values()) == set(FEATURES)
     cases = test_each_feature_by_hand.pytestmark[0].args[1]
     assert [name for name, _ in cases] == list(FEATURES)
@@ -78,11 +79,11 @@ def test_every_feature_is_of_a_kind_and_has_been_reckoned():
 
 def test_features_of_next_to_nothing_are_numbers():
     empty = Measurements("", "", 1, -0.1, np.array([-0.1]), np.array([[1.0]]), 0, np.array([-0.1]))
-    assert np.isfinite(measured([empty], list(FEATURES))).all()
-    assert measured([], ["mean", "lowest"]).shape == (0, 2)
+    assert np.isfinite(feature_matrix([empty], list(FEATURES))).all()
+    assert feature_matrix([], ["mean", "lowest"]).shape == (0, 2)
 
 
-def test_what_was_seen_twice_is_put_together():
+def test_repeated_observations_are_merged():
     without_dropout = Measurements(
         "I like it", "Me gusta", 4, MEASUREMENTS.log_probability, attention=MEASUREMENTS.attention, opening=1
     )
@@ -94,10 +95,11 @@ def test_what_was_seen_twice_is_put_together():
         MEASUREMENTS.token_log_probs,
         None,
         1,
-        MEASUREMENTS.dropped,
+        MEASUREMENTS.dropout_log_probs,
     )
     for merged in (without_dropout.merged_with(without_attention), without_attention.merged_with(without_dropout)):
-        assert measured([merged], list(FEATURES)).tolist() == measured([MEASUREMENTS], list(FEATURES)).tolist()
+        merged_features, expected = (feature_matrix([item], list(FEATURES)) for item in (merged, MEASUREMENTS))
+        assert merged_features.tolist() == expected.tolist()
 
 
 def test_logistic_regression_is_that_of_scikit_learn():
@@ -110,7 +112,7 @@ def test_logistic_regression_is_that_of_scikit_learn():
     assert logistic(x, truth, 3.0) == pytest.approx([*reference.coef_[0], reference.intercept_[0]], abs=1e-5)
 
 
-def test_what_can_be_told_apart_perfectly_gets_finite_weights():
+def test_separable_data_get_finite_weights():
     x = np.array([-3.0, -2, -1, 1, 2, 3])[:, None]
     assert np.isfinite(logistic(x, (x[:, 0] > 0).astype(float), 1.0)).all()
     slope, offset = platt(x[:, 0], x[:, 0] > 0)
@@ -166,8 +168,8 @@ def test_probabilities_are_those_that_the_truth_was_drawn_with(fitted):
     confidence = fitted(measurements)
     assert np.abs(confidence - expected).mean() < 0.03
     assert calibration_error(confidence, chrf >= 40) < 0.03
-    assert [interval.said for interval in bins(confidence, chrf >= 40)] == pytest.approx(
-        [interval.seen for interval in bins(confidence, chrf >= 40)], abs=0.08
+    assert [interval.mean_confidence for interval in bins(confidence, chrf >= 40)] == pytest.approx(
+        [interval.share_good for interval in bins(confidence, chrf >= 40)], abs=0.08
     )
 
 
@@ -185,7 +187,7 @@ def test_figures_are_of_translations_that_were_not_fitted(fitted):
     assert fitted_loss < math.log(2) - 0.05 < noise.losses.mean()
 
 
-def test_a_feature_that_is_turned_round_is_noticed(fitted, monkeypatch):
+def test_a_negated_feature_is_detected(fitted, monkeypatch):
     """An estimator fitted to a feature scores worse with its negative."""
     measurements, _, chrf = translations_with_truth(2000, seed=2)
     bad = chrf < 40
@@ -199,7 +201,9 @@ def test_a_feature_that_is_turned_round_is_noticed(fitted, monkeypatch):
 def test_the_cheapest_is_taken_that_does_nearly_as_well():
     measurements, _, chrf = translations_with_truth(1000)
     good, folds = chrf >= 40, folds_of([translation.source for translation in measurements])
-    search, tokens = (fit(kind, measured(measurements, KINDS[kind]), good, folds) for kind in ("search", "tokens"))
+    search, tokens = (
+        fit(kind, feature_matrix(measurements, KINDS[kind]), good, folds) for kind in ("search", "tokens")
+    )
     assert cheapest([search, tokens]) is search
     uninformative = fit("search", np.ones((1000, 5)), good, folds)
     assert cheapest([uninformative, tokens]) is tokens
@@ -223,8 +227,8 @@ def test_the_worst_fifth_by_hand():
 def test_bins_by_hand():
     confidence, good = np.array([0.9, 0.1, 0.8, 0.3]), np.array([True, False, True, True])
     first, second = bins(confidence, good, 2)
-    assert (first.said, first.seen, first.count) == (pytest.approx(0.2), 0.5, 2)
-    assert (second.said, second.seen, second.count) == (pytest.approx(0.85), 1, 2)
+    assert (first.mean_confidence, first.share_good, first.count) == (pytest.approx(0.2), 0.5, 2)
+    assert (second.mean_confidence, second.share_good, second.count) == (pytest.approx(0.85), 1, 2)
     assert len(bins(confidence, good, 10)) == 4
 
 
@@ -234,7 +238,7 @@ def attention_measurements(length, sharp, seed=1):
     return Measurements("a b", "c d", 6, -1.0, attention=scores / scores.sum(1, keepdims=True))
 
 
-def test_attention_that_is_spread_as_no_other_is_said():
+def test_unusually_spread_attention_is_reported():
     outlier_check = detached([attention_measurements(int(5 + i % 20), 2.0, seed=i) for i in range(400)])
     assert outlier_check.slope > 0
     assert not outlier_check.about(attention_measurements(12, 2.0, seed=1000)) and not outlier_check.about(
@@ -259,8 +263,17 @@ def test_an_estimator_by_hand():
     assert estimator([MEASUREMENTS]).tolist() == [pytest.approx(expected)]
 
 
+def test_the_file_of_an_older_run_loads(fitted):
+    content = fitted.model_dump(mode="json")
+    (current, *_) = content["reliability"]
+    assert set(current) == {"mean_confidence", "share_good", "count"}
+    for interval in content["reliability"]:
+        interval["said"], interval["seen"] = interval.pop("mean_confidence"), interval.pop("share_good")
+    assert estimating.Estimator.model_validate_json(json.dumps(content)) == fitted
+
+
 def test_an_estimator_survives_its_file(fitted):
     loaded = estimating.Estimator.model_validate_json(fitted.model_dump_json())
     measurements, _, _ = translations_with_truth(20, seed=3)
     assert loaded(measurements).tolist() == fitted(measurements).tolist()
-    assert loaded.whole() and not loaded.model_copy(update={"kind": "attention"}).whole()
+    assert loaded.is_complete() and not loaded.model_copy(update={"kind": "attention"}).is_complete()

@@ -11,7 +11,7 @@ from translucid.evaluation.alignment_error import read_gold, spread, to_pharaoh
 from translucid.evaluation.breakdown import FREQUENCIES, LENGTHS, by_frequency, by_length, frequencies, interval_names
 from translucid.evaluation.classification import calibration_error, classification_scores
 from translucid.evaluation.comparing import compare
-from translucid.evaluation.confidence.features import Measurements, measured
+from translucid.evaluation.confidence.features import Measurements, feature_matrix
 from translucid.evaluation.confidence.fitting import bins, detached, lift
 from translucid.evaluation.pairwise_chrf import pairwise_chrf
 from translucid.evaluation.quality_checks import QualityChecks, _alike, _is_copy, restarted
@@ -104,7 +104,9 @@ def test_attention_is_summed_over_target_tokens_and_counts_from_a_fifth():
     attention = np.array([[0.2, 0.1, 0.1, 0.5, 0.1], [0.2, 0.1, 0.0, 0.6, 0.1], [0.2] * 5])
     measurements = Measurements("a b c", "x y", 3, -1.0, attention=attention, opening=1)
     # 0.2 of the first word counts, 0.1 of the second does not, 1.1 of the third does.
-    assert measured([measurements], ["coverage", "elsewhere"]).tolist() == [[pytest.approx(2 / 3), pytest.approx(0.3)]]
+    assert feature_matrix([measurements], ["coverage", "elsewhere"]).tolist() == [
+        [pytest.approx(2 / 3), pytest.approx(0.3)]
+    ]
 
 
 def test_the_usual_entropy_of_attention_is_the_line_through_all_and_the_limit_is_rare():
@@ -123,7 +125,7 @@ def test_the_usual_entropy_of_attention_is_the_line_through_all_and_the_limit_is
 def test_bins_are_of_similar_size_and_the_least_confident_come_first():
     confidence = np.array([0.9, 0.1, 0.5, 0.3, 0.7])
     good = np.array([True, False, True, False, False])
-    rows = [(interval.said, interval.seen, interval.count) for interval in bins(confidence, good, 2)]
+    rows = [(interval.mean_confidence, interval.share_good, interval.count) for interval in bins(confidence, good, 2)]
     assert rows == [(pytest.approx(0.3), pytest.approx(1 / 3), 3), (pytest.approx(0.8), 0.5, 2)]
     assert len(bins(np.linspace(0, 1, 100), np.ones(100, bool))) == 10
     assert lift(np.array([0.1, 0.2]), np.array([True, False])) == 2, "the fifth has one translation or more"

@@ -15,7 +15,7 @@ from translucid.evaluation.familiarity import (
     Spread,
     ValidationScores,
     WordSet,
-    measured,
+    measure,
 )
 
 PAIRS = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
@@ -64,14 +64,14 @@ def test_a_sentence_is_measured(tokenizer):
     words = WordSet.of(["I like the house"])
     source = "I like the zebra, {count} quaggas"
     (ids,) = tokenizer.encode_source([source])
-    result = measured(tokenizer, words, source, ids, [5, 6, 7], -8.0)
+    result = measure(tokenizer, words, source, ids, [5, 6, 7], -8.0)
     assert result.log_probability == -2
-    assert result.new == ["zebra", "quaggas"]
+    assert result.unknown_words == ["zebra", "quaggas"]
     assert result.unknown == pytest.approx(2 + SHARE * 2 / 5)
-    assert measured(tokenizer, words, source, ids, [5], -8.0, {"zebra"}).new == ["quaggas"]
-    assert measured(tokenizer, None, source, ids, [5], -8.0).unknown == 0
+    assert measure(tokenizer, words, source, ids, [5], -8.0, {"zebra"}).unknown_words == ["quaggas"]
+    assert measure(tokenizer, None, source, ids, [5], -8.0).unknown == 0
     (short,) = tokenizer.encode_source(["a"])
-    assert measured(tokenizer, words, "a", short, [5], -1.0).pieces == 0
+    assert measure(tokenizer, words, "a", short, [5], -1.0).pieces == 0
     assert result.pieces > 3
 
 
@@ -94,7 +94,7 @@ def test_unknown_words_and_low_probabilities_are_added_up(tokenizer):
 
 
 @pytest.mark.parametrize("excess", [-0.01, 0.01])
-def test_the_limit_is_where_it_is_said_to_be(tokenizer, excess):
+def test_the_limit_is_at_the_documented_value(tokenizer, excess):
     words = WordSet.of(["I like the house"])
     u = 1 + SHARE / 4
     unlikely = LIMIT - WORDS * (u - 0.1) / 0.5 + excess
@@ -102,10 +102,10 @@ def test_the_limit_is_where_it_is_said_to_be(tokenizer, excess):
 
 
 @pytest.mark.parametrize("excess", [-0.01, 0.01])
-def test_pieces_stand_for_words_where_these_are_not_known(tokenizer, excess):
+def test_pieces_replace_words_where_words_are_not_available(tokenizer, excess):
     source = "I like the zebra"
     (ids,) = tokenizer.encode_source([source])
-    pieces = measured(tokenizer, None, source, ids, [5], -1.0).pieces
+    pieces = measure(tokenizer, None, source, ids, [5], -1.0).pieces
     unlikely = PIECES_LIMIT - (pieces - 1) + excess
     warnings = about(Familiarity(tokenizer, scores()), source, -0.5 - 0.4 * unlikely)
     assert bool(warnings) == (excess > 0)
@@ -118,13 +118,13 @@ def test_very_easy_validation_sentences_make_no_exception_of_every_other(tokeniz
     assert about(Familiarity(tokenizer, easy), "the zebra quacks", -1.0)
 
 
-def test_without_scores_nothing_is_said(tokenizer):
+def test_without_scores_there_is_no_warning(tokenizer):
     assert about(Familiarity(tokenizer), "Zebras graze peacefully", -9.0) == []
 
 
 def test_words_that_a_shortlist_lacks(tokenizer):
     shortlist = frozenset(tokenizer.encode_source(["I like the house"])[0])
-    familiarity = Familiarity(tokenizer, listed=shortlist)
+    familiarity = Familiarity(tokenizer, shortlist_pieces=shortlist)
     assert about(familiarity, "I like the house", -0.5) == []
     (warning,) = about(familiarity, "I like the Quagga, Quagga!", -0.5)
     assert warning == "shortlist: it has no translations of Quagga"

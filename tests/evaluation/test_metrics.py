@@ -21,7 +21,7 @@ def test_figures_are_those_of_sacrebleu():
     assert by_name["BLEU"].signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
 
 
-def test_more_references_find_more():
+def test_more_references_increase_the_scores():
     single, both = (
         corpus_scores(HYPOTHESES, [REFERENCES])[0],
         corpus_scores(HYPOTHESES, [REFERENCES, OTHER_REFERENCES])[0],
@@ -30,7 +30,7 @@ def test_more_references_find_more():
     assert "nrefs:2" in both.signature
 
 
-def test_case_counts_unless_it_is_not_to_in_all_three_and_the_signature_says_so():
+def test_case_sensitivity_and_signature_of_all_three_metrics():
     uppercase = [text.upper() for text in HYPOTHESES]
     bleu, chrf, ter = cased = corpus_scores(uppercase, [HYPOTHESES])
     assert bleu.value < 5
@@ -62,7 +62,7 @@ def test_the_tokenizer_counts_and_stands_in_the_signature():
         (["a"], [["a"]], {"tokenize": "13"}, "13a"),
     ],
 )
-def test_what_can_not_be_scored_is_said(hypotheses, references, options, message):
+def test_inputs_that_can_not_be_scored_are_refused(hypotheses, references, options, message):
     with pytest.raises(UserError, match=message):
         corpus_scores(hypotheses, references, **options)
 
@@ -82,7 +82,7 @@ def test_buckets_take_sentences_by_source_words():
     assert rows[2].bleu < 1
 
 
-def test_buckets_are_scored_as_the_whole_is():
+def test_buckets_are_scored_like_the_test_set():
     uppercase, tokenized = (
         [change(text) for text in HYPOTHESES] for change in (str.upper, lambda text: text.replace(".", " ."))
     )

@@ -18,11 +18,11 @@ def by_sacrebleu(texts):
     )
 
 
-def test_it_is_that_of_sacrebleu():
+def test_scores_equal_sacrebleus():
     assert pairwise_chrf(TEXTS) == pytest.approx(by_sacrebleu(TEXTS), abs=1e-4)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(alphabet="ab c", max_size=14), min_size=1, max_size=4))
-def test_it_is_that_of_sacrebleu_for_any_texts(texts):
+def test_scores_of_any_texts_equal_sacrebleus(texts):
     assert pairwise_chrf(texts) == pytest.approx(by_sacrebleu(texts), abs=1e-4)

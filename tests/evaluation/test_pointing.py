@@ -184,7 +184,7 @@ def test_own_captions_are_looked_up_word_for_word(scenes):
             assert gold_of_words(caption.words, gold) == list(caption.about)
 
 
-def test_whoever_looks_at_the_middle_of_what_is_said_is_right(scenes):
+def test_attention_at_the_centre_of_the_named_box_is_right(scenes):
     for scene in scenes[:50]:
         gold = GoldImage.model_validate_json(json.dumps(gold_of("x", scene, 96)))
         words, about = scene.captions[0].words, scene.captions[0].about

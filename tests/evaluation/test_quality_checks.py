@@ -22,7 +22,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def about(tokenizer):
-    """Return a function for the doubts about a source and its translation: about("I sing", "Canto")."""
+    """Return a function that checks a source and its translation: about("I sing", "Canto")."""
     checks = QualityChecks(tokenizer, "en", "es")
 
     def check(source, target, log_prob=-0.1):
@@ -53,7 +53,7 @@ def about(tokenizer):
         ("The teacher reads in the garden", "The teacher reads en the garden", "copied: "),
     ],
 )
-def test_what_looks_wrong_is_said(about, source, target, expected):
+def test_suspicious_translations_are_reported(about, source, target, expected):
     assert [doubt for doubt in about(source, target) if doubt.startswith(expected)]
 
 
@@ -75,7 +75,7 @@ def test_lower_case_text_has_no_capitals_for_a_model(tokenizer):
     assert doubt == "capitals: the model has never seen S"
 
 
-def test_what_is_right_is_not_said(about):
+def test_correct_translations_are_not_reported(about):
     correct = [(p.source, p.target) for p in generate(500, split="test")]
     correct += [
         ("Four of them", "Esta bola la la la"),
@@ -93,7 +93,7 @@ def test_what_is_right_is_not_said(about):
     assert [(pair, doubts) for pair in correct if (doubts := about(*pair))] == []
 
 
-def test_people_are_seldom_doubted(real_data):
+def test_human_translations_are_rarely_reported(real_data):
     """Less than 1 % of human translations are reported."""
     folder = real_data / "tatoeba-eng-spa"
     if not folder.is_dir():
@@ -138,7 +138,7 @@ def kinds(source, ids, target, tokens, log_probability=0.0, tokenizer=None, lang
     ("ids", "tokens", "expected"),
     [(8, 2, "too short"), (8, 3, None), (7, 1, None), (2, 17, "too long"), (2, 16, None), (50, 17, None)],
 )
-def test_lengths_by_pencil(ids, tokens, expected):
+def test_lengths_by_hand(ids, tokens, expected):
     """Too short: under 0.34 of 8 source tokens or more; too long: over three times as many plus 10."""
     assert kinds("word", ids, "palabra", tokens) == ([expected] if expected else [])
 
@@ -152,7 +152,7 @@ def test_fewer_sentences_are_too_short_only_with_fewer_tokens():
 @pytest.mark.parametrize(
     ("source", "ids", "is_reported"), [("ABCD", 6, True), ("ABCD", 5, False), ("ABC", 9, False), ("ABCd", 9, False)]
 )
-def test_capitals_by_pencil(source, ids, is_reported):
+def test_capitals_by_hand(source, ids, is_reported):
     """Reported: four letters or more, with at least 1.5 times as many pieces as in lower case."""
     assert kinds(source, ids, "abcd", ids) == ["capitals"] * is_reported
 
@@ -168,7 +168,7 @@ def test_capitals_by_pencil(source, ids, is_reported):
         ("a b c d red", "a b c d red", False),
     ],
 )
-def test_copies_by_pencil(source, target, is_reported):
+def test_copies_by_hand(source, target, is_reported):
     """Reported: four different words of two letters or more, with 80 % of them in the source."""
     assert ("copied" in kinds(source, 9, target, 9)) is is_reported
     assert kinds(source, 9, target, 9, languages=("en", "en")) == []
@@ -188,7 +188,7 @@ LONG_ENOUGH = "just fifteen abcd"
         (LONG_ENOUGH, -1.01, {"fr": 0.7}, False),
     ],
 )
-def test_languages_by_pencil(monkeypatch, text, log_prob, probabilities, is_reported):
+def test_languages_by_hand(monkeypatch, text, log_prob, probabilities, is_reported):
     """Reported: 15 letters, less than -1 a token, 0.7 for another language, at most 0.05 for the expected ones."""
     monkeypatch.setattr(looking, "language_probabilities", lambda text: probabilities)
     tokens = 4

@@ -11,18 +11,18 @@ from translucid.data.stores.store import Size
 from translucid.evaluation import comparing
 from translucid.evaluation.breakdown import FrequencyRow, LengthRow
 from translucid.evaluation.caption_scores import CaptionScores
-from translucid.evaluation.comparing import Apart, Comparison, MetricRow
+from translucid.evaluation.comparing import Comparison, DifferingSentence, MetricRow
 from translucid.evaluation.language import TextScores, mean_scores
 from translucid.evaluation.metrics import CorpusScore
 from translucid.evaluation.pointing import KindScore
-from translucid.evaluation.report import Evaluation, Forced
+from translucid.evaluation.report import Evaluation, ForcedScores
 from translucid.terminology.matching import TermList
 from translucid.terminology.term import terms_of
 from translucid.terminology.term_score import TermScore, terms_table
 
 SCORES = [CorpusScore("BLEU", 31.456, "nrefs:1"), CorpusScore("chrF", 5.0, "nrefs:2")]
 LENGTHS = [LengthRow("1-5", 1234, 31.25, 52.04, 0.987), LengthRow("6-10", 1, 0.0, 7.0, 1.0)]
-FULL = Evaluation(SCORES, LENGTHS, 1235, 2.0, 3, 4, "torch", Forced(7.126, 0.4567, 12345), 1006, True)
+FULL = Evaluation(SCORES, LENGTHS, 1235, 2.0, 3, 4, "torch", ForcedScores(7.126, 0.4567, 12345), 1006, True)
 PLAIN = Evaluation(SCORES, [], 1235, 0.0, 0, 0)
 SCORE_TABLE = ["metric  score  signature", "BLEU    31.46  nrefs:1", "chrF    5.00   nrefs:2"]
 
@@ -91,12 +91,12 @@ COMPARISON = Comparison(
     1234,
     1228,
     [
-        MetricRow("BLEU", 30.0, 31.25, "sig", comparing.Tested(1.234, 1.0, 0.00321, 0.5, ("boot", "rand"))),
+        MetricRow("BLEU", 30.0, 31.25, "sig", comparing.Significance(1.234, 1.0, 0.00321, 0.5, ("boot", "rand"))),
         MetricRow("TER", 60.0, 58.5, "ter", None),
     ],
     [(ROW, ROW._replace(bleu=30.5))],
     [(FrequencyRow("0", 1000, 1000, 500), FrequencyRow("0", 1000, 600, 400))],
-    [Apart(1007, "a", "b", "c", "d", 12.34, 56.78)],
+    [DifferingSentence(1007, "a", "b", "c", "d", 12.34, 56.78)],
 )
 
 
@@ -196,7 +196,7 @@ CAPTIONS = CaptionEvaluation(
     1500,
     7500,
     2.0,
-    Forced(7.126, 0.4567, 12345),
+    ForcedScores(7.126, 0.4567, 12345),
     {"all": KindScore(1200, 1100, 0.5, 0.25, 0.125, 0.0625), "size": KindScore(1, 0, 0, 0, 0, 0)},
 )
 

@@ -37,7 +37,7 @@ def test_each_language_has_its_tokenizer(installed, language, expected):
     assert bleu_tokenizer(language) == expected
 
 
-def test_without_the_packages_each_character_is_a_word(installed):
+def test_without_the_packages_each_character_is_a_token(installed):
     assert {bleu_tokenizer(code) for code in ("ja", "ko")} == {"char"}
     score = corpus_scores(["私は本を読む。"], [["私は本を読む。"]], language="ja")[0]
     assert score.value == pytest.approx(100) and "tok:char" in score.signature
@@ -60,7 +60,7 @@ def test_where_no_language_is_known_the_references_show_it(installed, references
     assert bleu_tokenizer(None, [references]) == expected
 
 
-def test_good_chinese_has_a_score_that_says_so():
+def test_a_good_chinese_translation_has_a_high_score():
     expected = sacrebleu.corpus_bleu(TRANSLATIONS, [CHINESE], tokenize="zh").score
     assert expected > 50
     scores = {score.name: score for score in corpus_scores(TRANSLATIONS, [CHINESE], language="zh")}
@@ -99,15 +99,15 @@ def test_a_tokenizer_that_is_missing_is_one_line(monkeypatch, name):
     assert ("pip install" in message) == ("mecab" in name) and ("network" in message) == ("mecab" not in name)
 
 
-def test_bleu_does_not_judge_what_has_no_four_words():
+def test_bleu_is_not_used_for_texts_without_four_words():
     """BLEU is 0 there, even for a correct translation."""
     words = ["perro", "gato", "la casa", "el libro azul"]
     assert bleu(words, [words]) == 0
     criterion = Criterion([words], "es")
-    assert criterion.name == "chrF" and criterion.score(words) == 100 and criterion.tells(100)
+    assert criterion.name == "chrF" and criterion.score(words) == 100 and criterion.is_meaningful(100)
     assert criterion.score(["perro", "x", "la casa", "y"]) < 80
     long = Criterion([["me gusta el libro azul", *["sí"] * 9]], "es")
-    assert long.name == "BLEU" and not long.tells(0.99) and long.tells(1.0)
+    assert long.name == "BLEU" and not long.is_meaningful(0.99) and long.is_meaningful(1.0)
     assert Criterion([["sí"] * 11 + ["me gusta el libro azul"]], "es").name == "chrF"  # one in twelve
     assert not long_enough([CHINESE], "13a") and long_enough([CHINESE], "zh")
     assert Criterion([[None, "una casa"], ["el libro es azul", None]], "es").name == "BLEU"  # any reference counts
@@ -117,7 +117,7 @@ def test_where_bleu_is_too_low_to_tell_chrf_compares():
     references = ["me gusta mucho el libro azul"] * 200
     criterion = Criterion([references], "es")
     assert criterion.name == "BLEU"
-    assert criterion.settle(["me gusto muchas los libros"] * 200) > 10
+    assert criterion.choose_metric(["me gusto muchas los libros"] * 200) > 10
     assert criterion.name == "chrF"
 
 

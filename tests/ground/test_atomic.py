@@ -12,7 +12,7 @@ from translucid.ground.atomic import is_stream, output, resolve_symlinks, write_
 from translucid.ground.errors import UserError
 
 
-def test_a_file_appears_when_it_is_whole(tmp_path):
+def test_a_file_appears_when_it_is_complete(tmp_path):
     file = tmp_path / "a.txt"
     for content in (b"one", b"two"):
         write_output(file, content)
@@ -61,7 +61,7 @@ def test_a_reader_that_has_left_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a socket", "a block device"])
-def test_what_can_not_be_written_to_is_refused(tmp_path, kind):
+def test_unwritable_paths_are_refused(tmp_path, kind):
     target = tmp_path / "x"
     with socket.socket(socket.AF_UNIX) as server:
         if kind == "a folder":
@@ -80,7 +80,7 @@ def test_what_can_not_be_written_to_is_refused(tmp_path, kind):
         assert target.stat().st_mode == mode
 
 
-def test_behind_a_link_is_the_file(tmp_path):
+def test_the_target_of_a_link_is_written(tmp_path):
     (tmp_path / "folder").mkdir()
     file, link = tmp_path / "folder" / "a.txt", tmp_path / "link"
     link.symlink_to(file)
@@ -100,7 +100,7 @@ def test_our_own_files_are_not_written_through_links(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-def test_standard_output_by_its_names_is_added_to(name, capfd, tmp_path, monkeypatch):
+def test_standard_output_by_its_names_is_appended_to(name, capfd, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     print("before", flush=True)
     write_output(Path(name), b"content\n")

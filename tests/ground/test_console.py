@@ -47,17 +47,17 @@ def test_nothing_is_cut_off_that_escapes_push_over_the_edge(length):
 
 
 @pytest.mark.parametrize("text", ["o[/b]", "[red]x[/]", ":smile:", "[link=x]", "[a", r"\[a]", "ñ \u200d نص 足球"])
-def test_nothing_is_markup(text):
+def test_text_is_not_parsed_as_markup(text):
     assert printed(text) == f"{text}\n"
 
 
-def test_style_still_is(monkeypatch):
+def test_styles_are_applied(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     assert "\x1b[1mBLEU" in printed(Text("BLEU", "bold"))
 
 
-def test_nobody_has_a_console_of_another_kind():
+def test_no_module_uses_another_console_class():
     exceptions = {PACKAGE / "ground" / "console.py"}
     for file in set(PACKAGE.rglob("*.py")) - exceptions:
         for node in ast.walk(ast.parse(file.read_text())):

@@ -3,13 +3,13 @@
 from translucid.ground.errors import UserError, nearest
 
 
-def test_what_would_break_the_line_or_command_a_terminal_is_escaped():
+def test_line_breaks_and_control_characters_are_escaped():
     message = str(UserError("no key 'a\nb\x1b[2J\u2028\u202e\ud800ñ'", file="x\r.tsv", line=3))
     assert message == "x\\r.tsv:3: no key 'a\\nb\\x1b[2J\\u2028\\u202e\\ud800ñ'."
     assert message.encode() and message.isprintable()
 
 
-def test_the_middle_of_what_is_far_too_long_is_left_out():
+def test_the_middle_of_a_long_message_is_left_out():
     message = str(UserError("x" * 10_000_000, file="a.tsv", fix="Do this."))
     assert len(message) < 2100
     assert message.startswith("a.tsv: xxx") and message.endswith("xxx. Do this.")

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from translucid.ground.errors import UserError
-from translucid.ground.reading import read_at_most, refuse_strange
+from translucid.ground.reading import read_at_most, refuse_unsafe
 
 
 @pytest.fixture
@@ -17,16 +17,16 @@ def folder(tmp_path):
     return folder
 
 
-def test_files_and_what_is_missing_pass(folder):
-    refuse_strange(folder / "file", folder, 5)
-    refuse_strange(folder / "missing", folder, 5)
+def test_files_and_missing_files_are_accepted(folder):
+    refuse_unsafe(folder / "file", folder, 5)
+    refuse_unsafe(folder / "missing", folder, 5)
 
 
-def test_a_link_within_the_folder_and_to_the_folder_pass(folder, tmp_path):
+def test_links_within_the_folder_and_to_the_folder_are_accepted(folder, tmp_path):
     (folder / "link").symlink_to("file")
     (tmp_path / "alias").symlink_to(folder)
-    refuse_strange(folder / "link", folder)
-    refuse_strange(tmp_path / "alias" / "link", tmp_path / "alias")
+    refuse_unsafe(folder / "link", folder)
+    refuse_unsafe(tmp_path / "alias" / "link", tmp_path / "alias")
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ def test_a_link_within_the_folder_and_to_the_folder_pass(folder, tmp_path):
         (lambda file: file.write_bytes(b"123456"), "has 6 bytes, more than 5"),
     ],
 )
-def test_everything_else_is_refused_unopened(folder, make, message):
+def test_other_paths_are_refused_without_opening_them(folder, make, message):
     make(folder / "strange")
     with pytest.raises(UserError, match=f"strange: .*{message}"):
-        refuse_strange(folder / "strange", folder, 5)
+        refuse_unsafe(folder / "strange", folder, 5)
 
 
 def test_no_more_is_read_than_allowed(folder):

@@ -57,7 +57,7 @@ def raising(error):
         (lambda: time.sleep(5), "took more than 0.1 seconds"),
     ],
 )
-def test_what_is_no_clear_line_is_a_failure(act, message, monkeypatch):
+def test_anything_but_one_clear_line_is_a_failure(act, message, monkeypatch):
     monkeypatch.setattr(module("tally"), "PATIENCE", 2)
     tally = module("tally").Tally("x")
     tally.attempt("the input", act, seconds=0.1)

@@ -1,4 +1,4 @@
-"""Untrained translators, whose output is always the same."""
+"""Untrained translators, whose outputs are deterministic."""
 
 import pytest
 import torch

@@ -95,7 +95,7 @@ def test_heads_are_off_in_every_thread_and_in_compiled_graphs(transformer, monke
     assert results(ablated) == expected
 
 
-def test_functions_of_a_thread_get_what_is_left(transformer):
+def test_handlers_get_states_after_the_ablation(transformer):
     ablated = Ablation(("decoder.1.cross.head.1",)).applied(transformer)
     source, target = torch.tensor(SENTENCES[:1]), torch.tensor([[11, 12, 3]])
     point = "decoder.1.cross.heads"

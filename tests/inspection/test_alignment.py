@@ -25,7 +25,7 @@ def test_shifted_attention_is_read_when_the_word_is_fed():
     assert read_alignment(example(), AlignmentOptions(layer=0)) != expected
 
 
-def test_a_verb_that_all_look_at_does_not_take_every_link():
+def test_source_shares_keep_one_word_from_taking_every_link():
     # "I had it" -> "lo tenía": both target words attend to "had" most, and only the second attends to "I".
     weights = np.array([[0.0, 0.6, 0.4], [0.2, 0.8, 0.0]])
     assert link(weights, both=False) == [(1, 0), (1, 1)]
@@ -35,7 +35,7 @@ def test_a_verb_that_all_look_at_does_not_take_every_link():
     assert link(shares, both=True) == [(0, 1), (1, 1), (2, 0)]
 
 
-def test_the_other_direction_is_asked_as_well():
+def test_the_reverse_direction_is_used_too():
     options = AlignmentOptions(layer=0, both=False)
     confident = Inspected(
         ["▁a", "▁b", "</s>"], ["▁x", "▁y", "</s>"], {"decoder.0.cross": torch.eye(3)[None]}, [-1.0] * 3

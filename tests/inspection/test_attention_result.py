@@ -1,4 +1,4 @@
-"""Where a captioner looked: it lights up there, in pictures, pages, notebooks and the terminal."""
+"""The attention of a captioner as a saliency overlay: in figures, pages, notebooks and the terminal."""
 
 import base64
 import io
@@ -34,15 +34,15 @@ SIDE = 32
 
 
 def cells(*chosen):
-    """Weights [1, S] that are alike on some cells of a grid of 4 x 4, and nowhere else."""
+    """Return weights [1, S] that are equal on the chosen cells of a 4 x 4 grid, and 0 elsewhere."""
     weights = torch.zeros(ROWS, COLUMNS)
     for row, column in chosen:
         weights[row, column] = 1 / len(chosen)
     return weights.flatten()[None]
 
 
-def looked(rows, words=("▁sm", "all", "▁star"), heads=1, pixels=None):
-    """A caption whose words looked at given cells [T, S] with head 0 of layer 0, at the first cell with the others."""
+def caption_attending(rows, words=("▁sm", "all", "▁star"), heads=1, pixels=None):
+    """Return a caption with attention `rows` [T, S] in head 0 of layer 0; other heads attend to the first cell."""
     first = cells((0, 0)).expand(len(words) + 1, -1)
     maps = {"decoder.0.cross": torch.stack([torch.cat(rows), *[first] * (heads - 1)])}
     names = [f"▁{row},{column}" for row in range(ROWS) for column in range(COLUMNS)]
@@ -53,49 +53,49 @@ def looked(rows, words=("▁sm", "all", "▁star"), heads=1, pixels=None):
 
 @pytest.fixture
 def small_star():
-    """`small` looked at the top left, whatever its second piece did; `star` at the bottom right."""
-    return looked([cells((0, 0)), cells((3, 0)), cells((3, 3)), cells((0, 3))], heads=2)
+    """A caption in which the first piece of `small` attends to the top left, and `star` to the bottom right."""
+    return caption_attending([cells((0, 0)), cells((3, 0)), cells((3, 3)), cells((0, 3))], heads=2)
 
 
 def decoded(uri):
     return np.array(Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))))
 
 
-def test_a_word_lights_up_where_its_first_piece_looked(small_star):
-    lit = SaliencyOverlay.of(small_star, head=0)
-    assert lit.words == ["small", "star"]
-    assert lit.notes == ["25%", "75%"]
+def test_an_overlay_is_bright_where_the_first_piece_of_a_word_attends(small_star):
+    overlay = SaliencyOverlay.of(small_star, head=0)
+    assert overlay.words == ["small", "star"]
+    assert overlay.notes == ["25%", "75%"]
     corner, other = np.s_[:5, :5], np.s_[-5:, -5:]
     for word, (bright, dark) in enumerate([(corner, other), (other, corner)]):
-        found = lit.brightness(word, SIDE, SIDE)
-        assert found.max() == pytest.approx(1)
-        assert found[bright].min() > 0.65 and found[dark].max() < 0.01
-        panel = lit.panel(word, SIDE).astype(int)
+        brightness = overlay.brightness(word, SIDE, SIDE)
+        assert brightness.max() == pytest.approx(1)
+        assert brightness[bright].min() > 0.65 and brightness[dark].max() < 0.01
+        panel = overlay.panel(word, SIDE).astype(int)
         assert panel[bright].sum(-1).min() > 2 * panel[dark].sum(-1).max()
-    assert [lit.places(i, 1)[0] for i in (0, 1)] == [("top left", 1), ("bottom right", 1)]
+    assert [overlay.places(i, 1)[0] for i in (0, 1)] == [("top left", 1), ("bottom right", 1)]
 
 
 def test_upsampling_is_smooth_and_keeps_what_is_even():
     np.testing.assert_allclose(spread(np.full((3, 3), 0.25, np.float32), 20, 30), 0.25, rtol=1e-5)
-    one = np.zeros((3, 3), np.float32)
-    one[1, 1] = 1
-    light = spread(one, 30, 30)
+    peak = np.zeros((3, 3), np.float32)
+    peak[1, 1] = 1
+    light = spread(peak, 30, 30)
     np.testing.assert_allclose(light, light.T)
     np.testing.assert_allclose(light, light[::-1])
     assert np.unravel_index(light.argmax(), light.shape) in [(i, j) for i in (14, 15) for j in (14, 15)]
     assert np.abs(np.diff(light, axis=0)).max() < 0.15  # no steps at the borders of cells
     stripes = np.tile(np.array([0, 1], np.float32), (60, 30))
-    np.testing.assert_allclose(spread(stripes, 8, 8)[:, 1:-1], 0.5, atol=0.01)  # what is made coarser is averaged
+    np.testing.assert_allclose(spread(stripes, 8, 8)[:, 1:-1], 0.5, atol=0.01)  # downsampling averages
 
 
-def test_nothing_lights_up_where_nothing_is_and_all_does_where_all_is_alike():
+def test_overlays_of_zero_and_of_equal_weights():
     picture = np.full((8, 8, 3), 100, np.uint8)
-    lit = SaliencyOverlay(
+    overlay = SaliencyOverlay(
         picture, ["a", "b"], ["", ""], np.stack([np.zeros((2, 2)), np.ones((2, 2))]).astype(np.float32)
     )
-    assert not lit.brightness(0, 8, 8).any()
-    assert lit.places_text(0) == "nothing in particular"
-    np.testing.assert_allclose(lit.brightness(1, 8, 8), 1)
+    assert not overlay.brightness(0, 8, 8).any()
+    assert overlay.places_text(0) == "nothing in particular"
+    np.testing.assert_allclose(overlay.brightness(1, 8, 8), 1)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_nothing_lights_up_where_nothing_is_and_all_does_where_all_is_alike():
         ((3, 6), (1, 3), "middle"),
     ],
 )
-def test_places_have_names(shape, cell, place):
+def test_names_of_regions(shape, cell, place):
     weights = np.zeros(shape, np.float32)
     weights[cell] = 0.5
     (name, share), *others = places(weights)
@@ -118,9 +118,9 @@ def test_places_have_names(shape, cell, place):
     assert not any(share for _, share in others)
 
 
-@pytest.mark.parametrize("scene", [one for one in generate(20, split="test") if len(one.things) == 2][:4])
-def test_the_gold_box_of_a_scene_lights_up(scene):
-    """Weights on the cells that a gold box touches make that box the bright part of the image."""
+@pytest.mark.parametrize("scene", [scene for scene in generate(20, split="test") if len(scene.things) == 2][:4])
+def test_attention_on_a_gold_box_makes_the_box_bright(scene):
+    """If all attention is on the cells that a gold box touches, the box is the bright part of the image."""
     for left, top, right, bottom in boxes(scene, SIDE):
         size = SIDE // ROWS
         inside = [
@@ -128,8 +128,8 @@ def test_the_gold_box_of_a_scene_lights_up(scene):
             for row in range(top // size, (bottom - 1) // size + 1)
             for column in range(left // size, (right - 1) // size + 1)
         ]
-        one = looked([cells(*inside), cells((0, 0))], ["▁thing"], pixels=np.array(paint(scene, SIDE)))
-        bright = SaliencyOverlay.of(one).brightness(0, SIDE, SIDE)
+        result = caption_attending([cells(*inside), cells((0, 0))], ["▁thing"], pixels=np.array(paint(scene, SIDE)))
+        bright = SaliencyOverlay.of(result).brightness(0, SIDE, SIDE)
         box = np.zeros((SIDE, SIDE), bool)
         box[top:bottom, left:right] = True
         assert bright[box].mean() > max(0.6, 1.8 * bright[~box].mean())
@@ -140,7 +140,7 @@ def test_the_figure_has_the_image_and_a_panel_for_each_word(small_star, tmp_path
     shown = [axes.images[0].get_array() for axes in figure.axes if axes.images]
     assert len(shown) == 3
     assert [axes.get_title().strip() for axes in figure.axes] == ["", "small", "star"]
-    assert np.asarray(shown[0]).min() == 200  # the picture alone
+    assert np.asarray(shown[0]).min() == 200  # the image without an overlay
     assert np.asarray(shown[1])[:20, :20].min() > 100 > np.asarray(shown[1])[-20:, -20:].max()
     many = SaliencyOverlay(small_star.pixels, ["a"] * 11, [""] * 11, np.ones((11, 2, 2), np.float32))
     assert sum(bool(axes.images) for axes in draw_saliency(many).axes) == 12
@@ -160,26 +160,26 @@ def test_the_page_needs_no_network_and_no_script(small_star, tmp_path):
     text = (tmp_path / "a.html").read_text()
     assert not re.search(r"https?://|@import|<script|<link|\son\w+=", text)
     addresses = re.findall(r"url\(([^)]*)\)|src='([^']*)'", text)
-    assert addresses and all((one or other).startswith("data:image/") for one, other in addresses)
+    assert addresses and all((background or source).startswith("data:image/") for background, source in addresses)
     assert re.findall(r"<summary>(.*?)</summary>", text) == ["one panel a word", "layer 0, head 0", "layer 0, head 1"]
     sections = re.findall(r"<section.*?</section>", text, flags=re.DOTALL)
-    assert [re.findall(r"class='word'>(.*?)<", one) for one in sections] == [["the image", "small", "star"]] * 3
-    assert all(one.count("type='radio'") == 3 and one.count("checked") == 1 for one in sections)
+    assert [re.findall(r"class='word'>(.*?)<", section) for section in sections] == [["the image", "small", "star"]] * 3
+    assert all(section.count("type='radio'") == 3 and section.count("checked") == 1 for section in sections)
     assert "25%; attends to: top left 100%" in sections[1]
     assert "75%; attends to: bottom right 100%" in sections[1]
     assert re.search(r"--picture: url\((.*?)\)", text)
     np.testing.assert_array_equal(decoded(re.search(r"--picture: url\((.*?)\)", text)[1]), small_star.pixels)
 
 
-def test_what_lies_over_the_page_s_image_is_dark_where_the_word_did_not_look(small_star):
+def test_the_overlay_of_a_page_is_dark_where_a_word_does_not_attend(small_star):
     section = page("a", {"head 0": SaliencyOverlay.of(small_star, head=0)})
     small, star = (decoded(uri)[..., 3] for uri in re.findall(r"class='overlay' style='.*?url\((.*?)\)", section))
     assert small[0, 0] < 80 < 180 < small[-1, -1]
     assert star[-1, -1] < 80 < 180 < star[0, 0]
 
 
-def test_text_stays_text():
-    nasty = looked([cells((0, 0))] * 2, ["▁</style><i>'"])
+def test_text_is_escaped():
+    nasty = caption_attending([cells((0, 0))] * 2, ["▁</style><i>'"])
     for shown in (page("'><script>", sections_of(nasty)), panels(nasty)):
         assert "<i>" not in shown and "<script" not in shown
         assert "&lt;/style&gt;&lt;i&gt;&#x27;" in shown
@@ -194,7 +194,7 @@ def test_a_notebook_shows_the_image_and_a_panel_for_each_word(small_star):
     assert images[0].min() > 190 and images[1][-10:, -10:].max() < 120
 
 
-def test_figures_are_kept(small_star, tmp_path):
+def test_weights_are_saved_and_loaded(small_star, tmp_path):
     for ending in ("json", "npz"):
         save_attention(small_star, tmp_path / f"a.{ending}", "a.png")
     record = json.loads((tmp_path / "a.json").read_text())
@@ -206,26 +206,26 @@ def test_figures_are_kept(small_star, tmp_path):
     assert Inspected.load(tmp_path / "a.json").target == small_star.inspected.target
 
 
-def test_the_terminal_shows_it_with_colours_and_without(small_star):
-    lit = SaliencyOverlay.of(small_star, head=0)
+def test_the_terminal_shows_overlays_with_and_without_colours(small_star):
+    overlay = SaliencyOverlay.of(small_star, head=0)
 
-    def shown(what, width=80):
+    def shown(renderable, width=80):
         file = io.StringIO()
-        Console(file=file, width=width).print(what)
+        Console(file=file, width=width).print(renderable)
         return file.getvalue().splitlines()
 
-    plain = shown(drawings(lit, 80, colour=False))
+    plain = shown(drawings(overlay, 80, colour=False))
     assert plain[0].split() == ["small", "star"]
     assert plain[1].split() == ["25%", "75%"]
     assert plain[2][0] != " " and plain[2][1:].isspace()  # small: the top left
     assert plain[3].rstrip()[-1] != " " and plain[3].index(plain[3].strip()) == 8 + 2 + 3  # star: the bottom right
-    assert len(shown(drawings(lit, 10, colour=False), 10)) == 4 + 1 + 4  # below each other
-    assert "▀▀▀▀" in shown(drawings(lit, 80, colour=True))[2]
-    first = drawings(lit, 80, colour=True).renderables[2].spans[0].style  # the two cells at the top left, for `small`
+    assert len(shown(drawings(overlay, 10, colour=False), 10)) == 4 + 1 + 4  # the images are below each other
+    assert "▀▀▀▀" in shown(drawings(overlay, 80, colour=True))[2]
+    first = drawings(overlay, 80, colour=True).renderables[2].spans[0].style  # two cells at the top left, for `small`
     assert first.color.triplet.blue == 255 > 5 * first.bgcolor.triplet.blue
-    last = drawings(lit, 80, colour=True).renderables[3].spans[-1].style  # those at the bottom right, for `star`
+    last = drawings(overlay, 80, colour=True).renderables[3].spans[-1].style  # those at the bottom right, for `star`
     assert last.bgcolor.triplet.blue == 255 > 5 * last.color.triplet.blue
-    table = shown(place_table(lit))
+    table = shown(place_table(overlay))
     assert "top left 100%" in table[0] and "bottom right 100%" in table[1]
-    coarse = SaliencyOverlay(lit.pixels, ["a"], [""], np.ones((1, 40, 40), np.float32))
+    coarse = SaliencyOverlay(overlay.pixels, ["a"], [""], np.ones((1, 40, 40), np.float32))
     assert len(shown(drawings(coarse, 80, colour=False))) == 2 + 8

@@ -7,7 +7,7 @@ import torch
 
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.ground.errors import UserError
-from translucid.inspection.context_words import largest_of_context, word_contributions
+from translucid.inspection.context_words import largest_context_contribution, word_contributions
 from translucid.inspection.contributions import Contributions
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.language_pieces import language_readers
@@ -77,11 +77,11 @@ def test_contributions_of_all_words_to_a_word():
     first = word_contributions(inspected, 0)
     assert [(source, target) for source, target, _ in first] == [(word, "está") for word in ("soup", "hot", "it", "is")]
     assert [share for *_, share in first] == pytest.approx([0.125, 0.02, 0.02, 0.025])
-    largest = largest_of_context(inspected)
+    largest = largest_context_contribution(inspected)
     assert (largest.source, largest.target) == ("soup", "fría") and largest.share == pytest.approx(0.4)
     assert str(largest) == "“soup” of a previous sentence contributes 40% to “fría”"
     shares[2] = math.nan
-    assert largest_of_context(example(shares)) is None, "small and undefined contributions are not named"
+    assert largest_context_contribution(example(shares)) is None, "small and undefined contributions are not named"
     with pytest.raises(ValueError, match="no contributions"):
         word_contributions(example(), 0)
 

@@ -61,7 +61,7 @@ def source_ids_without(case, word):
     return case.source_ids[:start] + case.source_ids[end:]
 
 
-def test_what_both_words_need_cancels(counter):  # noqa: F811
+def test_sources_that_both_words_need_cancel(counter):  # noqa: F811
     """Each occurrence in the source adds 8 to a word's logit, so the log-odds of two source words are 0."""
     contrasted = contrast(counter, "dos", 0)
     assert (contrasted.label, contrasted.log_odds) == ("tres instead of dos", pytest.approx(0, abs=1e-5))
@@ -99,7 +99,7 @@ def test_the_gradient_is_the_difference_of_two_gradients_and_that_of_finite_diff
         (contrasted.other, contrasted.other.target_spans[0]),
     ):
         embedded = source.clone().requires_grad_()
-        explained.along(embedded, *bounds).sum().backward()
+        explained.embedded_log_probs(embedded, *bounds).sum().backward()
         gradients.append(embedded.grad)
     assert gradients[0].abs().max() > 0.01
     torch.testing.assert_close(gradients[0], gradients[1] - gradients[2], rtol=0, atol=1e-5)
@@ -107,7 +107,8 @@ def test_the_gradient_is_the_difference_of_two_gradients_and_that_of_finite_diff
     offset = torch.zeros_like(source)
     offset[0, 2, 3] = step
     with torch.no_grad():
-        rise = contrasted.along(source + offset, *span) - contrasted.along(source - offset, *span)
+        above = contrasted.embedded_log_probs(source + offset, *span)
+        rise = above - contrasted.embedded_log_probs(source - offset, *span)
     assert gradients[0][0, 2, 3].item() == pytest.approx(rise.item() / (2 * step), abs=1e-3)
 
 
@@ -146,7 +147,7 @@ def test_by_default_the_place_is_where_the_model_came_closest_to_the_other_word(
         (OTHER, -1, "no word -1"),
     ],
 )
-def test_what_is_wrong_is_one_line(case, other, word, message):
+def test_invalid_contrasts_are_refused_in_one_line(case, other, word, message):
     with pytest.raises(UserError) as error:
         contrast(case, other, word)
     assert message.split(":")[0] in str(error.value) and "\n" not in str(error.value)

@@ -108,10 +108,10 @@ def test_a_head_that_is_off_adds_nothing(model):
 
 
 def test_chunks_of_target_positions_change_nothing(model, monkeypatch):
-    whole = forced_contributions(model, SOURCE, TARGET)
+    in_one_chunk = forced_contributions(model, SOURCE, TARGET)
     assert CHUNK > 1
     monkeypatch.setattr("translucid.inspection.attention_terms.CHUNK", 1)
-    assert_close(forced_contributions(model, SOURCE, TARGET).source, whole.source)
+    assert_close(forced_contributions(model, SOURCE, TARGET).source, in_one_chunk.source)
 
 
 def test_a_row_without_a_positive_term_is_undefined_and_so_is_what_builds_on_it():
@@ -200,7 +200,9 @@ def test_alignments_are_read_from_norms_and_contributions():
         inspected,
         source=["▁a", "▁b", "</s>"],
         maps={"decoder.0.cross": torch.tensor([[0.1, 0.9, 0], [0.1, 0.9, 0], [0.1, 0.9, 0], [0, 0, 1]])[None]},
-        contributions=Contributions.of_arrays({name: add_end_column(x) for name, x in contributions.arrays().items()}),
+        contributions=Contributions.from_arrays(
+            {name: add_end_column(x) for name, x in contributions.arrays().items()}
+        ),
     )
     links = {}
     for method in ("weights", "norms", "contributions"):

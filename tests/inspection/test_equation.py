@@ -46,11 +46,11 @@ def test_equation_1_with_the_numbers_of_the_model(translation, name, head):
     assert_near(query @ key.T / np.sqrt(8), to_float64(result.scores))
 
 
-def test_without_a_name_it_is_where_the_last_layer_looks_at_the_source(translation):
+def test_the_default_is_the_cross_attention_of_the_last_layer(translation):
     assert translation.equation().name == "decoder.0.cross"
 
 
-def test_the_contexts_are_what_the_model_goes_on_with(translation):
+def test_the_contexts_are_the_input_of_the_output_projection(translation):
     """The concatenated heads are the input of the attention's output projection."""
     model, (piece, hypothesis) = translation._translator.model, translation.parts[0]
     inputs = []
@@ -62,13 +62,13 @@ def test_the_contexts_are_what_the_model_goes_on_with(translation):
     assert_near(to_float64(torch.cat(heads, -1)), to_float64(inputs[0][0]))
 
 
-def test_the_pieces_are_named_and_the_past_is_what_was_fed(translation):
+def test_queries_and_keys_have_the_names_of_their_pieces(translation):
     inspected = translation.inspected[0]
     cross, self_attention = translation.equation("decoder.0.cross"), translation.equation("decoder.0.self")
-    assert (cross.looks, cross.seen) == (inspected.target, inspected.source)
-    assert self_attention.looks == inspected.target
-    assert self_attention.seen[1:] == inspected.target[:-1]
-    assert translation.equation("encoder.0.self").looks == inspected.source
+    assert (cross.query_pieces, cross.key_pieces) == (inspected.target, inspected.source)
+    assert self_attention.query_pieces == inspected.target
+    assert self_attention.key_pieces[1:] == inspected.target[:-1]
+    assert translation.equation("encoder.0.self").query_pieces == inspected.source
     assert self_attention.mask.tolist() == np.tri(len(inspected.target), dtype=bool).tolist()
 
 
@@ -81,7 +81,7 @@ def test_nothing_is_kept_on_the_model(translation):
     assert not any(parameter.grad is not None for parameter in translation._translator.model.parameters())
 
 
-def test_what_is_not_there_is_said(translation):
+def test_missing_attention_heads_and_parts_are_reported(translation):
     with pytest.raises(UserError, match=r"no attention 'decoder.9.cross'.*decoder.0.cross"):
         translation.equation("decoder.9.cross")
     with pytest.raises(UserError, match="no head 2"):
@@ -90,7 +90,7 @@ def test_what_is_not_there_is_said(translation):
         translation.equation(part=1)
 
 
-def test_it_shows_itself(translation):
+def test_an_equation_has_a_notebook_display(translation):
     html = translation.equation()._repr_html_()
     assert "decoder.0.cross" in html
     assert "query [" in html

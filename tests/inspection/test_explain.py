@@ -63,12 +63,12 @@ def test_each_word_depends_on_itself(case, method):
     assert most_important == explanation.target == ["tres", "uno", "cuatro"]
 
 
-def test_what_the_attention_says_is_another_thing(case):
+def test_attention_differs_from_the_true_dependence(case):
     explanation = explain(case, "attention")
     assert [explanation.source[i] for i in explanation.importance.argmax(1).tolist()] == ["cuatro"] * 3
 
 
-def test_faithfulness_tells_them_apart(case):
+def test_faithfulness_distinguishes_erasure_from_attention(case):
     """In a bag of words, a word is likelier alone than among others, and unlikely when it is erased."""
     true, false = (faithfulness(case, explain(case, method)) for method in ("erasure", "attention"))
     assert true.comprehensiveness > 5 > false.comprehensiveness
@@ -78,10 +78,10 @@ def test_faithfulness_tells_them_apart(case):
 def test_the_random_baseline_is_the_mean_over_random_choices_of_words(case):
     """With four words, the random choices are the four single words, one of which is the best."""
     keep = torch.eye(4, dtype=torch.bool)
-    whole = case.log_probs(torch.ones(1, 4, dtype=torch.bool))[0]
+    complete = case.log_probs(torch.ones(1, 4, dtype=torch.bool))[0]
     baseline = random_faithfulness(case)
-    assert baseline.comprehensiveness == pytest.approx((whole - case.log_probs(~keep)).mean().item(), abs=1e-5)
-    assert baseline.sufficiency == pytest.approx((whole - case.log_probs(keep)).mean().item(), abs=1e-5)
+    assert baseline.comprehensiveness == pytest.approx((complete - case.log_probs(~keep)).mean().item(), abs=1e-5)
+    assert baseline.sufficiency == pytest.approx((complete - case.log_probs(keep)).mean().item(), abs=1e-5)
     assert compare_with_random(case, explain(case, "erasure"), 2)["random"] == random_faithfulness(case, 2)
 
 
@@ -95,9 +95,9 @@ def test_of_many_choices_a_few_are_drawn_the_same_ones_each_time():
 
 def test_erasure_is_a_difference_of_log_probabilities(case):
     importance = explain(case, "erasure").importance
-    whole = case.log_probs(torch.ones(1, 4, dtype=torch.bool))[0]
+    complete = case.log_probs(torch.ones(1, 4, dtype=torch.bool))[0]
     without_first = case.log_probs(torch.tensor([[False, True, True, True]]))[0]
-    torch.testing.assert_close(importance[:, 0], whole - without_first)
+    torch.testing.assert_close(importance[:, 0], complete - without_first)
 
 
 def test_gradients_add_up(case):

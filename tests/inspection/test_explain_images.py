@@ -21,9 +21,9 @@ from translucid.inspection.explain.image_case import (
     CellCase,
     SuperpixelCase,
     overlay_of,
+    part_positions,
     record,
     superpixels,
-    where,
 )
 from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
@@ -148,16 +148,18 @@ def test_erasing_cells_of_a_real_captioner_one_by_one(kind, tokenizer, pixels):
     target, importance = torch.tensor([case.target_ids]), explain(case, "erasure").importance
     with torch.no_grad():
         cells = case.model.source_embedding(torch.from_numpy(pixels)[None])
-        whole = case.by_word(forced_log_probs(case.model, case.model.encode(torch.from_numpy(pixels)[None]), target))[0]
+        complete = case.by_word(
+            forced_log_probs(case.model, case.model.encode(torch.from_numpy(pixels)[None]), target)
+        )[0]
         for i in range(CELLS):
             mask = torch.ones(1, CELLS, dtype=torch.bool)
             mask[0, i] = False
             erased = case.by_word(forced_log_probs(case.model, case.model.read(cells, mask), target))[0]
-            assert (whole - erased).abs().max() > 1e-6
-            torch.testing.assert_close(importance[:, i], whole - erased, atol=2e-5, rtol=1e-3)
+            assert (complete - erased).abs().max() > 1e-6
+            torch.testing.assert_close(importance[:, i], complete - erased, atol=2e-5, rtol=1e-3)
 
 
-def test_nothing_left_is_still_a_number(tokenizer, pixels):
+def test_log_probabilities_without_any_cell_are_finite(tokenizer, pixels):
     for kind in ("lstm", "transformer"):
         case = CellCase(build_captioner(kind, tokenizer), tokenizer, pixels, "tres uno", GRID)
         assert case.log_probs(torch.zeros(1, CELLS, dtype=torch.bool)).isfinite().all()
@@ -215,7 +217,7 @@ def test_attention_is_shared_out_over_superpixels(toy):
     assert explain(CellCase(*toy), "attention").importance.argmax(1).tolist() == [ATTENDED] * 3
 
 
-def test_faithfulness_tells_them_apart(toy):
+def test_faithfulness_distinguishes_erasure_from_attention(toy):
     case = CellCase(*toy)
     true, false = (faithfulness(case, explain(case, method), 1) for method in ("erasure", "attention"))
     assert true.comprehensiveness > 2 > 0.1 > false.comprehensiveness
@@ -224,7 +226,7 @@ def test_faithfulness_tells_them_apart(toy):
 
 
 def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch):
-    from translucid.ground.cancellation import Cancelled, asked_between_steps
+    from translucid.ground.cancellation import Cancelled, call_between_steps
 
     monkeypatch.setattr("translucid.inspection.explain.image_case.PIXELS", 3 * SIDE * SIDE)
     case, sizes = SuperpixelCase(*toy), []
@@ -238,11 +240,11 @@ def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch)
     def stop():
         raise Cancelled
 
-    with asked_between_steps(stop), pytest.raises(Cancelled):
+    with call_between_steps(stop), pytest.raises(Cancelled):
         case.log_probs(keep)
 
 
-def test_what_speaks_for_a_word_lights_up(toy, tmp_path):
+def test_overlays_of_explanations(toy, tmp_path):
     from translucid.inspection.saving import save_saliency
 
     case = CellCase(*toy)
@@ -256,15 +258,15 @@ def test_what_speaks_for_a_word_lights_up(toy, tmp_path):
     lime = explain(superpixel_case, "lime", samples=50)
     assert all(re.fullmatch(r"\S+%, R² \d\.\d\d", note) for note in overlay_of(superpixel_case, lime).notes)
     assert overlay_of(superpixel_case, lime).weights.shape == (3, SIDE, SIDE)
-    saved_record = {**record(lime, {"lime": faithfulness(superpixel_case, lime)}), **where(superpixel_case)}
+    saved_record = {**record(lime, {"lime": faithfulness(superpixel_case, lime)}), **part_positions(superpixel_case)}
     save_saliency(overlay, tmp_path / "a.json", "x", dict, saved_record)
     saved = json.loads((tmp_path / "a.json").read_text())
     assert np.array(saved["regions"]).shape == (SIDE, SIDE)
     assert len(saved["importance"][0]) == np.max(saved["regions"]) + 1
-    assert where(case) == {"grid": [4, 4]}
+    assert part_positions(case) == {"grid": [4, 4]}
 
 
-def test_no_words_and_packages_that_are_not_there(toy, monkeypatch):
+def test_missing_words_and_missing_packages_are_reported(toy, monkeypatch):
     model, tokenizer, pixels, _, grid = toy
     with pytest.raises(UserError, match="no words"):
         CellCase(model, tokenizer, pixels, " ", grid)
@@ -274,4 +276,4 @@ def test_no_words_and_packages_that_are_not_there(toy, monkeypatch):
     refuse_method("gradients", images=True)
     with pytest.raises(UserError, match="scikit-image"):
         refuse_method("lime", images=True)
-    assert "lime" in explanation.methods_here() and "lime" not in explanation.methods_here(images=True)
+    assert "lime" in explanation.available_methods() and "lime" not in explanation.available_methods(images=True)

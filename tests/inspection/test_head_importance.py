@@ -187,7 +187,7 @@ def test_the_command_prints_json_for_the_first_pairs(call, untrained, valid):  #
     assert [point["off"] for point in record["curves"]["gradient"]] == [0, 1, 2, 3, 4, 5, 6]
 
 
-def test_what_has_no_heads_is_refused_in_one_line(call, untrained, valid, language_run):  # noqa: F811 - a fixture
+def test_models_without_heads_are_refused_in_one_line(call, untrained, valid, language_run):  # noqa: F811 - a fixture
     for run, options, message in (
         (untrained("no attention"), [], "no attention, so it has no heads"),
         (untrained("bahdanau"), ["--mean"], "have no mean output"),

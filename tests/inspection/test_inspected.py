@@ -45,7 +45,7 @@ def test_log_probs_are_those_of_the_model(model):
     target = torch.tensor([[8, 9, 3]])
     expected = model(SOURCE, torch.tensor([[2, 8, 9]])).log_softmax(-1)[0, range(3), target[0]]
     torch.testing.assert_close(forced_pass(model, SOURCE, target).log_probs[0], expected)
-    assert forced_pass(model, SOURCE, target, look=False).maps == {}
+    assert forced_pass(model, SOURCE, target, with_attention=False).maps == {}
 
 
 def test_cross_attention_is_the_mean_of_all_its_maps(model):
@@ -64,7 +64,7 @@ def test_cross_attention_is_the_mean_of_all_its_maps(model):
         assert not weights[:, len(source_ids) :].any()
 
 
-def test_a_row_is_where_the_model_looked_when_it_predicted_the_token(model):
+def test_a_row_is_the_attention_when_its_token_was_predicted(model):
     first, second = (forced_pass(model, SOURCE, torch.tensor([[8, last, 3, 3]])).maps for last in (9, 10))
     name = next(name for name in first if name.endswith(".cross"))
     # The first two rows do not depend on the second token.
@@ -98,7 +98,7 @@ def test_a_model_without_attention_says_so():
         Inspected(["</s>"], ["</s>"], {}, [-1.0]).cross()
 
 
-def test_json_there_and_back(tmp_path):
+def test_attention_is_saved_and_loaded_as_json(tmp_path):
     saved = inspected()
     saved.save(tmp_path / "a.json")
     loaded = Inspected.load(tmp_path / "a.json")
@@ -113,7 +113,7 @@ def test_json_there_and_back(tmp_path):
             Inspected.load(tmp_path / "b.json")
 
 
-def test_rollout_by_pencil():
+def test_rollout_by_hand():
     """With one layer each, rollout gives half the weight to the residual path and half to the attention."""
     encoder = torch.tensor([[[1.0, 0.0], [1.0, 0.0]]])  # both attend to the first position
     decoder = torch.tensor([[[1.0]]])
@@ -160,7 +160,7 @@ def test_rollout_rows_sum_to_one(model):
     torch.testing.assert_close(rollout(maps).sum(-1), torch.ones(3))
 
 
-def test_watching_in_batches_is_watching_alone(model):
+def test_forced_decoding_in_batches_equals_single_pairs(model):
     pairs = [Pair("ab ba", "x y"), Pair("a b a b a b", "y"), Pair("b", "x y x y x")]
     tokenizer = Tokenizer.learn(pairs * 10, TokenizerOptions(vocabulary=12), seed=1)
     ids = [([5, 6, 3], [7, 3]), ([5] * 7 + [3], [8, 3]), ([9, 3], [5, 6, 7, 8, 3])]

@@ -228,7 +228,7 @@ def test_the_decoder_reads_each_layer_of_the_encoder(model):
     assert torch.equal(model(SOURCE, INPUTS), ordinary)
 
 
-def test_a_search_reads_the_layer_too(model):
+def test_a_search_can_read_each_encoder_layer(model):
     sentences, options = [[5, 6, 7, 8, 3], [9, 10, 3]], DecodingOptions(beam=3, max_length_extra=3)
     ordinary = TorchEngine(model).decode(sentences, options)
     scores = {}

@@ -147,7 +147,7 @@ def test_states_of_a_longer_sentence():
     assert patched.item() == pytest.approx((logits[A] - logits[B]).item(), abs=1e-5)
 
 
-def test_what_applies_to_a_model():
+def test_patching_points_of_each_kind_of_model():
     kinds = {name: list(points_by_kind(build_runs(name).model)) for name in KINDS}
     assert kinds["pre-norm"] == kinds["ssru"] == kinds["bahdanau"] == [ENCODER, CROSS, DECODER]
     assert kinds["attention-only"] == kinds["no attention"] == [ENCODER, DECODER]
@@ -315,7 +315,7 @@ def test_of_several_places_the_runs_differ_most_at_the_chosen_one(marian):
         (("", "I like soccer"), "no words"),
     ],
 )
-def test_what_can_not_be_patched(marian, arguments, message):
+def test_inputs_that_can_not_be_patched(marian, arguments, message):
     with pytest.raises(UserError, match=message):
         marian.patch(*arguments, ("gusta", "hay"), target="me gusta")
     with pytest.raises(UserError, match="no pair of words 2-3: the sentences have 3 and 3"):

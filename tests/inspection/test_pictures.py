@@ -1,4 +1,4 @@
-"""Pictures, pages and notebooks: they are made, they hold every word, and text in them stays text."""
+"""Figures, pages and notebooks of attention: they contain every word, and text in them is escaped."""
 
 import json
 import math
@@ -29,7 +29,7 @@ from translucid.inspection.plots import (
     draw_words,
     save_figure,
 )
-from translucid.inspection.plots.ribbons import MOST, bands
+from translucid.inspection.plots.ribbons import MAX_WIDTH, bands
 from translucid.inspection.plots.saving import new_figure, rendered
 from translucid.inspection.saving import save, save_maps
 from translucid.inspection.words import WordMap, word_map
@@ -66,19 +66,16 @@ def test_ribbons_are_as_wide_as_the_weights(tmp_path):
     assert {"I", "like", "me", "gusta"} <= texts(figure)
     save_figure(figure, tmp_path / "a.pdf")
     weights = [[0.75, 0.25, 0.0], [0.0, -0.5, 0.01]]
-    found = bands(weights, [(0, 1), (2, 3), (4, 4.1)], [(0, 1), (2, 3)])
-    assert [weight for weight, _, _ in found] == [
-        0.75,
-        0.25,
-        -0.5,
-    ]  # what is not there, or next to nothing, is not drawn
-    assert [round(into[1] - into[0], 6) for _, _, into in found] == [0.75 * MOST, 0.25 * MOST, 0.5 * MOST]
-    assert found[0][2][1] == pytest.approx(found[1][2][0])  # side by side
+    ribbons = bands(weights, [(0, 1), (2, 3), (4, 4.1)], [(0, 1), (2, 3)])
+    assert [weight for weight, _, _ in ribbons] == [0.75, 0.25, -0.5]  # weights of nearly 0 are not drawn
+    widths = [round(into[1] - into[0], 6) for _, _, into in ribbons]
+    assert widths == [0.75 * MAX_WIDTH, 0.25 * MAX_WIDTH, 0.5 * MAX_WIDTH]
+    assert ribbons[0][2][1] == pytest.approx(ribbons[1][2][0])  # side by side
     ((_, start, into),) = bands([[0.0, 1.0]], [(0, 1), (2, 2.1)], [(0, 1)])
-    assert start == pytest.approx((2, 2.1)) and into[1] - into[0] == pytest.approx(MOST)
+    assert start == pytest.approx((2, 2.1)) and into[1] - into[0] == pytest.approx(MAX_WIDTH)
 
 
-def test_an_unknown_ending_is_refused(tmp_path):
+def test_unknown_file_endings_are_refused(tmp_path):
     with pytest.raises(UserError, match="png"):
         save_figure(draw_words(example().words()), tmp_path / "a.gif")
     with pytest.raises(UserError, match="html"):
@@ -113,15 +110,17 @@ def test_each_kind_draws_its_own_map_with_its_own_words(kind, name, down, across
 
 
 def _fed(inspected, kind):
-    """Pieces across and down."""
+    """Return the pieces of the columns and of the rows."""
     if kind == "decoder":
         return ["<s>", *inspected.target[:-1]], inspected.target
     return inspected.source, inspected.source if kind == "encoder" else inspected.target
 
 
-def test_attention_that_is_not_there_is_refused():
-    whole = example()
-    recurrent = Inspected(whole.source, whole.target, {"decoder.0.cross": whole.maps["decoder.0.cross"]}, [-0.1] * 3)
+def test_missing_attention_is_refused():
+    complete = example()
+    recurrent = Inspected(
+        complete.source, complete.target, {"decoder.0.cross": complete.maps["decoder.0.cross"]}, [-0.1] * 3
+    )
     for kind in ("encoder", "decoder"):
         for draw in (lambda k: draw_attention(recurrent, k), lambda k: draw_heads(recurrent, 0, k)):
             with pytest.raises(UserError, match=r"no self-attention in its .*It has decoder\.0\.cross"):
@@ -162,7 +161,7 @@ def test_masks_positions_and_curves(tmp_path):
 
 
 def test_a_title_is_never_cut_off():
-    """The mask of a text of one word is narrower than what is said of it."""
+    """The mask of a short text is narrower than its title, so the figure has to be widened."""
     figures = [
         draw_masks(target_mask(torch.tensor([[5, 6]]), 0), [["a", "b"]], "target mask: the past and the present"),
         draw_padding(padding_mask(torch.tensor([[5, 6]]), 0), [["a", "b"]]),
@@ -196,7 +195,7 @@ def test_a_picture_is_laid_out_at_its_resolution_and_again_only_if_it_is_widened
         rendered(figure, kind, 144)
         assert counted == [dpi] * layouts
         assert (figure.get_layout_engine(), figure.dpi) == (engine, usual)
-        layouts = 1  # it has been widened
+        layouts = 1  # the figure was widened in the first round
 
 
 def test_the_beam_tree(tmp_path):
@@ -224,7 +223,7 @@ def test_the_beam_tree(tmp_path):
 def test_the_page_needs_no_network_and_text_stays_text(tmp_path):
     nasty = example(["▁</script><b>", "▁&", "</s>"], ["▁<i>", "</s>"])
     text = page([nasty], "</title><script>", "x")
-    text = text.replace("http://www.w3.org/2000/svg", "")  # the name of a language, which nobody fetches
+    text = text.replace("http://www.w3.org/2000/svg", "")  # an XML namespace, which is never fetched
     assert not re.search(r"(src|href)\s*=|https?://|@import|url\(", text)
     assert text.count("</script>") == 1
     assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in text
@@ -235,18 +234,18 @@ def test_the_page_needs_no_network_and_text_stays_text(tmp_path):
     assert blind._repr_html_() == "<p>&lt;i&gt;</p>"
 
 
-def test_what_the_page_shows():
-    """Words, what each map gives between them, and how sure the model was of each word."""
-    halves = torch.tensor([[0.5, 0.25, 0.25, 0.0]] * 3)  # what head 0 of layer 0 makes of ▁I ▁li ke </s>
-    ends = torch.tensor([[0.0, 0.0, 0.0, 1.0]] * 3)  # what head 1 does
-    firsts = torch.tensor([[1.0, 0.0, 0.0, 0.0]] * 3)  # what both heads of layer 1 do
+def test_the_record_that_the_page_shows():
+    """The record has the words, the weights between them in each map, and the probability of each word."""
+    halves = torch.tensor([[0.5, 0.25, 0.25, 0.0]] * 3)  # head 0 of layer 0, over ▁I ▁li ke </s>
+    ends = torch.tensor([[0.0, 0.0, 0.0, 1.0]] * 3)  # head 1 of layer 0
+    firsts = torch.tensor([[1.0, 0.0, 0.0, 0.0]] * 3)  # both heads of layer 1
     maps = {"decoder.0.cross": torch.stack([halves, ends]), "decoder.1.cross": torch.stack([firsts, firsts])}
     log_probs = [math.log(p) for p in (0.5, 0.25, 0.8)]
     record = viewer_record(Inspected(["▁I", "▁li", "ke", "</s>"], ["▁gus", "ta", "</s>"], maps, log_probs))
     assert record["source"] == ["I", "like", "</s>"]
     assert record["target"] == ["gusta", "</s>"]
     assert record["probabilities"] == [0.125, 0.8]
-    assert [one["name"] for one in record["maps"][:-1]] == [
+    assert [attention_map["name"] for attention_map in record["maps"][:-1]] == [
         "all layers and heads",
         "layer 0, all heads",
         "layer 1, all heads",
@@ -255,7 +254,7 @@ def test_what_the_page_shows():
         "layer 1, head 0",
         "layer 1, head 1",
     ]
-    assert [one["weights"] for one in record["maps"][:-1]] == [
+    assert [attention_map["weights"] for attention_map in record["maps"][:-1]] == [
         [[0.625, 0.125, 0.25]] * 2,
         [[0.25, 0.25, 0.5]] * 2,
         [[1, 0, 0]] * 2,
@@ -274,7 +273,10 @@ def test_the_page_offers_no_choice_where_there_is_none():
     weights = torch.tensor([[[0.75, 0.25], [0.25, 0.75]]])
 
     def names(maps):
-        return [one["name"] for one in viewer_record(Inspected(["▁a", "</s>"], ["▁b", "</s>"], maps, [0, 0]))["maps"]]
+        return [
+            attention_map["name"]
+            for attention_map in viewer_record(Inspected(["▁a", "</s>"], ["▁b", "</s>"], maps, [0, 0]))["maps"]
+        ]
 
     assert names({"decoder.0.cross": weights}) == ["all layers and heads"]
     assert names({"decoder.0.cross": weights.expand(2, 2, 2)}) == [
@@ -284,13 +286,13 @@ def test_the_page_offers_no_choice_where_there_is_none():
     ]
 
 
-def test_what_the_page_shows_is_what_stands_in_it():
-    one = example()
-    assert shown_on(page([one, one], "x", "y")) == [viewer_record(one, sides=SIDES)] * 2
+def test_the_page_contains_its_records():
+    inspected = example()
+    assert shown_on(page([inspected, inspected], "x", "y")) == [viewer_record(inspected, sides=SIDES)] * 2
 
 
 def shown_on(text):
-    """The records that a page shows."""
+    """Return the records that a page shows."""
     data = json.loads(re.search(r"showInspector\(document.*?, (\{.*\})\);$", text, re.MULTILINE)[1])
     return [sentence["record"] for sentence in data["sentences"]]
 
@@ -312,11 +314,11 @@ def test_the_maps_of_many_pairs_are_one_file_for_numpy(tmp_path):
     assert save_maps(iter(pieces), tmp_path / "maps.npz") == 2
     loaded = np.load(tmp_path / "maps.npz", allow_pickle=False)
     assert len(loaded.files) == 2 * 7
-    for i, one in enumerate(pieces):
-        assert loaded[f"{i}/source"].tolist() == one.source
-        assert loaded[f"{i}/target"].tolist() == one.target
-        np.testing.assert_allclose(loaded[f"{i}/log_probs"], one.log_probs, rtol=1e-6)
-        for name, weights in one.maps.items():
+    for i, inspected in enumerate(pieces):
+        assert loaded[f"{i}/source"].tolist() == inspected.source
+        assert loaded[f"{i}/target"].tolist() == inspected.target
+        np.testing.assert_allclose(loaded[f"{i}/log_probs"], inspected.log_probs, rtol=1e-6)
+        for name, weights in inspected.maps.items():
             np.testing.assert_allclose(loaded[f"{i}/{name}"], weights.numpy(), atol=1e-3)
 
     def broken():
@@ -329,7 +331,7 @@ def test_the_maps_of_many_pairs_are_one_file_for_numpy(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("probability", "said"),
+    ("probability", "expected"),
     [
         (0, "0%"),
         (1, "100%"),
@@ -342,5 +344,5 @@ def test_the_maps_of_many_pairs_are_one_file_for_numpy(tmp_path):
         (1e-30, "<0.000001%"),
     ],
 )
-def test_no_probability_is_rounded_to_none_or_all(probability, said):
-    assert percent(probability) == said
+def test_probabilities_are_not_rounded_to_0_or_100_percent(probability, expected):
+    assert percent(probability) == expected

@@ -16,7 +16,7 @@ def tokenizer():
 
 def test_a_text_that_is_reached_in_two_ways_is_one_row(tokenizer):
     """Of several segmentations of the same text, the best one is shown, unless the search chose another."""
-    whole = tokenizer.encode_target(["el perro"])[0]
+    two_words = tokenizer.encode_target(["el perro"])[0]
     letters = [tokenizer.target_vocabulary.index(letter) for letter in "▁el"]
     assert tokenizer.decode(letters) == "el"
     first = tokenizer.encode_target(["el"])[0]
@@ -30,7 +30,7 @@ def test_a_text_that_is_reached_in_two_ways_is_one_row(tokenizer):
         return parent
 
     chosen, second = finish(first, -1.0), finish(letters, -0.5)
-    longer = finish(whole, -3.0)
+    longer = finish(two_words, -3.0)
     trace = BeamTrace()
     trace.nodes, trace.best = nodes, chosen
     rows = beam_record(trace, 3, tokenizer, 0.0)["finished"]

@@ -7,7 +7,7 @@ from translucid.attention.masks import padding_mask, target_mask
 from translucid.inspection.shown_mask import ShownMask
 
 
-def test_who_may_look_at_whom():
+def test_a_mask_has_a_sign_for_each_pair_of_positions():
     mask = target_mask(torch.tensor([[2, 7, 0]]), 0)
     html = ShownMask(mask, ["<s>", "Me", "<pad>"], ["<s>", "Me", "<pad>"])._repr_html_()
     assert html.count("✓") == 1 + 2 + 2 and html.count("·") == 4
@@ -20,6 +20,6 @@ def test_one_row_counts_for_all():
     assert html.count("✓") == html.count("·") == 3
 
 
-def test_names_are_as_many_as_the_mask_is_large():
+def test_the_number_of_names_must_fit_the_mask():
     with pytest.raises(ValueError, match="for 1 rows"):
         ShownMask(target_mask(torch.tensor([[2, 7, 0]]), 0), ["a"], ["x", "y", "z"])

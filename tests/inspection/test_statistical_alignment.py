@@ -9,7 +9,7 @@ from translucid.api.alignment_choice import LONG, LinkedPairs
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.evaluation.alignment_error import Gold, alignment_score
-from translucid.inspection.statistical_alignment import LONGEST_JUMP, UNLINKED, _expected, statistical_links
+from translucid.inspection.statistical_alignment import LONGEST_JUMP, UNLINKED, _forward_backward, statistical_links
 
 
 def enumerate_alignments(emission, unlinked, jumps):
@@ -57,7 +57,9 @@ def test_forward_backward_sums_over_all_alignments():
         )
         counts += row_counts
     lengths = torch.tensor([size for _, size in sizes])
-    expected = _expected(*(torch.from_numpy(array) for array in (emission, unlinked)), lengths, torch.from_numpy(jumps))
+    expected = _forward_backward(
+        *(torch.from_numpy(array) for array in (emission, unlinked)), lengths, torch.from_numpy(jumps)
+    )
     np.testing.assert_allclose(expected.links, links, atol=1e-6)
     np.testing.assert_allclose(expected.jumps, counts, atol=1e-6)
 

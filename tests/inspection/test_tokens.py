@@ -1,4 +1,4 @@
-"""The colours of our pages can be read, in every scheme; contrast as WCAG 2.2 defines it."""
+"""The colours of the pages have sufficient contrast, as WCAG 2.2 defines it, in every colour scheme."""
 
 import re
 from importlib.resources import files
@@ -13,7 +13,7 @@ SIGNS = [("control-border", "background"), ("control-border", "field"), *((f"c{i
 
 
 def schemes():
-    """Return the colours of each scheme: those of the first block, then what a medium changes."""
+    """Return the colours of each scheme: those of the first block, updated by the blocks of media queries."""
     style = (files("translucid.inspection") / "web" / "tokens.css").read_text(encoding="utf-8")
     style = re.sub(r"/\*.*?\*/", "", style, flags=re.S)
     blocks = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", part)) for part in style.split("@media")]
@@ -26,15 +26,15 @@ def schemes():
     }
 
 
-def contrast(one, other):
-    """Return WCAG's contrast of two colours."""
+def contrast(first, second):
+    """Return the contrast ratio of two colours."""
 
     def light(colour):
         values = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
         return sum(v * w for v, w in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
 
-    dark, bright = sorted((light(one), light(other)))
+    dark, bright = sorted((light(first), light(second)))
     return (bright + 0.05) / (dark + 0.05)
 
 
@@ -46,7 +46,7 @@ def test_contrast_is_that_of_the_standard():
 @pytest.mark.parametrize("name", ["light", "dark", "strong", "strong dark"])
 def test_text_can_be_read_and_controls_seen(name):
     colours, strong = schemes()[name], name.startswith("strong")
-    least = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in TEXT}
-    assert min(least.values()) >= (7 if strong else 4.5), sorted(least.items(), key=lambda one: one[1])[:3]
-    least = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in SIGNS}
-    assert min(least.values()) >= 3, sorted(least.items(), key=lambda one: one[1])[:3]
+    contrasts = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in TEXT}
+    assert min(contrasts.values()) >= (7 if strong else 4.5), sorted(contrasts.items(), key=lambda item: item[1])[:3]
+    contrasts = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in SIGNS}
+    assert min(contrasts.values()) >= 3, sorted(contrasts.items(), key=lambda item: item[1])[:3]

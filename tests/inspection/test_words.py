@@ -46,7 +46,7 @@ def test_sides_that_do_not_fit_are_refused():
         WordMap(["a"], ["b"], torch.zeros(2, 1))
 
 
-def test_each_target_word_is_linked_to_where_it_looked_most_the_end_token_aside():
+def test_each_target_word_is_linked_to_the_source_word_with_most_attention():
     words = word_map(SOURCE, TARGET, WEIGHTS)
     links = link(words.weights[:-1, :-1].numpy(), both=False)
     assert links == [(1, 0), (2, 1)]

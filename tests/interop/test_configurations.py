@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from translucid.ground.errors import UserError
 from translucid.interop import huggingface, imported, marian
-from translucid.interop.imported import Keys, read_json, read_weights, whole_of
+from translucid.interop.imported import Keys, model_root, read_json, read_weights
 
 HUGGINGFACE = {
     "activation_function": "silu",
@@ -154,7 +154,7 @@ def test_links_may_lead_out_of_a_snapshot_of_the_hub_but_not_out_of_its_model(tm
     (tmp_path / "models--a--b" / "blobs" / "x").write_text("[7]")
     (snapshot / "a.json").symlink_to(tmp_path / "models--a--b" / "blobs" / "x")
     assert read_json(snapshot / "a.json") == [7]
-    assert whole_of(snapshot / "a.json") == tmp_path / "models--a--b" and whole_of(tmp_path / "a.json") == tmp_path
+    assert model_root(snapshot / "a.json") == tmp_path / "models--a--b" and model_root(tmp_path / "a.json") == tmp_path
     (tmp_path / "b.json").write_text("[8]")
     (snapshot / "b.json").symlink_to(tmp_path / "b.json")
     with pytest.raises(UserError, match="is a link that leads out of its folder"):

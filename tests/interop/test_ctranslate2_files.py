@@ -167,7 +167,7 @@ def test_arrays_that_are_missing_or_damaged_are_named(tmp_path, arrays, read, me
         read(variables_of(tmp_path, **arrays))
 
 
-def test_flags_that_change_nothing_are_left(tmp_path):
+def test_flags_without_effect_are_ignored(tmp_path):
     names = ("decoder/alignment_layer", "decoder/alignment_heads", "encoder/embeddings_merge")
     neutral = ("alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query_attention")
     arrays = dict.fromkeys(names, np.int8(1)) | dict.fromkeys((f"encoder/{name}" for name in neutral), np.int8(0))

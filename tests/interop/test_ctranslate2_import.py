@@ -74,7 +74,7 @@ def test_embeddings_are_scaled_by_a_flag_or_by_a_factor(factor, scaled, tmp_path
 
 @pytest.mark.parametrize("joint", [True, False], ids=["joint", "separate"])
 @pytest.mark.parametrize("changes", KINDS, ids=str)
-def test_what_we_wrote_comes_back(tmp_path, changes, joint):
+def test_our_exports_are_imported_again(tmp_path, changes, joint):
     model, tokenizer = export_our_model(tmp_path / "out", changes, joint=joint)
     import_model(tmp_path / "out", tmp_path / "run")
     reimported, its_tokenizer, _ = load_run(tmp_path / "run")
@@ -100,7 +100,7 @@ def test_one_list_of_pieces_may_have_other_embeddings_on_each_side(tmp_path):
 
 
 @pytest.mark.parametrize("learned", [False, True], ids=["sinusoidal", "learned"])
-def test_a_sentencepiece_model_of_others_beside_the_weights(tmp_path, learned):
+def test_a_foreign_sentencepiece_model_beside_the_weights(tmp_path, learned):
     """The settings of a folder whose vocabulary is a list: its rows are in our order, so the weights are unchanged."""
     changes = {"positions": "learned", "max_length": 60} if learned else {}
     folder = tmp_path / "out"
@@ -128,7 +128,7 @@ def test_a_sentencepiece_model_of_others_beside_the_weights(tmp_path, learned):
     ("quantization", "tolerance"),
     [("int8", 0.02), ("int16", 0.003), ("float16", 0.002), ("bfloat16", 0.004), ("int8_bfloat16", 0.02)],
 )
-def test_smaller_weights_come_back_as_far_as_they_go(tmp_path, quantization, tolerance):
+def test_quantised_weights_are_imported_with_their_precision(tmp_path, quantization, tolerance):
     model, _ = export_our_model(tmp_path / "out", {"norm": "pre"}, quantization=quantization)
     import_model(tmp_path / "out", tmp_path / "run")
     reimported, *_ = load_run(tmp_path / "run")
@@ -158,7 +158,7 @@ def converted_runs(request, tmp_path_factory):
     return kind, folder / "straight", folder / "around"
 
 
-def test_what_the_converter_made_is_the_model_that_it_was_made_of(converted_runs):
+def test_a_converted_model_equals_its_original(converted_runs):
     kind, direct, from_ctranslate2_run = converted_runs
     direct_model, tokenizer, _ = load_run(direct)
     model, its_tokenizer, configuration = load_run(from_ctranslate2_run)
@@ -215,7 +215,7 @@ def import_error(folder, tmp_path):
         (lambda f: swap_pieces(f), "is not that of the SentencePiece model"),
     ],
 )
-def test_what_is_not_whole_is_one_line(intact_folder, tmp_path, damage, message):
+def test_incomplete_folders_are_refused_in_one_line(intact_folder, tmp_path, damage, message):
     shutil.copytree(intact_folder, tmp_path / "theirs")
     damage(tmp_path / "theirs")
     assert message in import_error(tmp_path / "theirs", tmp_path)
@@ -301,7 +301,7 @@ def test_hostile_files_are_one_line_and_cost_nothing(intact_folder, tmp_path):
     assert refusals > 120 and accepted > 20
 
 
-def test_sizes_that_the_file_does_not_bear_out(tmp_path):
+def test_sizes_beyond_the_end_of_the_file_are_refused(tmp_path):
     """A file that claims four billion variables, and one that claims terabytes."""
     start = struct.pack("<I", 6) + struct.pack("<H", 2) + b"T\0" + struct.pack("<I", 7)
     for rest in (

@@ -123,7 +123,7 @@ def test_a_model_is_downloaded_once_without_what_could_be_executed(folder, hub, 
     import_model(Path("hf:owner/opus"), tmp_path / "offline")
 
 
-def test_what_cannot_be_downloaded_is_one_line(folder, hub, tmp_path):
+def test_failed_downloads_are_reported_in_one_line(folder, hub, tmp_path):
     (tmp_path / "pickled").mkdir()
     for file in folder.iterdir():
         if file.suffix != ".safetensors":

@@ -13,7 +13,7 @@ from translucid.api.translator import Translator
 from translucid.attention.points import points_of, recording
 from translucid.ground.errors import UserError
 from translucid.inspection.lens import state_points
-from translucid.interop.huggingface import _added
+from translucid.interop.huggingface import _read_language_rows
 from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
@@ -135,7 +135,7 @@ def test_named_states_are_the_hidden_states_of_transformers(imported):
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_the_same_is_written(imported, beam):
+def test_generated_texts_are_the_same(imported, beam):
     ids, begin = imported.their_ids(TEXTS)
     columns, config = columns_by_row(imported), imported.theirs.config
     bad_words = [[row] for row in range(config.vocab_size) if row not in columns or columns[row] == 1]
@@ -163,7 +163,7 @@ def test_the_same_is_written(imported, beam):
     assert finished > 2
 
 
-def test_ctranslate2_writes_it_too(imported):
+def test_ctranslate2_generates_the_same_texts(imported):
     source, target = imported.languages
     their_translator = Translator.load(imported.run, "cpu", "ctranslate2", source=source, target=target)
     expected = imported.ours.translate(TEXTS, beam=1)
@@ -173,13 +173,13 @@ def test_ctranslate2_writes_it_too(imported):
     ]
 
 
-def test_a_run_comes_of_it_that_needs_no_training_to_go_on(imported):
+def test_an_imported_run_works_without_training(imported):
     assert not (imported.run / "state").exists()
     assert json.loads((imported.run / "provenance.jsonl").read_text())["imported"] == str(imported.folder)
     assert RunFolder(imported.run).configuration().preset is None
 
 
-def test_languages_are_asked_for_and_can_be_changed(tmp_path):
+def test_languages_are_required_and_can_be_changed(tmp_path):
     folder, run = tmp_path / "theirs", tmp_path / "run"
     many_languages_folder(folder, end=2.0)
     import_model(folder, run, source_language="en", target_language="es")
@@ -240,7 +240,7 @@ def test_a_model_of_one_pair_takes_no_other(tmp_path):
         (lambda f: break_utf8(f / "target.spm"), "is damaged"),
     ],
 )
-def test_what_is_not_whole_is_one_line(tmp_path, broken_folder, damage, message):
+def test_incomplete_folders_are_refused_in_one_line(tmp_path, broken_folder, damage, message):
     folder = tmp_path / "theirs"
     shutil.copytree(broken_folder, folder)
     damage(folder)
@@ -252,7 +252,7 @@ def test_what_is_not_whole_is_one_line(tmp_path, broken_folder, damage, message)
 
 
 @pytest.mark.parametrize("row", [0.0, 0.5])
-def test_what_a_decoder_is_fed_first_is_theirs(tmp_path, row):
+def test_the_first_decoder_input_is_the_one_of_transformers(tmp_path, row):
     """The row of padding is usually zero, but a model may have learned a different one."""
     theirs = marian_folder(tmp_path / "theirs")
     with torch.no_grad():
@@ -298,15 +298,15 @@ def test_what_a_decoder_is_fed_first_is_theirs(tmp_path, row):
 )
 def test_the_rows_of_languages_are_read_from_any_file_of_a_tokenizer(tmp_path, file, facts):
     (tmp_path / file).write_text(json.dumps(facts))
-    assert _added(tmp_path, 90) == {"eng_Latn": 90, "spa_Latn": 91}
+    assert _read_language_rows(tmp_path, 90) == {"eng_Latn": 90, "spa_Latn": 91}
 
 
 def test_files_without_languages_are_passed_over(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": [{"content": "<mask>", "id": 9}]}))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"additional_special_tokens": ["<mask>"]}))
-    assert _added(tmp_path, 90) == {}
+    assert _read_language_rows(tmp_path, 90) == {}
     (tmp_path / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": ["__en__", "__es__"]}))
-    assert _added(tmp_path, 90) == {"__en__": 90, "__es__": 91}
+    assert _read_language_rows(tmp_path, 90) == {"__en__": 90, "__es__": 91}
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +354,7 @@ def test_weights_of_pytorchs_own_format_are_read_too(tmp_path):
     )
 
 
-def test_the_language_that_a_target_is_told_does_not_count_in_its_score(imported):
+def test_the_language_token_of_a_target_does_not_count_in_its_score(imported):
     source, target = TEXTS[0], sentences()[1][0]
     score = imported.ours.score(source, target)
     tokenizer = imported.ours.tokenizer

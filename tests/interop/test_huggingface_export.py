@@ -128,7 +128,7 @@ def test_texts_become_the_same_pieces_and_pieces_the_same_logits(exported):
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_the_same_is_written(exported, beam):
+def test_generated_texts_are_the_same(exported, beam):
     batch = exported.their_tokenizer(TEXTS, return_tensors="pt", padding=True)
     generated = exported.theirs.generate(
         **batch,
@@ -159,7 +159,7 @@ def test_the_same_is_written(exported, beam):
     assert differing <= (beam > 1)  # beam searches may differ in one of the eight texts
 
 
-def test_out_and_in_again_it_is_the_same_run(exported, tmp_path):
+def test_an_exported_model_is_imported_as_the_same_run(exported, tmp_path):
     import_model(exported.folder, tmp_path / "run")
     run = RunFolder(tmp_path / "run")
     configuration, tokenizer = run.configuration(), run.tokenizer()
@@ -213,7 +213,7 @@ def round_trip(request, tmp_path_factory):
     return [load_theirs(folder / name, **languages) for name in ("first", "last")]
 
 
-def test_what_came_from_there_goes_back_as_it_was(round_trip):
+def test_an_imported_model_is_exported_unchanged(round_trip):
     (first, first_tokenizer), (last, last_tokenizer) = round_trip
     assert type(first_tokenizer) is type(last_tokenizer) and type(first) is type(last)
     texts = TEXTS
@@ -263,7 +263,7 @@ def test_what_came_from_there_goes_back_as_it_was(round_trip):
         ({"share_embeddings": False, "norm": "pre"}, "PegasusForConditionalGeneration has no model.share_embeddings"),
     ],
 )
-def test_what_it_has_not_is_refused_in_one_line(tmp_path, changes, message):
+def test_unsupported_models_are_refused_in_one_line(tmp_path, changes, message):
     model, tokenizer, configuration = make_model(changes)
     with pytest.raises(UserError) as error:
         export_huggingface(model, tokenizer, configuration, tmp_path / "out")
@@ -283,7 +283,7 @@ def test_m2m100_has_no_bias_and_its_own_languages(tmp_path):
             export_huggingface(model, tokenizer, configuration, tmp_path / "out")
 
 
-def test_an_m2m100_that_was_fine_tuned_goes_back(corpus, tmp_path):
+def test_a_fine_tuned_m2m100_is_exported_again(corpus, tmp_path):
     many_languages_folder(tmp_path / "theirs", codes=M2M100)
     import_model(tmp_path / "theirs", tmp_path / "run", source_language="en", target_language="es")
     files = ["--train", str(corpus / "test.tsv"), "--valid", str(corpus / "test.tsv"), "--out", str(tmp_path / "mine")]

@@ -220,7 +220,7 @@ def test_a_model_without_an_output_bias_and_with_another_size_of_embeddings(tmp_
 def test_a_vocabulary_of_marian_needs_an_end_and_an_unknown_piece(tmp_path):
     for ids in ({"<unk>": 0}, {"</s>": 0}, {}):
         with pytest.raises(UserError, match=r"v\.yml: has no <unk> or no </s>. Is this the model's vocabulary"):
-            marian._ordered(ids, 4, tmp_path / "v.yml")
-    vocabulary = marian._ordered({"<unk>": 0, "</s>": 1, "a": 2, "b": 3}, 4, tmp_path)
+            marian._vocabulary(ids, 4, tmp_path / "v.yml")
+    vocabulary = marian._vocabulary({"<unk>": 0, "</s>": 1, "a": 2, "b": 3}, 4, tmp_path)
     assert vocabulary.rows == [None, 0, None, 1, 2, 3]
     assert Keys({}, tmp_path).values == {}

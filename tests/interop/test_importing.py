@@ -133,8 +133,8 @@ def from_marian_with(decoder, names):
 
 def test_so_many_imports_are_kept(folder, tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(run_resolution, "find_kept", lambda kind, made_from: None)
-    monkeypatch.setattr(run_resolution, "keep", lambda kind, made_from, make, most: calls.append((kind, most)))
+    monkeypatch.setattr(run_resolution, "find_cached", lambda kind, made_from: None)
+    monkeypatch.setattr(run_resolution, "add_to_cache", lambda kind, made_from, make, most: calls.append((kind, most)))
     run_resolution.resolve_run(folder)
     assert calls == [("imported", 4)]
 

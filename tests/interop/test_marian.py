@@ -50,7 +50,7 @@ def convert_with_ctranslate2(folder: Path, out: Path) -> ctranslate2.Translator:
     return ctranslate2.Translator(str(out), intra_threads=1)
 
 
-def test_what_is_imported_gives_the_same_probabilities(folder, tmp_path):
+def test_imported_models_give_the_same_probabilities(folder, tmp_path):
     reference = convert_with_ctranslate2(folder, tmp_path / "ct2")
     import_model(folder / "model.npz", tmp_path / "run")
     translator = Translator.load(tmp_path / "run", "cpu", "torch")
@@ -72,7 +72,7 @@ def test_what_is_imported_gives_the_same_probabilities(folder, tmp_path):
     assert compared > 2
 
 
-def test_it_goes_back_and_comes_again_unchanged(folder, tmp_path):
+def test_an_exported_model_is_imported_again_unchanged(folder, tmp_path):
     import_model(folder, tmp_path / "run")
     before = Translator.load(tmp_path / "run", "cpu", "torch")
     export_marian(before.model, before.tokenizer, tmp_path / "back", beam=5)
@@ -152,7 +152,7 @@ def exported_run(request, tmp_path_factory):
     return request.param, root / "out"
 
 
-def test_what_a_model_does_not_set_has_marians_default(exported_run):
+def test_missing_options_have_the_defaults_of_marian(exported_run):
     norm, folder = exported_run
     settings = yaml.safe_load(np.load(folder / "model.npz")["special:model.yml"].tobytes().rstrip(b"\0"))
     defaults = yaml.safe_load(MARIAN_DEFAULTS)
@@ -202,7 +202,7 @@ def test_layers_may_share_their_weights(tmp_path):
         ({"dim-emb": "wide"}, "dim-emb is 'wide', not a whole number"),
     ],
 )
-def test_what_we_have_not_is_one_line(tmp_path, changes, message):
+def test_unsupported_options_are_refused_in_one_line(tmp_path, changes, message):
     marian_file(tmp_path / "theirs", **changes)
     with pytest.raises(UserError) as error:
         import_model(tmp_path / "theirs", tmp_path / "run")
@@ -233,7 +233,7 @@ def pickle_config(folder):
         (lambda f: shutil.copy(f / "model.npz", f / "other.npz"), "holds 2 model files"),
     ],
 )
-def test_what_is_not_whole_is_one_line(tmp_path, damage, message):
+def test_incomplete_folders_are_refused_in_one_line(tmp_path, damage, message):
     marian_file(tmp_path / "theirs")
     damage(tmp_path / "theirs")
     with pytest.raises(UserError) as error:
@@ -257,7 +257,7 @@ def test_a_vocabulary_is_read_line_by_line():
         ({"nonlinearity": "gelu"}, "Marian has no model.nonlinearity=gelu"),
     ],
 )
-def test_a_model_that_marian_has_not_is_refused(small_run, tmp_path, changes, message):
+def test_models_that_marian_lacks_are_refused(small_run, tmp_path, changes, message):
     options = {"width": 16, "heads": 2, "feed_forward": 24, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
     tokenizer = Translator.load(small_run, "cpu", "torch").tokenizer
     size = tokenizer.source_size

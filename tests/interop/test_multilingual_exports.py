@@ -49,7 +49,7 @@ def test_transformers_recognises_the_language_in_the_text(multilingual_run, tmp_
 
 
 @pytest.mark.parametrize("to", ["ctranslate2", "huggingface"])
-def test_what_is_exported_comes_back(multilingual_run, tmp_path, to):
+def test_exported_runs_are_imported_again(multilingual_run, tmp_path, to):
     options = ["--target-language", "es"] if to == "ctranslate2" else []
     import_model(export_run(multilingual_run, tmp_path / "out", to, *options), tmp_path / "run")
     for language in LANGUAGES:

@@ -1,4 +1,4 @@
-"""An exported model computes the same in onnxruntime, and its users need nothing of this package."""
+"""An exported model gives the same results in onnxruntime, without this package."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.interop.onnx.export import export_onnx, refuse_without_packages
 from translucid.interop.onnx.running import Exported
-from translucid.interop.onnx.states import flat_states
+from translucid.interop.onnx.states import state_layout
 from translucid.models.build import build_model
 from translucid.models.language_options import BiLSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
@@ -156,7 +156,7 @@ def test_the_example_of_the_document_needs_neither_this_package_nor_torch(export
         assert completed.stdout == expected + "\n"
 
 
-def test_a_model_of_many_languages_is_given_away_for_two_of_them(many_languages, exported_run, ours, tmp_path):
+def test_a_multilingual_model_is_exported_for_two_languages(many_languages, exported_run, ours, tmp_path):
     assert run(["export", str(many_languages), str(tmp_path / "out"), "--to", "onnx"]) == 2
     exported = Exported(exported_run, threads=1)
     for side, opening in (("source", ours.tokenizer.source_opening), ("target", ours.tokenizer.target_opening)):
@@ -168,7 +168,7 @@ def test_a_model_of_many_languages_is_given_away_for_two_of_them(many_languages,
     ]
 
 
-def test_what_is_written_is_said_in_its_facts(exported_run):
+def test_the_metadata_describe_the_export(exported_run):
     metadata = json.loads((exported_run / "model.json").read_text())
     named_files = {
         metadata[side][key] for side, key in (("source", "tokenizer"), ("encoder", "file"), ("decoder", "file"))
@@ -190,7 +190,7 @@ def test_int8_is_smaller_and_checked(exported_run, many_languages, corpus, tmp_p
 
     monkeypatch.setattr("translucid.interop.onnx.export.write_graphs", copy_graphs)
     monkeypatch.setattr(
-        "translucid.evaluation.metrics.Criterion.tells", lambda self, score: True
+        "translucid.evaluation.metrics.Criterion.is_meaningful", lambda self, score: True
     )  # the model is untrained
     call = ["export", str(many_languages), str(tmp_path / "out"), "--to", "onnx", *LANGUAGES]
     call += ["--quantization", "int8", "--check", str(corpus / "test.tsv")]
@@ -204,7 +204,7 @@ def test_int8_is_smaller_and_checked(exported_run, many_languages, corpus, tmp_p
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
 
 
-def test_what_can_not_be_written_is_refused(small_run, tmp_path, capsys, monkeypatch):
+def test_unsupported_exports_are_refused(small_run, tmp_path, capsys, monkeypatch):
     (tmp_path / "mine").mkdir()
     call = ["export", str(small_run), str(tmp_path / "mine"), "--to", "onnx"]
     assert run(call) == 2
@@ -225,4 +225,4 @@ def test_other_kinds_of_models_are_refused():
         (TransformerLanguageOptions(width=16), "TransformerLanguageModel"),
     ):
         with pytest.raises(UserError, match=f"{kind}.* can't become an ONNX model"):
-            flat_states(build_model(options, 50, 50))
+            state_layout(build_model(options, 50, 50))

@@ -16,7 +16,7 @@ from translucid.ground.special import SPECIAL
 from translucid.interop.onnx import export, running
 from translucid.interop.onnx.graphs import quiet
 from translucid.interop.onnx.running import Exported, exported_texts
-from translucid.interop.onnx.states import flat_states
+from translucid.interop.onnx.states import state_layout
 from translucid.interop.onnx.tracing import positions_of
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
@@ -73,7 +73,7 @@ STATES = [
 @pytest.mark.parametrize(("options", "fixed", "carried"), STATES, ids=lambda value: getattr(value, "kind", ""))
 def test_states_are_named_tensors_and_come_back(options, fixed, carried):
     model = build_model(options, 20, 20).eval()
-    flat = flat_states(model)
+    flat = state_layout(model)
     assert [*map(tuple, flat.fixed)] == [*fixed.items()] and [*map(tuple, flat.carried)] == [*carried.items()]
     assert flat.names == [*fixed, *carried] == [part.name for part in flat.parts]
     ids = torch.tensor([[4, 5, 3], [6, 3, 0]])
@@ -132,7 +132,7 @@ def test_what_describes_an_exported_model(tmp_path, monkeypatch, joint, longest,
 
     monkeypatch.setattr(export, "refuse_without_packages", lambda: None)
     monkeypatch.setattr(export, "write_graphs", write)
-    monkeypatch.setattr(export, "_make_smaller", lambda file: quantized.append(file.name))
+    monkeypatch.setattr(export, "_quantise", lambda file: quantized.append(file.name))
     tokenizer, out = Tokens(joint), tmp_path / "out"
     checked_files = []
 
@@ -184,7 +184,7 @@ def test_a_graph_has_at_most_two_gigabytes(tmp_path, monkeypatch, weights, fits)
         raise FitsError
 
     monkeypatch.setattr(export, "refuse_without_packages", lambda: None)
-    monkeypatch.setattr(export, "flat_states", lambda model: None)
+    monkeypatch.setattr(export, "state_layout", lambda model: None)
     monkeypatch.setattr(export, "write_graphs", write)
     model = SimpleNamespace(parameters=lambda: [SimpleNamespace(numel=lambda: weights)])
     message = r"out: the model's weights take 2\.0 GB, a file of ONNX holds 2 GB\. Use --to ctranslate2"
@@ -203,7 +203,7 @@ def test_weights_of_products_become_int8(tmp_path, monkeypatch):
 
     monkeypatch.setattr(quantization, "quantize_dynamic", quantize)
     (tmp_path / "a.onnx").write_text("large")
-    export._make_smaller(tmp_path / "a.onnx")
+    export._quantise(tmp_path / "a.onnx")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.onnx", "small")]
     options = {"per_channel": True, "reduce_range": True, "weight_type": quantization.QuantType.QInt8}
     assert calls == [("a.onnx", ["MatMul", "Gemm", "Gather"], options)]

@@ -11,7 +11,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop import huggingface, pieces
 from translucid.interop.ctranslate2 import read_pieces, vocabulary_of
-from translucid.interop.huggingface_rows import M2M100, Rows, fairseq_rows, kept, marian_rows
+from translucid.interop.huggingface_rows import M2M100, Rows, fairseq_rows, marian_rows, original_size
 from translucid.interop.imported import Keys
 from translucid.interop.marian_files import read_vocabulary
 from translucid.interop.pieces import (
@@ -86,7 +86,7 @@ def test_rows_that_do_not_exist_are_refused(monkeypatch):
     ):
         with pytest.raises(UserError, match=f"the vocabulary does not fit embeddings of {size:,} rows"):
             make_vocabulary(ids, size, **changes)
-    monkeypatch.setattr(pieces, "_MOST", 5)
+    monkeypatch.setattr(pieces, "_MAX_ROWS", 5)
     assert len(make_vocabulary({}, 5).names) == 6
 
 
@@ -194,11 +194,11 @@ def test_what_is_no_sentencepiece_model_is_refused():
 def test_the_rows_that_an_import_has_added_are_not_kept():
     embeddings = torch.tensor([[0.0], [1.0], [2.0], [3.0], [4.0], [1.0], [5.0], [1.0], [1.0]])
     bias = torch.tensor([0.0, 0, 0, 0, 0, NEVER, 0, NEVER, NEVER])
-    assert kept(embeddings, bias) == 7 == kept(embeddings)
+    assert original_size(embeddings, bias) == 7 == original_size(embeddings)
     bias[8] = 0
-    assert kept(embeddings, bias) == 9
+    assert original_size(embeddings, bias) == 9
     embeddings[4] = 1
-    assert kept(embeddings[:6]) == 4
+    assert original_size(embeddings[:6]) == 4
 
 
 def test_the_orders_of_marian_and_fairseq():

@@ -30,19 +30,19 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setattr("translucid.ground.cache.user_cache_path", lambda name: tmp_path / name)
 
 
-def test_it_is_imported_once_and_translates_as_its_run(folder, tmp_path, capsys, monkeypatch):
+def test_a_folder_is_imported_once_and_translates_like_its_run(folder, tmp_path, capsys, monkeypatch):
     import_model(folder, tmp_path / "run")
     expected = Translator.load(tmp_path / "run", "cpu").translate("I like soccer").text
     capsys.readouterr()
     assert Translator.load(folder, "cpu").translate("I like soccer").text == expected
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("importing") == captured.err.count("\n") == 1
-    monkeypatch.setattr(run_resolution, "keep", lambda *_: pytest.fail("imported again"))
+    monkeypatch.setattr(run_resolution, "add_to_cache", lambda *_: pytest.fail("imported again"))
     assert Translator.load(str(folder), "cpu").translate("I like soccer").text == expected
     assert capsys.readouterr().err == ""
 
 
-def test_one_that_has_changed_is_imported_again_and_a_damaged_copy_too(folder, tmp_path):
+def test_a_changed_folder_and_a_damaged_copy_are_imported_again(folder, tmp_path):
     copy = tmp_path / "mine"
     shutil.copytree(folder, copy)
     first = resolve_run(copy)
@@ -61,7 +61,7 @@ def test_a_model_on_the_hub_is_refused_with_the_command_that_imports_it():
         resolve_run("hf:a/b@v1")
 
 
-def test_what_is_found_for_it_stays(folder):
+def test_tuning_results_of_an_imported_folder_are_kept(folder):
     run = resolve_run(folder)
     (run / "tuned.json").write_text('{"engine": "torch"}')
     assert resolve_run(folder) == run and (run / "tuned.json").exists()
@@ -103,7 +103,7 @@ def test_every_command_finds_a_run_in_the_same_way():
     assert count > 25 and {*missing} <= expected
 
 
-def test_a_bad_one_leaves_nothing_in_the_cache(folder, tmp_path):
+def test_a_bad_folder_leaves_nothing_in_the_cache(folder, tmp_path):
     copy = tmp_path / "mine"
     shutil.copytree(folder, copy)
     (copy / "vocab.json").write_text("[")
@@ -112,20 +112,20 @@ def test_a_bad_one_leaves_nothing_in_the_cache(folder, tmp_path):
     assert not [*(tmp_path / "translucid" / "imported").iterdir()]
 
 
-def test_without_a_cache_the_way_out_is_said(folder, tmp_path, monkeypatch):
+def test_an_error_without_a_cache_names_the_solution(folder, tmp_path, monkeypatch):
     (tmp_path / "translucid").write_text("")
     with pytest.raises(UserError, match=r"can't be kept in the cache .* translucid import"):
         resolve_run(folder)
 
 
 @pytest.mark.parametrize("command", [["translate"], ["look"], ["explain"], ["draw", "beam", "--out", "b.svg"]])
-def test_commands_take_it(folder, tmp_path, command, monkeypatch, capsys):
+def test_commands_accept_a_folder(folder, tmp_path, command, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert call([*command, str(folder), "I like soccer"]) == 0
     assert "importing" in capsys.readouterr().err
 
 
-def test_it_stands_beside_a_run_and_in_its_place_in_every_command(folder, tmp_path, capsys):
+def test_every_command_accepts_a_folder_beside_or_in_place_of_a_run(folder, tmp_path, capsys):
     """`compare`, `--ensemble`, `--rerank-with` and `export` accepted only runs before."""
     test = tmp_path / "test.tsv"
     test.write_text("I like soccer\tMe gusta el fútbol\nThe house\tLa casa\n" * 4, encoding="utf-8")

@@ -135,7 +135,7 @@ def test_an_explanation_leaves_the_language_where_it_is(translator):
         assert explain(case, method, samples=20).importance.shape == (4, 3)
 
 
-def test_what_is_told_is_not_scored(m2m):
+def test_the_language_token_is_not_scored(m2m):
     (translation,) = m2m.translate([TEXT])
     ((*pieces, end),) = m2m.token_log_probabilities(translation)
     hypothesis = translation.nbest[0].hypotheses[0]
@@ -180,7 +180,7 @@ def test_a_loop_is_scored_by_ctranslate2_as_by_us(run, m2m):
         assert theirs.log_probability == pytest.approx(ours.log_probability, abs=2e-2)
 
 
-def test_trees_and_other_ways_to_go_on_begin_with_the_language(m2m):
+def test_search_trees_and_continuations_begin_with_the_language(m2m):
     trace = m2m.trace(TEXT, 3)
     first = [node for node in trace.nodes if node.parent == 0]
     assert [(trace.name(node.token), node.log_prob) for node in first] == [("__es__", 0.0)]
@@ -194,7 +194,7 @@ def test_trees_and_other_ways_to_go_on_begin_with_the_language(m2m):
     assert all(len(hypothesis.token_log_probabilities) == 2 for hypothesis in finished)
 
 
-def test_long_texts_are_told_their_language_in_every_piece(translator):
+def test_each_piece_of_a_long_text_has_the_language_token(translator):
     text = " ".join(sentences()[0][:40]).replace(".", ",").replace("?", ",")
     translator = replace(translator, pipeline=replace(translator.pipeline, longest=40))
     translation = translator.translate(text, beam=1)
@@ -253,7 +253,7 @@ def test_a_shortlist_holds_for_its_languages_and_has_them_all(run, m2m, consider
         (run / "shortlist.tsv").unlink()
 
 
-def test_ctranslate2_is_given_no_lists_by_words_with_a_beginning(m2m):
+def test_ctranslate2_gets_no_lists_by_words_with_a_target_prefix(m2m):
     lists = ["seen pieces", "small shortlist", "large shortlist"]
     configurations = all_configurations(m2m.model, lists, opened=True)
     assert {configuration.considered for configuration in configurations if configuration.engine == "ctranslate2"} == {
@@ -266,13 +266,13 @@ def test_ctranslate2_is_given_no_lists_by_words_with_a_beginning(m2m):
     }
 
 
-def test_our_search_with_a_shortlist_says_what_it_says_without_where_all_is_on_it(m2m, tmp_path):
+def test_a_complete_shortlist_does_not_change_our_search(m2m, tmp_path):
     file = tmp_path / "list.tsv"
     names = [piece for piece in m2m.tokenizer.target_vocabulary[4:] if " " not in piece]
     file.write_text(f"\t{' '.join(names)}\n")
     engine = TorchEngine.of(m2m.model, m2m.tokenizer, torch.device("cpu"))
     ids = [[*ids, SPECIAL.end] for ids in m2m.tokenizer.encode_source(TEXTS)]
-    options = m2m.configuration.searching(SHORT)
+    options = m2m.configuration.decoding_with(SHORT)
     narrow = engine.narrowed("seen pieces", file, m2m.tokenizer)
     assert [hypotheses[0].tokens for hypotheses in narrow.decode(ids, options)] == [
         hypotheses[0].tokens for hypotheses in engine.decode(ids, options)

@@ -94,10 +94,10 @@ def page(context):
 def test_a_page_computes_what_pytorch_computes(exported, page, name):
     *_, folder = exported(name)
     page.goto((folder / "index.html").as_uri())
-    compare(exported, name, page.evaluate(ASK, asked(name)))
+    compare(exported, name, page.evaluate(ASK, questions(name)))
 
 
-def asked(name):
+def questions(name):
     """Return texts, each with the heads that are off."""
     return [(TEXTS[0], []), (TEXTS[1], []), (TEXTS[2], []), (TEXTS[0], [HEADS[name]])]
 
@@ -106,7 +106,7 @@ def compare(exported, name, answers):
     """Compare a page's answers with PyTorch."""
     model, tokenizer, _ = exported(name)
     scores = set()
-    for (text, off), answer in zip(asked(name), answers, strict=True):
+    for (text, off), answer in zip(questions(name), answers, strict=True):
         searched = Ablation(tuple(off)).applied(rounded(model)) if off else rounded(model)
         (source,) = tokenizer.encode_source([text])
         assert answer["ids"] == [*source, SPECIAL.end]
@@ -168,7 +168,9 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
 def test_firefox_computes_and_shows_the_same(exported, firefox, name):
     *_, folder = exported(name)
     firefox.open(f"{(folder / 'index.html').as_uri()}#text=I+like+soccer&view=steps")
-    compare(exported, name, json.loads(firefox.run(f"async () => JSON.stringify(({ASK})({json.dumps(asked(name))}))")))
+    compare(
+        exported, name, json.loads(firefox.run(f"async () => JSON.stringify(({ASK})({json.dumps(questions(name))}))"))
+    )
     translation = firefox.wait("document.querySelector('#translation').textContent")
     words = "[...document.querySelectorAll('#inspector .below .word')].map((word) => word.textContent)"
     assert firefox.run(f"() => {words}.slice(0, -1).join(' ')") == translation

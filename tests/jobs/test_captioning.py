@@ -19,7 +19,7 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.pointing import read_gold
 from translucid.ground.console import Console
 from translucid.jobs import running
-from translucid.jobs.captioning import CaptionJob, read_named
+from translucid.jobs.captioning import CaptionJob, read_image
 from translucid.models.captioner.image_encoder import ImageEncoder
 
 TINY = [
@@ -46,7 +46,7 @@ def folder(scenes, tmp_path):
     return tmp_path / "pictures"
 
 
-def test_a_line_for_each_image_and_the_broken_one_is_told_of(eyes, folder, tmp_path, capsys):
+def test_each_image_has_a_line_and_a_broken_one_is_reported(eyes, folder, tmp_path, capsys):
     assert run(["caption", str(eyes), str(folder), "--output", str(tmp_path / "out.tsv")]) == 2
     stderr = " ".join(capsys.readouterr().err.split())
     lines = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
@@ -72,7 +72,7 @@ def test_a_tar_a_list_and_several_processes_give_the_same(eyes, scenes, tmp_path
     assert records == other_records
 
 
-def test_a_job_that_was_stopped_goes_on_to_the_same_file(eyes, scenes, tmp_path, monkeypatch):
+def test_an_interrupted_job_resumes_and_writes_the_same_file(eyes, scenes, tmp_path, monkeypatch):
     monkeypatch.setattr(CaptionJob, "window", 5)
     tar, out = str(scenes / "images.tar"), tmp_path / "out.tsv"
     command = ["caption", str(eyes), tar, "--nbest", "2", "--output"]
@@ -101,7 +101,7 @@ def test_a_job_that_was_stopped_goes_on_to_the_same_file(eyes, scenes, tmp_path,
         ([], "there is no image"),
     ],
 )
-def test_what_is_not_there_is_said_in_a_line(eyes, capsys, arguments, message):
+def test_missing_images_are_one_line(eyes, capsys, arguments, message):
     assert run(["caption", str(eyes), *arguments]) == 2
     assert message in capsys.readouterr().err
 
@@ -152,7 +152,7 @@ def test_an_image_in_a_tar_is_found_however_its_path_is_written(eyes, scenes, mo
     monkeypatch.chdir(scenes)
     captioner = Captioner.load(eyes, "cpu")
     name = ImageFiles.open([Path("images.tar")]).names()[0]
-    picture, dotted_picture = (read_named(captioner, f"{tar}/{name}") for tar in ("images.tar", "./images.tar"))
+    picture, dotted_picture = (read_image(captioner, f"{tar}/{name}") for tar in ("images.tar", "./images.tar"))
     assert (picture.pixels == dotted_picture.pixels).all()
     assert dotted_picture.name == f"./images.tar/{name}"
 

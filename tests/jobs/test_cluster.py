@@ -8,7 +8,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.jobs.cluster import ray_cluster
-from translucid.jobs.job import Job, alone
+from translucid.jobs.job import Job, in_this_process
 from translucid.jobs.output import FileOutput
 from translucid.jobs.running import run
 
@@ -63,9 +63,9 @@ def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
         with text.open("rb") as stream:
             return run(job, stream, FileOutput(tmp_path / out), executor, say=messages.append, **options)
 
-    assert write_to("one", alone(job)) == 1
+    assert write_to("one", in_this_process(job)) == 1
     with pytest.raises(KeyboardInterrupt):
-        write_to("out", alone(job), advance=interrupt_after_lines)
+        write_to("out", in_this_process(job), advance=interrupt_after_lines)
     summary = messages[1]
     assert summary.startswith("warning: ")
     assert f"of {4 * WINDOW} lines look wrong" in summary and "too long for the model: line" in summary
@@ -74,7 +74,7 @@ def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
     changed_input.write_bytes(text.read_bytes()[:-1] + b"?")
     with pytest.raises(UserError, match="the input has changed while it was translated"):
         write_to("out", ray_cluster(job, changed_input, "auto", workers=1))
-    assert write_to("out", alone(job)) == 1
+    assert write_to("out", in_this_process(job)) == 1
     assert messages == [
         f"continued after line {WINDOW} of an earlier, interrupted run",
         f"line {WINDOW + 5}: not UTF-8",

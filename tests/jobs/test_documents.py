@@ -60,7 +60,7 @@ def translate_window(window):
 
 def translate(output, stop_before=None, numbers=None, messages=None, **identity):
     document = read_document("a.txt", CONTENT)
-    numbers = segments_to_translate(document, again=False) if numbers is None else numbers
+    numbers = segments_to_translate(document, retranslate=False) if numbers is None else numbers
     advanced = []
     report = (messages if messages is not None else []).append
     executor = uppercase_executor(stop_before)
@@ -70,7 +70,7 @@ def translate(output, stop_before=None, numbers=None, messages=None, **identity)
     return sum(advanced)
 
 
-def test_a_whole_document_and_nothing_beside_it(tmp_path):
+def test_a_finished_job_leaves_the_document_and_no_other_file(tmp_path):
     messages = []
     assert translate(tmp_path / "b.txt", messages=messages) == 11
     assert (tmp_path / "b.txt").read_bytes() == CONTENT.upper()
@@ -89,7 +89,7 @@ def test_only_the_segments_that_are_asked_for(tmp_path):
     assert (tmp_path / "b.txt").read_bytes() == expected
 
 
-def test_a_job_that_was_killed_goes_on_where_it_stopped(tmp_path):
+def test_a_killed_job_resumes_where_it_stopped(tmp_path):
     with pytest.raises(Crash):
         translate(tmp_path / "b.txt", stop_before=2, model=1)
     assert not (tmp_path / "b.txt").exists()

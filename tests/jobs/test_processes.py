@@ -11,7 +11,7 @@ import pytest
 from tests.probes import killed_jobs
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
-from translucid.jobs.job import Job, alone
+from translucid.jobs.job import Job, in_this_process
 from translucid.jobs.processes import processes
 from translucid.jobs.windows import Place, Window
 from translucid.kernels.devices import device_of_worker
@@ -42,12 +42,12 @@ def test_jobs_killed_at_random_moments_lose_nothing(brief_run, tmp_path, make_in
     work_folder = tmp_path / "work"
     work_folder.mkdir()
     options = {"options": QUICK[:4], "window": lines // 4}
-    counts = killed_jobs.run(work_folder, brief_run, kills=1, lines=lines, seed=2, given=make_input, **options)
+    counts = killed_jobs.run(work_folder, brief_run, kills=1, lines=lines, seed=2, make_job=make_input, **options)
     assert counts["kills"] >= 1 and counts["jobs"] > 0  # the moments of the kills depend on the machine
     assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)
 
 
-def test_the_probe_would_see_what_is_wrong():
+def test_the_probe_detects_wrong_outputs():
     def lines(*numbers):
         return "".join(f'{{"source": "{i} x"}}\n' for i in numbers).encode()
 
@@ -63,7 +63,7 @@ def test_the_probe_would_see_what_is_wrong():
     assert killed_jobs.compared(messages.replace(b"y", b"", 1), messages, 3) == {**counts, "lost": 1}
 
 
-def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start, uninterrupted_output, tmp_path):
+def test_a_killed_worker_is_one_clear_line_and_the_job_resumes(start, uninterrupted_output, tmp_path):
     process = start("--workers", 2)
     wait_for(tmp_path / ".out.txt.part.json", process)
     first, *others = killed_jobs.workers_of(process.pid)
@@ -82,19 +82,19 @@ def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start,
     assert sorted(item.name for item in tmp_path.iterdir()) == ["out.txt"]
 
 
-def test_ctrl_c_ends_all_and_keeps_what_is_done(start, tmp_path):
+def test_ctrl_c_ends_all_processes_and_keeps_finished_lines(start, tmp_path):
     process = start("--workers", 2, own_group=True)
     wait_for(tmp_path / ".out.txt.part.json", process)
     workers = killed_jobs.workers_of(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets the signal
     _, stderr = process.communicate(timeout=240)
     assert process.returncode == 130, stderr
-    assert "Traceback" not in stderr and "the same command goes on from there" in stderr
+    assert "Traceback" not in stderr and "the same command continues from there" in stderr
     assert len(workers) == 2 and not killed_jobs.still_there(workers)
     assert (tmp_path / ".out.txt.part").exists() and (tmp_path / ".out.txt.part.json").exists()
 
 
-def test_a_full_disk_is_one_clear_line_and_the_rest_can_go_on(start, uninterrupted_output, tmp_path):
+def test_a_full_disk_is_one_clear_line_and_the_job_resumes(start, uninterrupted_output, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     size_limit = len(b"\n".join(uninterrupted_output.split(b"\n")[: WINDOW + 60]))
@@ -129,7 +129,7 @@ def test_results_come_in_order_and_few_windows_are_read_ahead(small_run, forked_
             windows_read.append(window)
             yield window
 
-    with alone(job) as run_alone:
+    with in_this_process(job) as run_alone:
         expected = list(run_alone(texts))
     assert expected[3][1].bad and expected[4][1].warnings
     with processes(job, 2) as executor:
@@ -140,7 +140,7 @@ def test_results_come_in_order_and_few_windows_are_read_ahead(small_run, forked_
     assert len(set(expected[-1][1].text.split(b"\n"))) > 5
 
 
-def test_what_a_worker_has_to_say_is_said_here(tmp_path, small_run, forked_workers):
+def test_errors_of_workers_are_raised_in_the_main_process(tmp_path, small_run, forked_workers):
     with pytest.raises(UserError) as error, processes(Job(tmp_path, DecodingOptions()), 1):
         pass
     assert (
@@ -149,7 +149,7 @@ def test_what_a_worker_has_to_say_is_said_here(tmp_path, small_run, forked_worke
     )
 
 
-def test_gpus_are_dealt_out(monkeypatch):
+def test_gpus_are_distributed_over_workers(monkeypatch):
     assert [device_of_worker("cpu", i) for i in range(2)] == ["cpu", "cpu"]
     monkeypatch.setattr("translucid.kernels.devices._no_gpu", lambda: False)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)

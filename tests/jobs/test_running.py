@@ -124,7 +124,7 @@ def test_an_interrupted_run_is_continued(out, after, stream):
 
 
 @pytest.mark.parametrize("finished", [True, False])
-def test_what_a_killed_run_was_writing_is_cleared_away_and_nothing_else(out, finished):
+def test_only_the_unfinished_files_of_a_killed_job_are_removed(out, finished):
     for name in ("..out.txt.part.json.999999.tmp", ".out.txt.999999.tmp", ".out.txt.old.tmp", ".other.txt.999999.tmp"):
         out.with_name(name).write_text("{")
     if finished:
@@ -148,7 +148,7 @@ def test_an_interruption_before_anything_is_done_leaves_nothing(out):
     assert file_names(out.parent) == []
 
 
-def test_what_was_there_before_stays_until_the_new_one_is_whole(out):
+def test_an_existing_file_stays_until_the_new_one_is_complete(out):
     out.write_text("old")
     interrupt_job(out)
     assert out.read_text() == "old"
@@ -186,10 +186,10 @@ def test_standard_input_that_has_changed_can_only_be_refused(out):
     assert translate(out)[1][0].startswith("continued after line 12")  # nothing was lost
 
 
-@pytest.mark.parametrize("at", [16, 17, 20, 23])
-def test_an_input_that_has_grown_is_continued(out, at):
+@pytest.mark.parametrize("count", [16, 17, 20, 23])
+def test_an_input_that_has_grown_is_continued(out, count):
     """Also if the earlier input ended within a window or within a line."""
-    short = b"".join(TEXT.splitlines(keepends=True)[:at])
+    short = b"".join(TEXT.splitlines(keepends=True)[:count])
     for cut in (0, 1):
         interrupt_job(out, 3, text=short[: len(short) - cut])
         _, messages = translate(out)
@@ -233,13 +233,13 @@ def test_only_one_job_writes_a_file_at_a_time(out):
     translate(out)
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_a_missing_folder_is_reported(tmp_path):
     with pytest.raises(UserError, match="no such folder"):
         translate(tmp_path / "nowhere" / "out.txt")
     assert file_names(tmp_path) == []
 
 
-def test_the_record_speaks_only_of_what_is_on_the_disk(out, monkeypatch):
+def test_the_record_never_claims_more_than_what_is_on_disk(out, monkeypatch):
     """Simulate a power failure at each system call that makes data durable, one after the other."""
     calls, synced = [], {}
 
@@ -261,7 +261,7 @@ def test_the_record_speaks_only_of_what_is_on_the_disk(out, monkeypatch):
         """Skip all cleanup: the system closes open files, and data that was not synced is lost."""
         if self.stream:
             self.stream.close()
-        for file in (self.part, self.file):
+        for file in (self.part_file, self.file):
             if file.exists():
                 os.truncate(file, min(file.stat().st_size, synced.get(file.stat().st_ino, 0)))
         self.lock.release()

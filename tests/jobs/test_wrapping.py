@@ -46,10 +46,10 @@ def test_windows_end_with_a_paragraph(size):
     assert [line.decode() for window in windows for line in window.lines] == lines
     assert all(len(window.lines) <= 2 * size for window in windows)
     for window in windows[:-1]:
-        assert window.whole
+        assert window.complete
         assert window.lines[-1] == b"" or len(window.lines) == 2 * size
         # Reading the window's bytes separately gives the same window.
         part = text[window.before.bytes : window.after.bytes]
         (reread,) = Reader(io.BytesIO(part), size, wrapped=True).windows()
         assert reread.lines == window.lines
-    assert not windows[-1].whole or windows[-1].lines[-1] == b"" or len(windows[-1].lines) == 2 * size
+    assert not windows[-1].complete or windows[-1].lines[-1] == b"" or len(windows[-1].lines) == 2 * size

@@ -29,7 +29,7 @@ def fast_and_reference(queries, keys, width, size=1.0):
 
 @pytest.mark.parametrize("block", [1, 40, 1 << 18])
 @pytest.mark.parametrize("queries", [1, 3])
-def test_it_is_the_equation(monkeypatch, queries, block):
+def test_scores_equal_the_equation(monkeypatch, queries, block):
     monkeypatch.setattr(additive, "BLOCK", block)
     (fast, fast_gradients), (exact, gradients) = fast_and_reference((4, queries), (4, 7), 6)
     assert fast.grad_fn.name().startswith("_Additive")
@@ -38,7 +38,7 @@ def test_it_is_the_equation(monkeypatch, queries, block):
         torch.testing.assert_close(actual, reference, rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_far_beyond_the_bounds_is_finite():
+def test_scores_of_extreme_inputs_are_finite():
     (fast, gradients), _ = fast_and_reference((2, 1), (2, 3), 4, size=200.0)
     assert torch.isfinite(fast).all()
     assert all(torch.isfinite(gradient).all() for gradient in gradients)

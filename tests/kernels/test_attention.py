@@ -45,7 +45,7 @@ def with_gradients(function, dtype, *rest, keys=S, **options):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("longest", [0, 128])
-def test_values_and_gradients_are_those_of_plain(mask, causal, dtype, longest, monkeypatch):
+def test_values_and_gradients_are_those_of_reference_mode(mask, causal, dtype, longest, monkeypatch):
     monkeypatch.setattr(attention, "LONGEST", up_to(longest))
     keys = T if causal else S
     mask = masks(keys)[mask]
@@ -87,7 +87,7 @@ def test_gradients_against_finite_differences(mask):
     assert torch.autograd.gradcheck(lambda *parts: products(*parts, masks()[mask]), parts)
 
 
-def test_within_plain_there_is_no_kernel():
+def test_reference_mode_uses_no_kernel():
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         _, parts = random_inputs(dtype)
         with reference_mode("attention"):
@@ -160,7 +160,7 @@ def test_heads_within_rounded_products_are_nearly_the_plain_ones(causal, longest
 
 @pytest.mark.parametrize("positions", [(9, 3), (3, 9)])
 @pytest.mark.parametrize("disabled", [(), ("attention",)])
-def test_one_projection_may_be_rounded_and_the_other_not(positions, disabled, monkeypatch):
+def test_projections_are_rounded_separately(positions, disabled, monkeypatch):
     """With few queries and many keys, or the reverse, only one of the two products is large."""
     queries, keys = positions
     monkeypatch.setattr(linear, "LARGE", 4 * 16 * 16 * 8)

@@ -20,7 +20,7 @@ def reference_kernels():
     return {name for name in KERNELS if uses_reference(name)}
 
 
-def test_without_names_all_are_plain_and_names_add_up():
+def test_the_default_is_all_kernels_and_names_accumulate():
     assert reference_kernels() == set()
     with reference_mode():
         assert reference_kernels() == KERNELS
@@ -31,7 +31,7 @@ def test_without_names_all_are_plain_and_names_add_up():
     assert reference_kernels() == set()
 
 
-def test_an_error_opens_it_again():
+def test_an_error_ends_the_reference_mode():
     with pytest.raises(ZeroDivisionError), reference_mode():
         raise ZeroDivisionError
     assert reference_kernels() == set()
@@ -45,7 +45,7 @@ def test_a_kernel_that_is_not_there_is_refused():
         pass
 
 
-def test_other_threads_are_not_concerned():
+def test_other_threads_are_not_in_reference_mode():
     results = []
     with reference_mode():
         thread = Thread(target=lambda: results.append(reference_kernels()))
@@ -96,7 +96,7 @@ def test_within_it_a_training_step_is_pytorchs_own_operations(dropout, monkeypat
         assert torch.equal(actual, expected)
 
 
-def test_the_machine_can_be_asked_without_pytorch():
+def test_machine_and_dispatch_are_imported_without_pytorch():
     program = "import sys, translucid.kernels.machine, translucid.kernels.dispatch; print('torch' in sys.modules)"
     completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert completed.stdout.strip() == "False"

@@ -32,7 +32,7 @@ def gradients(features, output, labels, smoothing, soft=None):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("rows", [1, 7, 512])
 @pytest.mark.parametrize("is_soft", [False, True])
-def test_values_and_gradients_are_those_of_plain(dtype, smoothing, rows, is_soft, monkeypatch):
+def test_values_and_gradients_are_those_of_reference_mode(dtype, smoothing, rows, is_soft, monkeypatch):
     monkeypatch.setattr(kernel, "ROWS", rows)
     tensors, soft = inputs(dtype=dtype), soft_targets() if is_soft else None
     loss, actual_gradients = gradients(*tensors, smoothing, soft)
@@ -86,7 +86,7 @@ def test_large_logits_stay_finite():
     assert all(torch.isfinite(gradient).all() for gradient in actual_gradients)
 
 
-def test_gradients_that_nobody_wants_are_not_made(monkeypatch):
+def test_gradients_are_not_computed_in_validation(monkeypatch):
     """Without gradients, as in validation, the sums are identical to those in training."""
     gradient_flags = []
     sums = kernel._sums
@@ -105,7 +105,7 @@ def test_gradients_that_nobody_wants_are_not_made(monkeypatch):
 def test_counts_have_no_gradient():
     features, output, labels = inputs()
     sums = chunked_loss(features, output.weight, output.bias, Target(labels, 0.1))
-    assert sums.smoothed.requires_grad and not sums.right.requires_grad and not sums.correct.requires_grad
+    assert sums.smoothed.requires_grad and not sums.nll.requires_grad and not sums.correct.requires_grad
 
 
 def test_second_derivatives_are_refused_by_the_chunks_and_right_within_plain():

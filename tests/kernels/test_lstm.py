@@ -61,7 +61,7 @@ def test_rounded_factors_change_little_and_come_back_in_float32():
     assert not torch.equal(outputs[0], expected[0])
 
 
-def test_within_plain_it_is_the_equation(monkeypatch):
+def test_reference_mode_computes_the_equation(monkeypatch):
     def never(*arguments):
         raise AssertionError("the fused kernel was asked")
 
@@ -74,7 +74,7 @@ def test_within_plain_it_is_the_equation(monkeypatch):
 
 
 @pytest.mark.parametrize("function", [lstm, reference_lstm])
-def test_two_windows_are_one(function):
+def test_windows_with_carried_state_equal_one_pass(function):
     x, h, c, w, u, b = (part.detach() for part in parts(torch.float64))
     full, full_state = function(x, (h, c), w, u, b)
     first, first_state = function(x[:, :3], (h, c), w, u, b)

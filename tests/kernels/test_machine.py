@@ -33,7 +33,7 @@ def test_the_kernels_for_avx512_are_asked_for_where_they_are_faster(amd, avx512,
     monkeypatch.setattr(process, "amd", lambda: amd)
     monkeypatch.setattr(process, "avx512", lambda: avx512)
     monkeypatch.setattr(process, "keep_freed_memory", lambda: None)
-    monkeypatch.setattr(process, "_ours", False)
+    monkeypatch.setattr(process, "_configured", False)
     monkeypatch.setenv("CT2_FORCE_CPU_ISA", before or "")  # so that monkeypatch restores it
     if before is None:
         monkeypatch.delenv("CT2_FORCE_CPU_ISA")

@@ -11,7 +11,7 @@ import torch
 
 from translucid.kernels import onednn, reference_mode, rounding
 from translucid.kernels.onednn import fast_products, fastest, onednn_is_better
-from translucid.kernels.rounding import bfloat16_is_quick
+from translucid.kernels.rounding import bfloat16_is_faster
 
 MATMUL = torch.backends.mkldnn.matmul
 
@@ -25,7 +25,7 @@ def before(request):
     MATMUL.fp32_precision = saved
 
 
-def test_outside_and_after_an_error_all_is_as_it_was(before, monkeypatch):
+def test_settings_are_restored_also_after_an_error(before, monkeypatch):
     monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
 
     @fast_products()
@@ -38,14 +38,14 @@ def test_outside_and_after_an_error_all_is_as_it_was(before, monkeypatch):
     assert MATMUL.fp32_precision == before
 
 
-def test_within_plain_the_usual_library_is_taken(before, monkeypatch):
+def test_reference_mode_uses_the_default_library(before, monkeypatch):
     monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
     for name, precision in (("linear", before), ("loss", "bf16")):
         with reference_mode(name), fast_products():
             assert MATMUL.fp32_precision == precision
 
 
-def test_of_threads_that_overlap_the_last_puts_it_back(before, monkeypatch):
+def test_the_last_of_overlapping_threads_restores_the_setting(before, monkeypatch):
     """The second thread enters while the first is inside and leaves after it."""
     monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
     barrier, precisions = Barrier(2, timeout=10), []
@@ -100,7 +100,7 @@ def test_bfloat16_is_quick_where_its_products_take_clearly_less_time(seconds, qu
     monkeypatch.setattr(onednn, "onednn_is_better", lambda: False)
     monkeypatch.setattr(rounding, "bfloat16_gain", onednn.bfloat16_gain.__wrapped__)
     assert rounding.gain_of_rounding(torch.device("cpu")) == seconds[0] / seconds[1]
-    assert bfloat16_is_quick(torch.device("cpu")) is quick
+    assert bfloat16_is_faster(torch.device("cpu")) is quick
 
 
 def test_bfloat16_is_compared_with_the_library_that_multiplies_float32(monkeypatch):
@@ -182,7 +182,7 @@ def test_products_write_nothing_into_the_environment():
 
 
 @pytest.mark.skipif(
-    not (onednn_is_better() or bfloat16_is_quick(torch.device("cpu"))) or not Path("/proc/self/statm").exists(),
+    not (onednn_is_better() or bfloat16_is_faster(torch.device("cpu"))) or not Path("/proc/self/statm").exists(),
     reason="oneDNN is not taken here",
 )
 @pytest.mark.parametrize("training", [False, True])
@@ -193,7 +193,7 @@ def test_products_of_many_shapes_take_no_memory_with_them(training):
         from pathlib import Path
         from translucid.kernels.devices import tune_cpu
         from translucid.kernels.linear import Linear
-        from translucid.kernels.rounding import bfloat16_is_quick, rounded_products
+        from translucid.kernels.rounding import bfloat16_is_faster, rounded_products
 
         def pages():
             return int(Path("/proc/self/statm").read_text().split()[1])
@@ -201,7 +201,7 @@ def test_products_of_many_shapes_take_no_memory_with_them(training):
         tune_cpu()
         training = sys.argv[1] == "True"
         layer, x = Linear(128, 256), torch.randn(1000, 128)
-        with rounded_products(training and bfloat16_is_quick(torch.device("cpu"))), torch.set_grad_enabled(training):
+        with rounded_products(training and bfloat16_is_faster(torch.device("cpu"))), torch.set_grad_enabled(training):
             layer(x)
             before = pages()
             for rows in range(300, 700):

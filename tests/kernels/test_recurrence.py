@@ -7,7 +7,11 @@ import torch
 from translucid.kernels import recurrence, reference_mode
 from translucid.kernels.recurrence import linear_recurrence, reference_recurrence
 
-IMPLEMENTATIONS = {"stepped": linear_recurrence, "doubled": recurrence._doubled, "reference": reference_recurrence}
+IMPLEMENTATIONS = {
+    "stepped": linear_recurrence,
+    "doubled": recurrence._doubling_scan,
+    "reference": reference_recurrence,
+}
 
 
 def parts(length, dtype=torch.float64, lower=0.0, upper=1.0):
@@ -33,7 +37,7 @@ def compute(request):
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 7, 8, 9, 65])
-def test_it_is_the_loop(compute, length):
+def test_states_equal_those_of_a_loop(compute, length):
     a, b = parts(length)
     np.testing.assert_allclose(compute(a, b).detach().numpy(), loop_recurrence(a, b), atol=1e-13)
 
@@ -63,7 +67,7 @@ def test_long_sequences_are_exact_in_float32(compute, lower, upper):
 
 def test_reference_mode_and_the_compiler_have_other_ways(monkeypatch):
     a, b = parts(9)
-    monkeypatch.setattr(recurrence, "_computed", None)
+    monkeypatch.setattr(recurrence, "_scan", None)
     with reference_mode("recurrence"):
         np.testing.assert_allclose(linear_recurrence(a, b).detach().numpy(), loop_recurrence(a, b), atol=1e-13)
     compiled = torch.compile(linear_recurrence, backend="eager", fullgraph=True)

@@ -5,7 +5,7 @@ import torch
 from translucid.kernels.transfer import pinned, upload
 
 
-def test_only_what_is_on_the_host_is_pinned(monkeypatch):
+def test_only_host_tensors_are_pinned(monkeypatch):
     pinned_devices = []
 
     def pin(self):
@@ -19,6 +19,6 @@ def test_only_what_is_on_the_host_is_pinned(monkeypatch):
     assert pinned_devices == ["cpu"]
 
 
-def test_what_is_on_a_device_stays_as_it_is():
+def test_tensors_on_a_device_are_unchanged():
     on_device = torch.ones(2, device="meta")
     assert upload(on_device, "meta") is on_device

@@ -33,7 +33,7 @@ def test_a_mix_of_layers_made_alike_first():
     assert Mix(2)(h.unbind()).tolist() == [5.5, -3.5]
 
 
-def test_a_mix_learns_which_layer_is_wanted():
+def test_a_mix_learns_the_right_layer():
     layers = torch.randn(3, 40, 5, generator=torch.Generator().manual_seed(1))
     mix = Mix(3)
     optimizer = torch.optim.Adam(mix.parameters(), 0.1)
@@ -81,7 +81,7 @@ def by_hand(layer, row):
 
 @torch.no_grad()
 def test_characters_are_those_of_the_equation():
-    layer = Characters(PIECES, [3, 4, 2], 6, character=5)
+    layer = Characters(PIECES, [3, 4, 2], 6, character_width=5)
     ids = torch.tensor([[7, 5, 4], [5, 2, 6]])
     x = layer(ids)
     assert x.shape == (2, 3, 6)
@@ -98,7 +98,7 @@ def test_a_word_is_the_same_in_any_company_and_has_gradients():
     assert not layer.characters.weight.grad[0].any(), "padding is no character"
 
 
-def test_a_highway_begins_by_letting_through():
+def test_a_new_highway_mostly_passes_its_input():
     y = torch.rand(50, 8)
     relative_change = (Highway(8)(y) - y).abs().mean() / y.abs().mean()
     assert 0 < relative_change < 0.5

@@ -69,8 +69,8 @@ LAYERS = {
     "captioner": (
         lambda: build_model(CaptionerOptions(**SCENE, positions="learned"), 40, 40),
         {
-            "decoder.said.weight": xavier,
-            "decoder.seen.weight": xavier,
+            "decoder.hidden_projection.weight": xavier,
+            "decoder.context_projection.weight": xavier,
             "source_embedding.project.weight": xavier,
             "source_embedding.project.bias": 0,
             "source_embedding.positions": math.sqrt(0.5),
@@ -79,7 +79,7 @@ LAYERS = {
     "hard attention": (lambda: build_model(CaptionerOptions(**SCENE, attention="hard"), 40, 40), {"baseline": 0}),
     "captioner without attention": (
         lambda: build_model(CaptionerOptions(**SCENE, attention="none", gate=False), 40, 40),
-        {"decoder.said.weight": xavier},
+        {"decoder.hidden_projection.weight": xavier},
     ),
 }
 

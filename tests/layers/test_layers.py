@@ -42,7 +42,7 @@ def test_positions_may_begin_later():
     )
 
 
-def test_a_start_token_may_be_nothing_but_its_place():
+def test_a_zero_start_token_has_only_its_position():
     tokens = token_embeddings(10, 10, 16, shared=True)[0]
     embedding = Embedding(tokens, SinusoidalPositions(16), 0.0, scaled=False, zero_token=2)
     embedded = embedding(torch.tensor([[2, 5]]))
@@ -95,7 +95,7 @@ def test_dropout_is_on_the_sum_of_embedding_and_position():
     assert (embedding(torch.tensor([[1, 2, 3]])) == 0).any()
 
 
-def test_an_lstm_remembers_from_the_start():
+def test_forget_gates_of_an_lstm_start_open():
     """The bias of its forget gates is 1; all other biases, also those of a GRU, keep PyTorch's small values."""
     for cell, forget_gate in (("lstm", 1), ("gru", None)):
         for name, bias in Recurrence(cell, 3, 16, 2, bidirectional=True).rnn.named_parameters():
@@ -143,7 +143,7 @@ def test_residuals():
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_residuals_drop_what_the_sublayer_says_and_never_what_they_add_it_to(norm):
+def test_residuals_drop_only_the_output_of_the_sublayer(norm):
     x = torch.linspace(5, 6, 24).view(2, 3, 4)
     residual, drop, normal = Residual(4, 0.5, norm), Dropout(0.5), nn.LayerNorm(4)
     torch.manual_seed(2)
@@ -156,7 +156,7 @@ def test_residuals_drop_what_the_sublayer_says_and_never_what_they_add_it_to(nor
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_a_step_drops_between_layers_what_one_tells_the_next(cell):
+def test_dropout_between_layers_in_a_single_step(cell):
     """Dropout changes neither the input of the first layer, nor the output of the last, nor the cells."""
     stacked, lower, upper = (Recurrence(cell, 4, 4, layers, dropout=0.5) for layers in (2, 1, 1))
     for layer, recurrence in enumerate((lower, upper)):

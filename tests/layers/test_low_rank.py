@@ -27,7 +27,7 @@ def randomize_differences(model):
     return model
 
 
-def test_it_is_the_equation():
+def test_outputs_equal_the_equation():
     weight = torch.randn(5, 3)
     low = LowRank(weight, 2, 0.7)
     low.up.data.normal_()
@@ -36,7 +36,7 @@ def test_it_is_the_equation():
     np.testing.assert_allclose(low(weight).detach().numpy(), w + 0.7 * b @ a, rtol=1e-5, atol=1e-6)
 
 
-def test_it_begins_as_the_model_was(model):
+def test_new_differences_change_nothing(model):
     source, target = torch.randint(4, 20, (2, 5)), torch.randint(4, 20, (2, 4))
     before, weights = model(source, target), {name: weight.clone() for name, weight in merged(model).items()}
     assert adapt(model, 2, 2.0, ["attention", "feed-forward"]) == 5 + 2 * 8
@@ -46,7 +46,7 @@ def test_it_begins_as_the_model_was(model):
 
 
 @pytest.mark.parametrize(("parts", "count"), [(["attention"], 5 * 3), (["feed-forward"], 3 * 2)])
-def test_only_the_parts_that_are_wanted(model, parts, count):
+def test_only_requested_parts_get_differences(model, parts, count):
     assert adapt(model, 2, 2.0, parts) == count == len(differences(model))
     trainable = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     assert len(trainable) == 2 * count
@@ -60,7 +60,7 @@ def test_an_ssru_belongs_to_the_attention():
     assert "decoder.1.ssru.projection.weight" in differences(model)
 
 
-def test_what_is_frozen_gets_none(model):
+def test_frozen_parts_get_no_differences(model):
     model.encoder.requires_grad_(False)
     adapt(model, 2, 2.0, ["attention", "feed-forward"])
     assert all(name.startswith("decoder.") for name in differences(model))
@@ -81,7 +81,7 @@ def test_a_matrix_that_embeds_and_is_the_output_gets_one(options, count):
 
 @pytest.mark.parametrize("options", [{}, APART])
 @pytest.mark.parametrize("parts", [["attention", "feed-forward"], ["attention", "embeddings"]])
-def test_merged_it_says_the_same(options, parts):
+def test_merged_weights_give_the_same_outputs(options, parts):
     model = build_model(SMALL.model_copy(update=options), 20, 20).eval()
     plain, source, target = copy.deepcopy(model), torch.randint(4, 20, (2, 5)), torch.randint(4, 20, (2, 4))
     adapt(model, 2, 1.5, parts)

@@ -111,7 +111,7 @@ def test_the_gradient_is_that_of_the_rounded_weights(model, tokenizer):
         assert torch.equal(weight.grad, reference.grad)
 
 
-def test_weights_are_put_back_after_an_error_and_only_rounded_if_wanted(model):
+def test_weights_are_restored_after_an_error_and_rounded_only_if_requested(model):
     before = [weight.clone() for weight in matrices(model)]
     with pytest.raises(ZeroDivisionError), quantised_weights(model):
         raise ZeroDivisionError

@@ -27,7 +27,7 @@ def reference_ssru(unit, x, cell):
     return np.stack(outputs, 1), cell
 
 
-def test_it_is_the_equation(unit):
+def test_outputs_equal_the_equation(unit):
     x = torch.randn(3, 9, D, dtype=torch.float64)
     output, cell = unit(x)
     expected, last = reference_ssru(unit, x, np.zeros((3, D)))

@@ -51,7 +51,7 @@ MODELS = {
         ("luong feeding", True, 150),
     ],
 )
-def test_it_learns(name, is_reversed, steps):
+def test_a_small_model_learns_to_copy_or_reverse(name, is_reversed, steps):
     options = MODELS[name]
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(1)

@@ -1,4 +1,4 @@
-"""The models of the lessons, which have learned next to nothing, and their pages."""
+"""The lessons' models, barely trained, and their pages."""
 
 import shutil
 from pathlib import Path
@@ -36,7 +36,7 @@ DEMO = [*SETTINGS, "model.heads=2", "model.feed_forward=32", "model.encoder_laye
 
 
 def _train_and_record(folder: Path) -> None:
-    """Train the runs and record the figures of all lessons; of a few sentences where else there are many."""
+    """Train the runs and record the figures of all lessons, with fewer sentences than usual."""
     pairs = [Pair(p.source, p.target) for p in generate(320, max_words=8)]
     corpora = Corpora.of(pairs[:300], pairs[300:])
     for name in ("demo", *RECURRENT.values()):
@@ -49,18 +49,18 @@ def _train_and_record(folder: Path) -> None:
         patched.setattr(runs, "VALID_PASSAGES", 4)
         context_run(folder, "cpu")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recording, "EACH", 3)
+        patched.setattr(recording, "PER_LENGTH", 3)
         patched.setattr(recording, "LENGTHS", (3, 5, 13))
-        patched.setattr(recording, "TRIED", 6)
+        patched.setattr(recording, "CANDIDATES", 6)
         patched.setattr(state_recording, "HELD_OUT", 3)
-        patched.setattr(state_recording, "OFF", 5)
+        patched.setattr(state_recording, "HEAD_STEP", 5)
         for lesson in LESSONS:
             record_of(Models(folder), lesson)
 
 
 @pytest.fixture(scope="session")
 def lesson_runs(made_once, tmp_path_factory):
-    """The folder of the runs; a copy for each process, as tests write into it."""
+    """The folder of the runs, copied for each process because tests write into it."""
     return shutil.copytree(made_once("lessons", _train_and_record), tmp_path_factory.mktemp("lessons") / "runs")
 
 
@@ -87,7 +87,7 @@ def saved(records, models, tmp_path_factory):
 
 @pytest.fixture
 def lesson(context, saved):
-    """Open a lesson from its file; the page may report no error, and ask for nothing but files beside it."""
+    """Open a lesson from its file: lesson("memory"). The page must report no error and load only files beside it."""
     page = context.new_page()
     problems, requests = [], []
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)

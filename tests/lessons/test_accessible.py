@@ -1,4 +1,4 @@
-"""The lessons in Chromium, from files: what is too wide, keyboards, and the rules of axe."""
+"""Accessibility of the lessons in Chromium, opened from files: width, keyboard control, and axe's rules."""
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -16,10 +16,10 @@ OVER = """(nodes) => nodes.filter((node) => {
 
 
 @pytest.mark.parametrize("font", FONTS)
-def test_what_stands_in_the_boxes_of_the_tree_fits(lesson, font):
+def test_texts_fit_into_the_nodes_of_the_tree(lesson, font):
     page = lesson("beam")
     set_in(page, font)
-    page.evaluate("""() => { // pieces as long as others have them
+    page.evaluate("""() => { // a piece as long as in larger vocabularies
       for (const search of lessonRecords.beam.sentences[0].searches) search.nodes[1][1] = "▁extraordinariamente";
     }""")
     slide(page, "beam K", 5)
@@ -27,12 +27,13 @@ def test_what_stands_in_the_boxes_of_the_tree_fits(lesson, font):
     assert page.locator(".search-tree .piece").nth(1).text_content().endswith("…")
     last = page.locator(".search-tree .node").last
     slide(page, "step", int(page.get_by_label("step", exact=True).get_attribute("max")))
-    shown, whole = page.locator(".figure-content .scroll").bounding_box(), last.bounding_box()
-    assert whole["x"] + whole["width"] <= shown["x"] + shown["width"]  # the last step is scrolled into view
+    visible_box, node_box = page.locator(".figure-content .scroll").bounding_box(), last.bounding_box()
+    # The last step is scrolled into view.
+    assert node_box["x"] + node_box["width"] <= visible_box["x"] + visible_box["width"]
 
 
-def test_by_keyboard_alone(lesson):
-    """Tab reaches the choices, the arrows change them."""
+def test_controls_work_by_keyboard_alone(lesson):
+    """The Tab key moves to the controls, and arrow keys change them."""
     page = lesson("memory")
     before = page.locator(".memory .score").all_inner_texts()
     page.get_by_label("Sentence").focus()
@@ -45,7 +46,7 @@ def test_by_keyboard_alone(lesson):
     assert page.get_by_label("sharpness").input_value() == "1.25"
 
 
-def test_nothing_stands_out_of_the_page(context, saved):
+def test_no_content_is_wider_than_the_page(context, saved):
     page = context.new_page()
     out = []
     for file in sorted(saved.glob("*.html")):
@@ -67,12 +68,12 @@ def test_nothing_stands_out_of_the_page(context, saved):
 COLOURS = {"runOnly": ["color-contrast"]}
 OTHERS = {"rules": {"color-contrast": {"enabled": False}}}
 COLOURED = ("index", "alignment", "masks", "heads", "beam", "layers", "ablation")
-"""The lessons that have every kind of part between them; the rules about colours are tried on them, in the dark too."""
+"""Lessons that together contain every kind of element; the colour rules are tested on them in both schemes."""
 
 
 def test_axe_finds_nothing(context, saved):
     page = context.new_page()
-    found = {}
+    violations = {}
     for name in ("index", *LESSON):
         page.emulate_media(color_scheme="light")
         page.goto(f"{saved.as_uri()}/{name}.html")
@@ -80,12 +81,12 @@ def test_axe_finds_nothing(context, saved):
         # Hundreds of similar cells would only slow axe down.
         page.evaluate("document.querySelectorAll('.strip rect').forEach((cell) => cell.remove())")
         page.evaluate(AXE_SCRIPT)
-        tried = [("light", OTHERS)]
+        runs = [("light", OTHERS)]
         if name in COLOURED:
-            tried = [("light", {}), ("dark", COLOURS)]
-        for scheme, rules in tried:
+            runs = [("light", {}), ("dark", COLOURS)]
+        for scheme, rules in runs:
             page.emulate_media(color_scheme=scheme)
             for violation in page.evaluate("(rules) => axe.run(rules)", DEFAULT_OPTIONS | rules)["violations"]:
-                found[name, scheme, violation["id"]] = violation["nodes"][0]["target"]
+                violations[name, scheme, violation["id"]] = violation["nodes"][0]["target"]
     page.close()
-    assert not found
+    assert not violations

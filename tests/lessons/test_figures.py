@@ -1,4 +1,4 @@
-"""The figures in Chromium, from files, without a server: they react, and their numbers are NumPy's."""
+"""The interactive figures in Chromium, opened from files without a server; their numbers equal NumPy's."""
 
 import json
 from copy import deepcopy
@@ -21,7 +21,7 @@ from translucid.lessons.state_recording import PAIRS
 
 
 def numbers(page, where):
-    """Return the numbers that are shown in some places."""
+    """Return the numbers that the elements of a selector show."""
     texts = page.locator(where).all_text_contents()
     return np.array([float(text.replace("−", "-").replace("%", "").strip() or "nan") for text in texts])
 
@@ -55,7 +55,7 @@ def exact(tensor):
 
 
 def close(shown, expected, digits=2):
-    """Whether what is shown is what is expected, rounded; what was recorded has four digits."""
+    """Check that shown numbers are the expected ones, rounded; recorded numbers have four digits."""
     np.testing.assert_allclose(shown, expected, atol=0.6 * 10**-digits + 0.002)
 
 
@@ -63,8 +63,8 @@ def test_bottleneck(lesson, models):
     page = lesson("bottleneck")
     first = numbers(page, ".data-table td")
     pairs = [p for p in generate(12, split="test", min_words=2, max_words=4) if len(p.source.split()) == 3][:3]
-    found = models.recurrent("none").translate([p.source for p in pairs], split=False)
-    bleu = sacrebleu.corpus_bleu([one.text for one in found], [[p.target for p in pairs]])
+    translations = models.recurrent("none").translate([p.source for p in pairs], split=False)
+    bleu = sacrebleu.corpus_bleu([translation.text for translation in translations], [[p.target for p in pairs]])
     close(first[0], bleu.score, 1)
     assert page.locator(".side").first.locator(".strip").count() == 1
     vectors = page.locator(".side").last.locator(".strip").count()
@@ -105,26 +105,26 @@ def test_alignment_by_hand(lesson):
 def test_alignment_of_a_translator(lesson, models, kind):
     page = lesson("alignment")
     choose(page, "score", kind)
-    one = models.recurrent(kind).translate(BOOK[0], split=False).equation()
+    equation = models.recurrent(kind).translate(BOOK[0], split=False).equation()
     page.get_by_role("group", name="next piece").get_by_role("radio").last.check(force=True)
-    close(numbers(page, ".score-table .e"), exact(one.scores)[-1])
-    close(numbers(page, ".score-table .bar .amount"), exact(one.weights)[-1])
+    close(numbers(page, ".score-table .e"), exact(equation.scores)[-1])
+    close(numbers(page, ".score-table .bar .amount"), exact(equation.weights)[-1])
     products = page.locator(".score-table .strip").first.locator("title").all_text_contents()
     assert len(products) == 16
-    close(sum(float(text.split("= ")[1].replace("−", "-")) for text in products), exact(one.scores)[-1, 0], 1)
+    close(sum(float(text.split("= ")[1].replace("−", "-")) for text in products), exact(equation.scores)[-1, 0], 1)
 
 
 def test_memory(lesson, models):
     page = lesson("memory")
     choose(page, "head", "1")
-    one = models.demo.translate(BOOK[0], split=False).equation("decoder.1.cross", 1)
-    query, key = exact(one.query)[2], exact(one.key)
+    equation = models.demo.translate(BOOK[0], split=False).equation("decoder.1.cross", 1)
+    query, key = exact(equation.query)[2], exact(equation.key)
     scores = key @ query / np.sqrt(len(query))
     close(numbers(page, ".memory .score"), scores)
     close(numbers(page, ".memory .bar .amount"), softmax(scores))
     slide(page, "sharpness", 3)
     close(numbers(page, ".memory .bar .amount"), softmax(3 * scores))
-    value = exact(one.value)
+    value = exact(equation.value)
     apart = np.linalg.norm(softmax(3 * scores) @ value - value[scores.argmax()])
     assert f"{apart:.1f}" in page.inner_text(".live-region")
     slide(page, "sharpness", 0)
@@ -141,7 +141,7 @@ def test_masks(lesson, models, records):
     _, ids, target = translated(demo, BOOK[0])
     fed = torch.tensor([[demo.model.bos, *target[:-1], demo.model.pad, demo.model.pad]])
     with torch.inference_mode(), recording_weights(demo.model) as maps:
-        # the decoder as in training: causal, its padding on the right
+        # Run the decoder as in training: with a causal mask, and padding on the right.
         demo.model.decode(demo.model.encode(torch.tensor([ids])), fed)
     causal = exact(maps["decoder.0.self"])[0, 1]
     choose(page, "head", "1")
@@ -153,7 +153,7 @@ def test_masks(lesson, models, records):
     assert not shown[:, -2:].any()
     close(shown[: size - 2], causal[: size - 2])
     assert "0 % goes to the future and 0 % to padding" in page.inner_text(".live-region")
-    page.locator(".weight button").first.focus()  # <s> may look at itself alone; close that by keyboard
+    page.locator(".weight button").first.focus()  # <s> attends to itself only; mask that by keyboard
     page.keyboard.press("Space")
     assert "fully masked" in page.inner_text(".live-region")
     page.keyboard.press("ArrowDown")
@@ -184,7 +184,7 @@ def test_positions(lesson, models):
     close(np.array([float(text.split(": ")[1]) for text in like]), [at(7) @ at(7), at(7) @ at(12)])
     waved = page.locator(".legend").first.locator("span").all_text_contents()
     close(np.array([float(text.split()[-1].replace("−", "-")) for text in waved]), at(7)[8:10], 3)
-    # No label lies on a curve: the charts have the numbers of their axes alone.
+    # The charts have no labels on their curves, only the numbers of the axes.
     axes = page.locator(".chart.draggable").first.locator("text").all_text_contents()
     assert axes == ["−1", "0", "1", "0", "20", "40", "60"]
     waves = page.locator(".chart.draggable").first
@@ -200,7 +200,7 @@ def test_positions(lesson, models):
 def test_heads(lesson, models):
     page = lesson("heads")
     demo = models.demo
-    found, ids, target = translated(demo, BOOK[0])
+    translation, ids, target = translated(demo, BOOK[0])
     assert page.locator(".thumbnails svg").count() == 4
     page.get_by_role("radio", name="1.1").check(force=True)
     colours = page.locator(".thumbnails label").evaluate_all(PAINTED)
@@ -209,9 +209,9 @@ def test_heads(lesson, models):
     shadows = thumbnails.evaluate_all("(spans) => spans.map((span) => getComputedStyle(span).boxShadow)")
     assert shadows[3] != "none" and set(shadows[:3]) == {"none"}
     page.locator(".ribbons .below .word").nth(1).hover()
-    weights = exact(found.attention["decoder.1.cross"])[0, 1, 1]
-    seen = [weight >= 0.01 for weight in weights]
-    close(np.nan_to_num(numbers(page, ".ribbons .above .share"))[seen] / 100, weights[seen])
+    weights = exact(translation.attention["decoder.1.cross"])[0, 1, 1]
+    is_shown = [weight >= 0.01 for weight in weights]
+    close(np.nan_to_num(numbers(page, ".ribbons .above .share"))[is_shown] / 100, weights[is_shown])
     attention = demo.model.decoder[1].cross_attention
 
     def silence(_, given):
@@ -225,7 +225,7 @@ def test_heads(lesson, models):
         probabilities = demo.model.decode(demo.model.encode(torch.tensor([ids])), fed)[0].softmax(-1)
     hook.remove()
     shown = numbers(page, ".ablation-table .amount").reshape(-1, 2)
-    close(shown[:, 0] / 100, np.exp(found.inspected[0].log_probs), 3)
+    close(shown[:, 0] / 100, np.exp(translation.inspected[0].log_probs), 3)
     close(shown[:, 1] / 100, exact(probabilities)[range(len(target)), target], 3)
     page.get_by_role("radio", name="source to itself").check(force=True)
     assert page.locator(".thumbnails svg").count() == 2
@@ -243,16 +243,18 @@ def test_scale(lesson, models, records):
         scores = keys[:, :d] @ query[:d] / d**exponent
         close(numbers(page, random.format(".score")), scores)
         close(numbers(page, random.format(".bar .amount")), softmax(scores))
-    one = models.demo.translate(BOOK[0], split=False).equation("decoder.1.cross", 0)
-    scores = exact(one.key) @ exact(one.query)[2] / 8
+    equation = models.demo.translate(BOOK[0], split=False).equation("decoder.1.cross", 0)
+    scores = exact(equation.key) @ exact(equation.query)[2] / 8
     close(numbers(page, of_model.format(".score")), scores)
     close(numbers(page, of_model.format(".bar .amount")), softmax(scores))
-    assert abs(record["slopes"]["0.50"][10] - record["slopes"]["0.50"][1]) < 0.03  # of variance 1 at any width
+    assert (
+        abs(record["slopes"]["0.50"][10] - record["slopes"]["0.50"][1]) < 0.03
+    )  # scaled scores have variance 1 at any width
     assert record["slopes"]["0.00"][10] < 0.2 * record["slopes"]["0.00"][1]
 
 
 def test_layers(lesson, models):
-    """The cells are softmax(E N(h) + b) in NumPy, of states that are recorded here."""
+    """The cells show softmax(E N(h) + b), computed by NumPy from the recorded states h."""
     page = lesson("layers")
     demo = models.demo
     _, ids, target = translated(demo, BOOK[0])
@@ -274,7 +276,9 @@ def test_layers(lesson, models):
             close(numbers(page, ".weight-table .amount >> nth=0")[0] / 100, p[t].max(), 3)
             ranks[layer, t] = 1 + (p[t] > p[t, piece]).sum()
             assert f"has rank {ranks[layer, t]:,} and" in page.inner_text(".live-region")
-    first = np.logical_and.accumulate(ranks[::-1] == 1)[::-1]  # from here on, the piece that was written
+    first = np.logical_and.accumulate(ranks[::-1] == 1)[
+        ::-1
+    ]  # the first layer from which on the written piece has rank 1
     first[1:] &= ~first[:-1]
     marked = ["✓" in text for text in cells.all_inner_texts()]
     assert np.array_equal(np.reshape(marked, (len(target), 3)).T, first) and any(marked)
@@ -296,14 +300,16 @@ def test_contributions(lesson, models):
         close(numbers(page, ".by-hand .c .amount"), closer / closer.sum())
         close(numbers(page, ".by-hand .length"), terms.sum(1))
     _, ids, target = translated(models.demo, BOOK[0])
-    (seen,) = models.demo.forced_decoding([(ids, target)], contributions=True)
+    (inspected,) = models.demo.forced_decoding([(ids, target)], contributions=True)
     step = min(2, len(target) - 1)
-    close(numbers(page, ".of-model .weights .amount"), exact(seen.cross())[step])
-    close(numbers(page, ".of-model .norms .amount"), exact(seen.cross(method="norms"))[step])
+    close(numbers(page, ".of-model .weights .amount"), exact(inspected.cross())[step])
+    close(numbers(page, ".of-model .norms .amount"), exact(inspected.cross(method="norms"))[step])
     shares = numbers(page, ".of-model .contributions .amount")
     close(
         shares,
-        np.concatenate([exact(seen.contributions.source[step]), exact(seen.contributions.prefix[step, : step + 1])]),
+        np.concatenate(
+            [exact(inspected.contributions.source[step]), exact(inspected.contributions.prefix[step, : step + 1])]
+        ),
     )
     close(shares.sum(), 1, 1)
     choose(page, "measure", "contributions")
@@ -311,7 +317,7 @@ def test_contributions(lesson, models):
 
 
 def test_ablation(lesson, models, records):
-    """A head that is off is one whose columns of the output projection are 0."""
+    """Switching a head off has the same effect as setting its columns of the output projection to 0."""
     page = lesson("ablation")
     demo = models.demo
     _, ids, target = translated(demo, BOOK[0])
@@ -336,20 +342,20 @@ def test_ablation(lesson, models, records):
 def test_patching(lesson, models):
     page = lesson("patching")
     (clean, other), (target, words) = next(iter(PAIRS.items()))
-    found = models.demo.patch(clean, other, words, target=target)
-    for kind, part in zip(("encoder states", "decoder states"), (found.parts[0], found.parts[2]), strict=True):
+    patching = models.demo.patch(clean, other, words, target=target)
+    for kind, part in zip(("encoder states", "decoder states"), (patching.parts[0], patching.parts[2]), strict=True):
         choose(page, "states", kind)
         shown = numbers(page, ".selectable button").reshape(part.carried.shape)
         np.testing.assert_allclose(shown / 100, exact(part.carried), atol=0.006)
     choose(page, "states", "encoder states")
-    page.locator(".selectable button").nth(1).click()  # the noun's embedding: the rest of the sentences is the same
+    page.locator(".selectable button").nth(1).click()  # the noun's embedding, as the sentences differ only in the noun
     assert "100 % of the way to CLEAN" in page.inner_text(".live-region")
     as_clean = models.demo.translate(clean, beam=1, split=False).text
     assert page.inner_text(".translation").endswith(as_clean)
 
 
 def test_context(lesson, models):
-    """The sentence before is switched off: the translation and L are those of the sentence by itself."""
+    """Without the previous sentence, the translation and the log-odds L are those of the sentence alone."""
     page = lesson("context")
     (before, sentence), translations = next(iter(PASSAGES.items()))
     model, tokenizer = models.context.model, models.context.tokenizer
@@ -379,13 +385,14 @@ def test_beam(lesson, models):
     page.get_by_label("Sentence").select_option(label=BOOK[1])
     for width in (1, 4):
         slide(page, "beam K", width)
-        found = models.demo.translate(BOOK[1], split=False, beam=width).nbest[0]
+        translation = models.demo.translate(BOOK[1], split=False, beam=width).nbest[0]
         row = page.locator(".data-table tbody tr.chosen")
-        assert row.locator(".text").inner_text() == " ".join(found.text.split())
+        assert row.locator(".text").inner_text() == " ".join(translation.text.split())
         shown = row.locator("td").all_inner_texts()[1:]
-        pair = models.demo.score(BOOK[1], found.text)
-        close(float(shown[1].replace("−", "-")), found.score, 3)
-        if len(pair.log_probabilities) == len(found.hypotheses[0].tokens) + 1:  # its text is cut as it was written
+        pair = models.demo.score(BOOK[1], translation.text)
+        close(float(shown[1].replace("−", "-")), translation.score, 3)
+        # The text may be segmented into other pieces than those that the search has written.
+        if len(pair.log_probabilities) == len(translation.hypotheses[0].tokens) + 1:
             close(float(shown[0].replace("−", "-")), sum(pair.log_probabilities), 2)
     nodes = page.locator(".node").count()
     slide(page, "step", 1)

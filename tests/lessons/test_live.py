@@ -1,4 +1,4 @@
-"""Live lessons: the same pages on a server take sentences of the reader's own."""
+"""Live lessons: on a server, the same pages accept the reader's own sentences."""
 
 import os
 import re
@@ -39,8 +39,8 @@ def app(models, records):
 
 @pytest.fixture(scope="module")
 def client(app):
-    with TestClient(app, raise_server_exceptions=False) as one:
-        yield one
+    with TestClient(app, raise_server_exceptions=False) as test_client:
+        yield test_client
 
 
 def test_the_figures_are_those_of_the_models(client, records):
@@ -53,11 +53,11 @@ def test_the_figures_are_those_of_the_models(client, records):
 
 
 @pytest.mark.parametrize("lesson", SENTENCE)
-def test_a_sentence_of_ones_own(client, records, lesson):
-    own = {"patching": " / ".join(next(iter(PAIRS))), "context": " / ".join(next(iter(PASSAGES)))}.get(lesson, OWN)
-    answer = client.post("/lessons/look", json={"lesson": lesson, "q": f"  {own}\n"})
+def test_a_sentence_of_the_reader(client, records, lesson):
+    text = {"patching": " / ".join(next(iter(PAIRS))), "context": " / ".join(next(iter(PASSAGES)))}.get(lesson, OWN)
+    answer = client.post("/lessons/look", json={"lesson": lesson, "q": f"  {text}\n"})
     assert answer.status_code == 200, answer.text
-    assert answer.json()["text"] == own
+    assert answer.json()["text"] == text
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,14 @@ def test_a_sentence_of_ones_own(client, records, lesson):
         ({"lesson": "heads"}, 400),
     ],
 )
-def test_what_is_no_sentence_is_refused(client, fields, status):
+def test_invalid_sentences_are_refused(client, fields, status):
     answer = client.post("/lessons/look", json=fields)
     assert answer.status_code == status
     assert answer.json()["error"]
 
 
-def test_figures_are_kept_until_a_model_is_trained_anew(models, records):
-    (lesson,) = (one for one in LESSONS if one.name == "positions")
+def test_figures_are_cached_until_a_model_is_trained_again(models, records):
+    (lesson,) = (candidate for candidate in LESSONS if candidate.name == "positions")
     file, model = models.runs / "lessons" / "positions.json", models.runs / "demo" / "model.safetensors"
     file.write_text("kept")
     assert record_of(models, lesson) == "kept"
@@ -88,7 +88,7 @@ def test_figures_are_kept_until_a_model_is_trained_anew(models, records):
     assert record_of(models, lesson) == records["positions"] == file.read_text()
 
 
-def test_beside_a_translator_they_are_as_they_were_recorded(models):
+def test_lessons_beside_a_translator_show_the_packaged_records(models):
     options = ServerOptions(hosts=("testserver",), url_prefix="/translate")
     app = create_app(load([str(models.runs / "demo")], "cpu", options), options, lessons=lambda _: recorded_routes())
     with TestClient(app, base_url="http://testserver/translate/") as client:
@@ -110,31 +110,31 @@ def test_beside_a_translator_they_are_as_they_were_recorded(models):
         assert client.post("lessons/look", json={"lesson": "heads", "q": OWN}).status_code == 405
 
 
-def test_there_is_nothing_else(client):
+def test_other_paths_are_not_found(client):
     for path in ("records/none.js", "records/..%2f..%2fruns.js", "../pages.py"):
         assert client.get(f"/lessons/{path}").status_code == 404
 
 
-def test_in_the_browser(app, models, context):
+def test_a_sentence_of_the_reader_in_the_browser(app, models, context):
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
         time.sleep(0.05)
-    place = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/lessons/"
+    url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/lessons/"
     page = context.new_page()
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     try:
-        page.goto(place)
+        page.goto(url)
         page.get_by_role("link", name="Queries, keys and values").click()
         page.get_by_label("or your own").fill(OWN)
         page.keyboard.press("Enter")
         expect(page.get_by_label("Sentence").locator("option:checked")).to_have_text(OWN)
-        one = models.demo.translate(OWN, split=False).equation(head=0)
+        equation = models.demo.translate(OWN, split=False).equation(head=0)
         shown = [float(text.replace("−", "-")) for text in page.locator(".memory .score").all_inner_texts()]
-        np.testing.assert_allclose(shown, one.scores[min(2, len(one.scores) - 1)].numpy(), atol=0.01)
+        np.testing.assert_allclose(shown, equation.scores[min(2, len(equation.scores) - 1)].numpy(), atol=0.01)
         page.get_by_label("or your own").fill(" ")
         page.keyboard.press("Enter")
         expect(page.locator(".problem")).to_contain_text("120 characters")
@@ -145,15 +145,15 @@ def test_in_the_browser(app, models, context):
     assert [problem for problem in problems if "400" not in problem] == []
 
 
-def test_without_models_another_server_shows_what_was_recorded():
+def test_a_server_without_models_shows_the_packaged_records():
     with recorded_server(0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        place = f"http://127.0.0.1:{server.server_address[1]}"
-        with urllib.request.urlopen(f"{place}/") as answer:
-            assert answer.url == f"{place}/lessons/"
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        with urllib.request.urlopen(f"{url}/") as answer:
+            assert answer.url == f"{url}/lessons/"
             assert b"thirteen short lessons" in answer.read()
-        with urllib.request.urlopen(f"{place}/lessons/records/beam.js") as answer:
+        with urllib.request.urlopen(f"{url}/lessons/records/beam.js") as answer:
             assert answer.headers["Content-Type"].startswith("text/javascript")
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{place}/lessons/../pages.py")
+            urllib.request.urlopen(f"{url}/lessons/../pages.py")
         server.shutdown()

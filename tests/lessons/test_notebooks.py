@@ -1,4 +1,4 @@
-"""The notebooks run from the first cell to the last, with small models that all of them share."""
+"""All cells of the notebooks run, on small models that the notebooks share."""
 
 import os
 from pathlib import Path
@@ -22,26 +22,26 @@ SHOWN = {
     "9": ["✓", "<th>layer</th>"],
     "12": ["encoder states"],
 }
-"""What stands in the HTML of results that show themselves, by notebook."""
+"""Texts that the HTML outputs of a notebook must contain, by notebook."""
 PICTURES = {"1": 1, "3": 1, "5": 2, "6": 2, "7": 1, "8": 1, "9": 1, "10": 2, "11": 2, "12": 1, "13": 1}
-"""How many figures each shows."""
+"""The number of figures that each notebook shows."""
 
 
-def test_there_is_one_for_each_lesson():
+def test_each_lesson_has_a_notebook():
     numbers = sorted(int(name) for name in LESSON.values() if name.isdigit())
     assert numbers == list(range(1, len(LESSONS) + 1))
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
-def test_no_output_is_kept(file):
-    """Outputs are made by whoever runs them; kept ones would say what models said that nobody has."""
+def test_notebooks_are_stored_without_outputs(file):
+    """Notebooks are stored without outputs, as stored ones would come from models that readers do not have."""
     for cell in nbformat.read(file, as_version=4).cells:
         assert cell.cell_type != "code" or (cell.outputs == [] and cell.execution_count is None)
 
 
 @pytest.fixture(scope="module")
 def kernel(lesson_runs, tmp_path_factory):
-    """A kernel for all notebooks, each of which begins without the names of those before."""
+    """A kernel that all notebooks share; each of them first deletes the names of the previous one."""
     manager = KernelManager(kernel_name="python3")
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)  # the kernel starts in another folder
     given = {
@@ -55,7 +55,7 @@ def kernel(lesson_runs, tmp_path_factory):
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
-def test_a_notebook_runs(file, kernel):
+def test_all_cells_of_a_notebook_run(file, kernel):
     notebook = nbformat.read(file, as_version=4)
     for cell in notebook.cells:
         cell.source = cell.source.replace("EACH = 20", "EACH = 2").replace("generate(60,", "generate(6,")
@@ -68,6 +68,6 @@ def test_a_notebook_runs(file, kernel):
     assert all(text in html for text in SHOWN.get(LESSON[file], []))
     pictures = [output for output in outputs if "image/png" in output.get("data", {})]
     assert len(pictures) == PICTURES.get(LESSON[file], 0)
-    html = html.replace("http://www.w3.org/2000/svg", "")  # the name of a language, which nobody fetches
+    html = html.replace("http://www.w3.org/2000/svg", "")  # an XML namespace, which is never fetched
     assert "http://" not in html and "https://" not in html
     assert not [output for output in outputs if output.get("name") == "stderr" and "Warning" in output.text]

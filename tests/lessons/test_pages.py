@@ -1,4 +1,4 @@
-"""The pages: the code that they show is there, the script is whole, and what comes with the package fits them."""
+"""The lesson pages: their code excerpts equal the sources, their script is complete, and their records fit them."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from translucid.cli.main import run
 from translucid.inspection.bundling import bundle
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
-from translucid.lessons.pages import Excerpt, fixed_files, recorded
+from translucid.lessons.pages import Excerpt, recorded, static_files
 from translucid.lessons.recording import LESSON, SENTENCE
 from translucid.lessons.state_recording import PAIRS, patching_sentence
 
@@ -24,7 +24,7 @@ NAMES = [lesson.name for lesson in LESSONS]
 
 
 class Code(HTMLParser):
-    """Collects the texts of `pre`, and what stands in `math`."""
+    """Collects all tags with their attributes, and the texts of `pre` elements."""
 
     def __init__(self, page):
         super().__init__()
@@ -48,24 +48,24 @@ class Code(HTMLParser):
 
 @pytest.fixture(scope="module")
 def files():
-    return fixed_files()
+    return static_files()
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_the_code_shown_is_the_code_that_is_there(lesson, files):
+def test_shown_code_equals_the_sources(lesson, files):
     page = Code(files[f"{lesson.name}.html"])
     shown = page.texts[-len(lesson.code) :]
     for name, text in zip(lesson.code, shown, strict=True):
         excerpt = Excerpt.of(name)
         lines = (SOURCES / excerpt.file).read_text(encoding="utf-8").splitlines()
-        there = lines[excerpt.line - 1 :][: len(text.splitlines())]
-        assert [line.strip() for line in text.splitlines()] == [line.strip() for line in there]
+        source_lines = lines[excerpt.line - 1 :][: len(text.splitlines())]
+        assert [line.strip() for line in text.splitlines()] == [line.strip() for line in source_lines]
         assert name.split(":")[1].split(".")[-1] in text.splitlines()[0]
     assert 8 <= sum(len(text.splitlines()) for text in shown) <= 60
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_lesson_has_its_parts_and_nothing_from_elsewhere(name, files):
+def test_every_lesson_has_its_parts_and_loads_nothing_else(name, files):
     text = files[f"{name}.html"]
     tags = Code(text).tags
     assert [tag for tag, _ in tags].count("math") >= 1
@@ -87,12 +87,12 @@ def test_the_thirteen_lessons(files):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_recorded_is_what_would_be_recorded(name, records):
-    """The same fields, however large the models are that filled them."""
+def test_packaged_records_have_the_fields_of_new_records(name, records):
+    """The packaged records have the same fields as new ones, whose models are smaller."""
 
     def form(value):
         if isinstance(value, dict):
-            return {key: form(one) for key, one in value.items() if "." not in key}
+            return {key: form(field) for key, field in value.items() if "." not in key}
         if isinstance(value, list) and value:
             return [form(value[0])]
         return "number" if isinstance(value, int | float) else type(value).__name__
@@ -102,11 +102,11 @@ def test_what_was_recorded_is_what_would_be_recorded(name, records):
 
 
 def test_a_patched_state_changes_the_translation(lesson_runs):
-    """With the noun's embedding of CLEAN, the run on OTHER is that on CLEAN; nothing is changed by equal embeddings."""
+    """Patching the noun's embedding of CLEAN into OTHER gives CLEAN's translation; equal embeddings change nothing."""
     demo = Translator.load(lesson_runs / "demo", "cpu", "torch")
     with torch.no_grad():
         for block in demo.model.decoder:
-            block.cross_attention.output.weight.mul_(20)  # the source matters, although the model has learned little
+            block.cross_attention.output.weight.mul_(20)  # the barely trained model would hardly use the source
     texts = next(iter(PAIRS))
     record = patching_sentence(SimpleNamespace(demo=demo), " / ".join(texts))
     clean, other = record["translations"]
@@ -129,12 +129,12 @@ def test_a_bundle_runs_each_module_once_with_names_of_its_own(tmp_path):
     assert "import" not in text and "export" not in text
 
 
-def test_no_module_is_left_in_the_script():
-    text = fixed_files(LESSONS)["lessons.js"]
+def test_the_bundled_script_has_no_imports_or_exports():
+    text = static_files(LESSONS)["lessons.js"]
     assert not any(line.startswith(("import ", "export ")) for line in text.splitlines())
 
 
-def test_saved_without_models_they_are_those_recorded(tmp_path, capsys, files):
+def test_lessons_saved_without_models_have_the_packaged_records(tmp_path, capsys, files):
     out = tmp_path / "lessons"
     assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out)]) == 0
     assert "recorded" in capsys.readouterr().err
@@ -164,8 +164,8 @@ def test_with_the_demo_alone_the_lessons_of_recurrent_translators_are_recorded(l
     assert recorded("heads") not in (tmp_path / "lessons" / "records" / "heads.js").read_text(encoding="utf-8")
 
 
-def test_saved_with_models_they_show_their_numbers(lesson_runs, records, tmp_path):
-    """They were kept beside the runs; `records` made them."""
+def test_lessons_saved_with_models_have_the_records_of_the_models(lesson_runs, records, tmp_path):
+    """The saved pages use the records beside the runs, which the fixture `records` has written."""
     assert run(["learn", "--runs", str(lesson_runs), "--save", str(tmp_path / "lessons")]) == 0
     assert records["heads"] in (tmp_path / "lessons" / "records" / "heads.js").read_text(encoding="utf-8")
     assert (tmp_path / "lessons" / "translator" / "index.html").is_file()

@@ -17,7 +17,7 @@ PAIRS = [
 
 def test_the_best_of_the_others_stands_behind_a_source(tmp_path):
     TranslationMemory.make(tmp_path / "m.memory", PAIRS, "")
-    with TranslationMemory.open(tmp_path / "m.memory", fixed=True) as memory:
+    with TranslationMemory.open(tmp_path / "m.memory", immutable=True) as memory:
         progress = []
         annotated_pairs = [*augmented(PAIRS, memory, 60, progress.append)]
     assert annotated_pairs == [
@@ -27,6 +27,6 @@ def test_the_best_of_the_others_stands_behind_a_source(tmp_path):
         Pair(f"Page 3 is missing{MATCH} Falta la página 3", "Falta la página 3"),
         Pair(f"Page 4 is missing{MATCH} Falta la página 4", "Falta la página 4"),
     ]
-    with TranslationMemory.open(tmp_path / "m.memory", fixed=True) as memory:
+    with TranslationMemory.open(tmp_path / "m.memory", immutable=True) as memory:
         assert len([*augmented(PAIRS, memory, 70)]) == 4
         assert len([*augmented(PAIRS, memory, 80)]) == 2

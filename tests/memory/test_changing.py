@@ -6,7 +6,7 @@ import pytest
 from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.memory.database import LONGEST
-from translucid.memory.folding import Folded, found_in
+from translucid.memory.folding import Folded, search_pattern
 from translucid.memory.translation_memory import TranslationMemory
 
 PAIRS = [
@@ -58,7 +58,7 @@ def test_scripts_and_composed_letters(memory):
     memory.add([Pair("Café ÉTÉ", "足球比赛")], "Ben")
     assert sources_of(memory.find("cafe\N{COMBINING ACUTE ACCENT} été")) == ["Café ÉTÉ"]
     assert sources_of(memory.find("球比")) == ["Café ÉTÉ"]
-    assert found_in("") is None
+    assert search_pattern("") is None
 
 
 def test_an_entry_gets_another_translation(memory):
@@ -83,7 +83,7 @@ def test_entries_are_removed_all_or_none(memory):
     assert "latest change" not in memory.facts()
 
 
-def test_what_is_removed_is_in_no_list_of_words(memory):
+def test_removed_entries_are_in_no_list_of_words(memory):
     """Otherwise a row number that SQLite reuses would stay in the lists of words that its new text does not contain."""
 
     def ids_in_lists():
@@ -98,7 +98,7 @@ def test_what_is_removed_is_in_no_list_of_words(memory):
     assert ids_in_lists() == before
 
 
-def test_what_comes_after_a_removal_counts_as_new(memory):
+def test_entries_added_after_a_removal_count_as_new(memory):
     """`memory learn` reads what was changed since it last learned."""
     last_learned = memory.change
     memory.remove(["Click OK"])

@@ -83,7 +83,7 @@ def test_all_above_a_percentage_come_the_best_first(tmp_path):
     matches = memory.matches("a b c d", 50)
     assert [match.percent for match in matches] == [100, 80, 75, 50]
     assert [match.entry.source for match in memory.matches("A B C D", 75)] == ["a b c d", "a b c d e", "a b c x"]
-    assert len(memory.matches("a b c d", 50, most=2)) == 2
+    assert len(memory.matches("a b c d", 50, limit=2)) == 2
 
 
 def test_exact_is_with_case_and_without_spaces(tmp_path):
@@ -121,17 +121,17 @@ def test_several_threads_may_ask_and_write(tmp_path):
     assert len(memory) == 50 + 6 * 20
 
 
-def test_lists_that_are_full_go_on_in_another_row(tmp_path, monkeypatch):
+def test_full_lists_continue_in_another_row(tmp_path, monkeypatch):
     monkeypatch.setattr(postings, "SHORT_LIST", 4)
     memory = make_memory(tmp_path, [f"page {word}" for word in "abc"])
     for word in "defghijk":
         memory.add([Pair(f"page {word}", "x")], "test")
-    assert len(memory.matches("page z", 50, most=99)) == 11
+    assert len(memory.matches("page z", 50, limit=99)) == 11
     sizes = [row[0] for row in memory._database.execute("SELECT size FROM postings")]
     assert max(sizes) == 5 and sum(sizes) == 3 * 11
 
 
-def test_what_has_too_many_is_read_in_part(tmp_path, monkeypatch):
+def test_very_long_lists_are_read_in_part(tmp_path, monkeypatch):
     monkeypatch.setattr(postings, "TOO_MANY", 5)
     memory = make_memory(tmp_path, ["the cat sat", *(f"the {word} dog" for word in "abcdefghijklmnopqrs")])
     assert [match.percent for match in memory.matches("the cat ran", 60)] == [67]

@@ -91,7 +91,7 @@ def test_filling(target, changes, expected):
         ("", []),
     ],
 )
-def test_what_is_compared(text, folded):
+def test_folded_words_of_a_text(text, folded):
     words = Folded(text)
     assert [token.folded for token in words.tokens] == folded
     assert len(words.key) == len(folded)

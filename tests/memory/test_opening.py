@@ -76,7 +76,7 @@ def test_an_interrupted_index_is_none(corpus_file, cache, monkeypatch):
         ("missing.memory", None, "no such memory"),
     ],
 )
-def test_what_can_not_be_opened_is_said(tmp_path, cache, name, content, message):
+def test_files_that_can_not_be_opened_are_reported(tmp_path, cache, name, content, message):
     file = tmp_path / name
     if content is not None:
         file.write_text(content)

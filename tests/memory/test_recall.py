@@ -28,20 +28,20 @@ def memory(tmp_path):
     ],
 )
 def test_a_match_is_used_from_its_percent_on(memory, text, used_from):
-    uses = {percent for percent in range(60, 101) if Recall(memory, percent).used(text)}
+    uses = {percent for percent in range(60, 101) if Recall(memory, percent).replacement(text)}
     assert uses == (set(range(60, used_from + 1)) if used_from else set())
-    assert bool(Recall(memory).used(text)) == (used_from == 100)
+    assert bool(Recall(memory).replacement(text)) == (used_from == 100)
 
 
 def test_an_exact_match_is_found_without_comparing(memory, monkeypatch):
     monkeypatch.setattr(memory, "matches", None)
-    assert Recall(memory).used("Save the  file").target == "Guardar"
-    assert Recall(memory).used("Save the file.") is None
+    assert Recall(memory).replacement("Save the  file").target == "Guardar"
+    assert Recall(memory).replacement("Save the file.") is None
 
 
-def test_what_is_used_is_shown(memory):
-    assert not Recall(memory).shown("Save a file")
-    assert [match.percent for match in Recall(memory, 60).shown("Save a file")] == [67]
+def test_suggestions_reach_the_minimum_percentage(memory):
+    assert not Recall(memory).suggestions("Save a file")
+    assert [match.percent for match in Recall(memory, 60).suggestions("Save a file")] == [67]
 
 
 def test_a_near_match_with_wrong_numbers_is_not_used_in_a_long_text(tmp_path):
@@ -50,8 +50,8 @@ def test_a_near_match_with_wrong_numbers_is_not_used_in_a_long_text(tmp_path):
         memory.add([Pair(f"{sentence} {a} of {a} times", f"Mueva {a} de {a} veces") for a in (3,)], "a")
         changed_text = f"{sentence} 3 of 7 times"
         assert memory.matches(changed_text, 80)[0].percent >= 90
-        assert Recall(memory, 75).used(changed_text) is None
-        assert Recall(memory, 75).used(f"{sentence} 7 of 7 times").target == "Mueva 7 de 7 veces"
-        assert Recall(memory, 75).used(f"{sentence} 3 of 3 times 8") is None
+        assert Recall(memory, 75).replacement(changed_text) is None
+        assert Recall(memory, 75).replacement(f"{sentence} 7 of 7 times").target == "Mueva 7 de 7 veces"
+        assert Recall(memory, 75).replacement(f"{sentence} 3 of 3 times 8") is None
         memory.add([Pair(f"{sentence} 3 of 9 times", "Mueva 3 de 9 veces")], "a")
-        assert Recall(memory, 75).used(changed_text).target == "Mueva 3 de 7 veces"
+        assert Recall(memory, 75).replacement(changed_text).target == "Mueva 3 de 7 veces"

@@ -65,7 +65,7 @@ def test_bands_of_lengths():
 
 @pytest.mark.parametrize("length", [8, 16])
 @pytest.mark.parametrize("edit", ["replaced", "added", "removed"])
-def test_a_match_of_just_the_wanted_percentage_is_found(memory, length, edit):
+def test_a_match_of_exactly_the_requested_percentage_is_found(memory, length, edit):
     """A similarity of 87.5 % rounds to 88 %: words, bands and missing pairs are exactly at their limits."""
     words = WORDS[:length]
     edits = length // 8
@@ -150,7 +150,7 @@ def test_authors_come_with_their_numbers_and_latest_dates(memory):
 
 def test_progress_is_reported_for_every_so_many_pairs(memory, monkeypatch):
     for module in (augmenting, exporting, translation_memory):
-        monkeypatch.setattr(module, "TELL", 2)
+        monkeypatch.setattr(module, "PROGRESS_STEP", 2)
     reports = []
     pairs = [Pair(f"page {word}", "x") for word in "abcde"]
     memory.add(pairs, "Ana", reports.append)
@@ -202,7 +202,7 @@ def test_the_record_of_a_match():
 
 def test_placeholders_that_come_again_have_their_own_places():
     text = "{a} 3 {a} b {a}"
-    assert [token.text for token in Folded(text).every] == text.split()
+    assert [token.text for token in Folded(text).all_tokens] == text.split()
     assert variable_spans(text) == [("{a}", 0), ("3", 4), ("{a}", 6), ("{a}", 12)]
 
 

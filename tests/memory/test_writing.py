@@ -40,7 +40,7 @@ def test_the_newest_stays(file):
         assert {row[:2] for row in memory.by_origin()} == {("a.tmx", 1), ("Ana", 1)}
 
 
-def test_what_no_file_can_hold_is_skipped_and_exported_from_older_memories_all_the_same(file, tmp_path):
+def test_texts_that_tmx_can_not_contain_are_skipped_but_older_memories_export_them(file, tmp_path):
     invalid_texts = ["a\0b", "a\x01b", "a\x0eb", "a\ufffeb", "a\uffffb"]
     with TranslationMemory.open(file, write=True) as memory:
         pairs = [Pair(text, "x") for text in invalid_texts] + [
@@ -61,7 +61,7 @@ def test_what_no_file_can_hold_is_skipped_and_exported_from_older_memories_all_t
             assert [*read_pairs(str(out))] == [Pair("a b c", "d\ufffde\ufffdf")]
 
 
-def test_one_that_is_there_is_opened_while_another_program_writes(file):
+def test_an_existing_memory_is_opened_while_another_program_writes(file):
     TranslationMemory.open(file, write=True).close()
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
@@ -96,7 +96,7 @@ def test_a_killed_import_leaves_what_was_there(file):
 from pathlib import Path
 from translucid.data.readers.corpus import Pair
 from translucid.memory import translation_memory
-translation_memory.PART = 100
+translation_memory.FLUSH_SIZE = 100
 def pairs():
     for i in range(10**9):
         if i == 5000:
@@ -121,7 +121,7 @@ def add_many(file, name, count):
             memory.add([Pair(f"common words and {name} {i}", f"{name} {i}")], name)
 
 
-def test_what_two_processes_add_at_once_is_all_there(file):
+def test_two_processes_that_add_at_once_lose_nothing(file):
     context = multiprocessing.get_context("spawn")
     # They also race to create the file.
     processes = [context.Process(target=add_many, args=(file, name, 60)) for name in ("left", "right")]
@@ -137,12 +137,12 @@ def test_what_two_processes_add_at_once_is_all_there(file):
             for i in range(60):
                 # This looks up the index, because the key does not contain the number.
                 assert memory.exact(f"common words and {name} {i}").target == f"{name} {i}"
-        assert len(memory.matches("common words and left 0", 70, most=1000)) == 120
+        assert len(memory.matches("common words and left 0", 70, limit=1000)) == 120
         ids_in_lists = memory._database.execute("SELECT sum(size) FROM postings").fetchone()[0]
         assert ids_in_lists == 120 * 6
 
 
-def test_who_makes_a_memory_waits_for_somebody_who_is_at_the_same(file):
+def test_creating_a_memory_waits_for_another_process_that_creates_it(file):
     connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN IMMEDIATE")  # the lock that a change of the journal takes first
     unlocking = threading.Timer(0.1, connection.execute, ["COMMIT"])
@@ -154,7 +154,7 @@ def test_who_makes_a_memory_waits_for_somebody_who_is_at_the_same(file):
     connection.close()
 
 
-def test_a_reader_goes_on_while_somebody_writes(file):
+def test_reading_continues_while_another_process_writes(file):
     with TranslationMemory.open(file, write=True) as writer, TranslationMemory.open(file) as reader:
         writer.add([Pair("old", "x")], "a")
 
@@ -174,7 +174,7 @@ def run_sql(file, *statements):
     database.close()
 
 
-def test_what_is_no_memory_is_refused(file, tmp_path):
+def test_files_that_are_not_memories_are_refused(file, tmp_path):
     with pytest.raises(UserError, match="there is no such memory"):
         TranslationMemory.open(file)
     assert not file.exists()
@@ -205,7 +205,7 @@ def test_what_is_no_memory_is_refused(file, tmp_path):
         "PRAGMA user_version = 99",
     ],
 )
-def test_a_memory_with_more_in_it_is_refused(file, statement):
+def test_a_memory_with_unknown_tables_is_refused(file, statement):
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair("a", "b")], "a")
     run_sql(file, statement)
@@ -220,7 +220,7 @@ def read_all(file):
         return [*memory.entries(), *memory.by_origin()]
 
 
-def test_a_damaged_memory_is_said_in_one_line(file):
+def test_a_damaged_memory_is_reported_in_one_line(file):
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair(f"some text {i}", "x" * 100) for i in range(2000)], "a")
     content = bytearray(file.read_bytes())
@@ -243,7 +243,7 @@ def test_a_damaged_memory_is_said_in_one_line(file):
         "UPDATE segments SET source = CAST(x'FF' AS TEXT)",
     ],
 )
-def test_strange_values_are_said_in_one_line(file, statement):
+def test_invalid_values_are_reported_in_one_line(file, statement):
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair("some text", "x"), Pair("some more text", "y")], "a")
     run_sql(file, statement)
@@ -252,7 +252,7 @@ def test_strange_values_are_said_in_one_line(file, statement):
 
 
 @pytest.mark.parametrize("listing", [TranslationMemory.entries, TranslationMemory.pairs, TranslationMemory.by_origin])
-def test_a_damaged_entry_is_said_in_every_listing(file, listing):
+def test_a_damaged_entry_is_reported_in_every_listing(file, listing):
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair("some text", "x")], "a")
     run_sql(file, "UPDATE segments SET at = 'never'")

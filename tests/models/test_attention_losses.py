@@ -19,7 +19,7 @@ ALPHA = torch.tensor([[[0.5, 0.5], [0.8, 0.2], [0.1, 0.9]]])
 REAL = torch.tensor([[True, True, False]])
 
 
-def test_cells_are_to_be_looked_at_once_each():
+def test_the_doubly_stochastic_loss_by_hand():
     assert doubly_stochastic(ALPHA, REAL) == pytest.approx((1 - 1.3) ** 2 + (1 - 0.7) ** 2)
     assert doubly_stochastic(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), REAL[:, :2]) == 0
     assert doubly_stochastic(torch.tensor([[[1.0, 0.0], [1.0, 0.0]]]), REAL[:, :2]) == 2

@@ -40,7 +40,7 @@ def texts():
 
 def read_all(model, stream):
     """Return the inputs, labels and logits of all windows, [B, 2, columns, ..]."""
-    windows = stream.straight()
+    windows = stream.equal_windows()
     batches = [stream.batch(windows, number) for number in range(len(windows.ends))]
     logits = torch.cat([model.output(features) for features, _ in readings(model, batches)], 2)
     return (
@@ -51,7 +51,7 @@ def read_all(model, stream):
 
 
 def test_the_text_is_read_from_both_ends(texts):
-    windows = (stream := BidirectionalStream(texts, 3, 4)).straight()
+    windows = (stream := BidirectionalStream(texts, 3, 4)).equal_windows()
     batches = [stream.batch(windows, number) for number in range(len(windows.ends))]
     backward = torch.cat([batch.targets_in for batch in batches], 2)[:, 1].flatten().tolist()
     reversed_ids = texts.ids[::-1].tolist()
@@ -67,7 +67,7 @@ def test_the_text_is_read_from_both_ends(texts):
 
 def test_each_direction_is_asked_for_all_tokens_but_the_beginnings(texts):
     stream = BidirectionalStream(texts, 3, 4)
-    for windows in (stream.straight(), stream.varied(1, 0)):
+    for windows in (stream.equal_windows(), stream.random_windows(1, 0)):
         for direction in range(2):
             labels = [stream.batch(windows, number).labels[:, direction] for number in range(len(windows.ends))]
             label_ids = Counter(torch.cat([window_labels.flatten() for window_labels in labels]).tolist())
@@ -127,14 +127,14 @@ def test_each_half_is_a_language_model_of_plain_lstms():
 @torch.no_grad()
 def test_windows_with_a_carried_state_are_one_long_pass(model, texts):
     whole, pieces = BidirectionalStream(texts, 2, 1000), BidirectionalStream(texts, 2, 5)
-    assert len(whole.straight().ends) == 1
-    assert len(pieces.straight().ends) > 3
+    assert len(whole.equal_windows().ends) == 1
+    assert len(pieces.equal_windows().ends) > 3
     for expected, actual in zip(read_all(model, whole), read_all(model, pieces), strict=True):
         torch.testing.assert_close(expected, actual, rtol=0, atol=1e-5)
 
 
 @torch.no_grad()
-def test_it_writes_as_its_forward_half(model):
+def test_generation_uses_the_forward_half_only(model):
     targets = torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10]])
     memory = model.encode(torch.full((2, 1), SPECIAL.end))
     expected = model.decode(memory, targets)
@@ -152,7 +152,7 @@ def test_it_writes_as_its_forward_half(model):
 
 
 def test_gradients_reach_every_weight_and_dropout_drops_while_training_only(model, texts):
-    window = BidirectionalStream(texts, 2, 9).batch(BidirectionalStream(texts, 2, 9).straight(), 0)
+    window = BidirectionalStream(texts, 2, 9).batch(BidirectionalStream(texts, 2, 9).equal_windows(), 0)
     losses = [StreamLoss(model)(window).smoothed for _ in range(2)]
     assert torch.equal(*losses)
     model.train()
@@ -173,7 +173,7 @@ def test_characters_need_to_know_how_words_are_written():
 def test_one_direction_is_read_as_before(texts):
     forward = Stream(texts, 2, 5)
     bidirectional = BidirectionalStream(texts, 2, 5)
-    windows = forward.varied(3, 1)
+    windows = forward.random_windows(3, 1)
     for number in range(len(windows.ends)):
         assert torch.equal(
             forward.batch(windows, number).targets_in, bidirectional.batch(windows, number).targets_in[:, 0]
@@ -187,7 +187,7 @@ def test_both_ways_sees_each_token_from_its_side(model):
     ids[0, 0], ids[0, -1] = SPECIAL.start, SPECIAL.end
 
     def states(ids):
-        return model.both_ways(model.embedding(ids), ids != SPECIAL.pad)
+        return model.read_both_directions(model.embedding(ids), ids != SPECIAL.pad)
 
     width, layers = model.options.width, states(ids)
     assert [tuple(layer.shape) for layer in layers] == [(1, 8, 2 * width)] * (1 + model.options.layers)
@@ -213,7 +213,7 @@ def test_both_ways_is_what_the_stream_taught(model):
     ids = torch.tensor([[SPECIAL.start, 5, 9, 7, SPECIAL.end]])
     reversed_ids = torch.tensor([[SPECIAL.start, 7, 9, 5, SPECIAL.end]])
     reading, _ = model.read_on(torch.stack([ids, reversed_ids], 1), model.begin(1, torch.device("cpu")))
-    states = model.both_ways(model.embedding(ids), ids != SPECIAL.pad)[-1][0].unflatten(-1, (2, -1))
+    states = model.read_both_directions(model.embedding(ids), ids != SPECIAL.pad)[-1][0].unflatten(-1, (2, -1))
     assert torch.allclose(states[:, 0], reading.layers[-1][0, 0], atol=1e-6)
     assert torch.allclose(states[1:4, 1], reading.layers[-1][0, 1, 1:4].flip(0), atol=1e-6)
 

@@ -34,7 +34,7 @@ def scaled(x, norm):
 
 
 @torch.no_grad()
-def test_it_is_the_equations_in_numpy():
+def test_the_model_equals_its_equations_in_numpy():
     model = build_classifier().double()
     for parameter in model.parameters():
         parameter.add_(torch.randn_like(parameter) * 0.1)
@@ -57,7 +57,7 @@ def test_from_both_ends_it_is_given_the_mix_of_elmo():
     model.mix.s.copy_(torch.tensor([0.3, -1.0, 0.8]))
     model.mix.gamma.fill_(1.7)
     ids = pad_rows([2, 7, 9, 4, 3])
-    layers = [h[0].numpy() for h in model.language.both_ways(model.language.embedding(ids), ids > 0)]
+    layers = [h[0].numpy() for h in model.language.read_both_directions(model.language.embedding(ids), ids > 0)]
     layers = [(h - h.mean(-1, keepdims=True)) / np.sqrt(h.var(-1, keepdims=True) + 1e-5) for h in layers]
     weights = np.exp(np.float32([0.3, -1.0, 0.8]))
     weights /= weights.sum()
@@ -65,12 +65,12 @@ def test_from_both_ends_it_is_given_the_mix_of_elmo():
     features = torch.from_numpy(np.concatenate([mixed[-1], mixed.max(0), mixed.mean(0)])[None])
     torch.testing.assert_close(model(ids), model.second(model.first(features).relu()), atol=1e-5, rtol=1e-4)
     with pytest.raises(UserError, match="from both ends"):
-        model.after_each(ids)
+        model.prefix_probabilities(ids)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("language", [LANGUAGE, BOTH_WAYS], ids=["one direction", "both"])
-def test_neither_padding_nor_company_matters(language):
+def test_neither_padding_nor_other_texts_matter(language):
     model = build_classifier(language)
     rows = [[2, 7, 9, 4, 12, 13, 3], [2, 5, 3], [2, 8, 8, 8, 3]]
     batched_logits = model(pad_rows(*rows))
@@ -78,7 +78,7 @@ def test_neither_padding_nor_company_matters(language):
         torch.testing.assert_close(model(pad_rows(row))[0], logits, atol=1e-5, rtol=1e-5)
 
 
-def test_pooling_sees_what_is_there_and_nothing_else():
+def test_pooling_ignores_padding():
     h = torch.randn(2, 4, 3)
     mask = torch.tensor([[True, True, False, False], [True] * 4])
     result = pooled(h, mask)
@@ -89,10 +89,10 @@ def test_pooling_sees_what_is_there_and_nothing_else():
 
 
 @torch.no_grad()
-def test_after_each_token_it_judges_what_it_has_read():
+def test_prefix_probabilities_are_those_of_each_prefix():
     model = build_classifier()
     ids = pad_rows([2, 7, 9, 4, 3])
-    probabilities = model.after_each(ids)
+    probabilities = model.prefix_probabilities(ids)
     for count in range(1, 6):
         torch.testing.assert_close(
             probabilities[0, count - 1], model(ids[:, :count])[0].softmax(-1), atol=1e-5, rtol=1e-4

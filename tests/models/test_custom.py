@@ -124,10 +124,10 @@ def test_an_error_in_the_code_names_its_line(corpus, tmp_path, capfd):
         ("state.hidden)\n", "state.hidden)\n        state.hidden.copy_(hidden)\n", "changes a state"),
         ('{"decoder.0.cross": 1}', '{"decoder.0.cross": 2}', "declares {'decoder.0.cross': 2}"),
         ("return self.look(states, memory, 0)", "return self.look(states.flip(1), memory, 0)", "the future"),
-        ("cat([states, context]", "cat([states, context + (replacement is not None)]", "asked for"),
+        ("cat([states, context]", "cat([states, context + (replacement is not None)]", "are recorded"),
     ],
 )
-def test_a_broken_promise_is_named(tmp_path, before, after, message):
+def test_violations_of_the_contract_are_named(tmp_path, before, after, message):
     torch.manual_seed(2)
     model, options = variant(tmp_path, before, after)
     with pytest.raises(UserError) as error:
@@ -153,7 +153,7 @@ def test_a_check_changes_neither_the_model_nor_the_random_state(tmp_path):
     ],
     ids=lambda options: options.kind,
 )
-def test_models_of_ours_keep_the_contract(options):
+def test_built_in_models_keep_the_contract(options):
     check_contract(build_model(options, 20, 20), "ours", options.maps)
 
 

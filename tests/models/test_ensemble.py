@@ -87,9 +87,9 @@ def test_a_beam_is_reordered_in_all_models():
 
 
 def test_other_vocabularies_are_refused():
-    with pytest.raises(ValueError, match="one vocabulary"):
+    with pytest.raises(ValueError, match="same target vocabulary"):
         Ensemble([build("plain", 1), build_model(KINDS["plain"], V + 1, V + 1)])
-    with pytest.raises(ValueError, match="one vocabulary"):
+    with pytest.raises(ValueError, match="same target vocabulary"):
         Ensemble([])
 
 

@@ -67,7 +67,7 @@ def ones(model):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_it_is_its_equations(tied, ids):
+def test_the_model_equals_its_equations(tied, ids):
     model = model_of(tie_output=tied).eval()
     assert ("output.weight" in dict(model.named_parameters())) != tied
     expected, after = by_numpy(model, ids.numpy(), ones(model))
@@ -175,12 +175,13 @@ def losses(model, ids, *lengths):
 
 def test_windows_with_their_state_carried_on_are_one_long_pass(ids):
     model = model_of().eval()
-    (whole,), parts = losses(model, ids, 10), losses(model, ids, 3, 1, 6)
-    assert sum(part.cross_entropy for part in parts) == pytest.approx(float(whole.cross_entropy), abs=1e-10)
-    assert sum(part.tokens for part in parts) == whole.tokens == 20
-    assert sum(part.correct for part in parts) == whole.correct
+    (long_pass,) = losses(model, ids, 10)
+    window_losses = losses(model, ids, 3, 1, 6)
+    assert sum(part.cross_entropy for part in window_losses) == pytest.approx(float(long_pass.cross_entropy), abs=1e-10)
+    assert sum(part.tokens for part in window_losses) == long_pass.tokens == 20
+    assert sum(part.correct for part in window_losses) == long_pass.correct
     separate = [losses(model, ids[:, start : end + 1], end - start)[0] for start, end in ((0, 3), (3, 4), (4, 10))]
-    assert sum(part.cross_entropy for part in separate) != pytest.approx(float(whole.cross_entropy), abs=1e-3)
+    assert sum(part.cross_entropy for part in separate) != pytest.approx(float(long_pass.cross_entropy), abs=1e-3)
 
 
 def test_gradients_stop_at_the_border_of_a_window():
@@ -198,7 +199,7 @@ def test_gradients_stop_at_the_border_of_a_window():
     assert gradient[first].all(-1).all()
 
 
-def test_what_is_carried_is_no_part_of_what_was_computed():
+def test_the_carried_state_is_detached():
     """The carried state is detached, so backward works on one window after the other."""
     model = model_of().float().train()
     loss_of = StreamLoss(model)
@@ -214,7 +215,7 @@ def test_a_state_that_is_no_number_is_not_carried_on(ids):
         bias = model.output.bias.clone()
         model.output.bias.fill_(torch.nan)
     loss_of(window)
-    assert not any(part.any() for part in loss_of.carried().values())
+    assert not any(part.any() for part in loss_of.state_tensors().values())
     with torch.no_grad():
         model.output.bias.copy_(bias)
     assert np.isfinite(loss_of(window).cross_entropy)

@@ -7,7 +7,7 @@ from torch import nn
 from translucid.data.batching import Batch
 from translucid.data.stores.store import EncodedTexts, Size
 from translucid.data.stream import Stream, empty_source
-from translucid.evaluation.language import measured, readings, stride
+from translucid.evaluation.language import readings, score_texts, stride
 from translucid.ground.errors import UserError
 from translucid.kernels import reference_mode
 from translucid.models.build import build_model
@@ -43,7 +43,7 @@ def logits_of(model, ids):
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @torch.no_grad()
-def test_it_is_torchs_encoder_with_a_causal_mask(norm, ids):
+def test_the_model_is_the_encoder_of_pytorch_with_a_causal_mask(norm, ids):
     model = model_of(norm=norm)
     layer = nn.TransformerEncoderLayer(24, 3, 40, dropout=0.0, batch_first=True, norm_first=norm == "pre")
     reference = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
@@ -73,7 +73,7 @@ def test_changing_a_later_token_changes_nothing_earlier(model, ids):
 
 
 @pytest.mark.parametrize("cuts", [[1] * 8, [8], [3, 5], [1, 6, 1], [2, 2, 2, 2]])
-def test_in_pieces_as_all_at_once(model, ids, cuts):
+def test_reading_in_pieces_equals_one_pass(model, ids, cuts):
     state, logits = model.begin(2, ids.device), []
     for piece in ids.split(cuts, 1):
         reading, state = model.read_on(piece, state)
@@ -81,7 +81,7 @@ def test_in_pieces_as_all_at_once(model, ids, cuts):
     torch.testing.assert_close(torch.cat(logits, 1), logits_of(model, ids), rtol=0, atol=1e-5)
 
 
-def test_past_its_window_it_goes_on_with_the_last_half(model):
+def test_beyond_its_window_the_model_keeps_the_last_half(model):
     ids = torch.randint(4, V, (2, 19), generator=torch.Generator().manual_seed(3))
     state, logits = model.begin(2, ids.device), []
     for token in ids.unbind(1):
@@ -94,7 +94,7 @@ def test_past_its_window_it_goes_on_with_the_last_half(model):
 
 
 @pytest.mark.parametrize("context", [8, 2, 64])
-def test_what_is_measured_slides_by_half_a_window(context):
+def test_the_evaluation_window_slides_by_half_its_length(context):
     """Each token is predicted once, with the same context as in step-by-step generation."""
     model = model_of(context=context)
     ids = torch.randint(4, V, (1, 30), generator=torch.Generator().manual_seed(4))
@@ -112,10 +112,10 @@ def test_what_is_measured_slides_by_half_a_window(context):
 def test_rows_of_a_long_text_are_measured_token_by_token(model):
     text = torch.randint(4, V, (700,), generator=torch.Generator().manual_seed(5)).numpy()
     encoded = EncodedTexts(text, Size(1, 1, 1))
-    (result,) = measured(model, encoded, 999, torch.device("cpu"))
+    (result,) = score_texts(model, encoded, 999, torch.device("cpu"))
     expected_nats, token_count = 0.0, 0
     stream = Stream(encoded, 32, 10_000)
-    (batch,) = [stream.batch(stream.straight(), 0)]
+    (batch,) = [stream.batch(stream.equal_windows(), 0)]
     state = model.begin(32, torch.device("cpu"))
     for token, label in zip(batch.targets_in.unbind(1), batch.labels.unbind(1), strict=True):
         features, state = model.advance(token, state)
@@ -131,10 +131,10 @@ def test_nothing_is_carried_while_training(model, ids):
     window = Batch(empty_source(2), ids[:, :-1], ids[:, 1:])
     model.eval()
     losses = [loss_of(window).cross_entropy for _ in range(2)]
-    assert losses[0] == losses[1] and loss_of.carried() == {}
+    assert losses[0] == losses[1] and loss_of.state_tensors() == {}
 
 
-def test_it_looks_back_over_no_more_than_it_has_learned_to():
+def test_invalid_sizes_are_refused():
     with pytest.raises(UserError, match=r"model\.context=300 is more than training\.window=128"):
         resolve(preset="lm-transformer", assignments=["model.context=300"])
     with pytest.raises(UserError, match="heads=5 do not divide"):

@@ -21,4 +21,4 @@ def test_the_maps_that_a_model_gives_are_those_that_it_promises(preset, settings
         source = torch.zeros(1, options.image_encoder.size, options.image_encoder.size, 3, dtype=torch.uint8)
     maps = forced_pass(build_model(options, 20, 20).eval(), source, end).maps
     assert list(options.maps.items()) == [(name, weights.size(1)) for name, weights in maps.items()]
-    assert options.looks == any(name.endswith(".cross") for name in maps)
+    assert options.has_cross_attention == any(name.endswith(".cross") for name in maps)

@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "translucid"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, unpacked; nothing else of ours is in this folder."""
+    """The unpacked wheel, in a folder without any other file of this project."""
     folder = tmp_path_factory.mktemp("wheel")
     before = Path.cwd()
     os.chdir(ROOT)
@@ -46,7 +46,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_the_recipes(wheel):
     assert {".py", ".html", ".css", ".js", ".yaml", ".typed"} <= kinds
 
 
-def test_nothing_else_is_in_it(wheel):
+def test_the_wheel_contains_nothing_else(wheel):
     assert {path.name for path in wheel.iterdir()} == {
         "translucid",
         f"translucid-{translucid.__version__}.dist-info",
@@ -73,7 +73,7 @@ def instructions():
     return [line.split(maxsplit=1) for line in re.sub(r"\\\n\s*", "", text).splitlines() if line]
 
 
-def test_what_the_container_is_made_of_is_let_into_it():
+def test_the_docker_context_contains_the_copied_files():
     let_in = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     ignored = (ROOT / ".dockerignore").read_text().splitlines()[0] == "*"
     copied = [w for what, rest in instructions() if what == "COPY" and "--from" not in rest for w in rest.split()[:-1]]
@@ -85,7 +85,7 @@ def test_what_the_container_is_made_of_is_let_into_it():
     assert build["services"]["translucid"]["build"] == "."
 
 
-def test_the_container_is_nobody_and_writes_nowhere():
+def test_the_container_runs_without_privileges_and_read_only():
     users = [rest for what, rest in instructions() if what == "USER"]
     assert users and all(user.split(":")[0].isdecimal() and int(user.split(":")[0]) > 0 for user in users)
     service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["translucid"]
@@ -94,7 +94,7 @@ def test_the_container_is_nobody_and_writes_nowhere():
     assert all(volume.endswith(":ro") for volume in service["volumes"])
 
 
-def test_the_container_says_train_first_and_serves_as_soon_as_there_is_a_model(tmp_path):
+def test_the_container_asks_for_training_until_there_is_a_model(tmp_path):
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     shell, option, script = services["translucid"]["entrypoint"]
     run, programs = tmp_path / "runs" / "demo", tmp_path / "bin"

@@ -1,4 +1,4 @@
-"""A workspace in which commands run on another system, in this process."""
+"""A workspace in which commands run on an emulated system, in this process."""
 
 import io
 import os
@@ -24,7 +24,7 @@ class Workspace:
     runs: dict[str, Path] = field(default_factory=dict)
 
     def call(self, *arguments: object, stdin: bytes = b"") -> str:
-        """Run a command, which must succeed without being refused any file; return what it has written."""
+        """Run a command, which must succeed without a refused file operation; return its standard output."""
         emulation = self.system()
         streams = [io.TextIOWrapper(io.BytesIO(content), encoding=emulation.encoding) for content in (stdin, b"", b"")]
         _, out, err = streams
@@ -39,13 +39,13 @@ class Workspace:
             out.flush()
             err.flush()
         self.log = err.buffer.getvalue().decode()
-        # Windows removes lock files when they are released, others before.
+        # On this system, filelock removes a lock file while it is open; on Windows it would close it first.
         refused = [line for line in emulation.files.refused if not line.endswith(".lock is open")]
         assert (code, refused) == (0, []), self.log
         return out.buffer.getvalue().decode()
 
     def train(self, name: str, *arguments: object, settings: list[str]) -> Path:
-        """Train once for all tests."""
+        """Train a run once for all tests; return its folder."""
         if name not in self.runs:
             self.call("train", *arguments, "--out", name, "--set", *settings)
             self.runs[name] = self.folder / name

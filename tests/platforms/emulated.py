@@ -27,7 +27,7 @@ _real_import = builtins.__import__
 
 
 class Facade(ModuleType):
-    """A module as another system has it: without some names, with some other values, else the real one."""
+    """A module as on another system: some names are missing, some have other values, the rest is the real module."""
 
     def __init__(self, real: ModuleType, missing: str, **instead: Any) -> None:
         super().__init__(real.__name__)
@@ -46,13 +46,13 @@ class Facade(ModuleType):
 
 
 class Emulation:
-    """Another operating system, while it is entered."""
+    """A context in which another operating system is emulated."""
 
     missing_modules: ClassVar[str] = ""
     missing: ClassVar[dict[str, str]] = {}
-    """Names that a module lacks there."""
+    """Names that modules lack on that system, by module."""
     instead: ClassVar[dict[str, dict[str, Any]]] = {}
-    """Other values of names in a module."""
+    """Values of names that differ on that system, by module."""
     encoding = "utf-8"
     newline = "\n"
     holds_open_files = False
@@ -73,7 +73,7 @@ class Emulation:
             stack.enter_context(patch.object(builtins, "__import__", self._import))
             stack.enter_context(self._exchanged_modules())
             stack.enter_context(self.files)
-            # Processes are spawned, which imports all modules anew, and never forked.
+            # Processes are never forked, but spawned, which imports all modules again.
             spawn = multiprocessing.context._concrete_contexts["spawn"]
             contexts = {"spawn": spawn}
             stack.enter_context(patch.object(multiprocessing.context, "_concrete_contexts", contexts))
@@ -97,7 +97,7 @@ class Emulation:
 
     @contextmanager
     def _exchanged_modules(self) -> Iterator[None]:
-        """Give facades to our modules that are imported already, and the real modules to all in the end."""
+        """Replace the modules that our imported modules refer to by facades, and restore them at the end."""
         real = {facade._real: facade for facade in self.facades.values()}
         _exchange(real)
         try:
@@ -131,7 +131,7 @@ class Windows(Emulation):
     instead: ClassVar[dict[str, dict[str, Any]]] = {
         "os": {"name": "nt", "linesep": "\r\n"},
         "sys": {"platform": "win32"},
-        "socket": {"SO_EXCLUSIVEADDRUSE": socket.SO_KEEPALIVE},  # any number that this system knows
+        "socket": {"SO_EXCLUSIVEADDRUSE": socket.SO_KEEPALIVE},  # any option that the real system accepts
         "platform": {"system": lambda: "Windows", "libc_ver": lambda: ("", "")},
     }
     encoding = "cp1252"
@@ -140,7 +140,7 @@ class Windows(Emulation):
 
 
 class MacOS(Emulation):
-    """macOS, whose file system usually takes names that differ in case for the same."""
+    """macOS, whose file system usually ignores case in names."""
 
     missing: ClassVar[dict[str, str]] = {
         "os": "sched_getaffinity sched_setaffinity posix_fadvise fdatasync",

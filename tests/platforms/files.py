@@ -1,4 +1,4 @@
-"""Rules of other systems for files: reserved names, open files that can not be moved, text in a code page."""
+"""File rules of other systems: reserved names, open files that can't be moved, text in a code page."""
 
 # ruff: noqa: PTH100, PTH110, PTH112, PTH115, PTH118, PTH119, PTH208
 # These functions stand in for those of `os`, which `pathlib` calls.
@@ -24,24 +24,24 @@ _RESERVED_CHARACTERS = set('<>:"|?*\\') | {chr(code) for code in range(32)}
 
 
 class FileRules:
-    """Refuses what another system refuses, and remembers it, as our code may catch the error."""
+    """Refuses what another system refuses, and records it, because our code may catch the error."""
 
     def __init__(self, encoding: str, newline: str, *, holds_open_files: bool) -> None:
-        """Nothing is refused yet.
+        """Prepare the rules, which apply within the context only.
 
         Args:
-            encoding: of text files for which a program names none.
-            newline: what is written for "\\n" where a program names nothing.
-            holds_open_files: whether the rules of Windows hold, besides names that differ in case.
+            encoding: the default encoding of text files.
+            newline: the default line end of text files.
+            holds_open_files: whether all rules of Windows apply, not only that names must differ in more than case.
         """
         self.encoding, self.newline, self.windows = encoding, newline, holds_open_files
         self.refused: list[str] = []
-        """The operation, the name of the file, and why."""
+        """The operation, file name and reason of each refusal."""
         self._patches: list[Any] = []
         self._temporary_files: set[str] = set()
 
     def __enter__(self) -> Self:
-        """Start to refuse operations."""
+        """Start refusing operations."""
         functions: dict[str, Callable[..., Any]] = {"open": self.open_descriptor, "mkdir": self.mkdir}
         if self.windows:
             functions |= {"replace": self.replace, "rename": self.rename, "truncate": self.truncate}
@@ -49,7 +49,7 @@ class FileRules:
         self._patches = [patch.object(os, name, function) for name, function in functions.items()]
         self._patches += [patch.object(module, "open", self.open) for module in (builtins, io)]
         if self.windows:
-            # Folders have no descriptors there, and there are no files without a name.
+            # Windows has neither descriptors of folders nor files without a name.
             self._patches.append(patch.object(shutil, "_use_fd_functions", False))
             for name in ("NamedTemporaryFile", "TemporaryFile"):
                 self._patches.append(patch.object(tempfile, name, self.temporary_file))
@@ -58,7 +58,7 @@ class FileRules:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop."""
+        """Stop refusing operations."""
         for patcher in reversed(self._patches):
             patcher.stop()
 
@@ -73,7 +73,7 @@ class FileRules:
         *rest: Any,
         **kwargs: Any,
     ) -> Any:
-        """Open a file, in the code page if it is text."""
+        """Open a file; the default encoding of text is the code page."""
         if "b" not in mode and encoding in (None, "locale"):
             encoding = self.encoding
         if "b" not in mode and newline is None and set(mode) & set("wxa+"):
@@ -138,9 +138,9 @@ class FileRules:
             self._refuse(operation, path, use)
 
     def _refuse_name(self, path: Any, source: Any = "") -> None:
-        """Refuse a name that no new file may have, or that differs from another file's in case alone.
+        """Refuse a reserved name, or one that differs only in case from that of another file.
 
-        `source`: the file that gets the name, if it is there.
+        `source`: the existing file that would get the name, if any.
         """
         path = os.fsdecode(path)
         folder, name = os.path.split(os.path.abspath(path))
@@ -159,7 +159,7 @@ class FileRules:
 
 
 def _use(path: Any, kinds: list[str]) -> str | None:
-    """Say how this process uses a file, or something in a folder: it is open, or mapped into memory."""
+    """Describe how this process uses a file, or a file in a folder: open or mapped into memory; None if unused."""
     folder, name = os.path.split(os.path.abspath(os.fsdecode(path)))
     real = os.path.join(os.path.realpath(folder), name)
     for kind, used in _used_files(real, kinds):
@@ -169,14 +169,14 @@ def _use(path: Any, kinds: list[str]) -> str | None:
 
 
 def _used_files(real: str, kinds: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield how files are used, and which; of mapped ones at least those whose names have `real` in them."""
+    """Yield the use and the path of files in use; among mapped files, at least those whose path contains `real`."""
     if "fd" in kinds:
         for number in os.listdir("/proc/self/fd"):
             with suppress(FileNotFoundError):  # the descriptor of this list
                 yield "open", os.readlink(f"/proc/self/fd/{number}")
     with _real_open("/proc/self/maps") as file:
         maps = file.read()
-    if real in maps:  # which is seldom, and PyTorch alone makes thousands of lines
+    if real in maps:  # rarely true, so the thousands of lines are usually not parsed
         for line in maps.splitlines():
             columns = line.split(maxsplit=5)  # addresses, rights, offset, device, inode, path
             if len(columns) == 6:

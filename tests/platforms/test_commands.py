@@ -1,4 +1,4 @@
-"""Whole commands on Windows and macOS, emulated."""
+"""Whole commands on emulated Windows and macOS."""
 
 import json
 import socket

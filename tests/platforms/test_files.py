@@ -1,4 +1,4 @@
-"""What becomes of files that are replaced or removed while they are open, on Windows, emulated."""
+"""Files that are replaced or removed while they are open, on emulated Windows."""
 
 import io
 import os
@@ -99,7 +99,7 @@ def test_a_file_that_a_viewer_closes_within_a_second_is_replaced(tmp_path, monke
 
 
 def test_two_processes_that_fill_the_cache_at_once(tmp_path, monkeypatch):
-    """The second one finds the folder that the first one has made meanwhile, and uses."""
+    """The slower process finds the folder that the other one has made in the meantime, and uses it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     used = []
 
@@ -108,17 +108,17 @@ def test_two_processes_that_fill_the_cache_at_once(tmp_path, monkeypatch):
         (folder / "file").write_text("content")
 
     def make_after_another_process(folder):
-        used.append((cache.keep("models", "abc", make, 4) / "file").open())
+        used.append((cache.add_to_cache("models", "abc", make, 4) / "file").open())
         make(folder)
 
     with Windows():
-        folder = cache.keep("models", "abc", make_after_another_process, 4)
-        assert folder == cache.find_kept("models", "abc")
-        cache.keep("models", "def", make, 1)
-        assert cache.find_kept("models", "abc"), "a folder in use was removed in part"
+        folder = cache.add_to_cache("models", "abc", make_after_another_process, 4)
+        assert folder == cache.find_cached("models", "abc")
+        cache.add_to_cache("models", "def", make, 1)
+        assert cache.find_cached("models", "abc"), "a folder in use was removed in part"
         used[0].close()
-        cache.keep("models", "ghi", make, 1)
-    assert not cache.find_kept("models", "abc")
+        cache.add_to_cache("models", "ghi", make, 1)
+    assert not cache.find_cached("models", "abc")
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_an_output_that_a_viewer_has_open_is_finished_later(tmp_path, monkeypatc
                 output.finish()
         assert file.read_text() == "before"
         with FileOutput(file) as output:
-            output.begin(output.earlier(lambda: {"job": 1}, print))
+            output.begin(output.earlier_record(lambda: {"job": 1}, print))
             output.finish()
     assert file.read_text() == "after\n"
 
@@ -192,11 +192,11 @@ def test_an_output_that_a_viewer_has_open_is_finished_later(tmp_path, monkeypatc
 def test_a_document_is_corrected_and_deleted_while_it_is_sent(tmp_path):
     with Windows():
         files = JobFiles(tmp_path / "job", io.BytesIO(b"document"))
-        files.keep(b"first")
-        parts, size = files.sent()
-        files.keep(b"second")
+        files.store_result(b"first")
+        parts, size = files.open_result()
+        files.store_result(b"second")
         assert (b"".join(parts), size) == (b"first", 5)
-        parts, _ = files.sent()
+        parts, _ = files.open_result()
         files.delete()
         assert b"".join(parts) == b"second"
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] in ([], ["result-2"])
@@ -219,7 +219,7 @@ def test_no_module_needs_posix_when_it_is_imported():
     missing = set(Windows.missing_modules.split())
     imported = set()
     for file in Path(translucid.__file__).parent.rglob("*.py"):
-        # Statements that are not indented run when the module is imported.
+        # Statements without indentation run when the module is imported.
         imported |= {*re.findall(r"^(?:from|import) (\w+)", file.read_text(encoding="utf-8"), flags=re.MULTILINE)}
     assert "os" in imported
     assert not imported & missing

@@ -1,4 +1,4 @@
-"""No module needs what only some systems have: names are used behind a guard, and every module is imported without."""
+"""No module depends on names that some systems lack: uses are guarded, and every module can be imported there."""
 
 import os
 import re
@@ -23,7 +23,7 @@ GUARDED = {
     "kernels/machine.py": {"os.sched_getaffinity", "os.sysconf", "os.setpriority", "os.PRIO_PROCESS", "/proc/"},
     "serving/edge/connections.py": {"resource", "socket.TCP_USER_TIMEOUT"},
 }
-"""By file: what Windows lacks, and what the file uses only where it is there. Add to it only what has a guard."""
+"""By file, names that Windows lacks and that the file uses only if they exist. Add only guarded uses."""
 IMPORT_ALL = """
 import importlib, pkgutil
 from tests.platforms.emulated import Windows

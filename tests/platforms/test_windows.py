@@ -1,4 +1,4 @@
-"""What differs on Windows: no masks of signals, pools of at most 61 processes, pipes in a code page."""
+"""Differences of Windows: no signal masks, pools of at most 61 processes, pipes in a code page."""
 
 import io
 import signal

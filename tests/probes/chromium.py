@@ -1,4 +1,4 @@
-"""Chromium for tests of pages; where it can't be started the tests are skipped, with the reason."""
+"""Chromium for tests of pages. Without it, these tests are skipped and the reason is shown."""
 
 import asyncio
 import shutil
@@ -10,26 +10,26 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 expect.set_options(timeout=30_000)
-# The first switches off the drawing of invisible pages, which takes a third of the time.
+# The first of these does not draw invisible pages, which would take a third of the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 HURRY = """{
   const begin = setTimeout;
   globalThis.setTimeout = (step, milliseconds = 0, ...more) => begin(step, milliseconds / 10, ...more);
 }"""
-"""For pages that wait by the clock, until somebody has stopped typing or before they ask a server again."""
+"""Shortens the waits of a page, for example until the user has stopped typing, or before it asks a server again."""
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start a browser, for as many modules as there are; each opens its pages within `opening`."""
+    """Start a browser for all test modules; each module opens its pages within `opening`."""
     if CHROMIUM is None:
         skip("no Chromium (apt-get install chromium-headless-shell, or chromium)")
     starting = sync_playwright()
     try:
         playwright = starting.start()
     except Exception as error:  # Playwright raises a plain Exception
-        # Its driver is Node, which a bare Debian lacks a library for.
+        # The driver is Node, which needs a library that a minimal Debian lacks.
         skip(f"Playwright's driver does not start (apt-get install libatomic1): {error}")
     loop = asyncio.get_running_loop()
     try:
@@ -47,8 +47,8 @@ def chromium() -> Iterator[Browser]:
 def opening(browser: Browser) -> Iterator[BrowserContext]:
     """Open pages whose timers take a tenth of the time.
 
-    Playwright leaves its event loop marked as running between calls, and other tests could start none of theirs. So it
-    is marked only in here.
+    Playwright leaves its event loop marked as running between calls, so that other tests could not start one. Here, the
+    loop is marked as running only within the context.
     """
     asyncio._set_running_loop(browser._loop)
     try:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.probes.forked import Forked, ProcessGroup, forked, forked_together, forked_torchrun
+from tests.probes.forked import Forked, ProcessGroup, forked, forked_group, forked_torchrun
 from tests.probes.kinds import TEXT, Kind
 from translucid.cli.main import run as run_command
 from translucid.runs.run_folder import ADAPTER, RunFolder
@@ -44,16 +44,16 @@ class Finding:
 
 
 class Start:
-    """How commands are started."""
+    """The way in which commands are started."""
 
     fork = False
-    """Fork them from a process that has loaded everything, as the test suite does, or start Python, as users do."""
+    """Whether to fork them from a process that has imported everything, as the test suite does, or to start Python."""
 
 
 def translucid(*arguments: str | Path, starter: Sequence[str] = (), log: Path | None = None) -> Process:
     """Start the command as a user does, on one thread, so that floating-point sums are reproducible.
 
-    Its output is written to `log` if there is one, else to a pipe.
+    Its output goes to `log` if given, else to a pipe.
     """
     if Start.fork and not starter:
         return forked(*arguments, environment={"COLUMNS": "1000"}, log=log)
@@ -67,7 +67,7 @@ def translucid(*arguments: str | Path, starter: Sequence[str] = (), log: Path | 
         )
 
 
-def said_by(process: Process, seconds: float = 600) -> str:
+def output_of(process: Process, seconds: float = 600) -> str:
     """Wait for a command to end, and return its output."""
     try:
         return process.communicate(timeout=seconds)[0]
@@ -76,7 +76,7 @@ def said_by(process: Process, seconds: float = 600) -> str:
         return process.communicate()[0] + "\nHANGS"
 
 
-def here(*arguments: str | Path) -> tuple[int, str]:
+def run_in_process(*arguments: str | Path) -> tuple[int, str]:
     """Run the command in this process; return its exit code and output."""
     output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
@@ -100,7 +100,7 @@ def train(
     if Start.fork and restarts:
         return forked_torchrun(*words, count=processes, restarts=restarts)
     if Start.fork and processes > 1:
-        return forked_together(*words, count=processes)
+        return forked_group(*words, count=processes)
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     starter = [*torchrun, f"--max-restarts={restarts}"] if processes > 1 else []
     return translucid(*words, starter=starter)

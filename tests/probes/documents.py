@@ -1,4 +1,4 @@
-"""Documents of the XML formats and of programs' strings, drawn by chance, in files as programs write them."""
+"""Random documents: generators for the XML formats and for string files of programs."""
 
 from tests.probes.packed import docx, epub, odt, pptx, xlsx
 from tests.probes.strings import fluent, qt, resx, xcstrings
@@ -17,5 +17,5 @@ XML_MAKERS = {
     "h.resx": resx,
     "i.xlsx": xlsx,
 }
-"""By the name that a file of each kind could have."""
+"""Generators of XML documents, by an example of a file name."""
 MAKERS = {**XML_MAKERS, "j.xcstrings": xcstrings, "k.ftl": fluent}

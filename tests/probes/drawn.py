@@ -32,7 +32,7 @@ def text(chance: Random) -> str:
 
 
 def tagged(chance: Random, tags, depth: int = 0) -> str:
-    """Return texts with tags; `tags` are functions of what is in one, which may leave it out."""
+    """Return texts with tags; `tags` are functions that put a tag around its content, or leave the content out."""
     parts = [text(chance)]
     for _ in range(chance.choice([0, 1, 1, 2])):
         inside = tagged(chance, tags, depth + 1) if depth < 3 else text(chance)

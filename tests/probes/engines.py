@@ -1,4 +1,4 @@
-"""Engines that run only in an environment of their own, where a variable names the Python of that environment.
+"""Translation engines that need a separate Python environment, whose interpreter an environment variable names.
 
     python -m venv marian && marian/bin/pip install pymarian
     PYMARIAN=marian/bin/python python -m pytest tests/interop
@@ -15,7 +15,7 @@ import pytest
 
 
 def run_engine(name: str, script: str, *arguments: object) -> Any:
-    """Run a script by the Python of an engine; return what it prints as JSON."""
+    """Run a script with the Python of an engine; return the JSON that it prints last."""
     python = os.environ.get(name.upper())
     if not python:
         pytest.skip(f"NO {name.upper()}: names the Python that has the package {name}")

@@ -1,4 +1,4 @@
-"""Firefox for tests of pages, driven by WebDriver BiDi over its own port; without Firefox the tests are skipped."""
+"""Firefox for tests of pages, controlled by WebDriver BiDi. Without Firefox, these tests are skipped."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 
 
 class Firefox:
-    """One tab: sends commands, waits for their answers, and keeps the errors of the page."""
+    """A tab of Firefox. It sends commands, waits for their results, and collects the errors of the page."""
 
     def __init__(self, port: int) -> None:
         self.numbers, self.errors = itertools.count(1), []
@@ -41,7 +41,7 @@ class Firefox:
         self.ask("browsingContext.navigate", context=self.tab, url=url, wait="complete")
 
     def run(self, function: str) -> object:
-        """Return what an asynchronous function of the page returns, a text or a number."""
+        """Run an asynchronous JavaScript function in the page; return its result, a text or a number."""
         response = self.ask(
             "script.callFunction", functionDeclaration=function, awaitPromise=True, target={"context": self.tab}
         )
@@ -49,7 +49,7 @@ class Firefox:
         return response["result"].get("value")
 
     def wait(self, condition: str) -> object:
-        """Wait until an expression of the page is true; return its value."""
+        """Wait until a JavaScript expression is true in the page; return its value."""
         return self.run(f"""async () => {{
           for (let i = 0; i < 600; i += 1) {{
             if ({condition}) return {condition};

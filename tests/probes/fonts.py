@@ -1,4 +1,4 @@
-"""Fonts for tests of layout: those that Matplotlib brings, so that they are on every machine; one wide, one narrow."""
+"""A wide and a narrow font for layout tests, both part of Matplotlib so that every machine has them."""
 
 import base64
 from functools import cache
@@ -8,7 +8,7 @@ import matplotlib
 from playwright.sync_api import Page
 
 FONTS = {"wide": ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"), "narrow": ("STIXGeneral.ttf", "STIXGeneralBol.ttf")}
-"""The regular and the bold file of each: DejaVu Sans is wider than most fonts, STIX as narrow as Times."""
+"""The regular and the bold file of each font: DejaVu Sans is wider than most fonts, STIX as narrow as Times."""
 _LOAD = """async ([regular, bold]) => {
   const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const style = document.createElement("style");
@@ -25,7 +25,7 @@ _LOAD = """async ([regular, bold]) => {
 
 
 def set_in(page: Page, font: str) -> None:
-    """Set a page that is open in one of `FONTS`, whatever fonts the machine has."""
+    """Show an open page in one of `FONTS`, whatever fonts the machine has."""
     page.evaluate(_LOAD, [_encoded(name) for name in FONTS[font]])
     assert page.evaluate("getComputedStyle(document.body).fontFamily") == "Tested"
 

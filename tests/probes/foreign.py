@@ -16,18 +16,18 @@ import torch
 from translucid.corpora.phrasebook import generate
 
 SHORT = {"max_length_ratio": 0.0, "max_length_extra": 8}
-"""Options of translations by random weights, which never end a sentence."""
+"""Length limits for translations by random weights, which would never end a sentence."""
 
 
 @cache
 def sentences() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """English and Spanish."""
+    """Return English sentences and their Spanish translations."""
     pairs = [*generate(400, seed=1)]
     return tuple(pair.source for pair in pairs), tuple(pair.target for pair in pairs)
 
 
 @cache
-def learned(texts: tuple[str, ...], size: int, **settings: Any) -> bytes:
+def sentencepiece_model(texts: tuple[str, ...], size: int, **settings: Any) -> bytes:
     """Return a SentencePiece model with the default special pieces <unk>, <s> and </s> first."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -36,22 +36,22 @@ def learned(texts: tuple[str, ...], size: int, **settings: Any) -> bytes:
     return model.getvalue()
 
 
-def marian_pieces(folder: Path, languages: Sequence[str] = (), lost: int = 5) -> list[str]:
-    """Two SentencePiece models in a folder, and a vocabulary that lacks `lost` of their pieces, `</s>` first."""
+def marian_pieces(folder: Path, languages: Sequence[str] = (), missing: int = 5) -> list[str]:
+    """Write two SentencePiece models; return a vocabulary that begins with `</s>` and lacks `missing` pieces."""
     folder.mkdir(parents=True, exist_ok=True)
     pieces: list[str] = []
     for side, texts in zip(("source", "target"), sentences(), strict=True):
-        model = learned(texts, 120)
+        model = sentencepiece_model(texts, 120)
         (folder / f"{side}.spm").write_bytes(model)
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         pieces += [processor.id_to_piece(i) for i in range(3, processor.get_piece_size())]
     pieces = [*dict.fromkeys(pieces)]
     random.Random(1).shuffle(pieces)
-    return ["</s>", "<unk>", *(f">>{code}<<" for code in languages), *pieces[lost:]]
+    return ["</s>", "<unk>", *(f">>{code}<<" for code in languages), *pieces[missing:]]
 
 
-def shaken(model: torch.nn.Module, seed: int) -> Any:
-    """Weights of some size everywhere, also where a fresh model has zeros."""
+def add_noise(model: torch.nn.Module, seed: int) -> Any:
+    """Add noise to the weights, so that none are zero as in a fresh model; return the model in evaluation mode."""
     torch.manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -63,7 +63,7 @@ def shaken(model: torch.nn.Module, seed: int) -> Any:
 def marian_folder(
     folder: Path, *, activation: str = "swish", languages: Sequence[str] = (), end: float = 5.0, **changes: Any
 ) -> Any:
-    """Write a MarianMT folder; return the model. `end`: the bias of the end token: outputs are long where it is low."""
+    """Write a MarianMT folder; return the model. `end`: the bias of the end token; a low one makes outputs long."""
     from transformers import MarianConfig, MarianMTModel
 
     vocabulary = {piece: i for i, piece in enumerate([*marian_pieces(folder, languages), "<pad>"])}
@@ -87,7 +87,7 @@ def marian_folder(
         "max_position_embeddings": 600,
     }
     torch.manual_seed(2)
-    model = shaken(MarianMTModel(MarianConfig(**shape | changes)), 3)
+    model = add_noise(MarianMTModel(MarianConfig(**shape | changes)), 3)
     with torch.no_grad():
         model.final_logits_bias.normal_()
         model.final_logits_bias[0, 0] = end
@@ -106,7 +106,7 @@ def many_languages_folder(
     from transformers import M2M100Config, M2M100ForConditionalGeneration
 
     folder.mkdir(parents=True, exist_ok=True)
-    model_file = learned(tuple(text for side in sentences() for text in side), 200, model_type="bpe")
+    model_file = sentencepiece_model(tuple(text for side in sentences() for text in side), 200, model_type="bpe")
     (folder / "sentencepiece.bpe.model").write_bytes(model_file)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model_file)
     pieces = [processor.id_to_piece(i) for i in range(3, processor.get_piece_size())]
@@ -134,7 +134,7 @@ def many_languages_folder(
         "scale_embedding": True,
         "max_position_embeddings": 600,
     }
-    model = shaken(M2M100ForConditionalGeneration(M2M100Config(**shape | changes)), 4)
+    model = add_noise(M2M100ForConditionalGeneration(M2M100Config(**shape | changes)), 4)
     with torch.no_grad():
         model.model.shared.weight.mul_(20)
         bias = model.model.decoder.layer_norm.bias
@@ -152,10 +152,10 @@ def marian_file(
     ssru: bool = False,
     **changes: Any,
 ) -> None:
-    """Write model.npz, vocab.yml and SentencePiece models as Marian has them.
+    """Write model.npz, vocab.yml and SentencePiece models as Marian does.
 
     `ssru`: whether the decoder has an SSRU in place of self-attention.
-    `ties`: which embeddings are one: all, src (of both languages), target (with the output), none.
+    `ties`: which embeddings are shared: all, src (both languages), target (with the output), none.
     """
     import numpy as np
     import yaml
@@ -167,15 +167,15 @@ def marian_file(
     draw = np.random.default_rng(5)
     arrays: dict[str, Any] = {}
 
-    def linear(name: str, place: str, rows: int, columns: int) -> None:
-        arrays[f"{name}_W{place}"] = draw.normal(0, rows**-0.5, (rows, columns)).astype("f")
-        arrays[f"{name}_b{place}"] = draw.normal(0, 0.2, (1, columns)).astype("f")
+    def linear(name: str, suffix: str, rows: int, columns: int) -> None:
+        arrays[f"{name}_W{suffix}"] = draw.normal(0, rows**-0.5, (rows, columns)).astype("f")
+        arrays[f"{name}_b{suffix}"] = draw.normal(0, 0.2, (1, columns)).astype("f")
 
-    def layer_norm(name: str, behind: str) -> None:
-        arrays[f"{name}_ln_scale{behind}"] = draw.normal(1, 0.2, (1, width)).astype("f")
-        arrays[f"{name}_ln_bias{behind}"] = draw.normal(0, 0.2, (1, width)).astype("f")
+    def layer_norm(name: str, suffix: str) -> None:
+        arrays[f"{name}_ln_scale{suffix}"] = draw.normal(1, 0.2, (1, width)).astype("f")
+        arrays[f"{name}_ln_bias{suffix}"] = draw.normal(0, 0.2, (1, width)).astype("f")
 
-    behind = "_pre" if norm == "pre" else ""
+    norm_suffix = "_pre" if norm == "pre" else ""
     for side, depth in depths.items():
         for i in range(1, depth + 1):
             for scope in ("self", "context")[: 1 + (side == "decoder")]:
@@ -183,14 +183,14 @@ def marian_file(
                     linear(f"{side}_l{i}_rnn", "f", width, width)
                     linear(f"{side}_l{i}_rnn", "", width, width)
                     del arrays[f"{side}_l{i}_rnn_b"]
-                    layer_norm(f"{side}_l{i}_rnn" if behind else f"{side}_l{i}_rnn_ffn", behind)
+                    layer_norm(f"{side}_l{i}_rnn" if norm_suffix else f"{side}_l{i}_rnn_ffn", norm_suffix)
                     continue
                 for place in "qkvo":
                     linear(f"{side}_l{i}_{scope}", place, width, width)
-                layer_norm(f"{side}_l{i}_{scope}_Wo", behind)
+                layer_norm(f"{side}_l{i}_{scope}_Wo", norm_suffix)
             linear(f"{side}_l{i}_ffn", "1", width, inner)
             linear(f"{side}_l{i}_ffn", "2", inner, width)
-            layer_norm(f"{side}_l{i}_ffn_ffn", behind)
+            layer_norm(f"{side}_l{i}_ffn_ffn", norm_suffix)
         if norm == "pre":
             layer_norm(f"{side}_top", "")
     shared = ties in ("all", "src")

@@ -1,7 +1,7 @@
 """Our command in a separate process that can be killed, forked to avoid the slow import of PyTorch.
 
-One server process a test session has loaded everything and never computes anything; each command is forked from it.
-Where a platform can't fork, Python starts the process anew, and the same tests take longer.
+Each test session has one server process, which has imported everything and computes nothing; commands are forked from
+it. On platforms that can't fork, Python starts each process from scratch, which takes longer.
 """
 
 import multiprocessing
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-_FORKING = sys.platform == "linux"  # libraries of macOS may not be forked once they are loaded
+_FORKING = sys.platform == "linux"  # macOS libraries must not be forked after loading
 _context = multiprocessing.get_context("forkserver" if _FORKING else "spawn")
 if _FORKING:
     _context.set_forkserver_preload(["tests.probes.loaded"])
@@ -45,13 +45,13 @@ class Forked:
         """Call a function in another process.
 
         Args:
-            function: of a module; what it returns is the exit code.
-            arguments: of the function.
-            environment: what is added to that of this process.
+            function: a function of a module, which returns the exit code.
+            arguments: arguments of the function.
+            environment: variables that are added to the environment of this process.
             log: a file that gets standard output and standard error; without it, `communicate` returns them.
             errors_apart: whether standard error is returned separately.
-            own_group: whether the process leads a group, as one that is started in a terminal does.
-            file_size: the most bytes that a file may have.
+            own_group: whether the process leads a process group, like one that is started in a terminal.
+            file_size: the maximum size of a file in bytes.
         """
         self.returncode: int | None = None
         self._folder = tempfile.TemporaryDirectory()
@@ -97,7 +97,7 @@ class Forked:
 
 
 def _start(process: BaseProcess) -> None:
-    """Start a process, and before the first one the server."""
+    """Start a process; before the first one, start the server."""
     with _environment_of_the_server():
         process.start()
 
@@ -116,7 +116,7 @@ def _environment_of_the_server() -> Iterator[None]:
 
 
 def running_context() -> BaseContext:
-    """Return the context of `multiprocessing` that forks processes from the server, which runs already."""
+    """Return the `multiprocessing` context that forks processes from the server, and ensure that the server runs."""
     if _FORKING:
         with _environment_of_the_server():
             forkserver.ensure_running()
@@ -130,18 +130,18 @@ class ProcessGroup:
         self.processes = processes
 
     def kill(self) -> None:
-        """Kill those that have not ended."""
+        """Kill the processes that have not ended."""
         for process in self.processes:
             process.kill()
 
     @property
     def returncode(self) -> int | None:
-        """The exit code of the first process that failed; 0 if none did, None if one is still at work."""
+        """The exit code of the first process that failed; 0 if all succeeded, None if one is still running."""
         codes = [process.poll() for process in self.processes]
         return next((code for code in codes if code), None if None in codes else 0)
 
     def communicate(self, timeout: float = 240) -> tuple[str, str]:
-        """Wait for the end; return what all have written. If one fails, the others are ended, as torchrun does."""
+        """Wait for the end; return the output of all. If a process fails, kill the others, as torchrun does."""
         deadline = time.monotonic() + timeout
         while self.returncode is None:
             if time.monotonic() > deadline:
@@ -153,15 +153,15 @@ class ProcessGroup:
         return "".join(outputs), ""
 
 
-def forked(*words: str | Path, replaced: dict[str, Any] | None = None, **given: Any) -> Forked:
+def forked(*words: str | Path, replaced: dict[str, Any] | None = None, **options: Any) -> Forked:
     """Start our command with these words.
 
     Args:
-        words: of the command.
+        words: arguments of the command.
         replaced: values of constants in that process, by their names, such as `translucid.jobs.job.Job.window`.
-        given: as for `Forked`.
+        options: options of `Forked`.
     """
-    return Forked(_command, [str(word) for word in words], replaced or {}, **given)
+    return Forked(_command, [str(word) for word in words], replaced or {}, **options)
 
 
 def killed_at(method: tuple[type, str], *words: str | Path) -> Forked:
@@ -180,21 +180,21 @@ def start_group(count: int, function: Callable[..., Any], *arguments: Any) -> Pr
     return ProcessGroup([Forked(function, *arguments, environment=environment) for environment in environments])
 
 
-def script_together(script: Path, count: int = 2) -> ProcessGroup:
+def script_group(script: Path, count: int = 2) -> ProcessGroup:
     """Run a Python script in several processes."""
     return start_group(count, _script, str(script))
 
 
-def forked_together(*words: str | Path, count: int = 2, replaced: dict[str, Any] | None = None) -> ProcessGroup:
-    """Start our command in several processes that train one model, without torchrun, which loads PyTorch once more.
+def forked_group(*words: str | Path, count: int = 2, replaced: dict[str, Any] | None = None) -> ProcessGroup:
+    """Start our command in several processes that train one model.
 
-    `replaced`: as for `forked`.
+    This does without torchrun, which would import PyTorch once more. `replaced`: as for `forked`.
     """
     return start_group(count, _command, [str(word) for word in words], replaced or {})
 
 
 def forked_torchrun(*words: str | Path, count: int, restarts: int) -> Forked:
-    """Start our command under torchrun, whose agent forks the processes, too, and starts them anew if one dies."""
+    """Start our command under torchrun, whose agent forks the processes too, and restarts all if one dies."""
     environment = {"COLUMNS": "1000"}
     return Forked(_torchrun, [str(word) for word in words], count, restarts, environment=environment)
 
@@ -203,14 +203,14 @@ def _torchrun(words: list[str], count: int, restarts: int) -> None:
     from torch.distributed.launcher.api import elastic_launch
     from torch.distributed.run import config_from_args, parse_args
 
-    meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]  # as --standalone has it
+    meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]  # as with --standalone
     processes = [f"--nproc-per-node={count}", f"--max-restarts={restarts}", "--start-method=fork"]
     config, _, _ = config_from_args(parse_args([*meeting, *processes, "--module", "translucid"]))
     elastic_launch(config, _worker)(words)
 
 
 def _worker(words: list[str]) -> None:
-    """Run our command as a process of torchrun, which takes one that returns for one that is done."""
+    """Run our command as a process of torchrun, which takes a process for successful if this function returns."""
     from translucid.cli.main import run
 
     code = run(words)
@@ -252,11 +252,11 @@ def _call(
     function: Callable[..., Any],
     arguments: Sequence[Any],
 ) -> None:
-    """Become a process as a shell would have started it, and call the function."""
+    """Set up this process as a shell would start it, and call the function."""
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    # A suite that was started in the background ignores Ctrl-C, and its children would too.
+    # If the test suite was started in the background, it ignores Ctrl-C, and its children would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if own_group:
         os.setsid()

@@ -4,9 +4,9 @@
     python -m tests.probes.killed_jobs runs/demo --document
     python -m tests.probes.killed_jobs runs/caption-demo --images [--lines 2000]
 
-The same command runs again after each kill, until it ends by itself; then a new job begins, until there have been
-enough kills. The output of each job is compared with that of a run without kills, and, because each line has a
-unique number, lost, duplicated and misplaced lines are counted.
+After each kill the same command runs again, until it ends by itself; then a new job begins, until the number of kills
+is reached. The output of each job is compared with that of a job without kills. As each line has a unique number, lost,
+duplicated and misplaced lines can be counted.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from translucid.corpora.scenes.generation import generate as generate_scenes
 from translucid.corpora.scenes.painting import paint
 
 WINDOWS = ("translucid.jobs.job.Job.window", "translucid.jobs.captioning.CaptionJob.window")
-"""Constants: the numbers of lines and of images that are written together."""
+"""Names of the constants that are replaced: the numbers of lines and of images per window."""
 WRONG = ("lost", "duplicated", "out_of_order", "different", "orphans", "leftovers")
 """Counts that must be 0."""
 
@@ -88,7 +88,7 @@ def run(
     lines: int = 20_000,
     workers: int = 1,
     options: Sequence[str] = ("--beam", "1"),
-    given: Callable[[Path, Path, int], Job] = texts,
+    make_job: Callable[[Path, Path, int], Job] = texts,
     seed: int = 1,
     window: int | None = None,
 ) -> dict[str, int]:
@@ -97,22 +97,22 @@ def run(
     Args:
         work: an empty folder for inputs and outputs.
         model: a run folder.
-        kills: the number of SIGKILLs to the main process alone.
-        lines: of the output.
-        workers: processes of the job.
-        options: of the command, besides.
-        given: writes the input and returns the job.
-        seed: seeds the random moments.
-        window: lines that are written together, if fewer than usual. With it, commands are forked from a process that
-            has loaded everything; without, Python is started, as users do it.
+        kills: the number of SIGKILLs, which only the main process gets.
+        lines: the number of lines of the output.
+        workers: the number of processes of the job.
+        options: further options of the command.
+        make_job: writes the input and returns the job.
+        seed: the seed of the random moments.
+        window: the number of lines per window, if fewer than usual. If given, commands are forked from a process that
+            has imported everything; otherwise Python is started, as users do.
 
     Returns:
-        kills; jobs (finished in spite of them); continued (runs that went on after lines of an earlier one);
-        and what must be 0: lost, duplicated and out_of_order lines, different (jobs whose output is not byte for byte
-        that of a run without a kill), orphans (worker processes that outlived their job) and leftovers (files beside
-        a finished output).
+        kills; jobs (the number of finished jobs); continued (commands that resumed after lines of an earlier one);
+        and counts that must be 0: lost, duplicated and out_of_order lines, different (jobs whose output differs from
+        that of a job without kills), orphans (worker processes that outlived their job) and leftovers (files beside a
+        finished output).
     """
-    job = given(work, model, lines)
+    job = make_job(work, model, lines)
     expected, out = work / f"whole.{job.form}", work / f"out.{job.form}"
     form = ["--format", "jsonl"] if job.form == "jsonl" else []
     command = [*job.command, *form, *options]
@@ -273,7 +273,7 @@ def main() -> None:
             kills=arguments.kills,
             lines=arguments.lines,
             workers=arguments.workers,
-            given=pictures if arguments.images else document if arguments.document else texts,
+            make_job=pictures if arguments.images else document if arguments.document else texts,
             seed=arguments.seed,
         )
     print(json.dumps(counts, indent=2))

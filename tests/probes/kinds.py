@@ -11,9 +11,9 @@ from translucid.corpora.scenes import writing
 TRAINING = [
     "training.batch_tokens=400",
     "training.validate_every=25",
-    "training.validate_sentences=1000",  # all, as the weights at an end are compared on all
+    "training.validate_sentences=1000",  # all sentences, as at the end of a training
     "training.log_every=1",
-    "training.cooldown=0",  # which depends on max_steps
+    "training.cooldown=0",  # a cooldown would depend on max_steps
     "training.patience=null",
     "training.save_minutes=1e-9",  # a checkpoint after every update
 ]
@@ -118,7 +118,7 @@ LABELS = Kind(
     "classifier",
     [
         *("model.language.width=16", "model.language.hidden=24", "data.tokenizer.vocabulary=150", *TRAINING),
-        "training.schedule=inverse-root",  # the other one depends on max_steps
+        "training.schedule=inverse-root",  # the default schedule depends on max_steps
     ],
     [],
 )

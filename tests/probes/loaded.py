@@ -1,4 +1,4 @@
-"""What a process has loaded from which `forked.py` forks commands: all that is slow to import, and no threads."""
+"""The imports of the process from which `forked.py` forks commands: all slow ones, none that starts threads."""
 
 # ruff: noqa: F401
 
@@ -21,4 +21,4 @@ from translucid.cli.main import tree
 
 tree()
 os.fsync = lambda descriptor: None  # as in tests/conftest.py
-gc.freeze()  # so that memory which forked processes share is not written to
+gc.freeze()  # so that the collector does not write to memory that forked processes share

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.probes.common import Finding, said_by, train, translucid
+from tests.probes.common import Finding, output_of, train, translucid
 from tests.probes.kinds import TEXT
 
 Make = Callable[[Path], None]
@@ -60,10 +60,10 @@ def commands(run: Path, corpus: list[str]) -> Iterator[tuple[list[str], str]]:
 
 
 def nothing_else_is_replaced(work: Path, most: int | None = None) -> Finding:
-    """Let each command write to each of these things; `most`: only so many commands."""
+    """Let each command write to each kind of path; `most` limits the number of commands."""
     finding = Finding("output paths that are not files (link, pipe, device, socket, folder) stay unchanged")
     corpus, run = TEXT.write(work / "corpus"), work / "run"
-    output = said_by(train(run, corpus, 4))
+    output = output_of(train(run, corpus, 4))
     if not (run / "model.safetensors").exists():
         finding.fail(output[-300:])
         return finding
@@ -91,7 +91,7 @@ def _try(finding: Finding, command: list[str], path: Path, what: str, counts: di
     read = path.parent / "read" if path.is_fifo() else path
     reader = subprocess.Popen(f"exec cat '{path}' > '{read}'", shell=True) if path.is_fifo() else None
     process = translucid(*command)
-    output = said_by(process)
+    output = output_of(process)
     if reader:
         if not path.is_fifo():  # the reader would wait for ever
             reader.kill()

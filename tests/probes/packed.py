@@ -249,7 +249,7 @@ def epub(chance: Random) -> bytes:
 
 
 def types(parts) -> str:
-    """Return the list of what an Office document holds."""
+    """Return the content types of an Office document."""
     listed = "".join(f'<Override PartName="/{name}" ContentType="{kind}"/>' for name, kind in parts.items())
     return f'<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">{listed}</Types>'
 

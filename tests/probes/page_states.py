@@ -1,4 +1,4 @@
-"""Every state of the page, for those who look at it: what a person does to come to it."""
+"""The states of the page that tests and screenshots look at, and the user actions that lead to each."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,21 +11,22 @@ SPANISH = "Me gusta el fútbol y también ir a la playa"
 NOTES = "I like soccer.\nThey are going to the beach.\nShe reads 足球 in the park.\n"
 SEEN = "#inspection:not([hidden]) .word"
 TABS = {"Layers": ".heatmap button", "Heads": ".thumbnail", "Steps": ".tree .node", "Why": ".measure"}
-"""What each of them shows when it is all there."""
+"""Each tab with a selector of an element that is visible when the tab is complete."""
 
 
 @dataclass(frozen=True)
 class State:
-    """How to come to one."""
+    """A state of the page."""
 
     name: str
     needs: str
-    """What the server has to have: texts, text models, images, two models, or a reverse one."""
+    """What the server must offer: texts, text models, images, two models, or a reverse model."""
     reach: Callable[[Page], None]
+    """Brings a page that was just opened into the state."""
 
 
-def there(page: Page) -> set[str]:
-    """Return what the server has."""
+def offers(page: Page) -> set[str]:
+    """Return what the server offers, as in `State.needs`."""
     sections = {name for name in ("texts", "images", "text-models") if page.locator(f"#show-{name}").is_visible()}
     models = page.locator("#model option").count()
     reverse = page.locator("#swap").is_enabled()
@@ -33,12 +34,12 @@ def there(page: Page) -> set[str]:
 
 
 def opened(page: Page, address: str, link: str = "") -> None:
-    """Open the page anew, as somebody who has never been there; with a link to begin with."""
+    """Open the page with empty storage, as a first-time visitor; `link` is added to the address."""
     page.unroute_all(behavior="ignoreErrors")
     if not page.url.startswith(address):
         page.goto(address)
     page.evaluate("localStorage.clear(); sessionStorage.clear()")
-    if link:  # the page that is open would only go to another place in itself
+    if link:  # otherwise only the fragment would change, which does not load the page again
         page.goto("about:blank")
     page.goto(f"{address}/{link}")
     page.wait_for_selector("body.ready")
@@ -50,7 +51,7 @@ def _typed(page: Page, text: str = TEXT) -> None:
 
 
 def _held(page: Page, sign: str) -> None:
-    """Nobody answers for now; wait until the page shows it."""
+    """Leave the request without a response, and wait until the page shows `sign`."""
     page.route("**/look", lambda route: None)
     page.fill("#source", TEXT)
     page.wait_for_selector(sign)
@@ -169,7 +170,7 @@ def _document(page: Page) -> None:
 
 
 def _typed_document(page: Page, button: str) -> None:
-    """A translation was typed and not accepted; a button asks what is to become of it."""
+    """Type a translation without accepting it, and click a button that then opens a dialog."""
     _document(page)
     page.locator("#segments textarea").nth(1).fill("Typed, and not accepted.")
     page.locator(button).click()
@@ -177,7 +178,7 @@ def _typed_document(page: Page, button: str) -> None:
 
 
 def _key(page: Page) -> None:
-    """The server asks for an API key, and does not know the one that is typed."""
+    """Let the server require an API key and reject the one that is typed."""
     settings = page.evaluate("fetch('frontend/settings').then((answer) => answer.json())")
     page.route("**/frontend/settings", lambda route: route.fulfill(json=settings | {"keyRequired": True}))
     page.route("**/frontend/key", lambda route: route.fulfill(status=403, json={"error": "Invalid API key"}))
@@ -189,7 +190,7 @@ def _key(page: Page) -> None:
 
 
 def _remembered(page: Page) -> None:
-    """Of two sentences one is from the memory, and the model is not sure of the other; a better one is being typed."""
+    """Translate two sentences: the first is from the memory, the second has a low confidence."""
     settings = page.evaluate("fetch('frontend/settings').then((answer) => answer.json())")
     page.route("**/frontend/settings", lambda route: route.fulfill(json=settings | {"suggestions": True}))
 
@@ -237,11 +238,13 @@ def _scene() -> bytes:
 
     from translucid.corpora.scenes import generate
     from translucid.corpora.scenes.painting import paint
-    from translucid.corpora.scenes.writing import some
+    from translucid.corpora.scenes.writing import spread_shapes
     from translucid.lessons.caption_demonstration import SHAPES
 
     file = io.BytesIO()
-    scene = next(generate(1, split="test", seed=5, shapes=some(SHAPES)))  # the captioner of the demo knows its shapes
+    scene = next(
+        generate(1, split="test", seed=5, shapes=spread_shapes(SHAPES))
+    )  # the captioner of the demo knows its shapes
     paint(scene, 480).save(file, "PNG")
     return file.getvalue()
 
@@ -301,11 +304,11 @@ STATES = [
 def states(
     page: Page, address: str, *, names: Sequence[str] = (), without: Sequence[str] = (), link: str = ""
 ) -> Iterator[State]:
-    """Bring the page into one state after the other; those whose models the server has not are left out."""
+    """Bring the page into one state after another, except states that need more than the server offers."""
     opened(page, address, link)
-    has = there(page)
+    offered = offers(page)
     for state in STATES:
-        if state.needs in has and state.name not in without and (state.name in names or not names):
+        if state.needs in offered and state.name not in without and (state.name in names or not names):
             opened(page, address, link)
             state.reach(page)
             yield state

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.probes.common import Finding, here, training
+from tests.probes.common import Finding, run_in_process, training
 from tests.probes.kinds import TEXT
 
 LOCK = ".lock"
@@ -66,7 +66,7 @@ def nothing_changes(work: Path, most: int | None = None) -> Finding:
     """Run each of these commands on a run, with and without its encoded corpus; `most` limits their number."""
     finding = Finding("rejected commands leave every file of the run folder unchanged, byte for byte")
     corpus, intact, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
-    _, output = here(*training(intact, corpus, 4))
+    _, output = run_in_process(*training(intact, corpus, 4))
     if not (intact / "model.safetensors").exists():
         finding.fail(output[-300:])
         return finding
@@ -81,7 +81,7 @@ def nothing_changes(work: Path, most: int | None = None) -> Finding:
             if not encoded:
                 shutil.rmtree(run / "state" / "corpus")
             before = contents(run)
-            code, output = here(*command)
+            code, output = run_in_process(*command)
             attempts += 1
             description = f"{number}: {' '.join(command[:6])}"
             if code != 2 or "Traceback" in output:

@@ -1,4 +1,4 @@
-"""Sliders of a page in Chromium."""
+"""Moving the sliders of a page in Chromium."""
 
 
 def slide(page, label, value):

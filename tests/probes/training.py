@@ -17,9 +17,9 @@ from tests.probes.common import (
     Finding,
     Process,
     differences,
-    here,
+    output_of,
     remount,
-    said_by,
+    run_in_process,
     small_disk,
     train,
     training,
@@ -46,15 +46,15 @@ def kills(
     seed: int = 1,
     latest: float = 6,
 ) -> Finding:
-    """Kill a training again and again and compare its end with that of one left alone.
+    """Kill a training repeatedly, and compare its result with that of an uninterrupted one.
 
-    The first kills fall while the corpus is being read, if it is still; half of the later ones while a checkpoint is
-    being written, the others until `latest` seconds after the start.
+    The first kills happen while the corpus is being read, if possible; half of the later ones while a checkpoint is
+    being written, and the others up to `latest` seconds after the start.
     """
     finding = Finding(f"training on {kind.name} killed (SIGKILL) at random moments, then resumed to its end")
     generator = random.Random(seed)
     corpus, uninterrupted, killed = corpus or kind.write(work / "corpus"), work / "whole", work / "killed"
-    said_by(train(uninterrupted, corpus, steps, kind))
+    output_of(train(uninterrupted, corpus, steps, kind))
     survived = early = reading = writing = 0
     while survived < count:
         process = train(killed, corpus, steps, kind)
@@ -68,7 +68,7 @@ def kills(
             _wait(process, generator.uniform(latest / 12, latest))
         halves, read = _half_files(killed), _index(killed)
         process.kill()
-        output = said_by(process)
+        output = output_of(process)
         if process.returncode == 0:
             break
         if process.returncode != -signal.SIGKILL:
@@ -80,7 +80,7 @@ def kills(
             writing + bool(halves),
             reading + (read.lines > 0 and not read.is_complete),
         )
-    output = said_by(train(killed, corpus, steps, kind))
+    output = output_of(train(killed, corpus, steps, kind))
     finding.failures += (
         differences(uninterrupted, killed) if (killed / "model.safetensors").exists() else [output[-300:]]
     )
@@ -134,7 +134,7 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
     """Fill disks of these sizes in megabytes while checkpoints are written, then enlarge them and resume."""
     finding = Finding("disk full while writing a checkpoint, then space freed and resumed")
     corpus, uninterrupted = TEXT.write(work / "corpus"), work / "whole"
-    said_by(train(uninterrupted, corpus, 12))
+    output_of(train(uninterrupted, corpus, 12))
     with small_disk(work / "disk", 0.7) as disk:
         if disk is None:
             finding.figures["skipped"] = "no right to mount a disk here"
@@ -143,7 +143,7 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
         for megabytes in (*sizes, 64):
             remount(disk, f"size={int(megabytes * 1024)}k")
             process = train(run, corpus, 12)
-            output = said_by(process)
+            output = output_of(process)
             full += process.returncode == 2
             if process.returncode not in (0, 2) or "Traceback" in output:
                 finding.fail(f"{megabytes} MB, exit code {process.returncode}: {output[-300:]}")
@@ -161,14 +161,14 @@ def read_only(work: Path) -> Finding:
         if disk is None:
             finding.figures["skipped"] = "no right to mount a disk here"
             return finding
-        here(*training(disk / "run", corpus, 4))
+        run_in_process(*training(disk / "run", corpus, 4))
         remount(disk, "ro")
         for what, run in {"a new run": disk / "new", "a resumed run": disk / "run"}.items():
-            code, output = here(*training(run, corpus, 8))
+            code, output = run_in_process(*training(run, corpus, 8))
             finding.record_message(output, run)
             if code != 2 or "Traceback" in output:
                 finding.fail(f"{what}, exit code {code}: {output[-300:]}")
-        code, output = here("translate", disk / "run", "I like soccer")
+        code, output = run_in_process("translate", disk / "run", "I like soccer")
         if code != 0:
             finding.fail(f"translating from there: {output[-300:]}")
         finding.figures["rejected with one line"] = 2 - len(finding.failures)
@@ -182,12 +182,12 @@ def two_at_once(work: Path) -> Finding:
     first = train(run, corpus, 1_000_000)
     while first.poll() is None and not RunFolder(run).metrics():  # until it has made updates
         time.sleep(0.05)
-    code, output = here(*training(run, corpus, 1_000_000))
+    code, output = run_in_process(*training(run, corpus, 1_000_000))
     finding.record_message(output, run)
     if code != 2:
         finding.fail(f"the second ended with {code}: {output[-300:]}")
     first.send_signal(signal.SIGINT)
-    output = said_by(first)
+    output = output_of(first)
     if first.returncode != 130 or "resume with translucid train --resume" not in output:
         finding.fail(f"Ctrl-C ended the first with {first.returncode}: {output[-300:]}")
     finding.figures["rejected"] = int(code == 2)
@@ -199,7 +199,7 @@ def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Fin
     finding = Finding("one of two training processes killed, both restarted by torchrun --max-restarts")
     generator = random.Random(seed)
     corpus, uninterrupted, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
-    said_by(train(uninterrupted, corpus, steps, processes=2))
+    output_of(train(uninterrupted, corpus, steps, processes=2))
     # One more than are killed: a thread of gloo itself may end a process that joins (pytorch/gloo, issue 514).
     job = train(run, corpus, steps, processes=2, restarts=count + 1)
     killed: set[int] = set()
@@ -211,7 +211,7 @@ def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Fin
             victim = generator.choice(workers)
             killed.add(victim)
             os.kill(victim, signal.SIGKILL)
-    output = said_by(job)
+    output = output_of(job)
     if job.returncode:
         finding.fail(f"exit code {job.returncode}: {output[-4000:]}")
     else:

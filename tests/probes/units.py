@@ -10,7 +10,7 @@ XLIFF = 'xmlns="urn:oasis:names:tc:xliff:document:{}"'
 
 
 def xliff_1(chance: Random) -> bytes:
-    """XLIFF 1.2: units with and without a target, cut into segments, not to be translated."""
+    """XLIFF 1.2: units with and without a target, with segments, and units that must not be translated."""
     ids = count(1)
 
     def bx_ex(inside):
@@ -54,7 +54,7 @@ def xliff_1(chance: Random) -> bytes:
 
 
 def xliff_2(chance: Random) -> bytes:
-    """XLIFF 2: units of several segments, spans that begin and end apart."""
+    """XLIFF 2: units of several segments, and spans with separate start and end elements."""
     ids = count(1)
 
     def sc_ec(inside):

@@ -12,7 +12,7 @@ from translucid.models.captioner_options import CaptionerOptions, CaptioningTran
 D, V = 6, 11
 IMAGE_ENCODER = ImageEncoderOptions(size=32, stride=16, channels=4)
 GRID = torch.randn(2, 4, 32, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-"""Two images of four cells, as a network has made them."""
+"""Image features of two images with four cells, as from an image encoder."""
 RNN = "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"
 TARGETS = torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10]])
 
@@ -26,7 +26,7 @@ def model_of(**options):
 
 
 def annotations(w, grid, positions):
-    """The annotation vectors of one image."""
+    """Return the annotation vectors of one image."""
     normal = (grid - grid.mean(-1, keepdims=True)) / np.sqrt(grid.var(-1, keepdims=True) + 1e-5)
     normal = normal * w["source_embedding.norm.weight"] + w["source_embedding.norm.bias"]
     return normal @ w["source_embedding.project.weight"].T + w["source_embedding.project.bias"] + positions
@@ -46,7 +46,12 @@ def step(w, a, embedded, state, *, gate, hard, order):
         z = z * sigmoid(w["decoder.gate.weight"] @ h + w["decoder.gate.bias"])
     if order == "look-first":
         h, c = lstm(cells, 0, np.concatenate([embedded, z]), state)
-    deep = embedded + w["decoder.said.weight"] @ h + w["decoder.said.bias"] + w["decoder.seen.weight"] @ z
+    deep = (
+        embedded
+        + w["decoder.hidden_projection.weight"] @ h
+        + w["decoder.hidden_projection.bias"]
+        + w["decoder.context_projection.weight"] @ z
+    )
     return alpha, w["output.weight"] @ deep + w["output.bias"], (h, c)
 
 

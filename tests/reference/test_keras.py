@@ -29,7 +29,7 @@ def test_dot_product_attention(use_scale):
     if use_scale:
         layer.set_weights([np.array(0.3, "float32")])
     expected, weights = layer(inputs, mask=[None, numpy(MASK)], return_attention_scores=True)
-    context, ours = attend(QUERY, MEMORY, mask=MASK[:, None], score=Dot(scaled=use_scale, first=0.3))
+    context, ours = attend(QUERY, MEMORY, mask=MASK[:, None], score=Dot(scaled=use_scale, initial_scale=0.3))
     np.testing.assert_allclose(numpy(context), numpy(expected), atol=1e-5)
     np.testing.assert_allclose(numpy(ours), numpy(weights), atol=1e-5)
 

@@ -10,7 +10,7 @@ V, WIDTH, PAD = 37, 24, 36
 
 
 def interleaved():
-    """Marian has all sines before all cosines, ours alternate: the index of our dimension i in Marian's."""
+    """Return the index in Marian's embedding of each of our dimensions: Marian has all sines first, we alternate."""
     return torch.arange(WIDTH).view(2, -1).t().flatten()
 
 

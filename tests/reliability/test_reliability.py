@@ -3,7 +3,7 @@
 import pytest
 
 from tests.probes import killed_jobs, outputs, refusals, training
-from tests.probes.common import Start, said_by, train
+from tests.probes.common import Start, output_of, train
 from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TUNED
 
 
@@ -19,11 +19,11 @@ def check(finding):
     return finding.figures
 
 
-def test_a_training_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
+def test_a_training_killed_at_random_moments_gives_the_same_run(tmp_path):
     assert check(training.kills(tmp_path, 2, 12, latest=0.7))["kills"] >= 1
 
 
-def test_a_full_disk_is_said_and_gone_on_from(tmp_path):
+def test_a_full_disk_is_reported_and_the_training_resumes(tmp_path):
     assert check(training.full_disk(tmp_path, sizes=[0.7, 1.6]))["disks that are too small"] >= 1
 
 
@@ -47,40 +47,40 @@ def test_only_files_are_replaced(tmp_path):
     assert check(outputs.nothing_else_is_replaced(tmp_path, 1))["written to"] >= 3
 
 
-def test_damaged_files_are_found_or_made_good(tmp_path):
+def test_damaged_files_are_detected_or_repaired(tmp_path):
     check(training.damages(tmp_path, 11, seed=2))
 
 
-def test_a_captioner_killed_while_it_reads_images_or_learns_ends_as_if_it_had_not_been(tmp_path):
+def test_a_captioner_killed_at_random_moments_gives_the_same_run(tmp_path):
     figures = check(training.kills(tmp_path, 2, 10, IMAGES, latest=1))
     assert figures["kills"] >= 1 and figures["while reading the corpus"] >= 1
 
 
-def test_a_model_of_language_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
+def test_a_language_model_killed_at_random_moments_gives_the_same_run(tmp_path):
     assert check(training.kills(tmp_path, 2, 12, LANGUAGE, latest=0.7))["kills"] >= 1
 
 
-def test_a_classifier_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
+def test_a_classifier_killed_at_random_moments_gives_the_same_run(tmp_path):
     assert check(training.kills(tmp_path, 2, 12, LABELS, latest=0.7))["kills"] >= 1
 
 
-def test_a_fine_tuning_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
+def test_a_fine_tuning_killed_at_random_moments_gives_the_same_run(tmp_path):
     assert check(training.kills(tmp_path, 2, 12, TUNED, latest=0.7))["kills"] >= 1
 
 
 @pytest.mark.parametrize("kind", [LANGUAGE, LABELS], ids=lambda kind: kind.name)
-def test_damaged_files_of_those_who_read_texts_are_found_or_made_good(tmp_path, kind):
+def test_damaged_files_of_text_models_are_detected_or_repaired(tmp_path, kind):
     check(training.damages(tmp_path, 8, kind, seed=2))
 
 
-def test_damaged_files_of_a_captioner_are_found_or_made_good(tmp_path):
+def test_damaged_files_of_a_captioner_are_detected_or_repaired(tmp_path):
     check(training.damages(tmp_path, 8, IMAGES, seed=2))
 
 
 def test_a_caption_job_that_is_killed_loses_nothing(tmp_path):
     run, work = tmp_path / "run", tmp_path / "work"
-    said_by(train(run, IMAGES.write(tmp_path / "corpus", IMAGES.few), 2, IMAGES))
+    output_of(train(run, IMAGES.write(tmp_path / "corpus", IMAGES.few), 2, IMAGES))
     work.mkdir()
-    counts = killed_jobs.run(work, run, kills=1, lines=300, given=killed_jobs.pictures, window=64)
+    counts = killed_jobs.run(work, run, kills=1, lines=300, make_job=killed_jobs.pictures, window=64)
     assert counts["kills"] >= 1 and counts["jobs"] > 0
     assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)

@@ -58,7 +58,7 @@ def test_later_wins(tmp_path):
         ("data: {tokenizer: {vocabulary: 10000000000}}", r"data\.tokenizer\.vocabulary: .*less than or equal to"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(tmp_path, text, message):
+def test_errors_are_reported_in_one_line(tmp_path, text, message):
     file = tmp_path / "c.yaml"
     file.write_text(text)
     with pytest.raises(UserError, match=message) as caught:
@@ -98,7 +98,7 @@ def test_a_vocabulary_is_given_by_the_user_or_proposed_by_a_preset(tmp_path):
     settings.write_text("data: {tokenizer: {vocabulary: 300}}")
     assert not resolve(preset="tiny").vocabulary_given and not resolve().vocabulary_given
     assert not resolve(preset="tiny").with_vocabulary(99).vocabulary_given  # copies keep this
-    assert not resolve(settings, shipped=True).vocabulary_given
+    assert not resolve(settings, is_recipe=True).vocabulary_given
     assert resolve(settings).vocabulary_given
     assert resolve(preset="tiny", assignments=["data.tokenizer.vocabulary=300"]).vocabulary_given
     # A run that ended before it learned a vocabulary saved such a configuration.

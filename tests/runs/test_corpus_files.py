@@ -50,7 +50,7 @@ def options(*files, **overrides):
 def test_pairs_are_held_out_when_no_validation_file_is_given(file):
     corpora = read_corpora(options(write(file, LINES + LINES[:40])), seed=1)
     assert corpora.held_out and len(corpora.valid) == 5
-    training = list(corpora.kept(options(file).filter))
+    training = list(corpora.filtered(options(file).filter))
     assert not {pair.source for pair in corpora.valid} & {pair.source for pair in training}
     assert 274 - 5 <= len(training) <= 275
 
@@ -73,14 +73,14 @@ def test_a_resumed_run_does_not_encode_again(file, tmp_path, monkeypatch):
     assert "training on 236 pairs; none skipped" in train(tmp_path / "run", file, steps=9, resume=True)
 
 
-def test_a_damaged_corpus_is_made_again_and_said_so(file, tmp_path):
+def test_a_damaged_corpus_is_rebuilt_and_reported(file, tmp_path):
     train(tmp_path / "run", file)
     ids = tmp_path / "run" / "state" / "corpus" / "target.ids"
     content = bytearray(ids.read_bytes())
     content[100] ^= 1
     ids.write_bytes(content)
     output = train(tmp_path / "run", file, steps=9, resume=True)
-    assert "target.ids: is damaged or cut short. It is made again" in output
+    assert "target.ids: is damaged or cut short. --resume builds it again" in output
     assert "resumed at step 6" in output
 
 
@@ -158,7 +158,7 @@ def test_target_text_comes_last_from_nothing_and_is_never_held_out(file, tmp_pat
     assert synthetic == [SyntheticPair("a source", "un destino")]
     assert texts == [TargetText("", "una frase"), TargetText("", ""), TargetText("", "otra\tfrase")]
     assert all(isinstance(text, TargetText) for text in texts)
-    kept_pairs = list(corpora.kept(Filter()))
+    kept_pairs = list(corpora.filtered(Filter()))
     assert [pair.target for pair in kept_pairs[-2:]] == ["una frase", "otra\tfrase"]
     with pytest.raises(UserError, match=r"data\.weights has 2 numbers for 3 corpora"):
         read_corpora(options(file, **{**overrides, "data.weights": [1, 2]}), seed=1)
@@ -184,7 +184,7 @@ def test_languages_are_those_of_the_files():
     assert options(**languages, **{"data.reverse": True}).languages == ("es", "en")
 
 
-def test_checkpoints_that_know_nothing_of_reverse_can_be_gone_on_with():
+def test_checkpoints_from_before_data_reverse_can_be_resumed():
     assert "reverse" not in fixed_settings(resolve())
     assert "reverse" in fixed_settings(resolve(assignments=["data.reverse=true"]))
 
@@ -207,13 +207,13 @@ def test_a_missing_file_is_named(tmp_path):
         read_corpora(options(tmp_path / "none.tsv"), seed=1)
 
 
-def test_progress_is_told_of_every_thousand_pairs():
+def test_progress_is_reported_every_thousand_pairs():
     counts, pairs = [], [Pair("a", "b")] * 2500
     assert list(_counted(pairs, counts.append)) == pairs
     assert counts == [1000, 1000]
 
 
-def test_what_is_mixed_in_comes_last_and_is_known_by_its_text(file, tmp_path):
+def test_mixed_in_corpora_come_last_and_are_part_of_the_digest(file, tmp_path):
     general_file = write(tmp_path / "general.tsv", LINES[:30])
     corpora = read_corpora(options(file, **{"data.mix": {str(general_file): 0.5}}), seed=1)
     assert len(corpora.train) == 2
@@ -237,11 +237,11 @@ def test_the_general_validation_pairs_are_read_beside_the_others(file, tmp_path)
         read_corpora(data_options, seed=1)
 
 
-def test_what_shares_a_source_is_held_out_together(tmp_path):
+def test_pairs_with_the_same_source_are_held_out_together(tmp_path):
     """Pairs with the same source, such as captions of an image, are all used for training or all for validation."""
     rows = [f"source {i % 200}\ttarget {i}" for i in range(1000)]
     corpora = read_corpora(options(write(tmp_path / "pairs.tsv", rows)), seed=1)
-    training = list(corpora.kept(options(tmp_path / "pairs.tsv").filter))
+    training = list(corpora.filtered(options(tmp_path / "pairs.tsv").filter))
     assert len(corpora.valid) == 20 and len(training) == 980
     assert not {pair.source for pair in corpora.valid} & {pair.source for pair in training}
     assert set(Counter(pair.source for pair in corpora.valid).values()) == {5}

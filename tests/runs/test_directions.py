@@ -40,7 +40,7 @@ def test_a_piece_for_each_language_that_is_written():
     assert options().tokenizer.languages == {"de": ">>de<<", "fr": ">>fr<<"}
     assert options(reverse=True).tokenizer.languages == {"en": ">>en<<"}
     assert set(options(both_directions=True).tokenizer.languages) == {"en", "fr", "de"}
-    assert options(reverse=True).every_language == ["de", "en", "fr"]
+    assert options(reverse=True).all_languages == ["de", "en", "fr"]
 
 
 def test_a_language_that_all_directions_have_needs_no_choice():
@@ -94,7 +94,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("message", WRONG)
-def test_what_several_directions_can_not_have_is_named(message):
+def test_settings_that_several_directions_can_not_have_are_named(message):
     with pytest.raises(UserError, match=message):
         options(**WRONG[message])
 

@@ -67,7 +67,7 @@ def load_model(run_folder):
 @pytest.mark.parametrize(
     ("preset", "model"), [("lm-transformer", "tiny"), ("lm-lstm", "rnn-luong-general"), ("lm-transformer", None)]
 )
-def test_a_decoder_begins_as_the_model_of_language_that_it_was(initialized_run, folder, preset, model):
+def test_a_decoder_starts_as_its_language_model(initialized_run, folder, preset, model):
     run_folder = folder / f"{preset}-both"
     model_arguments = ["--model", model] if model else []
     translator, tokenizer = load_model(
@@ -126,7 +126,7 @@ def test_the_vocabulary_of_a_side_that_begins_anew_is_learned(initialized_run, f
     assert tokenizer.encode_source(["the house"]) != tokenizer.encode_target(["the house"])
 
 
-def test_elmo_tells_the_encoder_of_its_source_and_stays_as_it_is(initialized_run, folder):
+def test_elmo_gives_features_to_the_encoder_and_is_frozen(initialized_run, folder):
     elmo, joint = folder / "lm-bilstm-both", folder / "lm-transformer-both"
     options = ["--elmo", elmo, "--init-encoder", joint, "--init-decoder", joint]
     run_folder = initialized_run(
@@ -159,21 +159,21 @@ def test_a_tokenizer_of_two_others(folder):
 @pytest.mark.parametrize(
     ("encoder", "decoder", "elmo", "preset", "message"),
     [
-        ("lm-bilstm-both", None, None, None, "no half of a translator begins"),
+        ("lm-bilstm-both", None, None, None, "can't initialise half of a translator"),
         (None, None, "lm-lstm-both", None, "does not read from both ends"),
         ("lm-lstm-both", "lm-transformer-both", None, None, "model.kind=transformer"),
         ("lm-lstm-both", None, None, "tiny", "tiny is none"),
         ("lm-transformer-en", None, "lm-bilstm-both", None, "another vocabulary"),
     ],
 )
-def test_what_does_not_go_together_is_refused_in_a_line(folder, encoder, decoder, elmo, preset, message):
+def test_incompatible_runs_are_refused_in_one_line(folder, encoder, decoder, elmo, preset, message):
     runs = (RunFolder(folder / name) if name else None for name in (encoder, decoder, elmo))
     with pytest.raises(UserError, match=message) as refused:
         Pretrained(*runs).settings(preset)
     assert "\n" not in str(refused.value) and str(folder) in str(refused.value)
 
 
-def test_a_run_that_began_with_others_goes_on_without_them(initialized_run, folder, tmp_path, capfd):
+def test_a_run_resumes_without_the_runs_that_initialised_it(initialized_run, folder, tmp_path, capfd):
     joint = folder / "lm-transformer-both"
     run_folder = initialized_run("--model", "tiny", "--init-encoder", joint, "--init-decoder", joint)
     assert run(["train", "--resume", "--out", str(run_folder.path), "--no-tune", "--set", "training.max_steps=2"]) == 0

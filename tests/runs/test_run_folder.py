@@ -8,19 +8,19 @@ import torch
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.layers.positions import sinusoidal_positions
-from translucid.runs.run_folder import FOUND, RunFolder
+from translucid.runs.run_folder import TUNING_FILES, RunFolder
 from translucid.runs.staging import staged
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 
-def test_it_loads_and_works_without_its_state(run):
+def test_a_run_works_without_its_state(run):
     import shutil
 
     shutil.rmtree(run.path / "state")
     assert Translator.load(run.path, "cpu").translate("I like soccer").text
 
 
-def test_what_has_gone_by_itself_need_not_be_tidied_away(tmp_path, monkeypatch):
+def test_tidying_ignores_files_that_have_disappeared(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "glob", lambda self, pattern: [tmp_path / ".gone.tmp"])
     RunFolder(tmp_path).tidy()
 
@@ -65,7 +65,7 @@ def test_weights_that_do_not_fit_are_refused(run, change, message):
         Translator.load(run.path, "cpu")
 
 
-def test_what_is_loaded_is_what_was_saved_and_draws_nothing(run):
+def test_loading_restores_the_saved_model_without_random_numbers(run):
     change_tensors(run, lambda tensors: tensors.update({"output.bias": tensors["output.bias"].half()}))
     before = torch.get_rng_state()
     model = run.load_model(run.configuration(), run.tokenizer())
@@ -128,12 +128,12 @@ def test_weights_of_a_file_that_does_not_name_its_options_are_taken(run):
         assert Translator.load(run.path, "cpu", "torch").translate("I like soccer").text
 
 
-def test_what_was_found_for_other_weights_is_forgotten(run):
-    for name in FOUND:
+def test_tuning_results_of_other_weights_are_removed(run):
+    for name in TUNING_FILES:
         (run.path / name).write_text("for the weights before")
     tokenizer = run.tokenizer()
     run.save_model(run.load_model(run.configuration(), tokenizer), tokenizer, {"step": 3})
-    assert not any((run.path / name).exists() for name in FOUND)
+    assert not any((run.path / name).exists() for name in TUNING_FILES)
 
 
 def test_metrics_survive_a_last_line_cut_short(run):

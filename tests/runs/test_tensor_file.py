@@ -34,6 +34,21 @@ def test_round_trip(file):
     assert [item.name for item in file.parent.iterdir()] == ["x.safetensors"]
 
 
+def test_weights_with_former_names_have_their_current_ones(tmp_path):
+    file = tmp_path / "x.safetensors"
+    weight, moment = torch.randn(2, 3), torch.randn(2)
+    save_tensors(file, {"decoder.said.weight": weight, "weights.decoder.seen.weight": moment}, {})
+    tensors, _ = load_tensors(file)
+    assert torch.equal(tensors.pop("decoder.hidden_projection.weight"), weight)
+    assert torch.equal(tensors.pop("weights.decoder.context_projection.weight"), moment)
+    assert not tensors
+    shapes, _ = read_header(file)
+    assert shapes == {
+        "decoder.hidden_projection.weight": (2, 3),
+        "weights.decoder.context_projection.weight": (2,),
+    }
+
+
 def test_any_byte_that_is_missing_or_wrong_is_noticed(file):
     content = file.read_bytes()
     for position in range(0, len(content), 13):

@@ -27,7 +27,7 @@ def prepare(folder: Path) -> None:
     limits = ["training.max_steps=300", "training.validate_every=300", "data.source_language=en"]
     code = run(["train", "--model", "demo", *files, "--no-tune", "--set", *SHAPE, *limits, "data.target_language=es"])
     assert code == 0
-    # Half of what so small a model writes reaches a chrF of 12.
+    # With this threshold, about half of the small model's translations count as good.
     fit = {"valid": [str(folder / "train.tsv")], "threshold": 12.0, "sentences": 200, "console": Console(quiet=True)}
     fit_confidence(folder / "run", kind="attention", **fit)
     (folder / "run" / "confidence.json").rename(folder / "attention-confidence.json")

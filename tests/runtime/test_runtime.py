@@ -157,7 +157,7 @@ def test_without_confidence_from_attention_features_translate_says_so(by_attenti
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_what_needs_pytorch_says_so_in_one_line(prepared, by_attention, ssru, arguments, what):
+def test_commands_that_need_pytorch_say_so_in_one_line(prepared, by_attention, ssru, arguments, what):
     names = {"RUN": prepared / "run", "SPANISH": by_attention, "SSRU": ssru}
     names |= {"TEST": prepared / "test.tsv", "train.tsv": prepared / "train.tsv"}
     result = command(*[names.get(argument, argument) for argument in arguments])
@@ -229,7 +229,7 @@ def test_the_server_has_confidence_from_token_features_only(server):
 
 
 @pytest.mark.parametrize("path", ["/look", "/beam"])
-def test_the_server_does_not_look_into_models(server, path):
+def test_the_server_has_no_inspection(server, path):
     with pytest.raises(urllib.error.HTTPError) as refused:
         ask(server, path, {"q": "She is happy.", "source": "en", "target": "es"})
     assert refused.value.code == 501 and "needs the package PyTorch" in json.load(refused.value)["error"]

@@ -179,7 +179,7 @@ def jobs(monkeypatch):
 
 
 @pytest.fixture
-def held(monkeypatch):
+def release(monkeypatch):
     """An event; documents are not translated before it is set."""
     released = threading.Event()
     stream = document_translation.translated
@@ -195,7 +195,7 @@ def held(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def eyes(made_once):
+def captioner_run(made_once):
     """A run folder with an untrained captioner whose attention is peaked."""
     return made_once("eyes", write_captioner)
 

@@ -311,8 +311,8 @@ def test_the_described_errors_and_what_is_required(client):
     }
 
 
-def test_the_described_limits_are_those_of_the_server(serve_for_all, run, eyes, scene):
-    client = serve_for_all(str(run), str(eyes))
+def test_the_described_limits_are_those_of_the_server(serve_for_all, run, captioner_run, scene):
+    client = serve_for_all(str(run), str(captioner_run))
     paths = client.get("/spec").json()["paths"]
     checked = set()
     for path in ("/caption", "/translate"):

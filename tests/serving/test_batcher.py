@@ -6,7 +6,7 @@ import time
 import pytest
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.cancellation import Cancelled, asked_between_steps, between_steps
+from translucid.ground.cancellation import Cancelled, between_steps, call_between_steps
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.layout import LONGEST, Layout
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, Batcher, translate
@@ -51,7 +51,7 @@ def one_batch_at_a_time(monkeypatch):
     monkeypatch.setattr("translucid.serving.queue.batcher.TURN", 1000)
 
 
-def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slow, task):
+def test_waiting_requests_are_batched_and_get_their_own_results(slow, task):
     batcher = Batcher(queue=100, batch=10)
     first = batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
@@ -99,14 +99,14 @@ def test_clients_take_turns(slow):
     assert slow.batches[1] == ["a", "x", "b"]
 
 
-def test_who_has_left_is_not_translated_for(slow, task):
+def test_requests_of_clients_that_left_are_not_translated(slow, task):
     batcher = Batcher(queue=10, batch=10)
     batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
     abandoned_task = Task("somebody", 60)
     batcher.submit(abandoned_task, slow, ["b"])
     waiting_future = batcher.submit(task, slow, ["c"])
-    abandoned_task.left = True
+    abandoned_task.abandoned = True
     slow.go.set()
     assert waiting_future.result(10) == ["C"]
     assert all("b" not in batch for batch in slow.batches)
@@ -120,7 +120,7 @@ def test_a_batch_ends_when_nobody_waits_for_it(slow):
         batcher.submit(batch_task, slow, [text]) for batch_task, text in ((abandoned_task, "a"), (expired_task, "b"))
     ]
     assert slow.began.wait(10)
-    abandoned_task.left = True
+    abandoned_task.abandoned = True
     for future in futures:
         with pytest.raises(Cancelled):
             future.result(10)
@@ -185,7 +185,7 @@ def test_long_requests_are_translated_in_parts_each_text_once(slow):
         if len(slow.batches) > 3:
             raise Cancelled
 
-    with asked_between_steps(ask), pytest.raises(Cancelled):
+    with call_between_steps(ask), pytest.raises(Cancelled):
         translate(slow, texts)
     assert len(slow.batches) == 4
 

@@ -68,13 +68,13 @@ def test_a_score_is_the_log_probability_after_the_length_penalty():
 
 
 @pytest.fixture(scope="module")
-def client(serve_for_all, eyes):
-    return serve_for_all(str(eyes))
+def client(serve_for_all, captioner_run):
+    return serve_for_all(str(captioner_run))
 
 
 @pytest.fixture(scope="module")
-def captioner(eyes):
-    return Captioner.load(eyes)
+def captioner(captioner_run):
+    return Captioner.load(captioner_run)
 
 
 def test_the_whole_answer_for_an_image(client, captioner, scene):
@@ -132,7 +132,9 @@ def test_continuations_of_a_prefix(client, captioner, scene):
 
 
 def test_a_model_without_attention_has_no_maps(client, scene, monkeypatch):
-    monkeypatch.setattr("translucid.inspection.saliency_overlay.AttentionResult.looks", property(lambda _: False))
+    monkeypatch.setattr(
+        "translucid.inspection.saliency_overlay.AttentionResult.has_attention", property(lambda _: False)
+    )
     answer = ask(client, scene, maps="true").json()
     assert (answer["grid"], answer["heads"], answer["maps"]) == (None, 0, [])
     assert all(set(row) == {"word", "probability", "pieces"} for row in answer["words"])

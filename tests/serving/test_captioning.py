@@ -20,8 +20,8 @@ from .conftest import png
 
 
 @pytest.fixture(scope="module")
-def client(serve_for_all, eyes):
-    return serve_for_all(str(eyes))
+def client(serve_for_all, captioner_run):
+    return serve_for_all(str(captioner_run))
 
 
 def ask(client, image, **fields):
@@ -32,9 +32,9 @@ def raw(client, image, kind="image/png", **fields):
     return client.post("/caption", content=image, params=fields, headers={"Content-Type": kind})
 
 
-def test_the_caption_is_the_librarys_with_where_it_looked(client, eyes, scene):
+def test_caption_and_attention_are_those_of_the_library(client, captioner_run, scene):
     answer = ask(client, scene).json()
-    caption = Captioner.load(eyes).caption(scene)
+    caption = Captioner.load(captioner_run).caption(scene)
     assert caption.text
     assert (answer["model"], answer["caption"]) == ("eyes", caption.text)
     assert answer["score"] == pytest.approx(caption.score, abs=1e-3)
@@ -70,8 +70,8 @@ def test_the_body_may_be_the_image(client, scene):
         assert raw(client, png(image.convert("RGB"), format_name), f"image/{format_name.lower()}").status_code == 200
 
 
-def test_a_wider_search_and_more_captions(client, eyes, scene):
-    caption = Captioner.load(eyes).caption(scene, beam=6, nbest=4)
+def test_a_wider_search_and_more_captions(client, captioner_run, scene):
+    caption = Captioner.load(captioner_run).caption(scene, beam=6, nbest=4)
     answer = raw(client, scene, beam=6, nbest=4).json()
     assert [answer["caption"], *(row["caption"] for row in answer["alternatives"])] == caption.alternatives
     scores = [answer["score"], *(row["score"] for row in answer["alternatives"])]
@@ -79,8 +79,8 @@ def test_a_wider_search_and_more_captions(client, eyes, scene):
     assert len(raw(client, scene, beam=1, nbest=3).json()["alternatives"]) == 2
 
 
-def test_a_caption_begins_with_a_prefix_and_ways_to_go_on_are_the_likeliest(client, eyes, scene):
-    captioner = Captioner.load(eyes)
+def test_a_caption_begins_with_a_prefix_and_ways_to_go_on_are_the_likeliest(client, captioner_run, scene):
+    captioner = Captioner.load(captioner_run)
     continuations = captioner.continued(captioner.picture(scene), "a red", 5)
     answer = ask(client, scene, prefix="a red", ways=5).json()
     assert answer["caption"] == continuations[0].text
@@ -99,9 +99,9 @@ def test_a_caption_begins_with_a_prefix_and_ways_to_go_on_are_the_likeliest(clie
     assert [row["caption"] for row in alternatives] == [row.text for row in continuations[1:3]]
 
 
-def test_each_layer_and_head_and_the_tree_are_those_of_the_library(client, eyes, scene):
+def test_each_layer_and_head_and_the_tree_are_those_of_the_library(client, captioner_run, scene):
     answer = ask(client, scene, maps="true", tree="true").json()
-    captioner = Captioner.load(eyes)
+    captioner = Captioner.load(captioner_run)
     picture = captioner.picture(scene)
     caption = captioner.caption(picture)
     (attention_map,) = answer["maps"]  # the model has one layer with one head
@@ -121,9 +121,9 @@ def test_each_layer_and_head_and_the_tree_are_those_of_the_library(client, eyes,
 
 
 @pytest.mark.parametrize("method", ["erasure", "gradients", "lime"])
-def test_an_explanation_is_that_of_the_library_and_comes_with_its_test(client, eyes, scene, method):
+def test_an_explanation_is_that_of_the_library_and_comes_with_its_test(client, captioner_run, scene, method):
     answer = ask(client, scene, caption="a red star", explain=method).json()["explanation"]
-    captioner = Captioner.load(eyes)
+    captioner = Captioner.load(captioner_run)
     picture = captioner.picture(scene)
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, "a red star", captioner.grid)
     explanation = explain(case, method, samples=200)
@@ -141,10 +141,10 @@ def test_an_explanation_is_that_of_the_library_and_comes_with_its_test(client, e
     assert answer["random"] == pytest.approx(random_faithfulness(case, k)._asdict(), abs=1e-3)
 
 
-def test_a_contrast_is_that_of_the_library(client, eyes, scene):
+def test_a_contrast_is_that_of_the_library(client, captioner_run, scene):
     fields = {"caption": "a red star", "explain": "erasure", "instead_of": "blue", "word": "1"}
     answer = ask(client, scene, **fields).json()["explanation"]
-    captioner = Captioner.load(eyes)
+    captioner = Captioner.load(captioner_run)
     picture = captioner.picture(scene)
     case = image_case("erasure", captioner.model, captioner.tokenizer, picture.pixels, "a red star", captioner.grid)
     contrasted = contrast(case, "blue", 1)
@@ -175,9 +175,9 @@ def test_ways_to_begin_leave_the_caption_as_it_is(client, scene):
     assert len(answer["ways"]) == 8
 
 
-def test_a_given_caption_is_looked_at_and_not_written(client, eyes, scene):
+def test_a_given_caption_is_inspected_and_not_generated(client, captioner_run, scene):
     answer = ask(client, scene, caption="a red circle").json()
-    captioner = Captioner.load(eyes)
+    captioner = Captioner.load(captioner_run)
     inspected = captioner.inspect(captioner.picture(scene), "a red circle")
     assert answer["caption"] == "a red circle"
     assert [row["word"] for row in answer["words"]] == ["a", "red", "circle"]
@@ -189,15 +189,15 @@ def test_a_given_caption_is_looked_at_and_not_written(client, eyes, scene):
     assert [row["word"] for row in repeated["words"]] == [row["word"] for row in best["words"]]
 
 
-def test_it_is_counted(serve, eyes, scene):
-    client = serve(str(eyes))
+def test_caption_requests_are_counted(serve, captioner_run, scene):
+    client = serve(str(captioner_run))
     ask(client, scene)
     expected = 'translucid_http_request_duration_seconds_count{path="/caption",status="200"} 1.0'
     assert expected in client.get("/metrics").text
 
 
-def test_translators_and_captioners_beside_each_other(serve, run, eyes, scene):
-    client = serve(str(run), str(eyes), str(eyes))
+def test_translators_and_captioners_beside_each_other(serve, run, captioner_run, scene):
+    client = serve(str(run), str(captioner_run), str(captioner_run))
     assert client.get("/models").json() == [
         {"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]},
         {"name": "eyes", "reads": "images"},
@@ -234,19 +234,21 @@ def test_translators_alone(serve, scene):
     assert "No model that writes about images" in response.json()["error"]
 
 
-def test_languages_are_not_given_to_a_model_of_images(eyes):
+def test_languages_are_not_given_to_a_model_of_images(captioner_run):
     with pytest.raises(UserError, match="does not go from one language to another"):
-        load([f"en-es={eyes}"], "cpu", ServerOptions())
+        load([f"en-es={captioner_run}"], "cpu", ServerOptions())
 
 
-def test_a_model_without_attention(serve, eyes, scene, monkeypatch):
-    monkeypatch.setattr("translucid.inspection.saliency_overlay.AttentionResult.looks", property(lambda _: False))
-    answer = ask(serve(str(eyes)), scene).json()
+def test_a_model_without_attention(serve, captioner_run, scene, monkeypatch):
+    monkeypatch.setattr(
+        "translucid.inspection.saliency_overlay.AttentionResult.has_attention", property(lambda _: False)
+    )
+    answer = ask(serve(str(captioner_run)), scene).json()
     assert answer["grid"] is None
     assert answer["words"] and not any("weights" in row for row in answer["words"])
 
 
-def test_it_is_documented(client):
+def test_the_route_is_documented(client):
     spec = client.get("/spec").json()["paths"]["/caption"]["post"]
     kinds = spec["requestBody"]["content"]
     assert {"multipart/form-data", "image/jpeg", "image/png"} <= kinds.keys()

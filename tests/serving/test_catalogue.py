@@ -9,7 +9,7 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.serving import catalogue as catalogue_module
 from translucid.serving import language_pairs
-from translucid.serving.catalogue import Catalogue, Named, load
+from translucid.serving.catalogue import Catalogue, NamedModel, load
 from translucid.serving.language_pairs import LanguagePairs, begin_with, is_language, offer
 from translucid.serving.server_options import ServerOptions
 
@@ -134,16 +134,16 @@ def test_a_multilingual_model_and_one_of_a_single_pair():
 
 def test_pairs_that_no_training_pair_taught_go_through_a_pivot():
     trained_pairs = {("en", "es"), ("es", "en"), ("en", "fr"), ("fr", "en")}
-    many = Catalogue([pairs("many", MANY, MANY, taught=trained_pairs)])
+    many = Catalogue([pairs("many", MANY, MANY, trained_pairs=trained_pairs)])
     assert many.pivots_from("es") == {"fr": "en"} and not many.is_direct("es", "fr") and many.is_direct("es", "en")
     served = many.find("es", "fr")
     assert (served.name, served.pivot, served.first.name, served.second.name) == ("many + many", "en", "many", "many")
     assert many.find("es", "fr", "many").translator.names == ("many", "spa_Latn", "fra_Latn")
     # Without a pivot, the model translates a pair that it was not trained on.
-    into_english = Catalogue([pairs("into", MANY, MANY, taught={("es", "en"), ("fr", "en")})])
+    into_english = Catalogue([pairs("into", MANY, MANY, trained_pairs={("es", "en"), ("fr", "en")})])
     assert into_english.find("es", "fr").name == "into" and not into_english.pivots
     # Another model that was trained on the pair takes precedence.
-    with_direct_model = Catalogue([pairs("many", MANY, MANY, taught=trained_pairs), pairs("alone", "es", "fr")])
+    with_direct_model = Catalogue([pairs("many", MANY, MANY, trained_pairs=trained_pairs), pairs("alone", "es", "fr")])
     assert with_direct_model.find("es", "fr").name == "alone" and with_direct_model.find("fr", "es").pivot == "en"
 
 
@@ -168,7 +168,7 @@ def test_a_pair_has_the_models_own_codes_and_terms_belong_to_the_first_pair():
 
 
 def test_models_that_do_not_translate_are_found_by_name():
-    named = [Named("one", 1), Named("two", 2)]
+    named = [NamedModel("one", 1), NamedModel("two", 2)]
     without_translators = Catalogue(captioners=named, generators=named[:1])
     assert [
         without_translators.captioner().name,

@@ -89,9 +89,9 @@ def test_many_at_once_get_their_own_answers(address, run):
         assert list(pool.map(lambda text: api.translate(text, "en", "es"), texts)) == expected
 
 
-def test_fuzzing_finds_no_server_error(run, eyes):
+def test_fuzzing_finds_no_server_error(run, captioner_run):
     torch.set_flush_denormal(False)  # Hypothesis needs subnormal numbers in this process
-    with serving(str(run), str(eyes)) as address:
+    with serving(str(run), str(captioner_run)) as address:
         schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
         for operation in schema.get_all_operations():
             api = operation.ok()

@@ -8,7 +8,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from translucid.serving.edge import connections
-from translucid.serving.edge.connections import AT_ONCE, HEAD_SECONDS, MOST, READ_SECONDS, Connection, most_connections
+from translucid.serving.edge.connections import BACKLOG, HEAD_SECONDS, MOST, READ_SECONDS, Connection, max_connections
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from translucid.serving.edge.connections import AT_ONCE, HEAD_SECONDS, MOST, REA
         (1384, 4000, None, MOST),
         (1383, 4000, (1384, 4000), MOST),
         (256, -1, (1384, -1), MOST),
-        (1024, 1100, (1100, 1100), 1100 - AT_ONCE - 128),
+        (1024, 1100, (1100, 1100), 1100 - BACKLOG - 128),
         (256, 401, (401, 401), 17),
         (256, 256, (256, 256), 16),
     ],
@@ -30,14 +30,14 @@ def test_the_most_connections_depend_on_the_descriptors_of_the_process(monkeypat
     monkeypatch.setattr(resource, "RLIM_INFINITY", -1)
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda kind, pair: limits.append((kind, pair)))
-    assert most_connections() == expected and MOST == 1000
+    assert max_connections() == expected and MOST == 1000
     assert limits == ([(resource.RLIMIT_NOFILE, raised)] if raised else [])
 
 
 def test_windows_has_no_limit_of_descriptors(monkeypatch):
     monkeypatch.setattr(connections.sys, "platform", "win32")
     monkeypatch.setitem(connections.sys.modules, "resource", None)
-    assert most_connections() == MOST
+    assert max_connections() == MOST
 
 
 class Loop:
@@ -102,7 +102,7 @@ def test_a_connection_without_a_request_ends_in_time(connect):
 
 
 def test_too_many_connections_end_the_one_that_has_been_idle_longest(connect, monkeypatch):
-    monkeypatch.setattr(Connection, "most", 3)
+    monkeypatch.setattr(Connection, "max_connections", 3)
     first, second, third = (connect(now) for now in (1.0, 2.0, 3.0))
     assert [connection.transport.aborted for connection in (first, second, third)] == [0, 0, 0]
     first.cycle = SimpleNamespace(response_complete=False)

@@ -70,7 +70,7 @@ def test_line_ends_in_a_correction_break_no_document(client, name, content):
     assert len(reread) == 2 and "canto" in (reread[0].existing or reread[0].source.text)
 
 
-@pytest.mark.parametrize(("path", "method"), [("segments", "rows"), ("result", "sent")])
+@pytest.mark.parametrize(("path", "method"), [("segments", "rows"), ("result", "open_result")])
 def test_what_is_deleted_while_it_is_asked_for_is_not_there(serve, jobs, monkeypatch, path, method):
     client = serve()
     job = finished_job(client, send(client).json())
@@ -89,19 +89,19 @@ def test_what_is_deleted_while_it_is_asked_for_is_not_there(serve, jobs, monkeyp
 
 def test_a_document_that_is_being_sent_comes_whole(tmp_path):
     files = JobFiles(tmp_path / "job", io.BytesIO(b"x"))
-    files.keep(b"a" * 200_000)
-    parts, size = files.sent()
+    files.store_result(b"a" * 200_000)
+    parts, size = files.open_result()
     first_part = next(parts)
     files.delete()
     assert size == 200_000 and first_part + b"".join(parts) == b"a" * 200_000
     assert not any(tmp_path.iterdir())
 
 
-def test_what_a_person_writes_meanwhile_stays(client, held):
+def test_what_a_person_writes_meanwhile_stays(client, release):
     job = send(client).json()
     wait_until(lambda: client.get(f"/documents/{job['id']}").json()["segments"])
     client.put(f"/documents/{job['id']}/segments/1", json={"text": "Tú cantas."})
-    held.set()
+    release.set()
     finished_job(client, job)
     assert client.get(f"/documents/{job['id']}/result").text.endswith("\n\nTú cantas.\n")
 
@@ -165,7 +165,7 @@ def test_an_earlier_download_does_not_bring_an_old_text_back(client, jobs, run, 
     client = serve()
     job = finished_job(client, send(client).json())
     correct_first(client, job, "Primero.")
-    keep, started = JobFiles.keep, threading.Event()
+    keep, started = JobFiles.store_result, threading.Event()
 
     def keep_slowly(self, content):  # makes the first download finish after the second
         if content.startswith(b"Primero"):
@@ -175,7 +175,7 @@ def test_an_earlier_download_does_not_bring_an_old_text_back(client, jobs, run, 
         keep(self, content)
 
     (job_store,) = jobs
-    monkeypatch.setattr(JobFiles, "keep", keep_slowly)
+    monkeypatch.setattr(JobFiles, "store_result", keep_slowly)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(download_result, client, job)
         wait_until(started.is_set)
@@ -211,8 +211,8 @@ def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(jobs, se
         marks = [Mark(0, "<b>" if i % 2 == 0 else "</b>", list(Side)[i % 2], i // 2) for i in range(2 * count)]
         source = TaggedText("I sing.", tuple(marks))
         (job.files.folder / "segments.sqlite").unlink()
-        job.files.begin([Segment(source, "line 1")])
-        job.files.translated([(0, Target(source))])
+        job.files.store_segments([Segment(source, "line 1")])
+        job.files.store_translations([(0, Target(source))])
         thread_seconds.clear()
         (row,) = client.get(f"/documents/{job.id}/segments").json()
         assert row["target"] == row["source"] and len(row["tags"]) == 2 * count

@@ -45,13 +45,13 @@ def test_a_text_in_the_target_language_stays(client):
         ({"style_id": "x"}, 400, "style_id"),
     ],
 )
-def test_errors_are_in_its_words(client, fields, status, message):
+def test_errors_are_in_its_format(client, fields, status, message):
     response = translate(client, **fields)
     assert response.status_code == status
     assert message in response.json()["message"]
 
 
-def test_unknown_paths_are_too(client):
+def test_unknown_paths_have_errors_in_its_format(client):
     assert client.get("/v2/nothing").json() == {"message": "Not Found"}
     assert client.post("/v2/document/none", json={"document_key": "x"}).status_code == 404
     assert client.post("/v2/document", data={"target_lang": "ES"}).status_code == 400

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from translucid.documents.document import Segment, Target, most_segments
+from translucid.documents.document import Segment, Target, max_segments
 from translucid.documents.kinds import kind_of
 from translucid.documents.tagged_text import Mark, TaggedText
 from translucid.ground.cancellation import Cancelled
@@ -113,11 +113,17 @@ def test_a_job_from_its_beginning_to_its_end(make, clock):
         16,
         16,
     )
-    assert jobs.working == 0 and job.ended.is_set() and job.touched == clock.now == 102 and job.seconds_left is None
-    assert (job.written, job.corrections, job.files.result.read_bytes()) == (0, 0, b"I SING.\n\nYOU SING.\n")
+    assert (
+        jobs.working == 0 and job.ended.is_set() and job.last_request == clock.now == 102 and job.seconds_left is None
+    )
+    assert (job.written_corrections, job.corrections, job.files.result.read_bytes()) == (
+        0,
+        0,
+        b"I SING.\n\nYOU SING.\n",
+    )
     assert jobs.found == [("en", "es", "tiny")] * 2
     clock.now = 110
-    assert jobs.find(job.id).touched == 110
+    assert jobs.find(job.id).last_request == 110
     for key in ("", job.key):
         with pytest.raises(GoneError):
             jobs.find(key)
@@ -225,7 +231,7 @@ def test_a_cancelled_job_ends_and_leaves_nothing(make):
     jobs.delete(third)
     assert third.ended.is_set() and not jobs.waiting and len(list(jobs.folder.iterdir())) == 2
     jobs.delete(first)
-    assert (first.state, first.error, first.task.left, first.ended.is_set()) == (
+    assert (first.state, first.error, first.task.abandoned, first.ended.is_set()) == (
         ("cancelled", "It was cancelled", True, False)
     )
     assert len(list(jobs.folder.iterdir())) == 2
@@ -233,7 +239,7 @@ def test_a_cancelled_job_ends_and_leaves_nothing(make):
     assert first.ended.is_set() and first.state == "cancelled" and [*jobs.jobs] == [second.id]
     assert [folder.name for folder in jobs.folder.iterdir()] == [second.files.folder.name]
     jobs.close()
-    assert second.task.left and not jobs.jobs
+    assert second.task.abandoned and not jobs.jobs
 
 
 def finished_jobs(jobs, count):
@@ -242,7 +248,7 @@ def finished_jobs(jobs, count):
     for number in range(count):
         jobs_done.append(send(jobs))
         jobs.context.worker_pool.run()
-        jobs_done[-1].touched = 200.0 + number
+        jobs_done[-1].last_request = 200.0 + number
     return jobs_done
 
 
@@ -262,17 +268,17 @@ def test_a_number_of_documents_and_of_bytes_is_kept(make, clock, monkeypatch):
     clock.now = 300
     jobs = make()
     stored = finished_jobs(jobs, 4)
-    stored[1].touched = 210.0
+    stored[1].last_request = 210.0
     waiting = send(jobs)
-    monkeypatch.setattr(document_jobs, "KEPT", 4)
+    monkeypatch.setattr(document_jobs, "MAX_STORED", 4)
     jobs.tidy_up()
     assert [*jobs.jobs] == [job.id for job in (stored[1], stored[2], stored[3], waiting)]
     size = stored[1].files.size
     assert {job.files.size for job in stored[1:]} == {size}
-    monkeypatch.setattr(document_jobs, "KEPT_BYTES", 2 * size)
+    monkeypatch.setattr(document_jobs, "MAX_STORED_BYTES", 2 * size)
     jobs.tidy_up()
     assert [*jobs.jobs] == [stored[1].id, stored[3].id, waiting.id]
-    monkeypatch.setattr(document_jobs, "KEPT_BYTES", 2 * size - 1)
+    monkeypatch.setattr(document_jobs, "MAX_STORED_BYTES", 2 * size - 1)
     jobs.tidy_up()
     assert [*jobs.jobs] == [stored[1].id, waiting.id]
 
@@ -298,10 +304,10 @@ def test_large_segments_are_refused(make, monkeypatch):
         segment = Segment(TaggedText(text, (*marks, marks[0])[:count]), "line 1")
 
         def read(name, content, languages, segment=segment):
-            limits.append(most_segments())
+            limits.append(max_segments())
             return SimpleNamespace(segments=[segment], filled=lambda targets: b"")
 
-        monkeypatch.setattr(document_translation, "segments_to_translate", lambda document, again: [0])
+        monkeypatch.setattr(document_translation, "segments_to_translate", lambda document, retranslate: [0])
         monkeypatch.setattr(document_translation, "read_document", read)
         monkeypatch.setattr(document_translation, "LONGEST", 5)
         monkeypatch.setattr(document_translation, "MOST_MARKS", 3)
@@ -317,13 +323,13 @@ def test_progress_counts_what_is_already_translated(make, monkeypatch, clock):
     content = b'msgid "I sing."\nmsgstr "Canto."\n\nmsgid "You sing"\nmsgstr ""\n\nmsgid "We"\nmsgstr ""\n'
     job = send(jobs, content, "a.po")
     monkeypatch.setattr(document_translation, "in_chunks", lambda numbers, size: ([number] for number in numbers))
-    states, store = [], job.files.translated
+    states, store = [], job.files.store_translations
 
     def record_progress(targets):
         store(targets)
         states.append((job.state, job.done, job.characters, job.characters_done, job.seconds_left))
 
-    job.files.translated = record_progress
+    job.files.store_translations = record_progress
     jobs.context.worker_pool.run()
     first = job.characters_done - len("You sing") - len("We")
     assert (job.state, job.done, job.segments, job.characters_done) == ("done", 3, 3, job.characters)
@@ -388,8 +394,8 @@ def test_an_answer_has_all_corrections(make):
         "content-length": str(len(content)),
     }
     jobs.correct(job, {1: Target(TaggedText("Cantas."), "person")})
-    assert (job.corrections, job.written) == (1, 0)
-    assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.written == 1
+    assert (job.corrections, job.written_corrections) == (1, 0)
+    assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.written_corrections == 1
     before = job.files.result
     assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.files.result == before
     document_translation.write_result(job)  # nothing has changed since the last write

@@ -29,7 +29,7 @@ OPTIONS = ServerOptions()
         f"documents {OPTIONS.file_bytes / MIB:g} MiB (`--file-bytes`), images {OPTIONS.image_bytes / MIB:g} MiB",
         f"a document over {incoming.IN_MEMORY / MIB:g} MiB goes to an unnamed file",
         f"Each {incoming.SLOWEST / 1000:g} kB adds a second",
-        f"All bodies over {incoming.SMALL / 1024:g} kB together have {incoming.TOGETHER / MIB:g} MiB",
+        f"All bodies over {incoming.SMALL / 1024:g} kB together have {incoming.MAX_TOTAL_BYTES / MIB:g} MiB",
         f"requests of up to {SHORT} characters are batched",
         f"At most {worker_pool.PLACES} jobs may run or wait, {worker_pool.SHARE} per client",
         f"at most {OPTIONS.documents} running or waiting, {document_jobs.SHARE} per client",
@@ -46,10 +46,10 @@ def test_limits_in_the_page_on_security(text):
 @pytest.mark.parametrize(
     "text",
     [
-        f"Attention is shown for texts of up to {inspection.LOOKED} characters",
+        f"Attention is shown for texts of up to {inspection.MAX_INSPECTED} characters",
         f"each of at most {document_translation.LONGEST:,} characters and {document_translation.MOST_MARKS:,} tags",
         f"| {OPTIONS.documents}, {document_jobs.SHARE} per client |",
-        f"| stored documents | {document_jobs.KEPT}, {document_jobs.KEPT_BYTES / 2**30:g} GiB of files |",
+        f"| stored documents | {document_jobs.MAX_STORED}, {document_jobs.MAX_STORED_BYTES / 2**30:g} GiB of files |",
         f"accepted on the page, up to {NUMBERS[memory.MOST]} entries",
         f"in memory, up to {glossaries.SHARE} for each client. One expires after a week without use; when"
         f" {glossaries.MOST} exist",

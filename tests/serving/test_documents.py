@@ -87,7 +87,7 @@ def test_a_file_of_an_unknown_language(client):
         ("a.txt", b"x\n" * 60, {}, 400, "more than 50 texts"),
     ],
 )
-def test_what_is_wrong_is_said(serve, name, content, fields, status, message):
+def test_errors_are_reported(serve, name, content, fields, status, message):
     client = serve(file_bytes=1000, document_segments=50)
     response = send(client, content, name, path="/translate_file", **fields)
     assert response.status_code == status, response.text
@@ -100,19 +100,19 @@ def test_a_form_without_a_file(client):
     assert "missing file" in response.json()["error"]
 
 
-def test_progress(client, held):
+def test_progress(client, release):
     job = send(client).json()
     state = wait_until(lambda: (current := client.get(f"/documents/{job['id']}").json())["segments"] and current)
     assert state["state"] == "translating"
     assert (state["segments"], state["done"]) == (2, 0)
     assert client.get(f"/documents/{job['id']}/result").status_code == 503
-    held.set()
+    release.set()
     state = finished_job(client, job)
     assert (state["state"], state["done"], state["kind"], state["name"]) == ("done", 2, "text", "a.txt")
     assert client.get(f"/documents/{job['id']}/result").status_code == 200
 
 
-def test_cancelling_ends_the_work_and_deletes_the_files(client, held, jobs, serve):
+def test_cancelling_ends_the_work_and_deletes_the_files(client, release, jobs, serve):
     client = serve()
     (job_store,) = jobs
     job = send(client).json()
@@ -123,17 +123,17 @@ def test_cancelling_ends_the_work_and_deletes_the_files(client, held, jobs, serv
     assert client.get(f"/documents/{job['id']}").status_code == 404
 
 
-def test_one_that_waits_can_be_cancelled(serve, held, jobs):
+def test_a_waiting_document_can_be_cancelled(serve, release, jobs):
     client = serve()
     sent_jobs = [send(client).json() for _ in range(4)]
     assert client.get(f"/documents/{sent_jobs[3]['id']}").json()["state"] == "waiting"
     client.delete(f"/documents/{sent_jobs[3]['id']}")
-    held.set()
+    release.set()
     assert [finished_job(client, job)["state"] for job in sent_jobs[:3]] == ["done"] * 3
     assert len(list(jobs[0].folder.iterdir())) == 3
 
 
-def test_there_are_only_so_many(serve, held, monkeypatch):
+def test_the_number_of_documents_is_limited(serve, release, monkeypatch):
     client = serve(documents=3)
     responses = [send(client) for _ in range(4)]
     assert [response.status_code for response in responses] == [200, 200, 200, 503]
@@ -143,7 +143,7 @@ def test_there_are_only_so_many(serve, held, monkeypatch):
     assert [send(client).status_code for _ in range(2)] == [200, 503]
 
 
-def test_the_time_has_an_end(serve, held):
+def test_the_time_for_a_document_is_limited(serve, release):
     client = serve(document_seconds=0.1)
     state = finished_job(client, send(client).json())
     assert state["state"] == "cancelled"
@@ -151,7 +151,7 @@ def test_the_time_has_an_end(serve, held):
     assert send(client, path="/translate_file").status_code == 503
 
 
-def test_nobody_asks_and_it_is_forgotten(serve, jobs, monkeypatch):
+def test_documents_that_nobody_requests_are_removed(serve, jobs, monkeypatch):
     client = serve(keep_seconds=0.2)
     job = finished_job(client, send(client).json())
     assert list(jobs[0].folder.iterdir())
@@ -159,12 +159,12 @@ def test_nobody_asks_and_it_is_forgotten(serve, jobs, monkeypatch):
     jobs[0].tidy_up()
     assert not list(jobs[0].folder.iterdir())
     assert client.get(f"/documents/{job['id']}").status_code == 404
-    monkeypatch.setattr(document_jobs, "KEPT", 2)
+    monkeypatch.setattr(document_jobs, "MAX_STORED", 2)
     client = serve()
     sent_jobs = [finished_job(client, send(client).json()) for _ in range(4)]
     assert [client.get(f"/documents/{job_state['id']}").status_code for job_state in sent_jobs] == [404, 404, 200, 200]
-    monkeypatch.setattr(document_jobs, "KEPT", 200)
-    monkeypatch.setattr(document_jobs, "KEPT_BYTES", 60_000)
+    monkeypatch.setattr(document_jobs, "MAX_STORED", 200)
+    monkeypatch.setattr(document_jobs, "MAX_STORED_BYTES", 60_000)
     client = serve()
     sent_jobs = [finished_job(client, send(client, b"1" * 25_000 + b"\n").json()) for _ in range(3)]
     jobs[-1].tidy_up()
@@ -179,7 +179,7 @@ def test_long_segments_come_a_few_at_a_time(client, monkeypatch):
     assert client.get(f"/documents/{job['id']}/result").text.count("\n") == 5
 
 
-def test_nothing_is_left_when_the_server_ends(serve, jobs, held):
+def test_nothing_is_left_when_the_server_ends(serve, jobs, release):
     client = serve()
     send(client), send(client)
     (job_store,) = jobs
@@ -265,7 +265,7 @@ def test_a_full_disk_is_no_fault_of_the_request_and_nothing_is_left(client, jobs
     files = JobFiles(tmp_path / "other", io.BytesIO(b"1"))
     monkeypatch.setattr(Path, "write_bytes", raise_disk_full)
     with pytest.raises(OSError, match="space"):
-        files.keep(b"result")
+        files.store_result(b"result")
     assert [path.name for path in tmp_path.rglob("*")] == ["other", "document"]
     client = serve()
     state = finished_job(client, send(client).json())
@@ -280,7 +280,7 @@ def raise_disk_full(*_):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_failure_of_ours_is_told_as_one(client, monkeypatch, caplog):
+def test_internal_failures_are_reported_as_such(client, monkeypatch, caplog):
     monkeypatch.setattr(texts, "SegmentTranslator", lambda *_, **__: 1 / 0)
     state = finished_job(client, send(client).json())
     assert state["state"] == "failed"
@@ -308,7 +308,7 @@ def test_short_requests_go_first_for_some_time(monkeypatch):
 
 
 def test_the_estimated_time():
-    job = Job("", "notes.v2.txt", None, "en", "es", None, None, {}, state="translating", began=100.0, characters=50)
+    job = Job("", "notes.v2.txt", None, "en", "es", None, None, {}, state="translating", started=100.0, characters=50)
     assert job.seconds_left is None and job.file_name == "notes.v2_es.txt"
     job.characters_done = 20
     with pytest.MonkeyPatch.context() as patch:

@@ -64,7 +64,7 @@ def headers_of(message):
     return {name.decode(): value.decode() for name, value in message["headers"]}
 
 
-def test_what_is_no_request_passes_unchanged():
+def test_other_messages_than_requests_pass_unchanged():
     calls = []
 
     async def application(*arguments):
@@ -113,9 +113,9 @@ def test_a_client_that_is_refused_may_send_for_a_second(monkeypatch):
 def test_an_internal_error_has_one_answer_and_releases_the_body(caplog):
     bodies = Bodies()
     for answer, expected in (((), {"error": INTERNAL}), (OK, None)):
-        bodies.held = 5
-        sent, _ = run_check(3, answer, ZeroDivisionError(), bodies=bodies, state=[("translucid.held", 5)])
-        assert bodies.held == 0 and "ZeroDivisionError" in caplog.text
+        bodies.total_bytes = 5
+        sent, _ = run_check(3, answer, ZeroDivisionError(), bodies=bodies, state=[("translucid.body_bytes", 5)])
+        assert bodies.total_bytes == 0 and "ZeroDivisionError" in caplog.text
         if expected:
             assert sent[0]["status"] == 500 and json.loads(sent[1]["body"]) == expected
         else:

@@ -200,7 +200,7 @@ def test_all_segments_are_gone_through_in_parts(monkeypatch):
         calls.append((first, count))
         return [SimpleNamespace(number=number) for number in range(first, min(first + 2, 5))]
 
-    all_rows = editing._every(SimpleNamespace(files=SimpleNamespace(rows=rows)))
+    all_rows = editing._all_rows(SimpleNamespace(files=SimpleNamespace(rows=rows)))
     assert [row.number for row in all_rows] == [0, 1, 2, 3, 4]
     assert calls == [(0, 500), (2, 500), (4, 500), (5, 500)] and len(steps) == 3
 

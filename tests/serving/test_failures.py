@@ -46,7 +46,7 @@ def full_database():
         (KeyError("name"), 500, INTERNAL),
     ],
 )
-def test_whose_fault_it_is_decides_on_the_status(error, status, message, caplog):
+def test_the_status_depends_on_who_caused_the_error(error, status, message, caplog):
     assert status_of(error) == (status, message)
     assert ("a request failed" in caplog.text) is (status >= 500)
 

@@ -31,7 +31,7 @@ class Worker:
 
     def run(self):
         try:
-            with self.scheduler.taken(lambda: self.left):
+            with self.scheduler.turn(lambda: self.left):
                 while not self.done:
                     between_steps()
                     self.steps += 1
@@ -68,7 +68,7 @@ def test_two_that_take_long_get_on_alike():
 
 
 @pytest.mark.parametrize("is_waiting", [True, False])
-def test_who_has_left_ends_at_work_or_waiting(is_waiting):
+def test_work_of_clients_that_left_ends_running_or_waiting(is_waiting):
     scheduler = FairScheduler(1000)
     first, second = Worker(scheduler), None
     wait_until(lambda: first.steps)
@@ -84,7 +84,7 @@ def test_who_has_left_ends_at_work_or_waiting(is_waiting):
     assert not scheduler.waiting and scheduler.working is None
 
 
-def test_who_has_worked_long_is_not_kept_waiting_for_ever(monkeypatch):
+def test_long_work_does_not_wait_for_ever(monkeypatch):
     """However many new tasks arrive."""
     monkeypatch.setattr(turns, "PATIENCE", 0.5)
     scheduler = FairScheduler(0.01)
@@ -129,7 +129,7 @@ def test_in_the_workshop_one_works_at_a_time_in_turns():
     assert [future.result(60) for future in futures] == ["long 0", "long 1", "short"]
     assert highest == 1
     assert order[0] == "short"
-    assert not worker_pool.inside
+    assert not worker_pool.work_counts
     worker_pool.close()
 
 
@@ -175,7 +175,7 @@ def test_waiting_reduces_the_time_that_counts_as_used():
 def test_a_turn_lasts_its_seconds_and_then_the_work_that_used_least_is_next(clock):
     scheduler = FairScheduler(1.0)
     first = enqueue(scheduler)
-    assert scheduler.working is first and first.go.is_set()
+    assert scheduler.working is first and first.started.is_set()
     clock.now = 100.5
     waiting_turns = [enqueue(scheduler, worked=worked) for worked in (0.75, 0.5, 0.5)]
     assert scheduler.waiting == waiting_turns
@@ -188,7 +188,7 @@ def test_a_turn_lasts_its_seconds_and_then_the_work_that_used_least_is_next(cloc
     assert scheduler.working is waiting_turns[1] and scheduler.waiting == [waiting_turns[0], waiting_turns[2]]
     assert (first.worked, first.waited, first.since) == (1, 0, 101)
     assert [(turn.waited, turn.since) for turn in waiting_turns] == [(0.5, 101)] * 3
-    assert not first.go.is_set() and waiting_turns[1].go.is_set()
+    assert not first.started.is_set() and waiting_turns[1].started.is_set()
 
 
 def test_work_goes_on_if_the_others_have_used_more(clock):

@@ -50,7 +50,7 @@ def client(serve):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_it_is_refused_in_one_line_and_others_are_served(client, kind):
+def test_a_hostile_document_is_refused_in_one_line_and_others_are_served(client, kind):
     name, make = HOSTILE[kind]
     content = make()
     before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()

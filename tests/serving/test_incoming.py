@@ -171,16 +171,16 @@ def test_each_byte_of_a_body_adds_to_its_time(monkeypatch):
 
 
 def test_large_bodies_are_counted_together_until_they_are_answered():
-    bodies = Bodies(together=2 * SMALL + 2)
+    bodies = Bodies(max_total_bytes=2 * SMALL + 2)
     small, first, second, third = (request(*body) for body in ([b"x" * SMALL], *[[b"x" * SMALL, b"x"]] * 3))
     for body_request in (small, first, second):
         asyncio.run(bodies.read(body_request, 10 * SMALL))
-    assert SMALL == 65_536 and bodies.held == 2 * SMALL + 2
+    assert SMALL == 65_536 and bodies.total_bytes == 2 * SMALL + 2
     with pytest.raises(ApiError) as error:
         asyncio.run(bodies.read(third, 10 * SMALL))
     assert (error.value.status, error.value.retry_after) == (503, 10)
     assert error.value.message == "The server is busy with large requests, please come again"
-    for body_request, held in (
+    for body_request, expected_bytes in (
         (third, 2 * SMALL + 2),
         (small, 2 * SMALL + 2),
         (first, SMALL + 1),
@@ -188,8 +188,8 @@ def test_large_bodies_are_counted_together_until_they_are_answered():
         (second, 0),
     ):
         bodies.release(body_request.scope)
-        assert bodies.held == held
-    assert Bodies().together == 64 << 20
+        assert bodies.total_bytes == expected_bytes
+    assert Bodies().max_total_bytes == 64 << 20
 
 
 def upload_of(*parts, kind=MULTIPART, options=OPTIONS):
@@ -290,9 +290,9 @@ def test_a_field_that_is_a_method():
 )
 def test_a_field_that_is_a_number(value, result):
     if isinstance(result, int):
-        assert number_field({"n": value}, "n", 7, 9, least=2) == result
+        assert number_field({"n": value}, "n", 7, 9, minimum=2) == result
     else:
-        assert refusal_of(number_field, {"n": value}, "n", 7, 9, least=2) == (400, f"Invalid request: n {result}")
+        assert refusal_of(number_field, {"n": value}, "n", 7, 9, minimum=2) == (400, f"Invalid request: n {result}")
 
 
 def test_a_number_has_a_default_and_may_be_zero():

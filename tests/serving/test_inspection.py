@@ -55,9 +55,9 @@ def greedy_copy(run, folder):
     return copy
 
 
-def test_a_run_with_a_beam_of_one(serve, run, eyes, scene, tmp_path):
+def test_a_run_with_a_beam_of_one(serve, run, captioner_run, scene, tmp_path):
     (tmp_path / "eyes").mkdir()
-    client = serve(str(greedy_copy(run, tmp_path)), str(greedy_copy(eyes, tmp_path / "eyes")))
+    client = serve(str(greedy_copy(run, tmp_path)), str(greedy_copy(captioner_run, tmp_path / "eyes")))
     request = {"q": "I like soccer", "source": "en", "target": "es"}
     (tree,) = client.post("/beam", json=request).json()["trees"]
     (hypothesis,) = tree["finished"]
@@ -201,7 +201,7 @@ def test_every_view_is_saved_as_pdf(client, view):
     assert response.content.startswith(b"%PDF")
 
 
-def test_what_is_no_picture_is_refused(client):
+def test_invalid_picture_requests_are_refused(client):
     request = {"q": "I sing", "source": "en", "target": "es", "translation": "Yo canto", "view": "map"}
     for invalid in (
         {"view": "all"},

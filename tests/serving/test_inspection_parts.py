@@ -63,10 +63,10 @@ def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
             raise UserError("it is too long for the model")
         return {"text": target, "pieces": ["attention"]}
 
-    monkeypatch.setattr(inspection.SentenceInspector, "_forced", force_decode)
+    monkeypatch.setattr(inspection.SentenceInspector, "_forced_row", force_decode)
     inspector = inspection.SentenceInspector(None, "", ContrastFields("", None), "cross")
     with_attention = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory"}
-    assert inspector._remembered("I", "x" * 1000, ()) == with_attention
+    assert inspector._memory_row("I", "x" * 1000, ()) == with_attention
     without_attention = {"pieces": [], "warnings": [], "confidence": None, "origin": "memory"}
-    assert inspector._remembered("I", "x" * 1001, ()) == {"source_text": "I", "text": "x" * 1001, **without_attention}
-    assert inspector._remembered("too long", "x", ()) == {"source_text": "too long", "text": "x", **without_attention}
+    assert inspector._memory_row("I", "x" * 1001, ()) == {"source_text": "I", "text": "x" * 1001, **without_attention}
+    assert inspector._memory_row("too long", "x", ()) == {"source_text": "too long", "text": "x", **without_attention}

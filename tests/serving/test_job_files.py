@@ -30,7 +30,7 @@ def test_a_document_that_can_not_be_kept_whole_leaves_nothing(tmp_path):
 
 def test_a_result_that_can_not_be_kept_whole_leaves_the_one_before(tmp_path, monkeypatch):
     files = JobFiles(tmp_path / "job", io.BytesIO(b"a document"))
-    files.keep(b"first")
+    files.store_result(b"first")
     write = type(tmp_path).write_bytes
 
     def write_half(path, content):
@@ -39,7 +39,7 @@ def test_a_result_that_can_not_be_kept_whole_leaves_the_one_before(tmp_path, mon
 
     monkeypatch.setattr("pathlib.Path.write_bytes", write_half)
     with pytest.raises(OSError, match="No space left"):
-        files.keep(b"second")
+        files.store_result(b"second")
     assert files.result.read_bytes() == b"first"
     assert sorted(file.name for file in (tmp_path / "job").iterdir()) == ["document", "result-1"]
 
@@ -73,7 +73,7 @@ SEGMENTS = [
 @pytest.fixture
 def files(tmp_path):
     files = JobFiles(tmp_path / "job", io.BytesIO(b"a document"))
-    files.begin(SEGMENTS)
+    files.store_segments(SEGMENTS)
     return files
 
 
@@ -83,12 +83,12 @@ def test_segments_and_translations_come_back_as_they_were_stored(files):
     assert files.targets() == {} and files.counts() == Counts(0, 0)
     marked = Target(TaggedText("A", BOLD), "memory", 0.75, ("lost: 1", "numbers: 2"))
     plain = Target(TaggedText("BB"))
-    files.translated([(0, marked), (1, plain)])
+    files.store_translations([(0, marked), (1, plain)])
     assert files.rows(0, 2) == [Row(0, SEGMENTS[0], marked, accepted=False), Row(1, SEGMENTS[1], plain, accepted=False)]
     assert files.targets() == {0: marked, 1: plain}
     correction = Target(TaggedText("yo"), "person")
     files.accept({1: correction})
-    files.translated([(1, plain), (2, plain)])  # corrections by people are kept
+    files.store_translations([(1, plain), (2, plain)])  # corrections by people are kept
     assert files.targets() == {0: marked, 1: correction, 2: plain}
     assert [row.accepted for row in files.rows()] == [False, True, False, False, False]
 
@@ -101,7 +101,7 @@ def test_doubtful_segments_are_counted_and_returned_alone(files):
         Target(text, "model", None, ("lost: 1",)),
         Target(text),
     ]
-    files.translated(list(enumerate(doubts)))
+    files.store_translations(list(enumerate(doubts)))
     assert files.counts() == Counts(accepted=0, doubtful=2)
     assert [row.number for row in files.rows(doubtful=True)] == [0, 2]
     assert [row.number for row in files.rows(1, doubtful=True)] == [2]
@@ -129,25 +129,32 @@ def test_some_segments_from_a_number_on(files, monkeypatch):
 def test_each_result_replaces_the_one_before(files):
     assert files.result.name == "result-0" and not files.result.exists()
     for number, content in ((1, b"first"), (2, b"second")):
-        files.keep(content)
-        parts, size = files.sent()
+        files.store_result(content)
+        parts, size = files.open_result()
         assert (files.result.name, b"".join(parts), size) == (f"result-{number}", content, len(content))
     assert sorted(file.name for file in files.folder.iterdir()) == ["document", "result-2", "segments.sqlite"]
     assert files.size == sum(file.stat().st_size for file in files.folder.iterdir()) > 16
 
 
 def test_a_long_result_is_sent_in_parts(files):
-    files.keep(bytes(range(256)) * 600)
-    parts, size = files.sent()
+    files.store_result(bytes(range(256)) * 600)
+    parts, size = files.open_result()
     assert [len(part) for part in parts] == [65_536, 65_536, 600 * 256 - 131_072] and size == 600 * 256
 
 
 def test_nothing_is_there_after_it_was_deleted(files, tmp_path):
-    files.keep(b"result")
+    files.store_result(b"result")
     files.delete()
     files.delete()
     assert files.size == 0 and not list(tmp_path.iterdir())
-    for work in (files.rows, files.targets, files.counts, files.sent, lambda: files.content, lambda: files.keep(b"x")):
+    for work in (
+        files.rows,
+        files.targets,
+        files.counts,
+        files.open_result,
+        lambda: files.content,
+        lambda: files.store_result(b"x"),
+    ):
         with pytest.raises(GoneError):
             work()
 

@@ -1,4 +1,4 @@
-"""The routes /layers and /patch: they return what the library computes, and have the limits of all inspections."""
+"""The routes /layers and /patch return the library's results, and have the limits of all inspections."""
 
 import pytest
 

@@ -114,7 +114,7 @@ def test_no_sentence_is_lost(client):
         ({"q": "a", "target": ["es"]}, 400, "not a text"),
     ],
 )
-def test_what_is_wrong_is_said(client, fields, status, message):
+def test_errors_are_reported(client, fields, status, message):
     response = translate(client, **fields)
     assert response.status_code == status
     assert message in response.json()["error"]
@@ -209,7 +209,7 @@ def test_html_keeps_its_tags_and_what_is_not_to_be_translated(client, run):
     assert broken.startswith("<p>") and broken.count("<b>") == 1
     response_to_nested = translate(client, q="<div>" * 600 + "I sing", format="html")
     assert response_to_nested.status_code == 400
-    assert "elements in each other" in response_to_nested.json()["error"]
+    assert "elements nested more than" in response_to_nested.json()["error"]
 
 
 def test_keys(serve):

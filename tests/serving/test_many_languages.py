@@ -9,7 +9,7 @@ from translucid.decoding.limits import length_penalty
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder
-from translucid.serving import language_pairs as offered
+from translucid.serving import language_pairs
 from translucid.serving.catalogue import load
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
@@ -76,7 +76,7 @@ def test_detection_is_among_its_languages(many):
     assert answer["detectedLanguage"] == {"confidence": 0, "language": "en"}
 
 
-def test_what_is_seen_of_it_has_no_language_among_the_words(many, m2m):
+def test_inspections_have_no_language_token_among_the_words(many, m2m):
     (sentence,) = many.post("/look", json={**REQUEST, "explain": "erasure"}).json()["sentences"]
     (piece,) = sentence["pieces"]
     assert piece["source"] == ["eng_Latn", "I", "like", "soccer", "</s>"]
@@ -133,8 +133,8 @@ def test_a_label_that_it_does_not_have_is_refused(m2m):
         load([f"en-fr={m2m}"], "cpu", ServerOptions())
 
 
-def test_who_asks_for_all_pairs_does_not_fill_the_memory(m2m, monkeypatch):
-    monkeypatch.setattr(offered, "PAIRS", 1)
+def test_requests_for_all_pairs_do_not_fill_the_memory(m2m, monkeypatch):
+    monkeypatch.setattr(language_pairs, "PAIRS", 1)
     catalogue = load([str(m2m)], "cpu", ServerOptions())
     before = threading.active_count()
     (model,) = catalogue

@@ -175,7 +175,7 @@ def test_terms(ask):
     assert [row["outcome"] for row in checked.structured_content["terms"]] == ["used", "missing"]
 
 
-def test_runs_that_do_not_translate(eyes, capsys):
-    assert main.run(["mcp", str(eyes)]) == 2
+def test_runs_that_do_not_translate(captioner_run, capsys):
+    assert main.run(["mcp", str(captioner_run)]) == 2
     captured = capsys.readouterr()
     assert "none of the runs translates texts. Name at least one translator." in captured.err and not captured.out

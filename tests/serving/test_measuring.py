@@ -149,7 +149,7 @@ def test_memory_is_returned_after_work(monkeypatch, caplog):
     returned, slept = [], []
     work = iter([0.0, 0.1, 0.2, 0.21, 0.21, 0.41, 0.42, 0.42])
     monkeypatch.setattr(application, "time", SimpleNamespace(process_time=lambda: next(work)))
-    monkeypatch.setattr(application, "give_memory_back", lambda: returned.append(len(slept)))
+    monkeypatch.setattr(application, "release_freed_memory", lambda: returned.append(len(slept)))
 
     async def sleep(seconds):
         slept.append(seconds)

@@ -1,4 +1,4 @@
-"""The server's translation memory: used for documents, and filled by suggestions and corrections."""
+"""The server's translation memory: it is used for texts and documents, and filled by suggestions and corrections."""
 
 import sqlite3
 import threading
@@ -71,7 +71,7 @@ def test_suggestions_go_into_one_that_grows(begin, memory_file):
         assert [(entry.source, entry.who) for entry in memory.entries()][1:] == [("You sing.", "suggested")]
 
 
-def test_corrections_go_in_too(begin, memory_file):
+def test_corrections_are_added(begin, memory_file):
     client = begin(grows=True)
     job = finished_job(client, send(client, b"<p>You <b>sing</b>.</p>", "a.html").json())
     correction = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Tú ⟨1⟩cantas⟨/1⟩."})
@@ -142,7 +142,7 @@ def test_suggestions_that_wait_hold_nobody_else_up_and_are_bounded(begin, monkey
 
 
 @pytest.mark.parametrize("character", ["\0", "\x01", "\x1b", "\ufffe", "\uffff"])
-def test_what_no_file_can_hold_is_no_suggestion(begin, memory_file, character):
+def test_texts_that_tmx_can_not_contain_are_refused(begin, memory_file, character):
     client = begin(grows=True)
     for name in ("q", "s"):
         response = suggest(client, **{name: f"You{character} sing."})
@@ -165,7 +165,7 @@ def test_a_correction_stands_where_the_memory_is_full_or_broken(begin, monkeypat
     assert caplog.text.count("disk is full") >= 2
 
 
-def test_one_that_does_not_grow_takes_nothing(begin, monkeypatch):
+def test_a_memory_that_does_not_grow_accepts_nothing(begin, monkeypatch):
     client = begin(grows=False)
     assert client.get("/frontend/settings").json()["suggestions"] is False
     assert suggest(client).status_code == 403
@@ -177,7 +177,7 @@ def test_one_that_does_not_grow_takes_nothing(begin, monkeypatch):
     assert "full" in suggest(full_client).json()["error"]
 
 
-def test_it_is_only_used_between_its_languages(memory_file):
+def test_a_memory_is_only_used_for_its_languages(memory_file):
     memory = MemoryRoutes.open(memory_file, ("en", "es"), grows=True)
     assert memory.recall("en", "es-MX") and not memory.recall("es", "en")
     memory.close()
@@ -211,7 +211,7 @@ def test_a_whole_line_is_known_although_it_has_several_sentences(begin):
     assert len(client.post("/beam", json={"q": text, **LANGUAGES}).json()["trees"]) == 1
 
 
-def test_alternatives_to_it_are_the_models(begin):
+def test_alternatives_to_matches_are_those_of_the_model(begin):
     client = begin(grows=False)
     request = {"q": "I like soccer.", "alternatives": 2, **LANGUAGES}
     answer = client.post("/translate", json=request).json()

@@ -54,7 +54,7 @@ def test_any_corpus_can_be_looked_up_but_not_added_to(tmp_path):
     corpus = tmp_path / "pairs.tsv"
     corpus.write_text("I sing.\tCanto.\n")
     memory_routes = MemoryRoutes.open(corpus, ("en", "es"), grows=False)
-    assert memory_routes.recall("en", "es").used("I sing.").target == "Canto."
+    assert memory_routes.recall("en", "es").replacement("I sing.").target == "Canto."
     assert refusal_of(memory_routes.add, "en", "es", [PAIR], "who") == (
         403,
         "Suggestions are disabled on this server.",
@@ -87,8 +87,8 @@ def test_characters_that_no_file_can_hold(memory):
         == (400, message, None)
     )
     add_pairs(memory, Pair("a\x01", "b"), PAIR)  # other pairs of the same suggestion are stored
-    assert memory.recall("en", "es").used("You sing.").target == "Cantas."
-    assert memory.recall("en", "es").used("a") is None
+    assert memory.recall("en", "es").replacement("You sing.").target == "Cantas."
+    assert memory.recall("en", "es").replacement("a") is None
 
 
 def test_pairs_that_are_too_long(memory):

@@ -86,7 +86,7 @@ def test_several_pairs_of_languages(serve, run):
     assert client.get(f"/v2/glossaries/{glossary['glossary_id']}").json()["entry_count"] == 1
 
 
-def test_what_version_2_made_is_there_too(client):
+def test_version_3_returns_glossaries_of_version_2(client):
     glossary_id = client.post("/v2/glossaries", json={"name": "n", **DICTIONARY}).json()["glossary_id"]
     (dictionary,) = client.get(f"/v3/glossaries/{glossary_id}").json()["dictionaries"]
     assert dictionary == {"source_lang": "en", "target_lang": "es", "entry_count": 1}
@@ -104,7 +104,7 @@ def test_what_version_2_made_is_there_too(client):
         ({"dictionaries": [DICTIONARY, DICTIONARY]}, "same languages"),
     ],
 )
-def test_what_is_wrong_is_said(client, fields, message):
+def test_errors_are_reported(client, fields, message):
     response = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [DICTIONARY], **fields})
     assert response.status_code == 400 and message in response.json()["message"]
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: type, see the translation; what is to be seen of it is tried in test_page_seeing.py."""
+"""The page in a real browser: typing, languages and errors; test_page_seeing.py tests the views of a translation."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from .test_clients import address, serving  # noqa: F401
 
 @contextmanager
 def fresh(context, **options):
-    """Open a page without anything stored; it is closed in the end, and forgets what it stored."""
+    """Open a page with empty storage; at the end, clear its storage and close it."""
     page = context.new_page(**options)
     try:
         yield page
@@ -27,17 +27,17 @@ def fresh(context, **options):
 
 
 @contextmanager
-def watched(context, place, *, own=("data:",)):
-    """Open a page that may report no error and fetch nothing but from its server, and what begins like `own`."""
+def watched(context, server_url, *, allowed=("data:",)):
+    """Open a page that must report no error, and fetch only from its server and from URLs that start like `allowed`."""
     with fresh(context) as opened:
         problems, requests = [], []
         opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         opened.on("pageerror", lambda error: problems.append(str(error)))
         opened.on("request", lambda request: requests.append(request.url))
-        opened.goto(place)
+        opened.goto(server_url)
         yield opened
-        assert [one for one in problems if "status of 400" not in one] == []
-        assert all(url.startswith((place, *own)) for url in requests), "something came from elsewhere"
+        assert [problem for problem in problems if "status of 400" not in problem] == []
+        assert all(url.startswith((server_url, *allowed)) for url in requests), "something came from elsewhere"
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def saved(page):
 
 
 def made_by_code(page, name, run):
-    """Run the code of the open view, with a run in place of the one it names; return the .pdf files that it makes."""
+    """Run the code that the open view shows, with `run` as its run folder; return the .pdf files that it writes."""
     page.get_by_text("As code").click()
     expect(page.locator(".code pre")).to_contain_text("save_figure")
     code = page.locator(".code pre").inner_text().replace(f'"{name}"', repr(str(run)))
@@ -81,7 +81,7 @@ def test_typing_translates(page):
     assert page.locator("#target-language").inner_text() == "Spanish"
 
 
-def test_long_texts_and_errors_are_told(page):
+def test_long_texts_and_errors_are_reported(page):
     page.get_by_label("English").fill("I sing.\n" * 80)
     expect(page.locator("#status")).to_contain_text("up to 500", timeout=30_000)
     expect(page.locator("#translation")).to_have_text(re.compile(r"(.*\n){79}"), use_inner_text=True)
@@ -90,7 +90,7 @@ def test_long_texts_and_errors_are_told(page):
 
 
 @pytest.mark.parametrize("font", FONTS)
-def test_it_fits_on_a_phone_and_into_the_dark(page, font):
+def test_the_layout_on_a_phone_and_the_dark_scheme(page, font):
     set_in(page, font)
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 360, "height": 740})
@@ -110,7 +110,7 @@ def test_the_documentation_needs_no_other_host(context, address):  # noqa: F811
         assert [url for url in requests if not url.startswith((address, "data:"))] == []
 
 
-def test_a_server_that_is_gone_is_said_and_nothing_old_stays(context, address):  # noqa: F811
+def test_an_unreachable_server_is_reported_and_old_results_disappear(context, address):  # noqa: F811
     with fresh(context) as page:
         page.goto(address)
         type_in(page, "I like soccer")
@@ -119,8 +119,8 @@ def test_a_server_that_is_gone_is_said_and_nothing_old_stays(context, address): 
         page.route("**/look", lambda route: route.abort())
         page.get_by_label("English").fill("They are going to the beach")
         expect(page.locator("#problem")).to_contain_text("does not respond")
-        for place in ("#translation", "#inspection"):
-            assert page.inner_text(place).strip() == "", place
+        for selector in ("#translation", "#inspection"):
+            assert page.inner_text(selector).strip() == "", selector
         page.unroute("**/look")
         expect(page.locator("#attention .word").first).to_be_visible(timeout=10_000)
         assert page.inner_text("#problem") == ""
@@ -129,7 +129,7 @@ def test_a_server_that_is_gone_is_said_and_nothing_old_stays(context, address): 
         expect(page.locator("#problem")).to_contain_text("does not respond")
 
 
-def test_a_server_that_is_not_there_yet_is_said(context, address):  # noqa: F811
+def test_a_server_that_is_not_ready_is_reported(context, address):  # noqa: F811
     with fresh(context) as page:
         page.route("**/models", lambda route: route.abort())
         page.goto(address)
@@ -148,22 +148,22 @@ def test_a_long_text_is_no_error(page):
 
 def test_sides_have_their_language_and_their_direction(page):
     type_in(page, "I like soccer")
-    for place, language in (("#source", "en"), ("#translation", "es")):
-        assert page.get_attribute(place, "lang") == language
-        assert page.get_attribute(place, "dir") == "auto"
+    for selector, language in (("#source", "en"), ("#translation", "es")):
+        assert page.get_attribute(selector, "lang") == language
+        assert page.get_attribute(selector, "dir") == "auto"
     assert [page.locator("#attention .line").nth(i).get_attribute("lang") for i in (0, 1)] == ["en", "es"]
 
 
-def test_what_looks_wrong_is_shown(page):
+def test_quality_warnings_are_shown(page):
     type_in(page, "I like 足球")
     assert "unknown characters: 足 球" in page.inner_text("#warnings")
 
 
-def test_panels_say_whose_they_are_and_methods_are_those_that_are_there(context, run, monkeypatch):
-    known = explanation.find_spec
-    monkeypatch.setattr(explanation, "find_spec", lambda name: None if name == "captum" else known(name))
-    with serving(str(run), f"en-fr={run}") as place, fresh(context) as page:
-        page.goto(place)
+def test_panels_name_their_model_and_only_available_methods_are_offered(context, run, monkeypatch):
+    find_spec = explanation.find_spec
+    monkeypatch.setattr(explanation, "find_spec", lambda name: None if name == "captum" else find_spec(name))
+    with serving(str(run), f"en-fr={run}") as server_url, fresh(context) as page:
+        page.goto(server_url)
         page.locator("#model-menu summary").click()
         page.get_by_label("Compare with").select_option(index=2)
         type_in(page, "I like soccer")
@@ -175,7 +175,7 @@ def test_panels_say_whose_they_are_and_methods_are_those_that_are_there(context,
 
 
 def test_the_languages_of_a_model_that_has_many_are_chosen_by_name(context, run, m2m):
-    with serving(str(m2m), str(run)) as place, watched(context, place) as page:
+    with serving(str(m2m), str(run)) as server_url, watched(context, server_url) as page:
         expect(page.locator("#model option")).to_have_text(["many (2 languages → 2 languages)", "tiny (en → es)"])
         assert page.locator("#from option").all_inner_texts() == ["Detect language", "English", "Spanish"]
         page.fill("#source", "I like soccer")
@@ -191,8 +191,8 @@ def test_the_languages_of_a_model_that_has_many_are_chosen_by_name(context, run,
         expect(page.locator("#target-language")).to_have_text("Spanish")
 
 
-def test_doubt_is_seen_where_people_read(page):
-    """The words that the model was not sure of, and a sentence that is rather not good; the text stays as it is."""
+def test_uncertain_words_and_sentences_are_marked(page):
+    """Words of low probability and sentences of low confidence are marked; the text of the translation is unchanged."""
     piece = {"source": ["I", "sing", "</s>"], "target": ["Yo", "canto", "canto", "</s>"], "opening": 0, "unknown": []}
     weights = [[0.4, 0.3, 0.3]] * 4
     piece["maps"] = [{"name": "all", "kind": "cross", "layer": None, "head": None, "weights": weights}]
@@ -210,7 +210,7 @@ def test_doubt_is_seen_where_people_read(page):
     expect(shown.locator(".unsure")).to_have_text(["canto", "canto"])
     assert shown.locator(".unsure").first.get_attribute("title") == "probability 10 %"
     before = shown.locator(".unsure").first.evaluate("one => one.previousSibling.textContent")
-    assert before == "Yo canto "  # it is the second of two like it
+    assert before == "Yo canto "  # the second `canto`, not the first
     expect(shown.locator(".doubtful")).to_have_text(["Yo canto canto.", "Yo canto canto"])
     expect(shown.locator(".from-memory")).to_have_text("Del archivo")
     expect(page.locator("#warnings li")).to_have_text(["repetition: canto", "sentence 2 has a confidence of only 35 %"])

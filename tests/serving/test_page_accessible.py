@@ -1,4 +1,4 @@
-"""Everybody can use the page: axe-core's rules in every state, light and dark, and the keyboard alone."""
+"""Accessibility of the page: axe-core's rules in every state, in light and dark schemes, and use by keyboard alone."""
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -16,9 +16,9 @@ SAME = (
     *("empty", "slow", "busy", "refused", "long", "doubtful", "detected", "swapped", "dropping", "remembered"),
     *("documents", "accepting", "text-models"),
 )
-"""States whose elements another one has, in the same places; left out for the time they take."""
+"""States that are left out to save time, because another state has the same elements in the same places."""
 DARK = {"resultTypes": ["violations"], "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
-"""The rules about colours; what the others look at is the same in the dark."""
+"""The rules about colours; all other rules have the same result in the dark scheme."""
 NAMED = """() => {
   const one = document.activeElement;
   const style = getComputedStyle(one);
@@ -28,33 +28,33 @@ NAMED = """() => {
 
 
 @pytest.fixture(scope="module")
-def address(run, eyes, models):  # noqa: F811
-    """Of a server with everything: both ways, images, and texts that are classified and continued."""
-    with serving(str(run), f"es-en={run}", str(eyes), *models) as place:
-        yield place
+def address(run, captioner_run, models):  # noqa: F811
+    """The address of a server with models for both directions, a captioner, a classifier and a language model."""
+    with serving(str(run), f"es-en={run}", str(captioner_run), *models) as server_url:
+        yield server_url
 
 
 @pytest.fixture
 def page(context, address):
-    with fresh(context) as one:
-        one.emulate_media(reduced_motion="reduce")
-        opened(one, address)
-        yield one
+    with fresh(context) as new_page:
+        new_page.emulate_media(reduced_motion="reduce")
+        opened(new_page, address)
+        yield new_page
 
 
 def test_axe_finds_nothing(page, address):
-    """In twenty-four states, light and dark."""
+    """Test twenty-four states in light and dark schemes."""
     found, seen = {}, set()
     for state in states(page, address, without=SAME):
         seen.add(state.name)
         page.evaluate(AXE_SCRIPT)
         for scheme, options in (("light", DEFAULT_OPTIONS), ("dark", DARK)):
             page.emulate_media(color_scheme=scheme)
-            for one in page.evaluate("(options) => axe.run(options)", options)["violations"]:
-                found[state.name, scheme, one["id"]] = [
-                    node["html"][:200] + node["failureSummary"] for node in one["nodes"]
+            for violation in page.evaluate("(options) => axe.run(options)", options)["violations"]:
+                found[state.name, scheme, violation["id"]] = [
+                    node["html"][:200] + node["failureSummary"] for node in violation["nodes"]
                 ]
-    wanted = {
+    expected = {
         "text",
         "contributions",
         "layers",
@@ -67,16 +67,16 @@ def test_axe_finds_nothing(page, address):
         "history",
         "gone",
     }
-    assert len(seen) == 24 and wanted <= seen
+    assert len(seen) == 24 and expected <= seen
     assert found == {}, "\n".join(map(str, found.items()))
 
 
-def test_axe_would_find_something(page):
+def test_axe_detects_a_button_without_a_name(page):
     page.evaluate("() => document.body.append(document.createElement('button'))")
-    assert [one["id"] for one in Axe().run(page).response["violations"]] == ["button-name"]
+    assert [violation["id"] for violation in Axe().run(page).response["violations"]] == ["button-name"]
 
 
-def test_every_control_is_reached_by_tab_and_seen_to_be(page):
+def test_every_control_is_reached_by_tab_and_shows_the_focus(page):
     page.fill("#source", "I")
     expect(page.locator("#translation")).not_to_be_empty()
     page.locator("#show-texts").focus()
@@ -114,7 +114,7 @@ def test_another_word_is_chosen_by_keyboard_and_the_focus_stays_there(page, scen
     words = page.locator("#caption-inspection .word")
     expect(words.nth(1)).to_be_visible()
     assert words.evaluate_all("all => all.map((one) => one.tabIndex)") == [0] + [-1] * (words.count() - 1)
-    words.first.press("ArrowRight")  # one stop for Tab, and arrows from there
+    words.first.press("ArrowRight")  # the words are a single Tab stop; arrow keys move between them
     expect(words.nth(1)).to_be_focused()
     page.keyboard.press("Enter")
     page.locator("#caption-inspection .continuations button").nth(3).press("Enter")
@@ -122,8 +122,8 @@ def test_another_word_is_chosen_by_keyboard_and_the_focus_stays_there(page, scen
     expect(page.locator("#caption-inspection .word:focus")).to_have_count(1)
 
 
-def test_it_fits_at_200_percent_and_on_the_narrowest_phone(page, address):
-    """A window of 1280 pixels at 200 % is one of 640; WCAG asks for 320 as well."""
+def test_the_layout_fits_at_200_percent_and_on_the_narrowest_phone(page, address):
+    """At 200 %, a window of 1280 pixels has 640 CSS pixels; WCAG also requires a width of 320."""
     wide = ("text", "document")
     page.set_viewport_size({"width": 320, "height": 480})
     for state in states(page, address, names=(*wide, "models", "shortcuts", "text-models")):

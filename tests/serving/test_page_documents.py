@@ -1,4 +1,4 @@
-"""Documents on the page, in a real browser: drop one, correct it, accept, download; and nothing is lost on reload."""
+"""The document editor in a real browser: upload, correction, acceptance and download; a reload loses nothing."""
 
 import re
 import time
@@ -29,16 +29,16 @@ def choose(page, content=TEXT, name="notes.txt", kind="text/plain"):
 
 
 def downloaded(page):
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.locator("#document-download").click()
-    return found.value.suggested_filename, found.value.path().read_text()
+    return download.value.suggested_filename, download.value.path().read_text()
 
 
 def texts(page):
     return page.locator("#segments textarea").evaluate_all("areas => areas.map(area => area.value)")
 
 
-def test_segments_stand_side_by_side(page):
+def test_source_and_target_segments_are_side_by_side(page):
     choose(page)
     assert page.inner_text("#document-name") == "notes.txt (text)"
     assert page.locator("#segments .output").all_inner_texts() == TEXT.splitlines()
@@ -54,7 +54,7 @@ def test_segments_stand_side_by_side(page):
     expect(page.get_by_label("Next segments")).to_be_disabled()
 
 
-def test_all_are_accepted_at_once_but_those_that_want_a_look(page):
+def test_all_segments_are_accepted_at_once_except_doubtful_ones(page):
     choose(page)
     doubtful = page.locator("#segments li.doubtful").count()
     expect(page.locator("#document-status")).to_have_text("0 of 3 segments accepted")
@@ -76,7 +76,7 @@ def test_all_are_accepted_at_once_but_those_that_want_a_look(page):
     expect(page.locator("#document-progress")).to_have_js_property("value", 1)
 
 
-def test_by_keyboard_alone(page):
+def test_segments_are_edited_by_keyboard_alone(page):
     choose(page)
     areas = page.locator("#segments textarea")
     before = texts(page)
@@ -96,7 +96,7 @@ def test_by_keyboard_alone(page):
     page.keyboard.press("Control+Home")
     page.keyboard.press("ArrowUp")
     expect(areas.nth(1)).to_be_focused()
-    page.keyboard.press("Control+Enter")  # as it is
+    page.keyboard.press("Control+Enter")  # accepts the segment unchanged
     expect(page.locator("#segments li").nth(1)).to_have_class("accepted")
     expect(areas.nth(2)).to_be_focused()
     assert downloaded(page)[1].splitlines() == ["Me encanta.", *before[1:]]
@@ -116,14 +116,14 @@ def test_nothing_is_lost_on_reload(page):
     expect(page.locator("#segments li").nth(1)).to_have_class(re.compile("draft"))
     page.locator("#document-download").click()
     expect(page.locator("#unaccepted-text")).to_contain_text("1 of your edits is not accepted yet")
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.get_by_role("button", name="Download without").click()
-    text = found.value.path().read_text()
+    text = download.value.path().read_text()
     assert text.startswith("Accepted.\n") and "Only typed" not in text
     page.locator("#document-download").click()
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.get_by_role("button", name="Accept and download").click()
-    assert found.value.path().read_text().splitlines()[:2] == ["Accepted.", "Only typed."]
+    assert download.value.path().read_text().splitlines()[:2] == ["Accepted.", "Only typed."]
     expect(page.locator("#segments li").nth(1)).to_have_class("accepted")
     assert downloaded(page)[1].splitlines()[1] == "Only typed."
     page.get_by_role("button", name="Delete").click()
@@ -159,17 +159,17 @@ def test_a_file_is_dropped(page):
     expect(page.locator("#segments textarea")).to_be_enabled(timeout=30_000)
 
 
-def test_segments_that_come_too_late_are_not_shown(page):
+def test_late_responses_with_segments_are_ignored(page):
     choose(page, "You sing.\n" * 120)
     page.get_by_label("Next segments").click()
     expect(page.locator("#segment-range")).to_have_text("51 to 100 of 120")
-    held = []
-    page.route("**/segments?first=100*", lambda route: held.append(route))
+    routes = []
+    page.route("**/segments?first=100*", lambda route: routes.append(route))
     page.get_by_label("Next segments").click()
     page.get_by_label("Previous segments").click()
     expect(page.locator("#segment-range")).to_have_text("1 to 50 of 120")
     with page.expect_response("**/segments?first=100*") as answer:
-        held[0].continue_()
+        routes[0].continue_()
     answer.value.finished()
     page.wait_for_timeout(50)
     assert page.inner_text("#segment-range") == "1 to 50 of 120"
@@ -188,7 +188,7 @@ def test_many_segments_come_page_by_page(page):
     expect(page.locator("#segments li").last).to_have_class("accepted")
 
 
-def test_what_goes_wrong_is_said(page):
+def test_errors_are_reported(page):
     page.get_by_role("button", name="Documents").click()
     page.set_input_files("#document-file", {"name": "a.exe", "mimeType": "x/y", "buffer": b"x"})
     expect(page.locator("#document-problem")).to_contain_text("no kind")
@@ -197,21 +197,21 @@ def test_what_goes_wrong_is_said(page):
     assert page.locator("#document-download").is_hidden()
     for part in ("#editor", "#segments", "#accept-all", "#document-progress"):
         expect(page.locator(part)).to_be_hidden()
-    expect(page.locator("#document-list li")).to_have_count(0)  # there is nothing to come back to
+    expect(page.locator("#document-list li")).to_have_count(0)  # documents that failed are not listed
     page.set_input_files("#document-file", {"name": "b.txt", "mimeType": "text/plain", "buffer": b"You sing.\n"})
     expect(page.locator("#segments textarea")).to_be_enabled(timeout=30_000)
     assert "problem" not in page.get_attribute("#document-status", "class")
 
 
-def test_one_that_takes_long_shows_how_far_it_is_and_can_be_cancelled(context, address, monkeypatch):  # noqa: F811
+def test_a_long_translation_shows_its_progress_and_can_be_cancelled(context, address, monkeypatch):  # noqa: F811
     stream = document_translation.translated
 
     def slow(*given, **more):
-        for found in stream(*given, **more):
+        for translated_segment in stream(*given, **more):
             for _ in range(20):
                 document_translation.between_steps()
                 time.sleep(0.01)
-            yield found
+            yield translated_segment
 
     monkeypatch.setattr(document_translation, "translated", slow)
     with fresh(context) as page:  # a request for the progress may be on its way when the document is deleted
@@ -225,7 +225,7 @@ def test_one_that_takes_long_shows_how_far_it_is_and_can_be_cancelled(context, a
 
 
 @pytest.mark.parametrize("font", FONTS)
-def test_it_fits_on_a_phone(page, font):
+def test_the_layout_fits_on_a_phone(page, font):
     set_in(page, font)
     page.set_viewport_size({"width": 360, "height": 740})
     choose(page)

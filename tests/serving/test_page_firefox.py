@@ -1,4 +1,4 @@
-"""The page in Firefox: what works in Chromium works there."""
+"""The page works in Firefox as in Chromium."""
 
 from .test_clients import address  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""What people know from other translators: languages, swap, links, history, files, shortcuts; and waiting."""
+"""What users expect of a translator's page: languages, swapping, links, history, files, shortcuts, loading states."""
 
 import json
 import shutil
@@ -21,12 +21,12 @@ DROP = """([name, type, text]) => {
 
 @pytest.fixture(scope="module")
 def address(run, tmp_path_factory):
-    """Of a server with a model, and one that goes the other way round (so it says)."""
+    """The address of a server with a model for each direction (actually the same model twice)."""
     folder = tmp_path_factory.mktemp("habits") / "forth"
     shutil.copytree(run, folder)
     (folder / "examples.txt").write_text("I like soccer\nYou sing\n")
-    with serving(str(folder), f"es-en={run}") as place:
-        yield place
+    with serving(str(folder), f"es-en={run}") as server_url:
+        yield server_url
 
 
 @pytest.fixture
@@ -38,20 +38,22 @@ def page(context, address):
 
 def type_in(page, text="I like soccer"):
     of_it = lambda answer: answer.url.endswith("/look") and answer.request.post_data_json["q"] == text  # noqa: E731
-    with page.expect_response(of_it) as found:
+    with page.expect_response(of_it) as response:
         page.fill("#source", text)
-    expect(page.locator("#translation")).to_have_text(found.value.json()["translation"])
+    expect(page.locator("#translation")).to_have_text(response.value.json()["translation"])
     return page.inner_text("#translation")
 
 
 def asked(page, path="look"):
-    """Return a list to which each question's fields are added."""
-    found = []
-    page.on("request", lambda one: found.append(one.post_data_json) if one.url.endswith(f"/{path}") else None)
-    return found
+    """Return a list to which the fields of each later request to `path` are added."""
+    requests = []
+    page.on(
+        "request", lambda request: requests.append(request.post_data_json) if request.url.endswith(f"/{path}") else None
+    )
+    return requests
 
 
-def test_the_parts_can_be_turned_to_as_soon_as_they_answer(context, address):
+def test_sections_can_be_opened_as_soon_as_they_are_ready(context, address):
     with fresh(context) as page:
         waiting = []
         page.route("**/frontend/settings", lambda route: waiting.append(route))
@@ -64,7 +66,7 @@ def test_the_parts_can_be_turned_to_as_soon_as_they_answer(context, address):
         expect(page.locator("#documents")).to_be_visible()
 
 
-def test_an_empty_page_offers_sentences_and_no_headings_over_nothing(page):
+def test_an_empty_page_offers_examples_and_no_empty_panels(page):
     expect(page.locator("#example-list button")).to_have_text(["I like soccer", "You sing"])
     expect(page.locator("#inspection")).to_be_hidden()
     page.get_by_role("button", name="You sing").click()
@@ -79,7 +81,7 @@ def test_an_empty_page_offers_sentences_and_no_headings_over_nothing(page):
     assert page.inner_text("#translation") == ""
 
 
-def test_swapping_takes_languages_and_texts_round(page):
+def test_swapping_exchanges_languages_and_texts(page):
     translation, questions = type_in(page), asked(page)
     page.get_by_role("button", name="Swap").click()
     expect(page.locator("#source")).to_have_value(translation)
@@ -87,14 +89,14 @@ def test_swapping_takes_languages_and_texts_round(page):
     expect(page.locator("#target-language")).to_have_text("English")
     expect(page.locator("#model-name")).to_have_text("tiny")
     expect(page.locator("#translation")).not_to_have_text(translation)
-    assert [(one["source"], one["target"], one["model"], one["q"]) for one in questions] == [
+    assert [(question["source"], question["target"], question["model"], question["q"]) for question in questions] == [
         ("es", "en", "tiny", translation)
     ]
     expect(page.locator("#swap")).to_be_enabled()
 
 
 def test_a_model_alone_cannot_be_swapped(context, run):
-    with serving(str(run)) as place, watched(context, place) as page:
+    with serving(str(run)) as server_url, watched(context, server_url) as page:
         page.wait_for_selector("body.ready")
         expect(page.locator("#swap")).to_be_disabled()
         for choice in ("#from", "#to", "#model-menu"):
@@ -103,7 +105,7 @@ def test_a_model_alone_cannot_be_swapped(context, run):
         expect(page.locator("#example-list button")).to_have_count(0)
 
 
-def test_the_language_is_found_out(page):
+def test_the_language_is_detected(page):
     page.select_option("#from", "auto")
     questions = asked(page)
     page.fill("#source", SPANISH)
@@ -111,10 +113,11 @@ def test_the_language_is_found_out(page):
     expect(page.locator("#translation")).not_to_be_empty()
     expect(page.locator("#target-language")).to_have_text("English")
     expect(page.locator("#model-name")).to_have_text("tiny")
-    assert [(one["source"], one["target"]) for one in questions] == [("auto", "es")]  # one question does both
+    # A single request detects the language and translates.
+    assert [(question["source"], question["target"]) for question in questions] == [("auto", "es")]
 
 
-def test_a_link_holds_text_and_model_and_is_never_sent(page, context, address):
+def test_a_link_contains_text_and_model_and_is_never_sent(page, context, address):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     type_in(page, "I like soccer & more #1")
     page.get_by_role("button", name="Link").click()
@@ -128,7 +131,7 @@ def test_a_link_holds_text_and_model_and_is_never_sent(page, context, address):
         expect(other.locator("#source")).to_have_value("I like soccer & more #1")
         expect(other.locator("#translation")).not_to_be_empty()
         assert not any("soccer" in url.partition("#")[0] for url in urls)
-        other.fill("#source", "You sing")  # the address does not say what is no longer there
+        other.fill("#source", "You sing")  # the link's text leaves the address when the text changes
         expect(other).to_have_url(f"{address}/")
 
 
@@ -142,7 +145,7 @@ def test_a_reload_keeps_the_text_and_the_languages(page):
     expect(page.locator("#translation")).not_to_be_empty()
 
 
-def test_copying_says_that_it_did(page):
+def test_copying_is_confirmed(page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     expect(page.locator("#copy-translation")).to_be_disabled()
     translation = type_in(page)
@@ -156,9 +159,9 @@ def test_copying_says_that_it_did(page):
     expect(page.get_by_role("button", name="Copy")).to_be_focused()
 
 
-def test_the_history_is_kept_here_bounded_cleared_and_turned_off(page):
+def test_the_history_is_local_bounded_cleared_and_disabled(page):
     type_in(page, "I like")
-    type_in(page, "I like soccer")  # goes on from it
+    type_in(page, "I like soccer")  # replaces the entry of its beginning
     page.click("#open-history")
     assert page.locator("#history-list .one-line:not(.muted)").all_inner_texts() == ["I like soccer"]
     page.keyboard.press("Escape")
@@ -196,7 +199,7 @@ def test_the_history_is_kept_here_bounded_cleared_and_turned_off(page):
         ("a.html", "text/html", "<p>I like soccer</p>", "documents"),
     ],
 )
-def test_a_file_that_is_dropped_goes_where_it_belongs(page, name, kind, text, part):
+def test_a_dropped_file_opens_in_the_right_section(page, name, kind, text, part):
     page.evaluate(DROP, [name, kind, text])
     expect(page.locator(f"#{part}")).to_be_visible()
     expect(page.locator("#drop-overlay")).to_be_hidden()
@@ -238,7 +241,7 @@ def test_a_better_translation_goes_into_the_memory_of_a_server_that_has_one(page
     expect(page.locator("#improve")).to_be_hidden()
     settings = page.evaluate("fetch('frontend/settings').then(answer => answer.json())")
     page.route("**/frontend/settings", lambda route: route.fulfill(json=settings | {"suggestions": True}))
-    kept = asked(page, "suggest")
+    suggestions = asked(page, "suggest")
     page.route("**/suggest", lambda route: route.fulfill(json={"success": True}))
     page.reload()
     translation = type_in(page)
@@ -254,12 +257,12 @@ def test_a_better_translation_goes_into_the_memory_of_a_server_that_has_one(page
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#action-status")).to_have_text("Saved in the memory")
     expect(better).to_have_count(0)
-    assert kept == [{"q": "I like soccer", "s": "Me gusta el fútbol", "source": "en", "target": "es"}]
+    assert suggestions == [{"q": "I like soccer", "s": "Me gusta el fútbol", "source": "en", "target": "es"}]
 
 
 @pytest.fixture
 def timed(context, address):
-    """A page whose clock the test sets, which would be that of all pages in its context."""
+    """A page whose clock the test controls; in a separate context, as a context has one clock for all its pages."""
     with fresh(context.browser) as page:
         page.goto(address)
         page.wait_for_selector("body.ready")
@@ -267,11 +270,11 @@ def timed(context, address):
         yield page
 
 
-def test_waiting_is_seen_only_if_it_lasts_and_what_is_superseded_is_cancelled(timed):
+def test_waiting_is_shown_after_a_while_and_superseded_requests_are_cancelled(timed):
     page = timed
-    held, cancelled = [], []
+    routes, cancelled = [], []
     page.on("requestfailed", lambda request: cancelled.append(request.post_data_json["q"]))
-    page.route("**/look", lambda route: held.append(route))
+    page.route("**/look", lambda route: routes.append(route))
     page.fill("#source", "I like soccer")
     page.clock.run_for(260)
     assert not page.evaluate("document.querySelector('#texts').classList.contains('loading')")
@@ -292,7 +295,7 @@ def test_waiting_is_seen_only_if_it_lasts_and_what_is_superseded_is_cancelled(ti
     assert page.inner_text("#status") == ""
 
 
-def test_who_is_told_to_slow_down_waits_as_long(timed):
+def test_the_page_waits_as_long_as_the_rate_limit_requires(timed):
     page = timed
     tries = asked(page)
     body = json.dumps({"error": "Slowdown: more than 60 requests a minute"})
@@ -308,9 +311,9 @@ def test_who_is_told_to_slow_down_waits_as_long(timed):
     assert page.inner_text("#problem") == ""
 
 
-def test_nothing_jumps(context, wordy_run):
-    """Layout shift as Chromium measures it, from the empty page to a translation and back."""
-    with serving(str(wordy_run)) as place, watched(context, place) as page:
+def test_the_layout_does_not_shift(context, wordy_run):
+    """Chromium measures almost no layout shift between the empty page and the translation."""
+    with serving(str(wordy_run)) as server_url, watched(context, server_url) as page:
         page.wait_for_selector("body.ready")
         page.evaluate("""() => {
           globalThis.shifts = [];
@@ -326,14 +329,14 @@ def test_nothing_jumps(context, wordy_run):
 
 
 def test_right_to_left(context, run):
-    with serving(f"en-ar={run}", f"he-en={run}") as place, watched(context, place) as page:
+    with serving(f"en-ar={run}", f"he-en={run}") as server_url, watched(context, server_url) as page:
         page.wait_for_selector("body.ready")
         directions = (
             "() => ['source-pane', 'source', 'target-pane', 'translation'].map((id) => document.getElementById(id).dir)"
         )
         assert page.evaluate(directions) == ["ltr", "ltr", "rtl", "rtl"]
         between = "getComputedStyle(document.getElementById('target-pane')).borderWidth"
-        assert page.evaluate(between) == "0px 0px 0px 1px"  # the line between the panes
+        assert page.evaluate(between) == "0px 0px 0px 1px"  # the border between the panes
         page.evaluate("document.documentElement.dir = 'rtl'")
         assert page.evaluate(between) == "0px 1px 0px 0px"
         page.evaluate("document.documentElement.dir = 'ltr'")
@@ -357,7 +360,7 @@ def test_right_to_left(context, run):
 
 
 def free_of_the_button(page):
-    """Whether no text comes to stand below the button that clears it."""
+    """Return whether the button that clears the text covers no text."""
     clear, area = page.locator("#clear").bounding_box(), page.locator("#source").bounding_box()
     sides = page.locator("#source").evaluate(
         "(one) => ['paddingLeft', 'paddingRight'].map((side) => parseFloat(getComputedStyle(one)[side]))"

@@ -1,4 +1,4 @@
-"""Heads are switched off, through the API and in a real browser: the translation is that of the model without them."""
+"""Ablated heads, through the API and in a real browser: the translation is that of the model without these heads."""
 
 import pytest
 from playwright.sync_api import expect
@@ -11,38 +11,39 @@ from .test_page_seeing import address, page  # noqa: F401
 
 TEXT = "I like music"
 OFF = ["decoder.0.self.head.1", "decoder.1.self.head.0"]
-"""The model has learned next to nothing: it writes the same without most heads, but not without the first of these."""
+"""Heads to switch off. Without most heads the barely trained model writes the same, but not without the first of these.
+"""
 ASKED = {"q": TEXT, "source": "en", "target": "es", "maps": "all"}
 
 
 @pytest.fixture(scope="module")
-def own(run):
+def translator(run):
     return Translator.load(run, engine="torch")
 
 
-def test_the_api_translates_without_heads(serve_for_all, own):
+def test_the_api_translates_without_heads(serve_for_all, translator):
     client = serve_for_all()
     answer = client.post("/look", json={**ASKED, "ablate": OFF}).json()
-    without = own.ablated(*OFF).translate(TEXT)
-    assert answer["translation"] == without.text != own.translate(TEXT).text
+    without = translator.ablated(*OFF).translate(TEXT)
+    assert answer["translation"] == without.text != translator.translate(TEXT).text
     (piece,) = answer["sentences"][0]["pieces"]
     assert piece["maps"][0]["weights"] == pytest.approx(without.inspected[0].words().weights.numpy(), abs=1e-4)
     for wrong in ("x", [3], ["x"], OFF * (HEADS // 2 + 1)):
         assert client.post("/look", json={**ASKED, "ablate": wrong}).status_code == 400
 
 
-def test_a_head_that_is_switched_off_changes_the_translation(page, own):  # noqa: F811
+def test_a_head_that_is_switched_off_changes_the_translation(page, translator):  # noqa: F811
     type_in(page, TEXT)
     page.get_by_role("tab", name="Heads").click()
-    expect(page.get_by_role("switch")).to_have_count(2 * (1 + 2 + 2))  # means have none
+    expect(page.get_by_role("switch")).to_have_count(2 * (1 + 2 + 2))  # maps of means have no switch
     first, second = (page.locator(f"[data-head='{head}']") for head in OFF)
     first.press("Space")
     expect(first).to_have_attribute("aria-checked", "false")
-    expect(first).to_be_focused()  # that of the new element, after the response
+    expect(first).to_be_focused()  # the element is a new one after the response
     second.press("Enter")
     expect(second).to_have_attribute("aria-checked", "false")
     expect(page.locator(".ablation strong")).to_have_text("2 heads are off. ")
-    written = own.ablated(*OFF).translate(TEXT).text
+    written = translator.ablated(*OFF).translate(TEXT).text
     expect(page.locator(".ablation td").first).to_have_text(written)
     assert " ".join(page.locator("#attention .below .word").all_inner_texts()[:-1]) == written
     page.get_by_role("tab", name="Steps").click()

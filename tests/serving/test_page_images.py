@@ -1,4 +1,4 @@
-"""The part of the page for images, in a real browser: give one, point at words, choose others."""
+"""The image section of the page in a real browser: uploading images, pointing at words, choosing other words."""
 
 import base64
 import re
@@ -44,15 +44,15 @@ HEARD = """() => {
 
 
 @pytest.fixture(scope="module")
-def address(eyes):
-    """Of a server with nothing but a captioner."""
-    with serving(str(eyes)) as place:
-        yield place
+def address(captioner_run):
+    """The address of a server that only has a captioner."""
+    with serving(str(captioner_run)) as server_url:
+        yield server_url
 
 
 @pytest.fixture
 def page(context, address):
-    with watched(context, address, own=("data:", "blob:")) as opened:
+    with watched(context, address, allowed=("data:", "blob:")) as opened:
         expect(opened.locator("#images")).to_be_visible()
         yield opened
 
@@ -62,14 +62,14 @@ def choose(page, image, name="scene.png", kind="image/png"):
 
 
 def seen(page, image):
-    """Give an image, wait for its caption, and return the words."""
+    """Choose an image, wait for its caption, and return the words."""
     choose(page, image)
     expect(page.locator("#caption-inspection .word").first).to_be_visible()
     return page.locator("#caption-inspection .word").all_inner_texts()
 
 
 def answer(*words):
-    """What a server may say: words, each with its own weights [2][2]."""
+    """Return a server's response with these words, each with its weights [2][2]."""
     rows = [{"word": word, "probability": 0.5, "pieces": 1, "weights": weights} for word, weights in words]
     about = {"caption": " ".join(word for word, _ in words), "score": -1.0, "alternatives": []}
     return {**about, "model": "eyes", "words": rows, "grid": [2, 2], "heads": 1, "size": 64}
@@ -87,8 +87,8 @@ def test_captioners_alone_open_on_images(page, scene):
     expect(page.locator("#image-problem")).to_be_empty()
 
 
-def test_pointing_at_a_word_lights_up_where_the_model_looked(page, scene):
-    """With weights that are known; by mouse and by keyboard."""
+def test_pointing_at_a_word_shows_its_attention_on_the_image(page, scene):
+    """With given weights, by mouse and by keyboard."""
     page.route(
         "**/caption",
         lambda route: route.fulfill(json=answer(("red", [[0.9, 0.1], [0, 0]]), ("circle", [[0, 0], [0, 1]]))),
@@ -102,23 +102,23 @@ def test_pointing_at_a_word_lights_up_where_the_model_looked(page, scene):
     assert page.evaluate(CELLS, [0.9, 0.9])[3] > 170
     shades = [page.evaluate(CELLS, [x / 20, 0.1])[3] for x in range(7, 14)]
     assert len(set(shades)) > 4, "from cell to cell it is smooth"
-    said = page.locator("#caption-inspection .description")
-    expect(said).to_have_text("red (probability 50 %) attends to top left 90 %, top right 10 %")
+    description = page.locator("#caption-inspection .description")
+    expect(description).to_have_text("red (probability 50 %) attends to top left 90 %, top right 10 %")
     page.mouse.move(0, 0)
     assert page.evaluate(CELLS, [0.9, 0.9])[3] == 0
     page.locator("#caption-inspection .word").nth(1).focus()
     assert page.evaluate(CELLS, [0.9, 0.9])[0] > 200
-    expect(said).to_contain_text("bottom right 100 %")
+    expect(description).to_contain_text("bottom right 100 %")
     page.set_viewport_size({"width": 360, "height": 740})
     page.locator("#copy-caption").focus()
-    expect(said).to_contain_text("the image shows")
-    before = said.bounding_box()["height"]
+    expect(description).to_contain_text("the image shows")
+    before = description.bounding_box()["height"]
     page.locator("#caption-inspection .word").nth(1).focus()
-    expect(said).to_contain_text("bottom right 100 %")
-    assert said.bounding_box()["height"] == before  # a page that got shorter would move under the pointer
+    expect(description).to_contain_text("bottom right 100 %")
+    assert description.bounding_box()["height"] == before  # otherwise the page would move under the pointer
 
 
-def test_the_servers_own_weights_light_up(page, scene):
+def test_weights_of_the_server_are_shown_on_the_image(page, scene):
     seen(page, scene)
     page.locator("#caption-inspection .word").first.hover()
     shades = [page.evaluate(CELLS, [x / 16, y / 16])[3] for x in range(1, 16) for y in range(1, 16)]
@@ -126,28 +126,28 @@ def test_the_servers_own_weights_light_up(page, scene):
     expect(page.locator("#caption-inspection .description")).to_contain_text("(probability")
 
 
-def test_choosing_a_word_offers_others_and_goes_on_from_there(page, scene):
+def test_choosing_a_word_offers_continuations(page, scene):
     words = seen(page, scene)
     page.locator("#caption-inspection .word").nth(1).click()
-    ways = page.locator("#caption-inspection .continuations button")
-    expect(ways).to_have_count(8)
+    continuations = page.locator("#caption-inspection .continuations button")
+    expect(continuations).to_have_count(8)
     expect(page.locator("#caption-inspection .continuations .title")).to_have_text(f"Continuations after “{words[0]}”")
-    assert all(text.startswith(words[0]) for text in ways.locator(".rest").all_inner_texts())
-    wanted = ways.nth(3).locator(".rest").inner_text()
-    assert wanted.split() != words
-    ways.nth(3).click()
-    expect(page.locator("#caption")).to_have_text(wanted)
-    expect(page.locator("#caption-inspection .word")).to_have_text(wanted.split())
-    expect(ways).to_have_count(0)
+    assert all(text.startswith(words[0]) for text in continuations.locator(".rest").all_inner_texts())
+    text = continuations.nth(3).locator(".rest").inner_text()
+    assert text.split() != words
+    continuations.nth(3).click()
+    expect(page.locator("#caption")).to_have_text(text)
+    expect(page.locator("#caption-inspection .word")).to_have_text(text.split())
+    expect(continuations).to_have_count(0)
 
 
-def test_the_film_of_writing_and_the_beam(page, eyes, scene):
-    """The words come one by one, the image shows for the last of them, and the tree is that of the library."""
+def test_the_playback_of_the_search_and_its_tree(page, captioner_run, scene):
+    """Words appear one by one, the overlay shows the last one, and the tree has the nodes of the library's trace."""
     words = seen(page, scene)
     page.get_by_role("tab", name="Steps").click()
     expect(page.locator("#caption-inspection .word.upcoming")).to_have_count(len(words) - 1)
     nodes = page.locator("#caption-inspection .tree .node")
-    captioner = Captioner.load(eyes)
+    captioner = Captioner.load(captioner_run)
     trace = captioner.trace(captioner.picture(scene), captioner.configuration.decoding.beam)
     expect(nodes).to_have_count(len(trace.nodes))
     assert page.locator("#caption-inspection .tree .node:not(.upcoming)").count() < len(trace.nodes)
@@ -159,15 +159,15 @@ def test_the_film_of_writing_and_the_beam(page, eyes, scene):
     expect(page.locator("#caption-inspection .continuations button").first).to_be_visible()
 
 
-def test_why_lights_up_what_a_word_depends_on(page, eyes, scene):
-    """The darkest part of the veil is where the least speaks for the word; the tests of faithfulness stand below."""
+def test_explanations_are_shown_on_the_image(page, captioner_run, scene):
+    """The overlay is lighter at the most important cell of a word, and the faithfulness figures are below the image."""
     words = seen(page, scene)
     page.get_by_role("tab", name="Why").click()
     expect(page.locator("#caption-inspection .faithfulness .measure")).to_have_count(4)
     expect(page.locator("#caption-inspection .faithfulness")).to_contain_text("the most important 10 % of the image")
     page.locator("#caption-inspection .word").first.hover()
     expect(page.locator("#caption-inspection .description")).to_contain_text("depends on")
-    captioner = Captioner.load(eyes)
+    captioner = Captioner.load(captioner_run)
     picture = captioner.picture(scene)
     case = image_case("erasure", captioner.model, captioner.tokenizer, picture.pixels, " ".join(words), captioner.grid)
     rows, columns = captioner.grid
@@ -179,13 +179,13 @@ def test_why_lights_up_what_a_word_depends_on(page, eyes, scene):
     page.get_by_role("button", name="Why not?").click()
     expect(page.locator("#caption-inspection .details .note")).to_contain_text("times as probable as")
     expect(page.locator("#caption-inspection .description")).to_contain_text("instead of")
-    assert page.evaluate(DARKEST) > 150  # the word lights up by itself
+    assert page.evaluate(DARKEST) > 150  # the overlay of the word appears without the pointer
     page.get_by_role("tab", name="Attention").click()
     page.locator("#caption-inspection .word").first.hover()
     expect(page.locator("#caption-inspection .description")).to_contain_text("attends to")
 
 
-def test_every_view_is_saved_and_made_again_by_its_code(page, eyes, scene, tmp_path, monkeypatch):
+def test_every_view_is_saved_and_reproduced_by_its_code(page, captioner_run, scene, tmp_path, monkeypatch):
     seen(page, scene)
     for view, sign in {"Attention": ".word", "Steps": ".tree", "Why": ".measure"}.items():
         page.get_by_role("tab", name=view).click()
@@ -193,20 +193,20 @@ def test_every_view_is_saved_and_made_again_by_its_code(page, eyes, scene, tmp_p
         picture = saved(page)["SVG"]
         if view == "Attention":
             assert picture.count(b"data:image/jpeg;base64,") == page.locator("#caption-inspection .word").count() + 1
-        place = tmp_path / view
-        place.mkdir()
-        (place / "scene.png").write_bytes(scene)
-        monkeypatch.chdir(place)
-        assert [file[:4] for file in made_by_code(page, "runs/eyes", eyes)] == [b"%PDF"], view
+        folder = tmp_path / view
+        folder.mkdir()
+        (folder / "scene.png").write_bytes(scene)
+        monkeypatch.chdir(folder)
+        assert [file[:4] for file in made_by_code(page, "runs/eyes", captioner_run)] == [b"%PDF"], view
 
 
-def test_heads_are_small_pictures_of_the_grid_and_one_is_opened(page, scene):
-    """With two heads that are known: the mean of all, and each."""
-    ways = [("all layers and heads", None, None, [[0.5, 0], [0.5, 0]])]
-    ways += [("layer 0, head 0", 0, 0, [[1, 0], [0, 0]]), ("layer 0, head 1", 0, 1, [[0, 0], [1, 0]])]
-    maps = [{"name": name, "layer": layer, "head": head, "weights": [cells]} for name, layer, head, cells in ways]
-    told = {**answer(("red", ways[0][3])), "heads": 3, "maps": maps}
-    page.route("**/caption", lambda route: route.fulfill(json=told))
+def test_heads_are_thumbnails_of_the_grid_and_can_be_opened(page, scene):
+    """With the given weights of two heads, there are thumbnails of the mean and of each head."""
+    head_maps = [("all layers and heads", None, None, [[0.5, 0], [0.5, 0]])]
+    head_maps += [("layer 0, head 0", 0, 0, [[1, 0], [0, 0]]), ("layer 0, head 1", 0, 1, [[0, 0], [1, 0]])]
+    maps = [{"name": name, "layer": layer, "head": head, "weights": [cells]} for name, layer, head, cells in head_maps]
+    response = {**answer(("red", head_maps[0][3])), "heads": 3, "maps": maps}
+    page.route("**/caption", lambda route: route.fulfill(json=response))
     seen(page, scene)
     page.get_by_role("tab", name="Heads").click()
     thumbnails = page.locator("#caption-inspection .thumbnail")
@@ -235,7 +235,7 @@ def test_a_large_image_is_made_smaller_before_it_is_sent(page):
     assert page.evaluate("() => sent.get('file').type") == "image/jpeg"
 
 
-def test_what_is_wrong_is_said_in_one_line(page, scene):
+def test_errors_are_reported_in_one_line(page, scene):
     choose(page, b"I am no picture", "holiday.jpg", "image/jpeg")
     expect(page.locator("#image-problem")).to_contain_text("cannot display this file as an image")
     expect(page.locator("#image")).to_be_hidden()
@@ -248,7 +248,7 @@ def test_what_is_wrong_is_said_in_one_line(page, scene):
     expect(page.locator("#caption")).to_be_empty()
 
 
-def test_a_server_that_is_gone_is_said_and_asked_again(context, address, scene):
+def test_an_unreachable_server_is_reported_and_retried(context, address, scene):
     with fresh(context) as page:
         page.goto(address)
         page.wait_for_selector("body.ready")
@@ -265,17 +265,17 @@ def test_a_model_without_attention_says_so(page, scene):
     del blind["words"][0]["weights"]
     page.route("**/caption", lambda route: route.fulfill(json=blind))
     seen(page, scene)
-    said = page.locator("#caption-inspection .description")
-    expect(said).to_contain_text("no attention")
+    description = page.locator("#caption-inspection .description")
+    expect(description).to_contain_text("no attention")
     page.locator("#caption-inspection .word").first.hover()
-    expect(said).to_have_text("red (probability 50 %)")
+    expect(description).to_have_text("red (probability 50 %)")
     expect(page.get_by_role("button", name="save as PNG")).to_be_visible()
     expect(page.get_by_role("button", name="save as PDF")).to_have_count(0)
 
 
-def test_texts_and_images_are_two_parts_of_the_page(context, run, eyes, scene):
-    with serving(str(run), str(eyes), str(eyes)) as place, fresh(context) as page:
-        page.goto(place)
+def test_texts_and_images_are_two_sections_of_the_page(context, run, captioner_run, scene):
+    with serving(str(run), str(captioner_run), str(captioner_run)) as server_url, fresh(context) as page:
+        page.goto(server_url)
         expect(page.get_by_label("English")).to_be_visible()
         expect(page.locator("#images")).to_be_hidden()
         page.get_by_label("English").fill("I like soccer")
@@ -304,14 +304,14 @@ def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(context, address,
         page.set_input_files("#camera-file", {"name": "p.png", "mimeType": "image/png", "buffer": scene})
         expect(page.locator("#caption-inspection .word").first).to_be_visible()
         expect(page.locator("#caption-inspection .description")).to_contain_text("Tap a word")
-        page.evaluate(HEARD)  # as Chromium without windows soon moves a mouse away from the word that nobody has
+        page.evaluate(HEARD)  # records the texts, as headless Chromium soon moves its virtual mouse off the word
         page.locator("#caption-inspection .word").first.tap()
         expect(page.locator("html")).to_have_attribute("data-heard", re.compile(r"\(probability"))
         expect(page.locator("#caption-inspection .continuations button")).to_have_count(8)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_at_a_desk_no_camera_is_offered(page):
+def test_without_a_touch_screen_no_camera_is_offered(page):
     expect(page.locator("#images").get_by_text("Choose an image")).to_be_visible()
     expect(page.get_by_text("take a photograph")).to_be_hidden()
     assert page.get_attribute("#image-file", "accept") == page.get_attribute("#camera-file", "accept") == "image/*"

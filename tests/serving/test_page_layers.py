@@ -1,4 +1,4 @@
-"""What each layer predicts, in a real browser: on the server's page, and in saved pages."""
+"""The lens view, which shows what each layer predicts: on the server's page, in saved pages and in notebooks."""
 
 from playwright.sync_api import expect
 
@@ -7,7 +7,7 @@ from translucid.api.translator import Translator
 from translucid.inspection.saving import save
 
 from .test_page import type_in, watched
-from .test_page_seeing import GIVEN, TEXT, address, page, seen  # noqa: F401
+from .test_page_seeing import GIVEN, TEXT, address, inspected, page  # noqa: F401
 
 MARKED = """buttons => buttons.map((one, i) => (one.classList.contains("marked") ? i : -1)).filter(i => i >= 0)"""
 
@@ -25,16 +25,16 @@ def test_each_cell_is_the_prediction_of_a_layer(page, run):  # noqa: F811
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     word = lens.words[1]
-    told = page.inner_text("#attention .panel .description")
-    assert told.startswith(f"{word.word}, layer 0: predicts “{word.top[1]}”")
-    assert f"has rank {word.ranks[1]}" in told
+    description = page.inner_text("#attention .panel .description")
+    assert description.startswith(f"{word.word}, layer 0: predicts “{word.top[1]}”")
+    assert f"has rank {word.ranks[1]}" in description
     assert page.locator("#attention .below .word.active").all_inner_texts() == [word.word]
 
 
-def test_a_saved_page_has_the_layers_too(context, run, seen, tmp_path):  # noqa: F811
+def test_a_saved_page_shows_the_layers(context, run, inspected, tmp_path):  # noqa: F811
     translator = Translator.load(run, engine="torch")
     details = page_details(translator, TEXT, GIVEN)
-    save([seen], tmp_path / "a.html", TEXT, GIVEN, details=[details])
+    save([inspected], tmp_path / "a.html", TEXT, GIVEN, details=[details])
     with watched(context, f"file://{tmp_path}/a.html") as page:  # noqa: F811
         page.get_by_role("tab", name="Layers").click()
         expect(page.locator(".heatmap button")).to_have_count(3 * len(details["layers"]["words"]))
@@ -42,7 +42,7 @@ def test_a_saved_page_has_the_layers_too(context, run, seen, tmp_path):  # noqa:
         expect(translations).to_have_text(translator.decoder_lens(TEXT).translations, use_inner_text=True)
         page.get_by_role("tab", name="Heads").click()
         expect(page.locator(".thumbnail").first).to_be_visible()
-        expect(page.get_by_role("switch")).to_have_count(0)  # there is no model to translate without a head
+        expect(page.get_by_role("switch")).to_have_count(0)  # a saved page has no model, so heads have no switches
 
 
 def test_a_notebook_has_layers_and_contributions(context, run, tmp_path):

@@ -1,4 +1,4 @@
-"""The page of a server that lets few in: an API key is asked for at its field, and the page keeps to the limit."""
+"""The page of a server with API keys or rate limits: it asks for a key, and stays within the limits."""
 
 import json
 from contextlib import ExitStack
@@ -16,15 +16,15 @@ WORDS = "They like soccer and music and the dogs of the teacher"
 
 @pytest.fixture
 def opened(context):
-    """Open a page: opened(address); it may report no error of its own."""
+    """Open a page: opened(address). The page must report no script error."""
     problems = []
     with ExitStack() as pages:
 
-        def start(place, where=context):
-            page = pages.enter_context(fresh(where))
+        def start(url, opener=context):
+            page = pages.enter_context(fresh(opener))
             page.emulate_media(reduced_motion="reduce")
             page.on("pageerror", lambda error: problems.append(str(error)))
-            page.goto(place)
+            page.goto(url)
             page.wait_for_selector("body.ready")
             return page
 
@@ -32,9 +32,9 @@ def opened(context):
     assert problems == []
 
 
-def test_a_key_is_asked_for_at_its_field_and_kept_for_the_session(opened, run):
-    with serving(str(run), api_keys={"secret": None}) as place:
-        page = opened(place)
+def test_the_page_asks_for_a_key_and_stores_it_for_the_session(opened, run):
+    with serving(str(run), api_keys={"secret": None}) as server_url:
+        page = opened(server_url)
         field, problem = page.get_by_label("API key", exact=True), page.locator("#api-key-problem")
         expect(field).to_be_visible()
         field.fill("wrong")
@@ -51,9 +51,8 @@ def test_a_key_is_asked_for_at_its_field_and_kept_for_the_session(opened, run):
         expect(page.locator("#translation")).not_to_be_empty()
         expect(field).to_be_hidden()
         assert "secret" not in json.dumps(page.evaluate("({ ...localStorage })"))
-        page.evaluate(
-            "sessionStorage.setItem('translucid.key', JSON.stringify('old'))"
-        )  # the server has other keys now
+        # As if the keys of the server had changed.
+        page.evaluate("sessionStorage.setItem('translucid.key', JSON.stringify('old'))")
         page.reload()
         page.fill("#source", "They sing")
         expect(field).to_be_visible()
@@ -61,20 +60,20 @@ def test_a_key_is_asked_for_at_its_field_and_kept_for_the_session(opened, run):
         expect(page.locator("#problem")).to_contain_text("requires an API key")
 
 
-def test_without_keys_nothing_is_asked(opened, run):
-    with serving(str(run)) as place:
-        page = opened(place)
+def test_without_keys_there_is_no_key_field(opened, run):
+    with serving(str(run)) as server_url:
+        page = opened(server_url)
         for part in ("#api-key-form", "#open-api-key"):
             expect(page.locator(part)).to_be_hidden()
 
 
-def test_who_types_and_looks_is_never_locked_out(opened, context, run):
-    """A sentence, a letter every 0.4 s, then every view of it: with 30 requests a minute, all of it is answered."""
-    with serving(str(run), quota=Quota(per_minute=30)) as place:
-        page = opened(place, context.browser)
+def test_typing_and_viewing_stay_within_the_rate_limit(opened, context, run):
+    """Typing a letter every 0.4 s and then opening every view takes less than 30 requests a minute."""
+    with serving(str(run), quota=Quota(per_minute=30)) as server_url:
+        page = opened(server_url, context.browser)
         refused, looks = [], []
-        page.on("response", lambda one: refused.append(one.url) if one.status == 429 else None)
-        page.on("request", lambda one: looks.append(one) if one.url.endswith("/look") else None)
+        page.on("response", lambda response: refused.append(response.url) if response.status == 429 else None)
+        page.on("request", lambda request: looks.append(request) if request.url.endswith("/look") else None)
         page.clock.install()
         for i in range(len(WORDS)):
             page.fill("#source", WORDS[: i + 1])
@@ -93,11 +92,14 @@ def test_who_types_and_looks_is_never_locked_out(opened, context, run):
         assert refused == [] and page.inner_text("#problem") == ""
 
 
-def test_a_space_at_the_end_asks_nothing(opened, run):
-    with serving(str(run)) as place:
-        page = opened(place)
+def test_a_trailing_space_sends_no_request(opened, run):
+    with serving(str(run)) as server_url:
+        page = opened(server_url)
         looks = []
-        page.on("request", lambda one: looks.append(one.post_data_json["q"]) if one.url.endswith("/look") else None)
+        page.on(
+            "request",
+            lambda request: looks.append(request.post_data_json["q"]) if request.url.endswith("/look") else None,
+        )
         page.fill("#source", "You sing")
         expect(page.locator("#translation")).not_to_be_empty()
         page.locator("#source").press("End")
@@ -107,10 +109,13 @@ def test_a_space_at_the_end_asks_nothing(opened, run):
 
 
 def test_a_long_text_takes_few_requests_and_its_doubts_are_shown(opened, run):
-    with serving(str(run)) as place:
-        page = opened(place)
-        asked = []
-        page.on("request", lambda one: asked.append(one.post_data_json) if one.url.endswith("/translate") else None)
+    with serving(str(run)) as server_url:
+        page = opened(server_url)
+        requests = []
+        page.on(
+            "request",
+            lambda request: requests.append(request.post_data_json) if request.url.endswith("/translate") else None,
+        )
 
         def translate(route):
             count = len(route.request.post_data_json["q"])
@@ -119,5 +124,5 @@ def test_a_long_text_takes_few_requests_and_its_doubts_are_shown(opened, run):
         page.route("**/translate", translate)
         page.fill("#source", "You sing.\n\n" * 200)
         expect(page.locator("#translation")).to_have_text("Cantas.\n\n" * 200)
-        assert len(asked) <= 4 and sum(len(one["q"]) for one in asked) == 200
-        assert page.locator("#translation .doubtful").count() == len(asked)
+        assert len(requests) <= 4 and sum(len(fields["q"]) for fields in requests) == 200
+        assert page.locator("#translation .doubtful").count() == len(requests)

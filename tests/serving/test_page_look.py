@@ -1,4 +1,4 @@
-"""How the page looks: nothing is cut off, nothing jumps, what is chosen is seen, and a student finds the lessons."""
+"""The layout of the page: no text is cut off, nothing moves, selections are visible, and the lessons are linked."""
 
 import json
 
@@ -12,7 +12,7 @@ from .test_clients import serving
 from .test_page import fresh
 
 PHONE = {"width": 390, "height": 844}
-CUT = """(id) => { // by how many pixels the text of a selector is longer than what is seen of it
+CUT = """(id) => { // returns by how many pixels the text of a select element is wider than the element
   const shown = document.getElementById(id), free = shown.cloneNode(true);
   free.value = shown.value;
   Object.assign(free.style, { position: "absolute", maxWidth: "none" });
@@ -34,27 +34,27 @@ FILLS = """([faithfulness, random]) => import("./explanations.js").then(({ showF
     return [(own.left - room.left) / room.width, (own.right - room.left) / room.width];
   });
   return { parts, lines: root.querySelectorAll(".zero-line").length, text: root.innerText };
-})"""  # where bars begin and end, as parts of their rooms
+})"""  # where bars begin and end, as shares of their track
 
 
 @pytest.fixture(scope="module")
 def address(run):
-    """Of a server whose language can be detected."""
-    with serving(str(run), f"pt-es={run}") as place:
-        yield place
+    """The address of a server with two source languages, so that it offers language detection."""
+    with serving(str(run), f"pt-es={run}") as server_url:
+        yield server_url
 
 
 @pytest.fixture
 def page(context, address):
-    with fresh(context) as one:
-        one.set_viewport_size(PHONE)
-        one.goto(address)
-        one.wait_for_selector("body.ready")
-        yield one
+    with fresh(context) as new_page:
+        new_page.set_viewport_size(PHONE)
+        new_page.goto(address)
+        new_page.wait_for_selector("body.ready")
+        yield new_page
 
 
 @pytest.mark.parametrize("font", FONTS)
-def test_a_language_that_was_detected_is_read_on_a_phone(page, font):
+def test_a_detected_language_is_readable_on_a_phone(page, font):
 
     def look(route):
         answer = route.fetch().json() | {"source": "pt", "detectedLanguage": {"language": "pt", "confidence": 90}}
@@ -73,7 +73,7 @@ def test_a_language_that_was_detected_is_read_on_a_phone(page, font):
         assert page.evaluate(CUT, "from") <= 0
 
 
-def test_the_chosen_part_is_marked_in_colours_of_the_system(page):
+def test_the_chosen_section_is_marked_with_forced_colours(page):
     page.emulate_media(forced_colors="active")
     for chosen in (0, 1):
         page.locator("nav button").nth(chosen).click()
@@ -81,16 +81,16 @@ def test_the_chosen_part_is_marked_in_colours_of_the_system(page):
         assert colours.count(colours[chosen]) == 1
 
 
-def test_parts_stay_where_they_are_and_the_chosen_one_stays_marked_under_the_mouse(page):
+def test_sections_do_not_move_and_the_chosen_one_stays_marked_under_the_mouse(page):
     page.set_viewport_size({"width": 1200, "height": 800})
-    place = lambda: page.locator("#show-documents").bounding_box()  # noqa: E731
+    position = lambda: page.locator("#show-documents").bounding_box()  # noqa: E731
     shadow = lambda: page.locator("#show-documents").evaluate("(one) => getComputedStyle(one).boxShadow")  # noqa: E731
-    before = place()
+    before = position()
     page.locator("#show-documents").click()
     under = shadow()
     page.mouse.move(0, 0)
     assert shadow() == under
-    assert place() == before
+    assert position() == before
 
 
 def test_an_error_is_a_sentence(page):
@@ -99,9 +99,9 @@ def test_an_error_is_a_sentence(page):
     expect(page.locator("#problem")).to_have_text("Missing text.")
 
 
-def test_a_tree_on_a_phone_begins_with_its_root_and_what_is_unknown_says_so(page):
+def test_a_tree_on_a_phone_starts_at_its_root_and_unknown_characters_are_named(page):
 
-    def look(route):  # the model has learned next to nothing, and writes words of a hundred pieces
+    def look(route):  # fixes the translation, as the barely trained model writes words of a hundred pieces
         route.continue_(post_data=json.dumps(route.request.post_data_json | {"translations": ["Me gusta"]}))
 
     page.route("**/look", look)
@@ -119,7 +119,7 @@ def test_a_tree_on_a_phone_begins_with_its_root_and_what_is_unknown_says_so(page
     assert page.evaluate(left) > 0
 
 
-def test_equation_code_picture_and_knob_are_two_clicks_away(page):
+def test_equation_code_picture_and_controls_of_a_lesson_are_two_clicks_away(page):
     page.get_by_role("link", name="thirteen lessons").click()
     assert Axe().run(page).response["violations"] == []
     page.get_by_role("link", name="Queries, keys and values").click()
@@ -129,7 +129,7 @@ def test_equation_code_picture_and_knob_are_two_clicks_away(page):
     expect(page.locator("#source")).to_be_visible()
 
 
-def test_without_lessons_nothing_leads_to_them(page):
+def test_without_lessons_there_is_no_link_to_them(page):
     settings = page.evaluate("fetch('frontend/settings').then(answer => answer.json())")
     page.route("**/frontend/settings", lambda route: route.fulfill(json=settings | {"lessons": False}))
     page.reload()
@@ -138,20 +138,20 @@ def test_without_lessons_nothing_leads_to_them(page):
     expect(page.get_by_role("link", name="thirteen lessons")).to_have_count(0)
 
 
-def test_a_word_that_runs_the_other_way_does_not_turn_the_sentence_around(page):
+def test_a_word_of_the_other_direction_is_isolated(page):
     isolated = "(words) => import('./elements.js').then(({ isolateText }) => words.map(isolateText))"
     assert page.evaluate(isolated, ["park", "حديقة"]) == ["park", "\u2068حديقة\u2069"]
 
 
-def test_bars_below_zero_stand_on_its_other_side(page):
+def test_bars_of_negative_values_are_on_the_other_side_of_zero(page):
     measures = ("comprehensiveness", "sufficiency")
     given = [dict(zip(measures, values, strict=True)) for values in ((3, -1), (0.5, 0))]
     shown = page.evaluate(FILLS, given)
     assert shown["parts"] == [
-        pytest.approx(one, abs=0.01) for one in ([0.25, 1], [0.25, 0.375], [0, 0.25], [0.25, 0.25])
+        pytest.approx(span, abs=0.01) for span in ([0.25, 1], [0.25, 0.375], [0, 0.25], [0.25, 0.25])
     ]
     assert shown["lines"] == 4 and "Below zero" in shown["text"] and "−1.00 nats" in shown["text"]
     given[0]["sufficiency"] = 1.5
     shown = page.evaluate(FILLS, given)
-    assert shown["parts"] == [pytest.approx(one, abs=0.01) for one in ([0, 1], [0, 1 / 6], [0, 0.5], [0, 0])]
+    assert shown["parts"] == [pytest.approx(span, abs=0.01) for span in ([0, 1], [0, 1 / 6], [0, 0.5], [0, 0])]
     assert shown["lines"] == 0 and "Below zero" not in shown["text"]

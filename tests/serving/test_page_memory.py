@@ -1,4 +1,4 @@
-"""The page with a memory and terms: what people improve is used at once, and what is known helps in the editor."""
+"""The page with a memory and terms: improved translations are used at once, and the editor shows matches and terms."""
 
 import pytest
 from playwright.sync_api import expect
@@ -14,12 +14,12 @@ from .test_page_documents import choose, texts
 
 @pytest.fixture(scope="module")
 def address(run, tmp_path_factory):
-    """Of a server with a memory that grows, and a term."""
+    """The address of a server with a memory that grows, and a term."""
     file = tmp_path_factory.mktemp("memory") / "mine.memory"
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair("I like soccer a lot.", "Me encanta el fútbol.")], "Ana")
-    with serving(str(run), memory=file, terms=[Term("music", "música")]) as place:
-        yield place
+    with serving(str(run), memory=file, terms=[Term("music", "música")]) as server_url:
+        yield server_url
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def page(context, address):
         yield opened
 
 
-def test_what_is_improved_is_what_is_shown_from_then_on(page):
+def test_improved_translations_are_shown_from_then_on(page):
     page.fill("#source", "You sing. They sing.")
     expect(page.locator("#translation")).not_to_be_empty()
     expect(page.locator("#translation-origin")).to_be_hidden()
@@ -44,13 +44,13 @@ def test_what_is_improved_is_what_is_shown_from_then_on(page):
     page.fill("#source", "You sing. They sing.")
     expect(page.locator("#translation")).to_have_text("Cantas. Ellos cantan.")
     words = page.locator("#attention .below .word")
-    expect(words).to_have_text(["Cantas.", "Ellos", "cantan.", "</s>"])  # it is looked into as any other
+    expect(words).to_have_text(["Cantas.", "Ellos", "cantan.", "</s>"])  # the views show it like any other translation
     page.fill("#source", "I like soccer a lot. We sing.")
     expect(page.locator("#translation-origin")).to_have_text("Partly from the translation memory")
     expect(page.locator("#translation .from-memory")).to_have_text("Me encanta el fútbol.")
 
 
-def test_lines_are_kept_line_by_line(page):
+def test_lines_are_stored_line_by_line(page):
     page.fill("#source", "We sing\nYou sing")
     expect(page.locator("#translation")).not_to_be_empty()
     page.get_by_role("button", name="Improve").click()
@@ -60,7 +60,7 @@ def test_lines_are_kept_line_by_line(page):
     assert page.inner_text("#translation") == "Cantamos\nCantas"
 
 
-def test_why_a_suggestion_was_not_taken_is_said_beside_it(page):
+def test_the_reason_for_a_refused_suggestion_is_shown_beside_it(page):
     page.route("**/suggest", lambda route: route.fulfill(status=400, json={"error": "Invalid request: no"}))
     page.fill("#source", "They sing")
     expect(page.locator("#translation")).not_to_be_empty()
@@ -71,11 +71,11 @@ def test_why_a_suggestion_was_not_taken_is_said_beside_it(page):
     expect(page.get_by_label("a better translation")).to_have_value("Cantan")
 
 
-def test_a_segment_comes_with_what_is_like_it_and_with_its_terms(page):
-    asked = []
-    page.on("request", lambda one: asked.append(one.url) if one.url.endswith("/hints") else None)
+def test_a_segment_shows_similar_entries_and_its_terms(page):
+    requests = []
+    page.on("request", lambda request: requests.append(request.url) if request.url.endswith("/hints") else None)
     choose(page, "I like soccer a little.\nI like music.\n")
-    assert asked == []  # until somebody works on a segment
+    assert requests == []  # hints are only requested for the segment with the focus
     page.locator("#segments textarea").first.focus()
     hint = page.locator("#segments .hints button").first
     expect(hint).to_have_text("80\u00a0% Me encanta el fútbol.")
@@ -87,5 +87,5 @@ def test_a_segment_comes_with_what_is_like_it_and_with_its_terms(page):
     expect(page.locator("#segments .hints button")).to_have_text(["music → música"])
     page.locator("#segments textarea").first.focus()
     expect(page.locator("#segments .hints button")).to_have_count(1)
-    assert len(asked) == 2  # each once
+    assert len(requests) == 2  # once per segment
     page.evaluate("localStorage.clear()")

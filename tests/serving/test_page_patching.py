@@ -1,4 +1,4 @@
-"""Two sentences side by side in a real browser, and what the states of each layer at each word carry."""
+"""Activation patching in a real browser: two sentences side by side, and the share that each state carries."""
 
 from playwright.sync_api import expect
 

@@ -1,4 +1,4 @@
-"""The page of a server whose models have a pair together: it says so, and shows both steps."""
+"""The page of a server with a pair that two models translate together: it names the pivot and shows both steps."""
 
 import pytest
 from playwright.sync_api import expect
@@ -18,8 +18,8 @@ def names(pivot_runs):
 
 @pytest.fixture(scope="module")
 def pivot_address(names):
-    with serving(*names) as place:
-        yield place
+    with serving(*names) as server_url:
+        yield server_url
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_languages_choose_the_models(page):
     expect(page.locator("#swap")).to_be_disabled()
     models = page.locator("#model option").all_text_contents()
     assert models[2] == "es-en + en-fr (es → en → fr)"
-    choose(page, "Spanish", "English")  # the model that has the pair comes first
+    choose(page, "Spanish", "English")  # a direct model takes precedence
     expect(page.locator("#model-name")).to_have_text("es-en")
 
 
@@ -56,9 +56,9 @@ def test_both_steps_are_shown(page, translation):
     expect(page.locator("#pivot-note")).to_have_text(f"Translated through English: {translation.first.text}")
     headings = page.locator("#inspection h3").all_inner_texts()
     assert headings == ["Spanish → English (es-en)", "English → French (en-fr)"]
-    for place, text in (("#attention", translation.first.text), ("#compared-attention", translation.text)):
-        expect(page.locator(f"{place} .below .word").first).to_be_visible()
-        assert "".join(page.locator(f"{place} .below .word").all_inner_texts()).startswith(text.split()[0])
+    for selector, text in (("#attention", translation.first.text), ("#compared-attention", translation.text)):
+        expect(page.locator(f"{selector} .below .word").first).to_be_visible()
+        assert "".join(page.locator(f"{selector} .below .word").all_inner_texts()).startswith(text.split()[0])
     choose(page, "Spanish", "English")
     expect(page.locator("#pivot-note")).to_be_hidden()
 

@@ -1,4 +1,4 @@
-"""What is to be seen of a translation, in a real browser: ribbons, heads, steps, why; saved, and made again."""
+"""The views of a translation in a real browser: ribbons, heads, steps and explanations, and how they are saved."""
 
 import json
 import re
@@ -22,36 +22,36 @@ RIBBONS = (
 
 @pytest.fixture(scope="module")
 def address(run):
-    """Of a server with one model twice, so that two can be compared."""
-    with serving(str(run), f"en-fr={run}") as place:
-        yield place
+    """The address of a server with the same model twice, so that two models can be compared."""
+    with serving(str(run), f"en-fr={run}") as server_url:
+        yield server_url
 
 
 @pytest.fixture
 def page(context, address):
-    """The page; of TEXT it shows the translation GIVEN, as the model has learned next to nothing."""
+    """The page; for TEXT it shows the translation GIVEN, because the model is barely trained."""
 
     def look(route):
-        asked = route.request.post_data_json
-        if asked["q"] == TEXT:
-            asked.setdefault("translations", [GIVEN])
-        route.continue_(post_data=json.dumps(asked))
+        fields = route.request.post_data_json
+        if fields["q"] == TEXT:
+            fields.setdefault("translations", [GIVEN])
+        route.continue_(post_data=json.dumps(fields))
 
-    with watched(context, address, own=("data:", "blob:")) as opened:
+    with watched(context, address, allowed=("data:", "blob:")) as opened:
         opened.route("**/look", look)
         yield opened
 
 
 @pytest.fixture
-def seen(run):
-    """What the library says of it."""
-    (one,) = Translator.load(run).inspect([(TEXT, GIVEN)])
-    return one
+def inspected(run):
+    """The library's inspection of TEXT with the translation GIVEN."""
+    (sentence,) = Translator.load(run).inspect([(TEXT, GIVEN)])
+    return sentence
 
 
-def test_ribbons_are_the_attention_and_are_there_at_rest(page, seen):
+def test_ribbons_show_the_attention_without_pointing(page, inspected):
     type_in(page, TEXT)
-    words = seen.words()
+    words = inspected.words()
     assert page.locator("#attention .above .word").all_inner_texts() == words.source
     assert page.locator("#attention .below .word").all_inner_texts() == words.target
     found = np.zeros((len(words.target), len(words.source)))
@@ -62,19 +62,19 @@ def test_ribbons_are_the_attention_and_are_there_at_rest(page, seen):
     assert page.locator("#attention .ribbon").first.is_visible()
 
 
-def test_a_word_that_is_pointed_at_shows_its_own_ribbons_with_percentages(page, seen):
+def test_pointing_at_a_word_shows_its_ribbons_with_percentages(page, inspected):
     type_in(page, TEXT)
-    words = seen.words()
+    words = inspected.words()
     page.locator("#attention .below .word").first.hover()
     shares = page.locator("#attention .above .share").all_inner_texts()
     for share, weight in zip(shares, words.weights[0].tolist(), strict=True):
         assert share == ("" if weight < 0.01 else f"{round(100 * weight)} %")
     assert {t for t, _, _ in page.locator("#attention .ribbon.highlighted").evaluate_all(RIBBONS)} == {0}
-    probability = seen.word_probabilities()[0][1]
-    told = page.inner_text("#attention .description")
-    assert "attends to" in told
-    said = re.search(r"probability (< )?(\d+) %", told)
-    assert abs(int(said[2]) - 100 * probability) <= 1
+    probability = inspected.word_probabilities()[0][1]
+    description = page.inner_text("#attention .description")
+    assert "attends to" in description
+    probability_shown = re.search(r"probability (< )?(\d+) %", description)
+    assert abs(int(probability_shown[2]) - 100 * probability) <= 1
 
 
 def test_a_sentence_is_one_stop_of_the_tab_key_and_arrows_move(page):
@@ -104,7 +104,7 @@ def test_choosing_a_head_changes_ribbons_and_table(page):
     assert page.locator("#attention .weight-table td").all_inner_texts() != before
 
 
-def test_contributions_come_from_the_source_and_from_the_translation_so_far(page, run):
+def test_contributions_of_the_source_and_of_the_prefix(page, run):
     (inspected,) = Translator.load(run).inspect([(TEXT, GIVEN)], contributions=True)
     type_in(page, TEXT)
     page.get_by_label("what ribbons show").select_option("contributions")
@@ -132,22 +132,22 @@ def test_contributions_come_from_the_source_and_from_the_translation_so_far(page
         assert abs(weight - norms[t, s].item()) < 1e-3
 
 
-def test_another_way_to_go_on_is_seen_everywhere(page):
+def test_a_chosen_continuation_is_shown_everywhere(page):
     type_in(page, "I like soccer. You sing.")
     before = page.inner_text("#translation")
     page.locator("#attention .below .word").first.click()
-    ways = page.locator(".continuations button")
-    expect(ways).to_have_count(8)
-    wanted = ways.nth(2).locator(".rest").inner_text()
-    ways.nth(2).click()
+    continuations = page.locator(".continuations button")
+    expect(continuations).to_have_count(8)
+    text = continuations.nth(2).locator(".rest").inner_text()
+    continuations.nth(2).click()
     expect(page.locator("#translation")).not_to_have_text(before)
-    assert page.inner_text("#translation").startswith(wanted)
+    assert page.inner_text("#translation").startswith(text)
     expect(page.locator(".continuations button")).to_have_count(0)
     expect(page.locator("#attention .below .word:focus")).to_have_count(1)
-    assert " ".join(page.locator("#attention .below .word").all_inner_texts()[:-1]) == wanted
+    assert " ".join(page.locator("#attention .below .word").all_inner_texts()[:-1]) == text
 
 
-def test_sentences_are_steps_of_one_space(page):
+def test_sentences_are_tabs_of_one_panel(page):
     type_in(page, "I like soccer. You sing.")
     assert page.locator("#attention .sentence-view").count() == 1
     tabs = page.get_by_role("tablist", name="sentences").get_by_role("tab")
@@ -158,21 +158,21 @@ def test_sentences_are_steps_of_one_space(page):
     assert page.locator("#attention .above .word").all_inner_texts() == ["You", "sing.", "</s>"]
 
 
-def test_all_heads_are_small_pictures_and_one_is_opened(page, seen):
+def test_heads_are_thumbnails_and_can_be_opened(page, inspected):
     type_in(page, TEXT)
     page.get_by_role("tab", name="Heads").click()
     thumbs = page.locator("#attention .thumbnail")
-    # Two of all layers; then two layers of cross-attention, one of the encoder, two of the decoder: two heads, a mean.
+    # Two maps of all layers; then, for 2 cross-attention, 1 encoder and 2 decoder layers, two heads and their mean.
     expect(thumbs).to_have_count(2 + 3 * (2 + 1 + 2))
     page.get_by_role("button", name="encoder, layer 0, head 1").click()
-    words = seen.word_map("encoder.0.self", head=1)
+    words = inspected.word_map("encoder.0.self", head=1)
     assert page.locator("#attention .below .word").all_inner_texts() == words.source
     weights = words.weights.numpy()
     for t, s, weight in page.locator("#attention .ribbon").evaluate_all(RIBBONS):
         assert abs(weight - weights[t, s]) < 1e-3
 
 
-def test_the_film_of_writing_and_the_beam(page, run):
+def test_the_playback_of_the_search_and_its_tree(page, run):
     type_in(page, TEXT)
     page.get_by_role("tab", name="Steps").click()
     page.wait_for_selector(".tree .node")
@@ -187,12 +187,13 @@ def test_the_film_of_writing_and_the_beam(page, run):
     assert page.locator("#attention .below .word.upcoming").count() == 0
     best = page.locator(".finished .best td").first.inner_text()
     assert best == Translator.load(run, engine="torch").translate(TEXT).text
-    expect(page.get_by_text(f"This search finds “{best}”, not the text above.")).to_be_visible()  # it was given
+    # The text above is the given translation.
+    expect(page.get_by_text(f"This search finds “{best}”, not the text above.")).to_be_visible()
     page.locator(".tree .node[role=button]").first.click()
     expect(page.locator(".continuations button").first).to_be_visible()
 
 
-def test_the_beam_stands_beside_the_film_where_there_is_room(page):
+def test_the_tree_is_beside_the_playback_if_there_is_room(page):
     type_in(page, TEXT)
     page.get_by_role("tab", name="Steps").click()
     expect(page.locator("#attention .tree")).to_be_visible()
@@ -203,7 +204,7 @@ def test_the_beam_stands_beside_the_film_where_there_is_room(page):
         assert (film["y"] + film["height"] <= tree["y"]) != beside
 
 
-def test_a_tree_that_is_narrower_than_the_models_own_search_says_so(page):
+def test_a_tree_with_a_narrower_beam_than_the_default_says_so(page):
     tree = {
         "beam": 6,
         "own": 12,
@@ -220,7 +221,7 @@ def test_a_tree_that_is_narrower_than_the_models_own_search_says_so(page):
     expect(page.get_by_text("This search finds")).to_be_hidden()
 
 
-def test_the_film_plays_and_pauses(page):
+def test_the_playback_plays_and_pauses(page):
     type_in(page, TEXT)
     page.get_by_role("tab", name="Steps").click()
     slider = page.get_by_label("decoding step")
@@ -230,39 +231,38 @@ def test_the_film_plays_and_pauses(page):
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
-def test_two_models_stand_side_by_side_and_what_differs_is_marked(page):
+def test_two_models_are_side_by_side_and_differences_are_marked(page):
     page.locator("#model-menu summary").click()
     page.get_by_label("Compare with").select_option(index=2)
     type_in(page, TEXT)
     differs = page.locator("#attention .word.differs, #compared-attention .word.differs")
     expect(page.locator("#compared-attention .word").first).to_be_visible()
-    expect(differs).to_have_count(0)  # it is the same model
+    expect(differs).to_have_count(0)  # both models are the same
     page.locator("#compared-attention .sentence-view").evaluate("one => { one.style.minHeight = '50rem'; }")
     tops = "all => all.map(one => Math.round(one.getBoundingClientRect().top))"
     assert len(set(page.get_by_label("layer and head").evaluate_all(tops))) == 1
     page.locator("#attention .below .word").first.click()
     page.locator("#attention .continuations button").nth(3).click()
     expect(page.locator("#attention .word.differs").first).to_be_visible()
-    one, other = (page.locator(f"#{name} .below .word") for name in ("attention", "compared-attention"))
+    words, other_words = (page.locator(f"#{name} .below .word") for name in ("attention", "compared-attention"))
     marked = [
         page.locator(f"#{name} .below .word.differs").all_inner_texts() for name in ("attention", "compared-attention")
     ]
-    assert not set(marked[0]) & set(other.all_inner_texts()) or len(one.all_inner_texts()) != len(
-        other.all_inner_texts()
-    )
+    texts, other_texts = words.all_inner_texts(), other_words.all_inner_texts()
+    assert not set(marked[0]) & set(other_texts) or len(texts) != len(other_texts)
 
 
-def test_the_second_of_two_models_goes_on_from_another_word_too(page):
+def test_the_second_of_two_models_offers_continuations(page):
     page.locator("#model-menu summary").click()
     page.get_by_label("Compare with").select_option(index=2)
     type_in(page, TEXT)
     page.locator("#compared-attention .below .word").nth(1).click()
-    ways = page.locator("#compared-attention .continuations button")
-    expect(ways).to_have_count(8)
-    wanted = ways.nth(2).locator(".rest").inner_text()
+    continuations = page.locator("#compared-attention .continuations button")
+    expect(continuations).to_have_count(8)
+    text = continuations.nth(2).locator(".rest").inner_text()
     first = page.inner_text("#translation")
-    ways.nth(2).click()
-    expect(page.locator("#compared-translation")).to_have_text(wanted)
+    continuations.nth(2).click()
+    expect(page.locator("#compared-translation")).to_have_text(text)
     expect(page.locator("#translation")).to_have_text(first)
     expect(page.locator("#compared-attention .below .word:focus")).to_have_count(1)
 
@@ -276,17 +276,17 @@ VIEWS = {
 }
 
 
-def test_every_view_is_saved_and_made_again_by_its_code(page, run, tmp_path, monkeypatch):
+def test_every_view_is_saved_and_reproduced_by_its_code(page, run, tmp_path, monkeypatch):
     type_in(page, TEXT)
     for view, sign in VIEWS.items():
         page.get_by_role("tab", name=view).click()
         page.wait_for_selector(sign)
         saved(page)
-        place = tmp_path / view
-        place.mkdir()
-        monkeypatch.chdir(place)
-        made = made_by_code(page, "runs/tiny", run)
-        assert made and all(file.startswith(b"%PDF") for file in made), view
+        folder = tmp_path / view
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        files = made_by_code(page, "runs/tiny", run)
+        assert files and all(file.startswith(b"%PDF") for file in files), view
 
 
 CONTRAST = """() => {
@@ -328,7 +328,7 @@ def test_on_a_phone_words_stand_upright_and_nothing_is_cut_off(page, font):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
 
 
-def test_the_hint_is_for_fingers_where_there_are_fingers(context, address):
+def test_the_hint_on_a_touch_screen_is_to_tap(context, address):
     phone = {"has_touch": True, "is_mobile": True, "viewport": {"width": 390, "height": 800}}
     with fresh(context.browser, **phone) as page:
         page.goto(address)
@@ -338,8 +338,8 @@ def test_the_hint_is_for_fingers_where_there_are_fingers(context, address):
         assert "attends to" in page.inner_text("#attention .description")
 
 
-def test_a_text_from_right_to_left_runs_so(page):
-    """The answer of a model from Hebrew to Arabic, which nobody has trained."""
+def test_right_to_left_texts(page):
+    """With a made-up response of a model from Hebrew to Arabic."""
     weights = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
     maps = [{"name": "all layers and heads", "kind": "cross", "layer": None, "head": None, "weights": weights}]
     piece = {"source": ["אני", "שר", "</s>"], "target": ["أنا", "أغني", "</s>"], "opening": 0, "maps": maps}
@@ -359,12 +359,12 @@ def test_a_text_from_right_to_left_runs_so(page):
     assert page.locator("#attention .word.low-probability").all_inner_texts() == ["أغني"]
 
 
-def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(context, run, seen, tmp_path):
-    """Twice in one notebook, whose own styles stay outside."""
-    save([seen], tmp_path / "a.html", TEXT, GIVEN)
+def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(context, run, inspected, tmp_path):
+    """The notebook shows the translation twice, and the notebook's own styles do not apply to it."""
+    save([inspected], tmp_path / "a.html", TEXT, GIVEN)
     style = "<meta charset='utf-8'><style>button { display: none }</style>"
-    (tmp_path / "b.html").write_text(style + seen._repr_html_() + seen._repr_html_(), encoding="utf-8")
-    words = seen.words()
+    (tmp_path / "b.html").write_text(style + inspected._repr_html_() + inspected._repr_html_(), encoding="utf-8")
+    words = inspected.words()
     for name, times in (("a.html", 1), ("b.html", 2)):
         with watched(context, f"file://{tmp_path}/{name}") as page:
             assert page.locator(".below .word").all_inner_texts() == times * words.target
@@ -373,6 +373,6 @@ def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(context, run,
                 assert abs(weight - words.weights[t, s].item()) < 1e-3
             page.get_by_role("tab", name="Heads").first.click()
             expect(page.locator(".thumbnail")).to_have_count(17)
-            expect(page.get_by_role("tab", name="Why")).to_have_count(0)  # there is no server to be asked
+            expect(page.get_by_role("tab", name="Why")).to_have_count(0)  # saved pages have no server for explanations
             page.get_by_text("As code").first.click()
             expect(page.locator(".code pre").first).to_contain_text(f"Translator.load({json.dumps(str(run))})")

@@ -1,4 +1,4 @@
-"""The part of the page for text models."""
+"""The section of the page for classifiers and language models."""
 
 from itertools import pairwise
 
@@ -12,11 +12,11 @@ from .test_text_models import BAD, case_of, models  # noqa: F401
 
 @pytest.fixture(scope="module")
 def address(models):  # noqa: F811
-    with serving(*models) as place:
-        yield place
+    with serving(*models) as server_url:
+        yield server_url
 
 
-def test_the_page_shows_labels_words_and_what_was_considered(context, address, models):  # noqa: F811
+def test_the_page_shows_labels_words_and_considered_pieces(context, address, models):  # noqa: F811
     with watched(context, address) as page:
         expect(page.locator("#text-models")).to_be_visible()
         expect(page.locator("#section-nav")).to_be_hidden()
@@ -35,14 +35,14 @@ def test_the_page_shows_labels_words_and_what_was_considered(context, address, m
         expect(page.locator("#generated-text button").first).to_be_visible()
         page.locator("#generated-text button").first.hover()
         expect(page.locator("#alternatives li")).to_have_count(6)
-        pieces = [{"piece": one, "probability": 0.5, "considered": []} for one in ("▁was", "▁good", "ness", "</s>")]
+        pieces = [{"piece": piece, "probability": 0.5, "considered": []} for piece in ("▁was", "▁good", "ness", "</s>")]
         page.route("**/generate", lambda route: route.fulfill(json={"pieces": pieces, "backwards": False}))
         page.click("#generate")
         expect(page.locator("#generated-text")).to_have_text("the film was goodness (end)", use_inner_text=True)
 
 
-def test_beside_a_translator_the_page_has_parts_to_choose(context, models, run):  # noqa: F811
-    with serving(str(run), *models) as place, watched(context, place) as page:
+def test_the_page_of_several_kinds_of_models_has_sections(context, models, run):  # noqa: F811
+    with serving(str(run), *models) as server_url, watched(context, server_url) as page:
         expect(page.locator("#texts")).to_be_visible()
         expect(page.locator("#show-images")).to_be_hidden()
         page.click("#show-text-models")

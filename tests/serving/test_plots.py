@@ -13,8 +13,8 @@ REQUEST = {"q": "I like soccer", "source": "en", "target": "es", "translation": 
 
 
 @pytest.fixture(scope="module")
-def client(serve_for_all, run, eyes):
-    return serve_for_all(str(run), str(eyes))
+def client(serve_for_all, run, captioner_run):
+    return serve_for_all(str(run), str(captioner_run))
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_figures_that_are_refused(client, draw_calls, fields, message):
     assert not draw_calls
 
 
-def test_maps_that_are_not_there(client, draw_calls):
+def test_missing_maps(client, draw_calls):
     for fields in ({"layer": 2}, {"layer": 0, "head": 2}, {"kind": "encoder", "layer": 1}):
         response = client.post("/picture", json={**REQUEST, "view": "map", **fields})
         assert response.status_code == 400 and "Internal" not in response.text, fields
@@ -130,8 +130,8 @@ def draw_image(client, scene, draw_calls, **fields):
     return call
 
 
-def test_figures_of_an_image(client, eyes, scene, draw_calls):
-    captioner = Captioner.load(eyes)
+def test_figures_of_an_image(client, captioner_run, scene, draw_calls):
+    captioner = Captioner.load(captioner_run)
     inspected = captioner.inspect(captioner.picture(scene), "a red star")
     for fields in ({}, {"layer": "0"}, {"layer": 0, "head": 0}):
         name, overlay = draw_image(client, scene, draw_calls, view="map", **fields)

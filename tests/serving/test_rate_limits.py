@@ -54,8 +54,8 @@ def test_refused_requests_do_not_count(clock):
 
 
 def test_clients_whose_last_request_is_longest_ago_are_forgotten_first(clock, monkeypatch):
-    assert rate_limits.REMEMBERED == 10_000
-    monkeypatch.setattr(rate_limits, "REMEMBERED", 2)
+    assert rate_limits.MAX_CLIENTS == 10_000
+    monkeypatch.setattr(rate_limits, "MAX_CLIENTS", 2)
     counter = Counter(60)
     for client in "abac":
         counter.count(client, 9)
@@ -167,7 +167,7 @@ def test_a_key_has_its_own_quota_or_the_usual_one(clock):
 
 
 def test_wrong_keys_are_limited_except_for_clients_that_have_used_the_right_one(clock, monkeypatch):
-    monkeypatch.setattr(rate_limits, "REMEMBERED", 2)
+    monkeypatch.setattr(rate_limits, "MAX_CLIENTS", 2)
     limits = RateLimits(ServerOptions(api_keys={"secret": None, "other": None}))
     assert limits.key(request(), {"api_key": "secret"}) == "secret"
     for wrong_key in ("guess", "secre", "secrets", 3, ["secret"], "guess", "x", "y", "z", "é"):
@@ -181,7 +181,7 @@ def test_wrong_keys_are_limited_except_for_clients_that_have_used_the_right_one(
     clock.now += 39.5
     assert limits.key(request(), {"api_key": "other"}) == "other"
     limits.key(request("192.0.2.9"), {"api_key": "secret"})
-    assert [*limits.known] == [("192.0.2.7", "other"), ("192.0.2.9", "secret")]
+    assert [*limits.verified_keys] == [("192.0.2.7", "other"), ("192.0.2.9", "secret")]
 
 
 def test_lines_of_keys_with_their_settings(tmp_path):

@@ -16,8 +16,8 @@ from .test_captioning import ask, raw
 
 
 @pytest.fixture(scope="module")
-def client(serve_for_all, eyes):
-    return serve_for_all(str(eyes))
+def client(serve_for_all, captioner_run):
+    return serve_for_all(str(captioner_run))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def client(serve_for_all, eyes):
         ({"model": "other"}, "'other'"),
     ],
 )
-def test_what_is_no_picture_is_refused(client, scene, fields, message):
+def test_files_that_are_not_images_are_refused(client, scene, fields, message):
     fields_sent = {"caption": "a red star", "view": "map", **fields}
     response = client.post("/caption/picture", data=fields_sent, files={"file": ("a.png", scene)})
     assert response.status_code == 400
@@ -116,44 +116,44 @@ def test_no_image(client):
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/json", "application/x-www-form-urlencoded", ""])
-def test_what_says_that_it_is_no_image(client, scene, kind):
+def test_bodies_with_another_content_type(client, scene, kind):
     response = raw(client, scene, kind)
     assert response.status_code == 415
     assert "image/jpeg" in response.json()["error"]
 
 
-def test_bytes_are_bounded(serve, eyes, scene):
-    client = serve(str(eyes), image_bytes=len(scene))
+def test_bytes_are_bounded(serve, captioner_run, scene):
+    client = serve(str(captioner_run), image_bytes=len(scene))
     assert raw(client, scene).status_code == ask(client, scene).status_code == 200
     for response in (raw(client, scene + b"\0"), ask(client, scene + b"\0"), ask(client, bytes(len(scene) + 30_000))):
         assert response.status_code == 413
         assert "more than" in response.json()["error"]
 
 
-def test_the_command_says_how_many_bytes(eyes, serve_arguments):
-    runs, options = serve_arguments(eyes, "--image-bytes", "5000")
-    assert (runs, options.image_bytes) == ([str(eyes)], 5000)
+def test_the_command_says_how_many_bytes(captioner_run, serve_arguments):
+    runs, options = serve_arguments(captioner_run, "--image-bytes", "5000")
+    assert (runs, options.image_bytes) == ([str(captioner_run)], 5000)
 
 
-def test_keys_quotas_and_time(serve, eyes, scene):
-    client = serve(str(eyes), api_keys={"secret": None})
+def test_keys_quotas_and_time(serve, captioner_run, scene):
+    client = serve(str(captioner_run), api_keys={"secret": None})
     assert ask(client, scene).status_code == 400
     assert ask(client, scene, api_key="wrong").status_code == 403
     assert ask(client, scene, api_key="secret").status_code == 200
-    limited = serve(str(eyes), quota=Quota(per_minute=1))
+    limited = serve(str(captioner_run), quota=Quota(per_minute=1))
     assert [ask(limited, scene).status_code for _ in range(2)] == [200, 429]
-    without_time = serve(str(eyes), seconds=0.0)
+    without_time = serve(str(captioner_run), seconds=0.0)
     response = ask(without_time, scene)
     assert response.status_code == 503
     assert "more than 0 seconds" in response.json()["error"]
 
 
-def test_a_full_workshop_sends_away(client, scene, monkeypatch):
+def test_a_full_worker_pool_refuses_requests(client, scene, monkeypatch):
     monkeypatch.setattr("translucid.serving.queue.worker_pool.PLACES", 0)
     assert ask(client, scene).status_code == 503
 
 
-def test_images_are_not_written_to_a_disk_nor_logged(serve, eyes, monkeypatch, caplog):
+def test_images_are_not_written_to_a_disk_nor_logged(serve, captioner_run, monkeypatch, caplog):
     def refuse(*_, **__):
         raise AssertionError("an image is written to a disk")
 
@@ -161,7 +161,9 @@ def test_images_are_not_written_to_a_disk_nor_logged(serve, eyes, monkeypatch, c
     large_image = png(Image.effect_noise((1400, 1400), 80))
     assert len(large_image) > 1 << 20
     caplog.set_level(0)
-    response = serve(str(eyes), log="text").post("/caption", files={"file": ("secret-holiday.png", large_image)})
+    response = serve(str(captioner_run), log="text").post(
+        "/caption", files={"file": ("secret-holiday.png", large_image)}
+    )
     assert response.status_code == 200
     assert any("/caption 200" in record.getMessage() for record in caplog.records)
     our_messages = [record.getMessage() for record in caplog.records if record.name.startswith("translucid")]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from translucid.ground.cancellation import Cancelled, asked_between_steps
+from translucid.ground.cancellation import Cancelled, call_between_steps
 from translucid.serving.edge import rendering
 from translucid.serving.edge.rendering import rendered
 
@@ -43,7 +43,7 @@ def test_no_part_is_long_and_it_ends_when_nobody_waits(monkeypatch):
         if len(calls) == 10:
             raise Cancelled
 
-    with pytest.raises(Cancelled), asked_between_steps(ask):
+    with pytest.raises(Cancelled), call_between_steps(ask):
         rendered(maps)
 
 

@@ -83,14 +83,14 @@ def test_a_task_is_over_when_its_time_is_up_or_its_client_has_left(clock):
         clock.now = now
         assert task.over() is over
     abandoned = Task("somebody", 60)
-    abandoned.left = True
+    abandoned.abandoned = True
     assert abandoned.over()
 
 
 def test_a_result_is_waited_for_until_the_time_limit(clock, timeouts):
     task = task_of(60)
     clock.now = 110
-    assert result(task, finished_future("done"), "request") == "done" and not task.left
+    assert result(task, finished_future("done"), "request") == "done" and not task.abandoned
     clock.now = 200  # a finished result is returned although the time is up
     assert result(task, finished_future("done")) == "done"
     assert timeouts == [50, 0]
@@ -103,21 +103,21 @@ def test_work_that_takes_too_long_is_cancelled(timeouts, error):
         result(task, future, "request", "request")
     assert (refusal.value.status, refusal.value.retry_after) == (503, 10)
     assert refusal.value.message == "It took more than 2.5 seconds"
-    assert task.left is (error is None) and future.cancelled() is (error is None)
+    assert task.abandoned is (error is None) and future.cancelled() is (error is None)
 
 
 def test_work_ends_when_the_client_leaves():
     task, future = task_of(60), Future()
     with pytest.raises(ClientLeft):
         result(task, future, "request", "disconnect")
-    assert task.left and future.cancelled()
+    assert task.abandoned and future.cancelled()
 
 
 def test_an_error_of_the_work_is_raised(timeouts):
     task = task_of(60)
     with pytest.raises(ZeroDivisionError):
         result(task, finished_future(error=ZeroDivisionError()))
-    assert not task.left
+    assert not task.abandoned
 
 
 def test_work_is_done_in_the_worker_pool_within_the_time_of_a_request_or_another_one(timeouts):

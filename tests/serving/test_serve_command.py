@@ -86,7 +86,7 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run, cap
         (["RUN", "--memory", "old.tmx", "--suggestions"], "old.tmx: can't be added to"),
     ],
 )
-def test_what_is_wrong_is_one_line(run, arguments, message, monkeypatch, capfd):
+def test_errors_are_one_line(run, arguments, message, monkeypatch, capfd):
     def fail(self, sockets):
         raise AssertionError("it serves")
 
@@ -100,7 +100,7 @@ def test_what_is_wrong_is_one_line(run, arguments, message, monkeypatch, capfd):
 
 
 def test_two_that_load_at_the_same_time_do_not_both_get_the_port(run, monkeypatch, capfd):
-    """Both may bind the address, until one of them listens."""
+    """Until one of them listens, both can bind the address."""
     with socket.socket() as competitor:
         competitor.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         competitor.bind(("127.0.0.1", 0))

@@ -28,7 +28,7 @@ def test_nested_and_repeated_elements_have_numbers_of_their_own():
     )
     nested = TaggedText("ab", marks)
     assert shown(nested, nested) == "⟨1⟩⟨2⟩a⟨/2⟩⟨/1⟩⟨3⟩b⟨/3⟩"
-    assert read_shown(nested, "⟨3⟩b⟨/3⟩⟨1⟩⟨2⟩a⟨/2⟩⟨/1⟩").whole == "<b>b</b><i><b>a</b></i>"
+    assert read_shown(nested, "⟨3⟩b⟨/3⟩⟨1⟩⟨2⟩a⟨/2⟩⟨/1⟩").full_text == "<b>b</b><i><b>a</b></i>"
 
 
 def test_a_translation_uses_the_tags_of_its_source():
@@ -40,7 +40,7 @@ def test_a_translation_uses_the_tags_of_its_source():
 def test_tags_may_be_moved_and_other_brackets_are_text():
     text = "⟨0⟩ ⟨3/⟩Ya⟨9⟩ ⟨/3⟩⟨4/⟩⟨2⟩canto⟨/2⟩⟨ 1/⟩⟨1/⟩ ⟨02⟩⟨x⟩"
     read = read_shown(SOURCE, text)
-    assert read.whole == "⟨0⟩ <br>Ya⟨9⟩ ⟨/3⟩%s<b>canto</b>⟨ 1/⟩%s ⟨02⟩⟨x⟩"
+    assert read.full_text == "⟨0⟩ <br>Ya⟨9⟩ ⟨/3⟩%s<b>canto</b>⟨ 1/⟩%s ⟨02⟩⟨x⟩"
     assert [mark.pair for mark in read.marks] == [None, None, 7, 7, None]
     assert [mark.side for mark in read.marks[2:4]] == [Side.opens, Side.closes]
 
@@ -68,7 +68,7 @@ def test_elements_do_not_overlap():
         (2, "</b>", Side.closes, 1),
     ]
     siblings = TaggedText("ab", tuple(Mark(*mark) for mark in marks))
-    assert read_shown(siblings, "⟨1⟩⟨2⟩a⟨/2⟩⟨/1⟩").whole == "<i><b>a</b></i>"
+    assert read_shown(siblings, "⟨1⟩⟨2⟩a⟨/2⟩⟨/1⟩").full_text == "<i><b>a</b></i>"
     with pytest.raises(UserError, match="⟨/1⟩ does not close what was opened last"):
         read_shown(siblings, "⟨1⟩⟨2⟩a⟨/1⟩⟨/2⟩")
 

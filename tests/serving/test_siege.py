@@ -17,7 +17,7 @@ from translucid.serving import app as application
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.edge import connections, host_check, incoming
-from translucid.serving.edge.connections import Connection, Listening, most_connections
+from translucid.serving.edge.connections import Connection, Listening, max_connections
 from translucid.serving.queue.worker_pool import PLACES
 from translucid.serving.server_options import Quota, ServerOptions
 
@@ -150,8 +150,10 @@ def caption_request(image, **fields):
     return head % urlencode(fields).encode() + b"Content-Length: %d\r\n\r\n%s" % (len(image), image)
 
 
-def test_a_caption_ends_when_its_client_leaves_and_texts_are_translated_meanwhile(serving, eyes, scene, caplog):
-    server = serving(warm=True, others=[eyes])
+def test_a_caption_ends_when_its_client_leaves_and_texts_are_translated_meanwhile(
+    serving, captioner_run, scene, caplog
+):
+    server = serving(warm=True, others=[captioner_run])
     assert b" 200 " in server.raw(caption_request(scene)).splitlines()[0]
     request = caption_request(scene, ways=8, beam=10, nbest=6)
     open_connections = [server.begin(request) for _ in range(30)]
@@ -164,8 +166,8 @@ def test_a_caption_ends_when_its_client_leaves_and_texts_are_translated_meanwhil
         wait_until(lambda: any(" /caption 499 " in line for line in lines()))
 
 
-def test_captions_are_the_ones_given_alone_whatever_others_ask(serving, eyes, scene):
-    server = serving(others=[eyes], seconds=300)
+def test_captions_are_the_ones_given_alone_whatever_others_ask(serving, captioner_run, scene):
+    server = serving(others=[captioner_run], seconds=300)
     requests = [caption_request(scene, prefix=prefix, ways=ways) for prefix in ("", "a red", "two") for ways in (0, 4)]
     expected = [parse_response(server.raw(request)) for request in requests]
     with ThreadPoolExecutor(16) as pool:
@@ -239,7 +241,7 @@ def nearly_equal(first, second):
 
 
 def test_silent_clients_do_not_keep_others_out(serving, monkeypatch):
-    monkeypatch.setattr(Connection, "most", 20)
+    monkeypatch.setattr(Connection, "max_connections", 20)
     server = serving()
     open_connections = [server.begin(b"") for _ in range(60)]
     assert server.ask()[0] == 200
@@ -291,7 +293,7 @@ def test_endless_bodies_are_refused_while_they_come(serving):
         for _ in range(4):
             connection.sendall(chunk)
         assert b" 413 " in connection.recv(65536).splitlines()[0]
-    wait_until(lambda: request_bodies(server).held == 0)
+    wait_until(lambda: request_bodies(server).total_bytes == 0)
 
 
 def test_a_large_body_may_take_longer_but_not_for_ever(serving, monkeypatch, no_lingering):
@@ -316,17 +318,17 @@ def request_bodies(server):
 def test_bodies_that_wait_are_bounded_together_and_small_ones_get_in(serving):
     server = serving()
     bodies = request_bodies(server)
-    bodies.together = 1_000_000
+    bodies.max_total_bytes = 1_000_000
     uploads = [
         server.begin(UPLOAD_HEAD + b"Content-Length: 900000\r\n\r\n" + FORM_HEAD + b"x" * 400_000) for _ in range(2)
     ]
-    wait_until(lambda: bodies.held >= 700_000)
+    wait_until(lambda: bodies.total_bytes >= 700_000)
     response = server.raw(UPLOAD_HEAD + b"Content-Length: 900000\r\n\r\n" + FORM_HEAD + b"x" * 400_000)
     assert b" 503 " in response.splitlines()[0]
     assert server.ask()[0] == 200
     for connection in uploads:
         connection.close()
-    wait_until(lambda: bodies.held == 0)
+    wait_until(lambda: bodies.total_bytes == 0)
 
 
 def test_a_refusal_is_heard_by_one_who_still_sends(serving, monkeypatch):
@@ -371,8 +373,8 @@ def test_what_is_refused_before_its_body_has_come_is_not_taken_for_a_request(ser
 
 def test_the_system_is_asked_for_descriptors():
     resource = pytest.importorskip("resource")
-    assert 16 <= most_connections() <= connections.MOST
-    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > most_connections()
+    assert 16 <= max_connections() <= connections.MOST
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > max_connections()
 
 
 def test_wrong_keys_are_counted(serving):
@@ -387,7 +389,7 @@ def test_wrong_keys_are_counted(serving):
 
 def test_memory_is_given_back_after_work_and_only_then(serving, monkeypatch):
     calls = []
-    monkeypatch.setattr(application, "give_memory_back", lambda: calls.append(1))
+    monkeypatch.setattr(application, "release_freed_memory", lambda: calls.append(1))
     monkeypatch.setattr(application, "TIDY_SECONDS", 0.02)
     monkeypatch.setattr(application, "WORK_SECONDS", 1000)
     serving()

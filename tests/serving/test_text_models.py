@@ -116,7 +116,7 @@ def test_a_prompt_is_gone_on_with_as_the_library_does(client, models):
         ("/translate", {"q": "good", "source": "en", "target": "es"}, "No translator is served here"),
     ],
 )
-def test_what_is_wrong_is_one_line(client, path, fields, message):
+def test_errors_are_one_line(client, path, fields, message):
     response = client.post(path, json=fields)
     assert response.status_code == 400
     assert message in response.json()["error"]

@@ -95,8 +95,8 @@ def test_short_requests_are_batched_and_longer_ones_go_to_the_worker_pool(monkey
     served = Served("", "en", "es", "translator", queue)
     assert SHORT == 600
     short, long = ["x" * 300, "y" * 300], ["x" * 300, "y" * 301]
-    assert texts.begin(task, served, short) == ("batched", task, "translator", short, 1, None)
-    assert texts.begin(task, served, long, 3) == ("pool", task, ("translator", long, 3, None))
+    assert texts.queue_sentences(task, served, short) == ("batched", task, "translator", short, 1, None)
+    assert texts.queue_sentences(task, served, long, 3) == ("pool", task, ("translator", long, 3, None))
 
 
 def test_short_texts_are_processed_on_the_event_loop(monkeypatch):
@@ -134,7 +134,7 @@ def context_of(known=None):
         tasks.append(task)
         return future
 
-    recall = SimpleNamespace(used=lambda text: SimpleNamespace(target=known[text]) if text in known else None)
+    recall = SimpleNamespace(replacement=lambda text: SimpleNamespace(target=known[text]) if text in known else None)
     memory = SimpleNamespace(recall=lambda source, target: recall if source == "en" else None)
     pool = SimpleNamespace(submit=submit)
     return SimpleNamespace(memory=None if known is None else memory, worker_pool=pool), tasks
@@ -211,15 +211,15 @@ def test_alternatives_of_a_text_join_those_of_its_sentences(ask):
 
 
 def test_the_confidence_of_a_text_is_the_lowest_of_its_sentences(ask):
-    assert [text.confidence for text in ask(["I be. You run.", "be", ""], sure=True)] == [0.25, 0.5, None]
+    assert [text.confidence for text in ask(["I be. You run.", "be", ""], with_confidence=True)] == [0.25, 0.5, None]
     assert [text.confidence for text in ask(["be"])] == [None]
 
 
 def test_a_sentence_without_its_placeholder_is_translated_again(ask):
-    assert ask(["I {a} be. You run."], sure=True) == [TextTranslation(["again I {a} be. YOU RUN."], 0.125)]
+    assert ask(["I {a} be. You run."], with_confidence=True) == [TextTranslation(["again I {a} be. YOU RUN."], 0.125)]
     (text,) = ask(["I {a}."], 2)  # the first translation has no {a}
     assert text.versions == ["again I {a}.", "I {a}. 0", "I {a}. 1"]
-    assert texts._of_target(Target(TaggedText("a"), "model", 0.5, alternatives=(TaggedText("b"),)), ["c", "a"]) == (
+    assert texts._from_target(Target(TaggedText("a"), "model", 0.5, alternatives=(TaggedText("b"),)), ["c", "a"]) == (
         TextTranslation(["a", "b", "c"], 0.5)
     )
 
@@ -238,7 +238,7 @@ def test_exact_matches_of_the_memory_are_not_translated(ask):
 
 
 def test_alternatives_to_matches_are_those_of_the_model(ask):
-    results = ask(["I sing. You run."], 1, known={"I sing.": "Canto.", "You run.": "YOU RUN."}, sure=True)
+    results = ask(["I sing. You run."], 1, known={"I sing.": "Canto.", "You run.": "YOU RUN."}, with_confidence=True)
     assert results == [TextTranslation(["Canto. YOU RUN.", "I SING. YOU RUN.1"], None, "memory")]
     assert ask.model.calls == [(["I sing.", "You run."], 2)]
 

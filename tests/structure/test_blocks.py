@@ -1,6 +1,6 @@
 """Every Python block in the README and the docs runs, on barely trained models.
 
-The one that needs neither this package nor PyTorch is tried where the export to ONNX is (tests/interop/test_onnx.py).
+tests/interop/test_onnx.py tests the block that needs neither this package nor PyTorch.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ def trained(corpus, out, *settings):
 
 @pytest.fixture(scope="module")
 def demo(corpus, tmp_path_factory):
-    """A translator of two layers each."""
+    """A translator with two layers on each side."""
     out = tmp_path_factory.mktemp("blocks") / "demo"
     trained(corpus, out, "data.source_language=en", "data.target_language=es")
     return out
@@ -97,7 +97,7 @@ def an_opus_model(corpus):
     marian_folder(Path("opus-mt-en-de"), end=2.0, encoder_layers=3)
 
 
-def eyes(corpus):
+def captioner(corpus):
     called("data", "scenes", "scenes", "--count", "40")
     limits = ["training.max_steps=1", "training.validate_every=1", "training.batch_tokens=128"]
     called(
@@ -117,14 +117,14 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "pivoting.md": runs_to_pivot_through,
     "export.md": for_transformers,
     "fine-tuning.md": adapters,
-    "caption-inspection.md": eyes,
+    "caption-inspection.md": captioner,
     "interventions.md": an_opus_model,
 }
-"""Files and models that are made before the blocks of a page run."""
+"""Functions that make the files and models of a page before its blocks run."""
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page.read_text())], ids=lambda page: page.name)
-def test_blocks_run(page, demo, corpus, tmp_path, monkeypatch):
+def test_python_blocks_of_a_page_run(page, demo, corpus, tmp_path, monkeypatch):
     for name in ("demo", "en-es", "es"):
         shutil.copytree(demo, tmp_path / "runs" / name)
     monkeypatch.chdir(tmp_path)
@@ -134,11 +134,11 @@ def test_blocks_run(page, demo, corpus, tmp_path, monkeypatch):
         names["translator"] = Translator.load("runs/demo")
     with contextlib.redirect_stdout(io.StringIO()):
         for block in blocks(page.read_text()):
-            block = block.replace('"training.max_steps": 20', '"training.max_steps": 2')  # two are enough
+            block = block.replace('"training.max_steps": 20', '"training.max_steps": 2')  # to save time
             exec(compile(block, page.name, "exec"), names)
 
 
-def test_a_block_that_fails_would_be_seen():
+def test_a_failing_block_is_detected():
     (block,) = blocks("a\n\n```python\nno_such_name\n```\n\n```\nno Python\n```\n")
     with pytest.raises(NameError):
         exec(block, {})

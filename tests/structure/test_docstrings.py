@@ -1,4 +1,4 @@
-"""Examples in docstrings are correct."""
+"""The examples in docstrings give the results that they show."""
 
 import doctest
 from importlib import import_module

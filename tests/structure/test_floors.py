@@ -124,7 +124,7 @@ def test_packages_and_their_imports_stay_few():
 
 @pytest.mark.parametrize("package", ["runs", "engines", "api"])
 def test_inference_does_not_need_training(package):
-    """Nothing that is imported on the way leads to training either, whatever the layers may become."""
+    """No import of the inference packages leads to training, even indirectly."""
     imports = all_imports()
     reached, next_ones = set(), {package}
     while next_ones:
@@ -134,7 +134,7 @@ def test_inference_does_not_need_training(package):
     assert not reached & {"training", "jobs", "serving", "lessons", "cli"}
 
 
-def test_an_import_upwards_would_be_seen():
+def test_upward_imports_are_detected():
     inside = "def f():\n    from translucid.training.trainer import Trainer"
     assert imported_packages(nodes_of(inside)) == {"training"}
     several = "from translucid import decoding, __version__\nimport translucid.cli.main"
@@ -173,7 +173,7 @@ def test_nothing_private_is_set_from_outside():
     assert not {file: attributes for file, attributes in by_file.items() if attributes}
 
 
-def test_what_is_private_and_set_from_outside_would_be_seen():
+def test_private_attributes_set_from_outside_are_detected():
     code = "self._a = cls._b = 1\nother._c, self.d._e = 1, 2\nother._f += 1\nsetattr(other, '_g', 1)\nx.__doc__ = ''"
     assert {*private_attributes_set(nodes_of(code))} == {
         "other._c",

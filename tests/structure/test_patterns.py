@@ -71,7 +71,7 @@ def test_only_characters_are_repeated_possessively():
     assert not wrong
 
 
-def test_a_possessive_group_would_be_seen():
+def test_possessive_groups_are_detected():
     for wrong in ("(?:a|bc)*+d", "(?>a*b|c)", "x(?:y(?:a|bc)*+)", "(?:%[^%]*+)*+"):
         assert has_possessive_group(parser.parse(wrong)), wrong
     for right in ("[ab]*+c", "(?:a[bc]*+)*d", "(?:a|b)*c", "\\d++"):

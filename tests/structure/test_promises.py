@@ -33,7 +33,7 @@ def commands_in(text: str) -> list[str]:
 
 
 def mentions_in(text: str) -> list[str]:
-    """Return what is said between backticks of a call of `translucid`; it may leave out the rest (`...`)."""
+    """Return the calls of `translucid` in backticks, which may be incomplete (`...`)."""
     spans = re.findall(r"`(translucid\s[^`|<>]*)", joined(text))
     return [" ".join(span.split()).removesuffix(" ...") for span in spans]
 
@@ -46,8 +46,8 @@ def after_group_options(arguments: list[str], group) -> list[str]:
     return arguments
 
 
-def check(command: str, *, whole: bool = True) -> None:
-    """Let a command line be parsed, without running it; one that is not `whole` may lack arguments."""
+def check(command: str, *, complete: bool = True) -> None:
+    """Parse a command line without running it; one that is not `complete` may lack arguments."""
     node = COMMAND
     arguments = several(without_log_format(shlex.split(command)[1:])[0], node)
     context = typer.Context(node, info_name="translucid")
@@ -57,7 +57,7 @@ def check(command: str, *, whole: bool = True) -> None:
         if name is None:
             options = {option for parameter in node.params for option in parameter.opts} | {"--help"}
             assert set(arguments) <= options, f"{command!r}: there is no such option"
-            assert arguments or not whole, f"{command!r}: no command"
+            assert arguments or not complete, f"{command!r}: no command"
             return
         assert name in node.commands, f"{command!r}: there is no command {name!r}"
         node = node.commands[name]
@@ -66,33 +66,33 @@ def check(command: str, *, whole: bool = True) -> None:
         try:
             node.make_context(node.name, list(arguments), parent=context, resilient_parsing=False)
         except Exception as error:
-            if whole or type(error).__name__ != "MissingParameter":
+            if complete or type(error).__name__ != "MissingParameter":
                 raise
 
 
-def offenders(find, *, whole: bool) -> list[str]:
-    """Return the commands in documents that do not parse, each with its document and what is wrong."""
+def offenders(find, *, complete: bool) -> list[str]:
+    """Return the commands in documents that do not parse, each with its document and the error."""
     wrong = []
     for document in DOCUMENTS:
         for command in find(document.read_text()):
             try:
-                check(command, whole=whole)
+                check(command, complete=complete)
             except Exception as error:
                 wrong.append(f"{document.name}: {command}: {error}")
     return wrong
 
 
 def test_commands_in_documents_parse():
-    assert not offenders(commands_in, whole=True)
+    assert not offenders(commands_in, complete=True)
 
 
-def test_what_the_text_of_documents_says_of_commands_parses():
-    assert not offenders(mentions_in, whole=False)
+def test_commands_mentioned_in_the_text_of_documents_parse():
+    assert not offenders(mentions_in, complete=False)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_no_command_in_a_document_goes_unchecked(document):
-    """Wherever the name of a command comes after `translucid`, one of the two has found it."""
+    """Each place where a command's name follows `translucid` is found by `commands_in` or `mentions_in`."""
     text = joined(document.read_text())
     names = set(COMMAND.commands)
     mentioned = Counter(word for word in re.findall(r"(?<!from )\btranslucid\s+([\w-]+)", text) if word in names)
@@ -106,22 +106,22 @@ def test_there_are_commands_to_check():
     assert len(mentions_in(text)) >= 5
 
 
-def test_a_wrong_command_would_be_seen():
+def test_wrong_commands_are_detected():
     text = "See `translucid\nshow x ...`:\n\n    $ echo x | translucid translate \\\n  RUN --nonsense 3 > out\n"
     assert commands_in(text) == ["translucid translate RUN --nonsense 3"]
     assert mentions_in(text) == ["translucid show x"]
-    for whole in (True, False):
+    for complete in (True, False):
         with pytest.raises(Exception, match="nonsense"):
-            check("translucid translate runs/demo --nonsense 3", whole=whole)
+            check("translucid translate runs/demo --nonsense 3", complete=complete)
         with pytest.raises(Exception, match="nonsense"):
-            check("translucid translate --nonsense 3", whole=whole)
+            check("translucid translate --nonsense 3", complete=complete)
         with pytest.raises(AssertionError, match="no command"):
-            check("translucid trnslate runs/demo", whole=whole)
+            check("translucid trnslate runs/demo", complete=complete)
         with pytest.raises(AssertionError, match="no such option"):
-            check("translucid --nonsense", whole=whole)
+            check("translucid --nonsense", complete=complete)
     with pytest.raises(Exception, match="run"):
         check("translucid tune --shortlists")
-    check("translucid tune --shortlists", whole=False)
+    check("translucid tune --shortlists", complete=False)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda file: file.name)

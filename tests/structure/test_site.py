@@ -1,6 +1,6 @@
-"""The documentation as a site: it builds without a warning, has no dead link, and fetches nothing from elsewhere.
+"""The documentation site builds without a warning, has no dead link, and fetches nothing from other hosts.
 
-Built here without what describes modules and source files, which takes most of the time; `make docs` builds all of it.
+To save time, these tests build it without the pages on modules and source files; `make docs` builds all of it.
 """
 
 import re
@@ -24,7 +24,7 @@ import commands  # noqa: E402
 import links  # noqa: E402
 
 MENUS = ("index", "tutorial", "commands/train")
-"""Pages with a menu of all pages; those of the others take half of the time, and link to the same."""
+"""Pages that get a menu of all pages. The menus of the others have the same links and take half of the time."""
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +37,12 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs") / "site"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(furo, "_compute_navigation_tree", menu_of_some)
-        patched.setattr(SearchEnglish, "stem", cache(SearchEnglish.stem))  # the same words stand on all pages
+        patched.setattr(SearchEnglish, "stem", cache(SearchEnglish.stem))  # most words are on many pages
         assert build.build(folder, described=False, runs=folder.parent / "none") == 0
     return folder
 
 
-def test_every_page_of_the_docs_and_every_command_is_in_it(site):
+def test_the_site_has_every_page_and_every_command(site):
     for page in (ROOT / "docs").rglob("*.md"):
         if "site" not in page.relative_to(ROOT / "docs").parts:
             assert (site / page.relative_to(ROOT / "docs")).with_suffix(".html").is_file()
@@ -53,7 +53,7 @@ def test_every_page_of_the_docs_and_every_command_is_in_it(site):
     assert all(key.name in settings for key in keys())
 
 
-def test_lessons_and_search_are_in_it(site):
+def test_the_site_has_lessons_and_search(site):
     assert (site / "lessons" / "masks.html").is_file()
     assert "beam" in (site / "searchindex.js").read_text()
 
@@ -67,7 +67,7 @@ def test_the_first_page_embeds_the_demo_only_if_it_was_trained(site, tmp_path):
     assert len(links.dead(tmp_path)) == 1
 
 
-def test_a_dead_link_would_be_seen(tmp_path):
+def test_dead_links_are_detected(tmp_path):
     (tmp_path / "b.html").write_text('<p id="there">')
     page = tmp_path / "a.html"
     for working in (
@@ -94,7 +94,7 @@ def rows():
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")][2:]
 
 
-def test_every_concept_has_its_equation_code_picture_and_knob_one_click_away():
+def test_every_concept_links_to_its_equation_code_picture_and_settings():
     names = {"model.kind", *(key.name for key in keys())}
     assert len(rows()) >= 12
     for concept, equation, code, picture, knob in rows():
@@ -121,4 +121,4 @@ KINDS = {
     "Luong's decoder": "rnn-luong-dot",
     "Local attention": "rnn-luong-dot",
 }
-"""Presets that a knob is for, where it is not the Transformer's."""
+"""The presets that the settings of a concept are for, unless that is a Transformer."""

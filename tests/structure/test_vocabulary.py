@@ -1,4 +1,4 @@
-"""Standard terms are found in the files that implement them, and no word needs a dictionary."""
+"""Standard terms are used in the files that implement them, and private words for them are not used."""
 
 import ast
 import re
@@ -61,10 +61,10 @@ WHERE = {
     "atomic": "ground/atomic.py",
     "cancellation": "ground/cancellation.py",
 }
-"""Standard terms, and the file in whose docstrings each must stand."""
+"""Standard terms, and the file whose docstrings must contain them."""
 
 BANNED = ("models? of language", "heed", "heeds", "heeding", "heeded", "Desk", "Errand", "Workshop", "gone on with")
-"""Words of our own that stood for standard terms."""
+"""Private words that formerly stood for standard terms."""
 
 
 def docstrings(file: Path) -> str:
@@ -81,7 +81,7 @@ def test_each_term_leads_to_its_file():
     assert not wrong
 
 
-def test_no_word_needs_a_dictionary():
+def test_private_words_for_standard_terms_are_not_used():
     pattern = re.compile(r"\b(" + "|".join(BANNED) + r")\b")
     folders = ("src", "tests", "docs", "benchmarks", "recipes", "notebooks")
     kinds = {".py", ".md", ".yaml", ".js", ".css", ".html", ".ipynb"}

@@ -1,7 +1,7 @@
-"""The walk from a command to the equation of attention is as short as docs/code-walk.md says, and goes where it says.
+"""The call stack from a command to the attention equation goes through the files that docs/code-walk.md names.
 
-What is traced is the stack when the first function of `attention/attend.py` is entered, from the file of the
-command on; `cli/main.py` finds that file.
+The tests trace the stack when the first function of `attention/attend.py` is called. They leave out `cli/main.py`,
+which dispatches to the file of the command.
 """
 
 import re
@@ -16,15 +16,16 @@ from translucid.cli.main import run
 
 from ..conftest import SHAPE
 
-HOUSE = Path(translucid.__file__).parent
+SOURCE = Path(translucid.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 EQUATION = "attention/attend.py"
 MOST_FILES = {"Translating": 11, "Training": 8}
-"""The files of the walks. Calls are not counted: a function that is split into its steps is easier to read."""
+"""The maximum number of files in each walk. Calls do not count: a function that is split into steps is easier to read.
+"""
 
 
 def reference_mode():
-    """Return what turns all fast paths off, where there is such a switch."""
+    """Return the context without fast paths, or one without effect if the package has no such switch."""
     try:
         from translucid.kernels.dispatch import reference_mode as switch
     except ImportError:
@@ -33,7 +34,7 @@ def reference_mode():
 
 
 def walked(arguments):
-    """Run a command; return the frames that lead from its file to the equation, each as the path of its file."""
+    """Run a command; return the files of the stack frames from the command's file to the equation."""
     steps = []
 
     def look(frame, event, _):
@@ -41,8 +42,8 @@ def walked(arguments):
             return
         while frame:
             file = Path(frame.f_code.co_filename)
-            if file.is_relative_to(HOUSE):
-                steps.append(file.relative_to(HOUSE).as_posix())
+            if file.is_relative_to(SOURCE):
+                steps.append(file.relative_to(SOURCE).as_posix())
             frame = frame.f_back
 
     sys.setprofile(look)
@@ -55,7 +56,7 @@ def walked(arguments):
     return [file for file in calls if file != "cli/main.py"]
 
 
-def words_of(section):
+def linked_files(section):
     """Return the files that a section of the document links to, in order."""
     text = (ROOT / "docs" / "code-walk.md").read_text(encoding="utf-8")
     (part,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
@@ -63,17 +64,17 @@ def words_of(section):
     return [file for step in steps for file in re.findall(r"\]\(\.\./src/translucid/([\w/.]+)\)", step)]
 
 
-@pytest.mark.parametrize("way", [reference_mode, nullcontext], ids=["plain", "fast"])
+@pytest.mark.parametrize("mode", [reference_mode, nullcontext], ids=["plain", "fast"])
 @pytest.mark.parametrize("section", MOST_FILES)
-def test_the_walk_is_short_and_goes_where_the_document_says(section, way, small_run, corpus, tmp_path):
+def test_the_files_of_a_walk_are_few_and_those_of_the_document(section, mode, small_run, corpus, tmp_path):
     if section == "Translating":
         command = ["translate", small_run, "I like soccer", "--engine", "torch"]
     else:
         files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run"]
         limits = ["training.max_steps=1", "training.validate_every=1"]
         command = ["train", *files, "--no-tune", "--set", *SHAPE, *limits]
-    with way():
+    with mode():
         calls = walked(command)
     files = list(dict.fromkeys(calls))
-    assert files == words_of(section)
+    assert files == linked_files(section)
     assert len(files) <= MOST_FILES[section]

@@ -1,7 +1,7 @@
-"""Every command of the tutorial and the README runs, in order and as it is written there.
+"""Every command of the tutorial and the README runs, in order and as written there.
 
-The files and models that the pages name are made here; trainings end after a few updates; servers are stopped as soon
-as they answer; what `make` does is left out.
+The tests make the files and models that the pages name, end trainings after a few updates, stop servers as soon as they
+respond, and leave out `make` commands.
 """
 
 import contextlib
@@ -37,10 +37,10 @@ TUTORIAL, README = ROOT / "docs" / "tutorial.md", ROOT / "README.md"
 LIMITS = ["training.max_steps=2", "training.validate_every=2", "training.validate_sentences=4", *SHORT]
 SMALL = ["model.width=32", "model.heads=2", "model.feed_forward=64"]
 SMALL_LANGUAGE = ["model.width=32", "model.hidden=32"]
-"""Of trainings that name no model, and of those of a language model, so that they and what follows take seconds."""
+"""Sizes for trainings that name no model, and for trainings of a language model, so that each step takes seconds."""
 SERVERS = ("serve", "learn")
 PATIENCE = 120.0
-"""Seconds by the clock until a server has to answer."""
+"""Wall-clock seconds within which a server has to respond."""
 
 
 def steps(text: str) -> list[tuple[str, str]]:
@@ -67,7 +67,7 @@ class Reader:
         self.completed: list[str] = []
 
     def follow(self, page: Path) -> None:
-        """Run every command and every block of Python."""
+        """Run every command and every Python block of a page."""
         for kind, step in steps(page.read_text(encoding="utf-8")):
             if kind == "python":
                 with contextlib.redirect_stdout(io.StringIO()):
@@ -75,14 +75,14 @@ class Reader:
             elif not step.startswith("make "):
                 arguments = shlex.split(step)[1:]
                 if arguments[0] == "tune":
-                    half_right(Path(arguments[1]), Path(arguments[-1]))
+                    replace_half(Path(arguments[1]), Path(arguments[-1]))
                 outcome = self.serve(arguments) if arguments[0] in SERVERS else self.call(arguments)
                 assert outcome.code == 0, f"{step}\n{outcome.err}"
                 assert "Traceback" not in outcome.err, f"{step}\n{outcome.err}"
                 self.completed.append(step)
 
     def call(self, arguments: list[str]) -> Outcome:
-        """Run a command; trainings end after a few updates."""
+        """Run a command, with settings that end trainings after a few updates."""
         if arguments[0] == "train":
             small = SMALL
             if "lm-lstm" in arguments:
@@ -97,7 +97,7 @@ class Reader:
         return Outcome(code, *self.capfd.readouterr())
 
     def serve(self, arguments: list[str]) -> Outcome:
-        """Run a server until it has answered."""
+        """Run a server until it has responded, then stop it."""
         codes: list[int] = []
         self.servers.clear()
         thread = threading.Thread(target=lambda: codes.append(run(arguments)))
@@ -120,7 +120,7 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the tutorial is followed; the README goes on with its run, as `make demo` leaves it."""
+    """The folder in which the tutorial is followed; the README needs its run, which `make demo` would make."""
     return tmp_path_factory.mktemp("walkthrough")
 
 
@@ -156,19 +156,19 @@ def reader(folder, capfd, forked_workers, monkeypatch):
     watched(serving.ThreadingHTTPServer)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    for variable in ("TRANSLUCID_PORT", "TRANSLUCID_LEARN_PORT"):  # 5000 may be taken where this test runs
+    for variable in ("TRANSLUCID_PORT", "TRANSLUCID_LEARN_PORT"):  # the default port may be in use on this machine
         monkeypatch.setenv(variable, port)
     return reader
 
 
-def test_the_tutorial(reader, folder, monkeypatch):
+def test_the_commands_of_the_tutorial(reader, folder, monkeypatch):
     monkeypatch.chdir(folder)
     reader.follow(TUTORIAL)
     assert len(reader.completed) == 10
     assert {"beam.svg", "curves.png", "runs"} <= {path.name for path in folder.iterdir()}
 
 
-def test_the_readme(reader, folder, tmp_path, monkeypatch):
+def test_the_commands_of_the_readme(reader, folder, tmp_path, monkeypatch):
     if not (folder / "runs" / "demo").exists():
         monkeypatch.chdir(folder)
         assert reader.call(["demo"]).code == 0
@@ -207,8 +207,8 @@ def files_of_the_readme() -> None:
     marian_folder(Path("opus-mt-en-es"))
 
 
-def half_right(model: Path, file: Path) -> None:
-    """Let every second reference be what a model that has learned nothing writes: confidence is fitted to both."""
+def replace_half(model: Path, file: Path) -> None:
+    """Replace every second reference by the model's translation: confidence is fitted to good and bad translations."""
     pairs = [line.split("\t") for line in file.read_text().splitlines()]
     translations = Translator.load(model).translate([source for source, _ in pairs])
     lines = [
@@ -241,7 +241,7 @@ DOCX = {
 }
 
 
-def test_a_command_that_fails_would_be_seen(reader, tmp_path, monkeypatch):
+def test_a_failing_command_is_detected(reader, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     for block in ("```\ntranslucid translate nowhere hello\n```\n", "```python\nno_such_name\n```\n"):

@@ -9,13 +9,13 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 THIS = Path(__file__)
-OTHERS = "benchmarks"
+BENCHMARKS = "benchmarks"
 
 
 def uses_of_benchmarks(source: str) -> list[str]:
-    """Return the imports from benchmarks/ in a source, and the strings that name it as a module or as a path."""
+    """Return the imports from benchmarks/ in a source file, and the strings that name it as a module or a path."""
     uses: list[str] = []
-    if OTHERS not in source:
+    if BENCHMARKS not in source:
         return uses
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -24,19 +24,19 @@ def uses_of_benchmarks(source: str) -> list[str]:
             names = [node.module or "", *(alias.name for alias in node.names if not node.module)]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
             words = node.value.replace("/", " ").replace(".", " ").split()
-            is_page = words[1:] == ["md"]  # of the docs
-            if (words[:1] == [OTHERS] and not is_page) or f"/{OTHERS}" in node.value:
+            is_page = words[1:] == ["md"]  # docs/benchmarks.md
+            if (words[:1] == [BENCHMARKS] and not is_page) or f"/{BENCHMARKS}" in node.value:
                 uses.append(node.value)
             continue
         else:
             continue
-        uses += [name for name in names if name.split(".")[0] == OTHERS]
+        uses += [name for name in names if name.split(".")[0] == BENCHMARKS]
     return uses
 
 
 def test_tests_need_no_benchmark():
-    """Benchmarks may use `tests.probes`; what tests the tool of `make mutation` stands beside it."""
-    # These name the folder, but only read its text, or say what its tests cost.
+    """Only benchmarks may use tests (`tests.probes`); the tests of benchmarks are in benchmarks/ themselves."""
+    # These files name the folder, but only read its text or record the cost of its tests.
     readers = {THIS, THIS.with_name("test_vocabulary.py"), ROOT / "tests" / "costs.py"}
     by_file = {
         str(file.relative_to(ROOT)): uses_of_benchmarks(file.read_text()) for file in TESTS if file not in readers
@@ -44,7 +44,7 @@ def test_tests_need_no_benchmark():
     assert not {file: uses for file, uses in by_file.items() if uses}
 
 
-def test_a_use_of_a_benchmark_would_be_seen():
+def test_uses_of_benchmarks_are_detected():
     for source in (
         "import benchmarks.company",
         "def f():\n    from benchmarks.reliability import siege",
@@ -59,7 +59,7 @@ def test_a_use_of_a_benchmark_would_be_seen():
     assert not uses_of_benchmarks('"""Benchmark\nbenchmarks"""\nimport translucid.benchmark')
 
 
-def test_the_forge_runs_the_commands_of_the_readme():
+def test_ci_runs_the_commands_of_the_readme():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
     commands = {step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step}
     beginning = (ROOT / "README.md").read_text().split("```")[1]
@@ -73,7 +73,7 @@ WRITING = {
     "release": {"draft": {"contents"}},
     "publish": {"pypi": {"id-token"}, "image": {"packages"}, "manifest": {"packages"}},
 }
-"""What jobs may write, by workflow; all others may only read."""
+"""The write permissions of jobs, by workflow; all other jobs may only read."""
 FOREIGN = {"pypa/gh-action-pypi-publish@release/v1"}
 """Actions that are not GitHub's."""
 
@@ -93,8 +93,8 @@ def test_workflows_may_only_read(file):
         assert name.startswith("actions/") and name.split("@v")[1].isdecimal()
 
 
-def test_texts_of_others_are_never_part_of_a_script():
-    """A title or a branch name in `${{ … }}` would be executed by the shell: it has to be a variable."""
+def test_untrusted_texts_are_never_part_of_a_script():
+    """The shell would execute a title or branch name in `${{ … }}`, so scripts have to read it from a variable."""
     for file in WORKFLOWS:
         for job in yaml.safe_load(file.read_text())["jobs"].values():
             for step in job.get("steps", []):

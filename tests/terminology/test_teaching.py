@@ -6,7 +6,7 @@ import pytest
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair, SyntheticPair
-from translucid.data.tokenizing.extending import reserving
+from translucid.data.tokenizing.extending import with_reserved
 from translucid.data.tokenizing.reserved import TERM
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
@@ -99,7 +99,7 @@ def test_synthetic_pairs_stay_synthetic(pairs, lexicon):
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_the_pieces_are_added_to_the_vocabulary(kind, pairs):
     plain_tokenizer = Tokenizer.learn(pairs, TokenizerOptions(kind=kind, vocabulary=300), seed=1)
-    tokenizer = reserving(plain_tokenizer, TERM)
+    tokenizer = with_reserved(plain_tokenizer, TERM)
     assert tokenizer.marks_terms and not plain_tokenizer.marks_terms
     assert (plain_tokenizer.source_size, tokenizer.source_size) == (300, 300 + len(TERM))
     text, plain_text = marked("I see houses.", [Marking(6, 12, "casa")]), "I see houses."
@@ -114,7 +114,7 @@ def test_the_pieces_are_added_to_the_vocabulary(kind, pairs):
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_words_are_cut_in_other_ways_around_them(kind, pairs, lexicon):
+def test_subword_dropout_does_not_split_the_marks(kind, pairs, lexicon):
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(kind=kind, vocabulary=300), seed=1, reserved=TERM)
     marked_pairs = list(with_terms(pairs[:100], lexicon, Lemmas("es"), 0.9, 1))
     corpus = VariedCorpus(marked_pairs, tokenizer, 0.3, 1).draw([1])

@@ -45,7 +45,7 @@ def test_a_file_of_terms(write_terms):
         (b"a\tb\nx\0\tc\n", 2, "NUL"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, line, expected, write_terms):
+def test_errors_name_their_line(text, line, expected, write_terms):
     with pytest.raises(UserError) as error:
         read_terms(write_terms(text))
     message = str(error.value)
@@ -68,7 +68,7 @@ def test_a_csv_of_terms(text, terms, write_terms):
 @pytest.mark.parametrize(
     ("text", "separator"), [("a;b\nc;d\n", "a semicolon"), ("a, b\n", "a comma"), ("a=b\n", "an equals")]
 )
-def test_what_is_parted_by_other_signs_is_no_list_of_names(text, separator, write_terms):
+def test_other_separators_are_not_read_as_lists_of_names(text, separator, write_terms):
     with pytest.raises(UserError, match=f"has no tabs, but {separator}"):
         read_terms(write_terms(text))
     assert all(term.kept for term in read_terms(write_terms(text + "Acme\n")))
@@ -108,7 +108,7 @@ def test_terms_in_a_script_without_spaces():
     assert matches_of([("房子", "house")], "我的房子很大") == [("房子", ("house",))]
 
 
-def test_other_forms_are_found_when_they_are_wanted():
+def test_other_forms_are_found_if_requested():
     terms = [("house", "casa"), ("go out", "salir", "verb"), ("news", "noticias", "name"), ("Word", "")]
     lemmas = Lemmas("en")
     assert matches_of(terms, "Houses went out, new Words") == []
@@ -133,7 +133,7 @@ def test_a_term_that_is_given_in_another_form_is_found_in_each_form():
         ("casa casas", ["used", "missing"], ["used", "missing"]),
     ],
 )
-def test_what_became_of_terms(translation, plain, forms):
+def test_outcomes_of_terms(translation, plain, forms):
     terms = terms_of([("house", "casa"), ("dog", "perro")])
     for lemmas, expected in ((None, plain), (Lemmas("es"), forms)):
         constrained = TermList(terms, target=lemmas)
@@ -148,7 +148,7 @@ def test_each_place_of_a_translation_counts_once():
     assert [use.outcome for use in terms.uses(matches, "Una casa es una casa.")] == ["used", "used"]
 
 
-def test_what_is_kept_is_kept_to_the_letter():
+def test_untranslated_terms_are_compared_letter_by_letter():
     terms = TermList(terms_of([("iPhone",), ("Save", "Guardar", "case")]))
     matches = terms.matches("Save the iPhone")
     assert [use.outcome for use in terms.uses(matches, "Guardar el iPhone")] == ["used", "used"]
@@ -164,14 +164,14 @@ def test_forms_of_a_target_are_those_of_the_dictionary():
     assert TermList(terms_of(entries), target=Lemmas("es")).forms_of("casa") == []
 
 
-def test_a_language_without_a_dictionary_is_said():
+def test_a_language_without_a_dictionary_is_reported():
     with pytest.raises(UserError, match="no dictionary of the language ja"):
         Lemmas("ja")
     with pytest.raises(UserError, match="names no language"):
         Lemmas(None)
 
 
-def test_terms_are_given_in_any_way(write_terms):
+def test_terms_are_accepted_in_any_form(write_terms):
     sources = (
         [("house", "casa")],
         [Term("house", "casa")],
@@ -226,5 +226,5 @@ def test_words_of_the_phrasebook_find_their_translations():
     assert correct / (correct + incorrect) > 0.95
 
 
-def test_nothing_is_learned_from_nothing():
+def test_empty_input_gives_an_empty_lexicon():
     assert Lexicon.learn([]).likely == {} and Lexicon.learn([Pair("...", "!")]).likely == {}

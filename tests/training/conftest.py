@@ -22,21 +22,21 @@ TRAINING = [
     "decoding.max_length_extra=12",
 ]
 SHORT_CAPTIONS = "data.max_tokens=14"
-"""Without the longer captions, each update takes half the time."""
+"""A setting that leaves out longer captions, so that each update takes half the time."""
 
 
 @pytest.fixture(scope="session")
 def train_captioner(scenes):
     """Train a tiny captioner on the scenes: train_captioner(folder, "caption-soft", "training.max_steps=5")."""
 
-    def training(folder, kind="caption-soft", *settings, images=None, said=None, **options):
+    def training(folder, kind="caption-soft", *settings, images=None, output=None, **options):
         files = [
             f"data.train=[{scenes / 'train.tsv'}]",
             f"data.valid=[{scenes / 'valid.tsv'}]",
             f"data.images=[{images or scenes / 'images.tar'}]",
         ]
         configuration = resolve(preset=kind, assignments=[*TINY, *KINDS[kind], *TRAINING, *files, *settings])
-        console = Console(quiet=said is None, file=said, width=1000)
+        console = Console(quiet=output is None, file=output, width=1000)
         return run_experiment(configuration, folder, device="cpu", console=console, **options).progress
 
     return training

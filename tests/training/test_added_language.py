@@ -58,7 +58,7 @@ def extend(spanish, run):  # noqa: F811
             *settings,
         ]
         initial_settings = settings_from(begin_from, None)
-        configuration = resolve(assignments=assignments, overrides=overrides, begun=initial_settings)
+        configuration = resolve(assignments=assignments, overrides=overrides, initial_settings=initial_settings)
         console = Console(quiet=True)
         run_experiment(configuration, folder, resume=resume, device="cpu", console=console)
         return RunFolder(folder)
@@ -123,7 +123,7 @@ def test_synthetic_pairs_of_one_direction_beside_pairs_of_both(extend, spanish, 
     assert len(tagged) == len(lines) and all(set(opening) == {tag, spanish_piece} for opening in tagged)
 
 
-def test_an_interrupted_extension_ends_as_one_that_was_not(extend, spanish, tmp_path):
+def test_an_interrupted_extension_gives_the_same_run(extend, spanish, tmp_path):
     settings = ["data.tokenizer.added=3", "training.validate_every=3", "data.both_directions=true"]
     extend(tmp_path / "whole", *settings, "training.max_steps=6")
     extend(tmp_path / "parts", *settings, "training.max_steps=3")
@@ -147,7 +147,7 @@ def test_a_language_that_only_validation_has_is_refused(extend, spanish, tmp_pat
         extend(tmp_path / "more", **{"data.valid": [f"{spanish}/dev-es.tsv:en-it"]})
 
 
-def test_what_can_not_get_a_language(extend, train, tmp_path):
+def test_runs_that_can_not_get_a_language(extend, train, tmp_path):
     with pytest.raises(UserError, match=r"training\.adapter_rank is for the vocabulary as it is"):
         extend(tmp_path / "more", "training.adapter_rank=2")
     with pytest.raises(UserError, match=r"lacks es, and can't learn more languages with training\.adapter_rank"):

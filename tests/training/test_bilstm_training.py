@@ -45,7 +45,7 @@ def test_the_perplexity_of_each_direction_is_that_of_its_own_logits(bilstm, text
     encoded = EncodedTexts.encode(lines, tokenizer)
     validation = StreamValidator(encoded, tokenizer, window=10).measure(model, torch.device("cpu"))
     stream = BidirectionalStream(encoded, 32, 10_000)
-    window = stream.batch(stream.straight(), 0)
+    window = stream.batch(stream.equal_windows(), 0)
     reading, _ = model.read_on(window.targets_in, model.begin(len(window.targets_in), torch.device("cpu")))
     log_p = model.output(reading.features).log_softmax(-1)
     entropy = 0.0

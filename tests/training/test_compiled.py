@@ -47,7 +47,7 @@ def test_one_graph_for_all_batches_of_a_length_gives_the_loss_and_the_gradients_
     assert len(graphs) == 1
 
 
-def test_so_is_that_of_a_captioner():
+def test_a_captioner_is_one_graph():
     case, graphs = build_case("caption-transformer"), []
     expected = batch_loss(case.model.train(), case.batch, 0.1)
     loss = CompiledLoss(case.model, counting(graphs))(case.batch, 0.1)
@@ -73,7 +73,7 @@ def test_no_graph_runs_in_reference_mode():
     assert not graphs
 
 
-def test_lengths_are_few():
+def test_there_are_few_padded_lengths():
     assert [padded_length(n) for n in (1, 8, 9, 24, 25, 33, 48, 49, 65, 97, 250)] == [
         *(8, 8, 16, 24, 32, 48, 48, 64, 96, 128, 256),
     ]
@@ -106,7 +106,7 @@ def test_a_training_learns_what_it_learns_without_compiling(train, tmp_path, mon
         ("tiny", "training.sharded=true", "do not go together"),
     ],
 )
-def test_what_is_not_compiled(preset, setting, reason):
+def test_models_that_are_not_compiled(preset, setting, reason):
     with pytest.raises(UserError, match=reason):
         resolve(preset=preset, assignments=["training.compile=true", setting])
 

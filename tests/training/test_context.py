@@ -18,7 +18,7 @@ def passages():
     return corpora()
 
 
-def test_what_the_previous_sentence_decides_is_learned(train, passages, tmp_path):
+def test_a_model_learns_to_use_the_previous_sentence(train, passages, tmp_path):
     train(tmp_path / "run", *CONTEXT, *LEARNING, data=passages)
     run = RunFolder(tmp_path / "run")
     assert run.tokenizer().reserves([SEPARATOR])
@@ -27,13 +27,13 @@ def test_what_the_previous_sentence_decides_is_learned(train, passages, tmp_path
 
 
 @pytest.mark.parametrize("dropout", ["0", "0.1"])
-def test_a_training_goes_on_exactly(dropout, train, passages, tmp_path):
+def test_a_resumed_training_gives_the_same_weights(dropout, train, passages, tmp_path):
     settings = [*CONTEXT, f"data.subword_dropout={dropout}", "training.validate_every=3"]
     train(tmp_path / "whole", *settings, "training.max_steps=6", data=passages)
     train(tmp_path / "parts", *settings, "training.max_steps=4", data=passages)
     train(tmp_path / "parts", *settings, "training.max_steps=6", data=passages, resume=True)
-    whole, parts = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
-    assert all(torch.equal(tensor, parts[name]) for name, tensor in whole.items())
+    uninterrupted, resumed = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
+    assert all(torch.equal(tensor, resumed[name]) for name, tensor in uninterrupted.items())
     with pytest.raises(UserError, match="a setting that can not change"):
         train(tmp_path / "parts", *settings, "data.context=2", data=passages, resume=True)
 
@@ -69,6 +69,6 @@ def test_documents_are_not_torn_apart_for_validation(tmp_path):
         ("caption-soft", [], "data.context is for sentence pairs, not for images with captions"),
     ],
 )
-def test_it_is_for_translators(preset, settings, message):
+def test_only_translators_accept_it(preset, settings, message):
     with pytest.raises(UserError, match=message):
         resolve(preset=preset, assignments=["data.context=1", *settings])

@@ -33,18 +33,18 @@ def captured_display():
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0:00"), (59.6, "1:00"), (75, "1:15"), (3599, "59:59"), (3661, "1:01:01")]
 )
-def test_a_clock_by_pencil(seconds, text):
+def test_a_clock_by_hand(seconds, text):
     assert clock(seconds) == text
 
 
-def test_all_of_it_stands_in_one_line():
+def test_a_status_is_one_line():
     line = "step 1,200  epoch 3  loss 2.500  ppl 12.18  acc 50.0%  3,457 tokens/s"
     assert STATUS.line() == f"{line}  1:30 left"
     assert STATUS._replace(skipped=4).line() == f"{line}  1:30 left  4 skipped"
     assert STATUS._replace(done=0.001).line() == line  # too early to tell
 
 
-def test_a_line_is_written_only_now_and_then(captured_display, monkeypatch):
+def test_lines_are_written_at_intervals(captured_display, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
     line_display, lines = captured_display

@@ -52,14 +52,14 @@ def test_an_epoch_has_every_pair_once_in_batches_of_its_own(corpus, block):
 
 
 @pytest.mark.parametrize("block", [10**6, 70])
-def test_an_epoch_goes_on_at_any_batch(corpus, block):
-    whole = [batch.rows.labels.tolist() for batch in epochs(corpus, block=block).batches(3)]
-    for first in range(0, len(whole) + 1, 3):
-        assert [b.rows.labels.tolist() for b in epochs(corpus, block=block).batches(3, first)] == whole[first:]
+def test_an_epoch_resumes_at_any_batch(corpus, block):
+    batches = [batch.rows.labels.tolist() for batch in epochs(corpus, block=block).batches(3)]
+    for first in range(0, len(batches) + 1, 3):
+        assert [b.rows.labels.tolist() for b in epochs(corpus, block=block).batches(3, first)] == batches[first:]
 
 
 @pytest.mark.parametrize("block", [10**6, 70])
-def test_the_share_that_is_done_rises_from_nothing_to_all(corpus, block):
+def test_the_finished_share_rises_from_0_to_1(corpus, block):
     data = epochs(corpus, block=block)
     count = len(list(data.batches(0)))
     progress = [data.done(0, batch) for batch in range(count + 1)]
@@ -97,7 +97,7 @@ def test_the_seed_decides_which_pairs_an_epoch_reads_of_a_corpus_that_it_does_no
     assert first_epoch(1) != first_epoch(2)
 
 
-def test_pieces_that_come_out_too_many_sit_an_epoch_out(tokenizer):
+def test_pairs_with_too_many_pieces_are_left_out_of_an_epoch(tokenizer):
     varied = VariedCorpus(PAIRS, tokenizer, 0.5, 1)
     data = epochs(varied, max_tokens=20)
     first, second = (list(data.batches(epoch)) for epoch in (0, 1))
@@ -112,7 +112,7 @@ def test_a_pair_of_exactly_the_longest_length_is_in_an_epoch(corpus):
     assert sentences(epochs(corpus, max_tokens=longest - 1).batches(0)).total() < 300
 
 
-def test_an_epoch_without_any_pair_is_an_error_not_an_endless_wait(corpus):
+def test_an_epoch_without_pairs_is_an_error(corpus):
     with pytest.raises(UserError, match=r"every training pair has more than 2 tokens.*data\.max_tokens"):
         next(epochs(corpus, max_tokens=2).batches(0))
 

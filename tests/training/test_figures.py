@@ -150,11 +150,11 @@ def test_weights_are_better_by_the_score_or_if_it_says_nothing_by_the_loss(new, 
 @pytest.mark.parametrize(("general", "score"), [(29.0, 40.0), (28.0, 40.0), (27.5, -0.5), (20.0, -8.0)])
 def test_a_guarded_score_is_negative_by_what_was_forgotten_beyond_the_limit(general, score):
     guard = GuardedValidator(Domain(40.0), {("en", "es"): Domain(general)}, 2.0)
-    guard.before = {GENERAL: 30.0}
+    guard.initial_measures = {GENERAL: 30.0}
     validation = guard.measure(None, None)
     assert (validation.score, validation.measures) == (score, {"bleu": 40.0, GENERAL: general})
     assert guard.describe(score) == ("BLEU 40.0" if score > 0 else f"forgot {-score:.1f} BLEU more than it may")
-    guard.before = None
+    guard.initial_measures = None
     assert guard.measure(None, None).score == 40.0
 
 
@@ -271,7 +271,7 @@ def test_parts_of_a_model_are_frozen_by_name():
         freeze(model, ["encoder", "decoder", "embeddings", "output"])
 
 
-def test_weights_are_pulled_to_where_they_began():
+def test_l2_sp_pulls_weights_to_their_initial_values():
     weight, unused = nn.Parameter(torch.tensor([1.0, 2.0])), nn.Parameter(torch.zeros(1))
     pull = L2SP([weight, unused], 0.5)
     weight.data += torch.tensor([2.0, -4.0])

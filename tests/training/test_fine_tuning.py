@@ -69,7 +69,7 @@ def tune(base, domain):
 
     def tuning(folder, *settings, begin_from=base, resume=False, corpora=domain):
         assignments = [*SETTINGS, *TUNING, *settings]
-        configuration = resolve(assignments=assignments, begun=settings_from(begin_from, None))
+        configuration = resolve(assignments=assignments, initial_settings=settings_from(begin_from, None))
         console = Console(file=io.StringIO(), width=1000)
         run_experiment(configuration, folder, corpora=corpora, resume=resume, device="cpu", console=console)
         return console.file.getvalue()
@@ -102,9 +102,9 @@ def batch_of(vocabulary=20):
     return Batch(source, torch.cat([torch.full((3, 1), 2), target[:, :-1]], 1), target)
 
 
-def test_its_settings_are_beneath_what_is_set(base):
+def test_given_settings_override_the_defaults_of_fine_tuning(base):
     initial_settings = settings_from(base, None)
-    configuration = resolve(assignments=["training.warmup=7"], begun=initial_settings)
+    configuration = resolve(assignments=["training.warmup=7"], initial_settings=initial_settings)
     assert configuration.training.warmup == 7
     assert configuration.training.learning_rate == FINE_TUNING["learning_rate"]
     assert configuration.training.begin_from == str(base)
@@ -134,12 +134,12 @@ def test_words_of_the_domain_get_rows_that_begin_as_the_mean_of_their_parts(base
     tune(tmp_path / "run", *settings, "training.max_steps=6", corpora=corpora, resume=True)
     tune(tmp_path / "whole", *settings, "training.max_steps=6", corpora=corpora)
     assert_same_run(tmp_path / "run", tmp_path / "whole")
-    assert resolve(begun=settings_from(tmp_path / "run", None)).data.tokenizer.added == 0
+    assert resolve(initial_settings=settings_from(tmp_path / "run", None)).data.tokenizer.added == 0
 
 
-def test_it_reads_as_the_first_one_did(train, tmp_path):
+def test_a_fine_tuned_run_keeps_the_direction_of_the_base_run(train, tmp_path):
     train(tmp_path / "reverse", "training.max_steps=1", "data.reverse=true", "data.source_language=en")
-    data = resolve(begun=settings_from(tmp_path / "reverse", None)).data
+    data = resolve(initial_settings=settings_from(tmp_path / "reverse", None)).data
     assert data.reverse and data.source_language == "en"
 
 
@@ -195,7 +195,7 @@ def test_a_wrong_name_is_said_before_anything_is_written(tune, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_the_pull_is_the_derivative_of_the_distance():
+def test_l2_sp_is_the_derivative_of_the_distance():
     parameters = [
         torch.nn.Parameter(torch.randn(3, 2)),
         torch.nn.Parameter(torch.randn(4)),
@@ -214,7 +214,7 @@ def test_the_pull_is_the_derivative_of_the_distance():
     assert parameters[2].grad is None
 
 
-def test_the_first_opinion_is_a_cross_entropy_between_two_models():
+def test_distillation_is_a_cross_entropy_between_two_models():
     torch.manual_seed(3)
     model = build_model(SMALL.model_copy(update={"dropout": 0.5}), 20, 20).double()
     distillation = DistillationLoss(model, 0.3)
@@ -260,7 +260,7 @@ def test_a_teacher_of_another_shape_and_an_ensemble_give_their_own_distribution(
     assert loss.smoothed.item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_an_opinion_of_no_weight_is_the_usual_loss():
+def test_distillation_without_weight_is_the_usual_loss():
     model = build_model(SMALL, 20, 20)
     batch = batch_of()
     torch.testing.assert_close(
@@ -282,13 +282,13 @@ def test_weights_that_have_forgotten_too_much_are_not_the_best(general, score, d
 
     guarded = GuardedValidator(validator(50.0), {(None, None): validator(general)}, 1.0)
     assert guarded.measure(None, None).score == 50.0  # no validation before fine-tuning is known
-    guarded.before = {"bleu": 20.0, GENERAL: 30.0}
+    guarded.initial_measures = {"bleu": 20.0, GENERAL: 30.0}
     validation = guarded.measure(None, None)
     assert (validation.score, validation.measures) == (score, {"bleu": 50.0, GENERAL: general})
     assert guarded.describe(validation.score) == description
 
 
-def test_what_it_was_before_stands_beside_what_it_is(tune, tmp_path):
+def test_metrics_before_fine_tuning_are_shown_beside_the_current_ones(tune, tmp_path):
     output = tune(tmp_path / "run")
     assert "validation at step 0:" in output
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "validation"]
@@ -303,7 +303,7 @@ def test_what_it_was_before_stands_beside_what_it_is(tune, tmp_path):
     assert lines[1].split()[-3:] == ["10.0", "30.5", "+20.5"] and lines[2].split()[-3:] == ["40.0", "39.5", "-0.5"]
 
 
-def test_where_nothing_gets_better_the_first_weights_are_kept(base, tune, tmp_path):
+def test_without_improvement_the_initial_weights_are_kept(base, tune, tmp_path):
     tune(tmp_path / "run", "training.learning_rate=1e-12")
     best, facts = load_tensors(tmp_path / "run" / "model.safetensors")
     initial, _ = load_tensors(base / "model.safetensors")
@@ -312,7 +312,7 @@ def test_where_nothing_gets_better_the_first_weights_are_kept(base, tune, tmp_pa
 
 
 @pytest.mark.parametrize("settings", [KEEPING[:2], KEEPING[1:], ["training.adapter_rank=3", "data.subword_dropout=0"]])
-def test_an_interrupted_fine_tuning_ends_as_one_that_was_not(tune, uninterrupted_run, tmp_path, settings):
+def test_an_interrupted_fine_tuning_gives_the_same_weights(tune, uninterrupted_run, tmp_path, settings):
     tune(tmp_path / "cut", *settings, "training.max_steps=2")
     tune(tmp_path / "cut", *settings, resume=True)
     runs = tmp_path / "cut", uninterrupted_run(*settings)
@@ -337,7 +337,7 @@ def test_an_interruption_right_after_the_first_validation(tune, uninterrupted_ru
     assert_same_run(tmp_path / "cut", uninterrupted_run(*KEEPING[1:]))
 
 
-def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
+def test_the_base_run_must_not_change(train, tune, tmp_path):
     train(tmp_path / "base", "training.max_steps=1")
     settings = "training.distillation_weight=0.5", "training.max_steps=1"
     tune(tmp_path / "run", *settings, begin_from=tmp_path / "base")
@@ -350,16 +350,16 @@ def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["training.l2_sp=1"], "l2_sp is for what begins as another run"),
-        (["training.adapter_rank=4"], "adapter_rank is for what begins as another run"),
-        (["data.tokenizer.added=9"], "added is for translators that begin as another run"),
+        (["training.l2_sp=1"], "l2_sp is for fine-tuning"),
+        (["training.adapter_rank=4"], "adapter_rank is for fine-tuning"),
+        (["data.tokenizer.added=9"], "added is for fine-tuning translators"),
         (
             ["training.begin_from=a", "data.tokenizer.added=9", "training.adapter_rank=4"],
             "for the vocabulary as it is",
         ),
         (
             ["training.begin_from=a", "training.distillation_weight=0.1", "training.sharded=true"],
-            "distillation_weight wants whole matrices",
+            "distillation_weight needs whole matrices",
         ),
         (["training.begin_from=a", "training.l2_sp=1", "training.adapter_rank=4"], "leaves as they are anyway"),
         (
@@ -372,17 +372,17 @@ def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
         ),
         (["training.teachers=[a]", "training.begin_from=b"], "both say which vocabulary"),
         (["training.teachers=[a]", "model.kind=language-lstm"], "training.teachers is for translators"),
-        (["data.valid_general=[a.tsv]"], "valid_general is for what is fine-tuned"),
+        (["data.valid_general=[a.tsv]"], "valid_general is for fine-tuning"),
         (["data.mix={a.tsv: 0.6, b.tsv: 0.4}"], "leaves nothing of an epoch"),
         (["data.mix={a.tsv: 0.6}", "model.kind=language-lstm"], "data.mix is for sentence pairs"),
     ],
 )
-def test_what_does_not_go_together_is_refused(settings, message):
+def test_incompatible_settings_are_refused(settings, message):
     with pytest.raises(UserError, match=message):
         resolve(assignments=settings)
 
 
-def test_what_decides_the_weights_is_fixed():
+def test_settings_that_determine_the_weights_can_not_change():
     configuration = resolve(assignments=["data.mix={a.tsv: 0.6}"])
     assert fixed_settings(configuration) == fixed_settings(
         resolve(assignments=["data.mix={b.tsv: 0.6}"])

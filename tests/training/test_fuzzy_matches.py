@@ -24,7 +24,7 @@ CORPORA = Corpora([PAIRS, [Pair("Mia likes tea.", "A Mia le gusta el té.")]], P
 CONFIGURATION = resolve(assignments=["data.fuzzy_matches=60", "data.train=[one.tsv]"])
 
 
-def test_pairs_come_again_with_a_match():
+def test_pairs_are_repeated_with_a_match():
     matched = with_matches(CONFIGURATION, CORPORA, QUIET)
     first, second = map(list, matched.train)
     assert first[:4] == PAIRS and second == CORPORA.train[1]
@@ -41,7 +41,7 @@ def test_without_the_option_nothing_changes():
     assert [*with_matches(resolve(assignments=["data.fuzzy_matches=99"]), CORPORA, QUIET).train[0]] == PAIRS
 
 
-def test_what_it_is_not_for_is_said():
+def test_unsupported_uses_are_refused():
     with pytest.raises(UserError, match="joint"):
         resolve(assignments=["data.fuzzy_matches=50", "data.tokenizer.joint=false"])
     with pytest.raises(UserError, match="for translators"):
@@ -90,7 +90,7 @@ def test_a_model_that_was_trained_so_is_shown_matches(run, tmp_path):
         assert shown_matches(fuzzy_translator, Recall(memory)) is fuzzy_translator
 
 
-def test_a_model_that_was_not_is_not(small_run, tmp_path):
+def test_other_models_are_not_shown_matches(small_run, tmp_path):
     translator = Translator.load(small_run, "cpu", "torch")
     with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:
         assert shown_matches(translator, Recall(memory)) is translator

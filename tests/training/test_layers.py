@@ -42,7 +42,7 @@ def test_each_layer_moves_less_than_the_one_above_it(optimizer):
     assert changes == sorted(changes)
 
 
-def test_layers_begin_from_the_top():
+def test_gradual_unfreezing_starts_at_the_top():
     model = model_of()
     layers = optimizer_of(model, unfreeze=True).layers
     for epoch, moving in enumerate([1, 2, 3, 4, 4]):
@@ -51,13 +51,13 @@ def test_layers_begin_from_the_top():
         assert free == [False] * (4 - moving) + [True] * moving
 
 
-def test_without_either_nothing_is_frozen():
+def test_nothing_is_frozen_by_default():
     model = model_of()
     layers = optimizer_of(model).layers
     layers.begin(0)
     assert all(p.requires_grad for p in model.parameters())
 
 
-def test_a_model_that_does_not_tell_its_layers_is_refused():
+def test_a_model_without_named_layers_is_refused():
     with pytest.raises(UserError, match=r"training\.layer_decay and training\.unfreeze are for"):
         optimizer_of(build_model(RecurrentOptions(width=4), 12, 12), layer_decay=2.0)

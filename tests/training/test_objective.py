@@ -34,7 +34,7 @@ def test_both_paths_are_the_loss_of_torch(path, smoothing, rows, monkeypatch):
     assert loss.tokens == 23
 
 
-def test_it_is_taken_where_it_suits(monkeypatch):
+def test_when_the_loss_is_computed_in_chunks(monkeypatch):
     dtypes = []
     chunked = objective.chunked_loss
     monkeypatch.setattr(objective, "chunked_loss", lambda *x: dtypes.append(x[0].dtype) or chunked(*x))

@@ -28,7 +28,7 @@ def test_muon_moves_the_matrices_within_the_layers_and_adam_all_else(tied):
     for name, parameter in model.named_parameters():
         outer = "embedding" in name or name.startswith("output") or parameter.ndim < 2
         assert (id(parameter) in inner) is not outer, name
-    muon, adam = optimizer_of(model).parts
+    muon, adam = optimizer_of(model).optimizers
     moved = [parameter for part in (muon, adam) for group in part.param_groups for parameter in group["params"]]
     assert isinstance(muon, Muon) and adam.defaults["fused"]
     assert len(muon.param_groups[0]["params"]) == len(inner)
@@ -98,7 +98,7 @@ def test_directions_made_orthogonal_are_those_of_the_polynomial():
     torch.testing.assert_close(orthogonal(matrices(2, 3, 6, 0)), matrices(*sizes), rtol=0, atol=1e-12)
 
 
-def test_what_has_no_direction_does_not_move():
+def test_a_zero_gradient_moves_no_weight():
     assert torch.equal(orthogonal(torch.zeros(2, 3, 4)), torch.zeros(2, 3, 4))
 
 
@@ -162,21 +162,22 @@ def steps(optimizer, first, count):
 
 
 @pytest.mark.parametrize("name", ["adam", "nadam", "muon"])
-def test_moments_restored_go_on_the_same(name):
-    whole, parts = model_of(), model_of()
-    parts.load_state_dict(whole.state_dict())
-    steps(optimizer_of(whole, name), 0, 6)
-    optimizer = optimizer_of(parts, name)
+def test_restored_moments_continue_exactly(name):
+    uninterrupted, interrupted = model_of(), model_of()
+    interrupted.load_state_dict(uninterrupted.state_dict())
+    steps(optimizer_of(uninterrupted, name), 0, 6)
+    optimizer = optimizer_of(interrupted, name)
     steps(optimizer, 0, 3)
     moments = {
         index: {key: tensor.clone() for key, tensor in state.items()} for index, state in optimizer.moments().items()
     }
     assert set(moments) == set(range(len(optimizer.parameters))) - {LATE}
-    resumed = optimizer_of(parts, name)
+    resumed = optimizer_of(interrupted, name)
     resumed.restore(moments)
     steps(resumed, 3, 3)
     assert all(
-        torch.equal(expected, actual) for expected, actual in zip(whole.parameters(), parts.parameters(), strict=True)
+        torch.equal(expected, actual)
+        for expected, actual in zip(uninterrupted.parameters(), interrupted.parameters(), strict=True)
     )
 
 
@@ -201,6 +202,6 @@ def test_moments_are_known_by_the_place_of_their_parameter(name):
             assert moments[index]["step"] == 1
 
 
-def test_parts_of_matrices_are_not_for_muon():
-    with pytest.raises(ValidationError, match="wants whole ones"):
+def test_muon_refuses_sharded_matrices():
+    with pytest.raises(ValidationError, match="needs whole ones"):
         TrainingOptions(optimizer="muon", sharded=True)

@@ -63,7 +63,7 @@ def test_a_resumed_run_keeps_its_choice_and_both_starts_are_recorded(train, tmp_
     for gain, steps in ((2.0, 1), (1.0, 2)):
         monkeypatch.setattr(module, "gain_of_rounding", lambda device, gain=gain: gain)
         output = io.StringIO()
-        train(tmp_path / "run", f"training.max_steps={steps}", resume=steps > 1, said=output)
+        train(tmp_path / "run", f"training.max_steps={steps}", resume=steps > 1, output=output)
         assert f"multiplies {gain:.2f} times" in output.getvalue()
     for line in (tmp_path / "run" / "provenance.jsonl").read_text().splitlines():
         names.append(json.loads(line)["precision"])

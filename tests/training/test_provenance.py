@@ -14,7 +14,7 @@ def provenance_of(step=7, processes=2, command=None, files=None):
     return provenance(files or {}, "cpu", step, processes, command)
 
 
-def test_what_is_given_and_what_the_machine_has(monkeypatch, tmp_path):
+def test_given_facts_and_facts_of_the_machine(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "physical_memory", lambda: int(2.34 * 2**30))
     file = tmp_path / "a.tsv"
     file.write_bytes(b"a\tb\n")
@@ -38,7 +38,7 @@ def test_the_commit_and_whether_the_code_was_changed_since(monkeypatch, tmp_path
     code.parent.mkdir(parents=True)
     code.write_text("one")
     monkeypatch.setattr(module, "__file__", str(code))
-    assert provenance_of()["commit"] is None  # no checkout
+    assert provenance_of()["commit"] is None  # not a git checkout
     git("init")
     assert provenance_of()["commit"] is None  # no commit
     git("add", ".")

@@ -33,7 +33,7 @@ def fine_tuned_run(train, small_run, tmp_path_factory):
     return folder
 
 
-def test_those_who_ask_get_their_pieces():
+def test_settings_add_their_reserved_pieces():
     assert resolve().data.reserved == ()
     for setting, pieces in RESERVED_BY_SETTING.items():
         assert resolve(assignments=[setting]).data.reserved == tuple(pieces)

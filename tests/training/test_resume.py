@@ -16,7 +16,7 @@ from translucid.models.build import build_model
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training.weights import Weights, under
+from translucid.training.weights import Weights, with_prefix
 
 TIMES = {"seconds", "tokens_per_second", "done"}
 
@@ -70,7 +70,7 @@ def test_the_seed_decides_the_first_weights(train, tmp_path, seed):
     run = RunFolder(tmp_path / "run")
     torch.manual_seed(seed)
     fresh = build_model(run.configuration().model, run.tokenizer().source_size, run.tokenizer().target_size)
-    tensors = under("model.", run.load_state()[0])
+    tensors = with_prefix("model.", run.load_state()[0])
     assert len(tensors) > 20
     for name, tensor in tensors.items():
         torch.testing.assert_close(tensor, fresh.get_parameter(name).detach(), rtol=0, atol=1e-9)
@@ -161,7 +161,7 @@ def test_other_data_is_refused(train, uninterrupted_run, corpora):
         train(uninterrupted_run, data=changed, resume=True)
 
 
-def test_a_cool_down_over_epochs_goes_on_exactly(train, tmp_path, monkeypatch):
+def test_a_cooldown_over_epochs_resumes_exactly(train, tmp_path, monkeypatch):
     from translucid.training.trainer import Trainer
 
     limits = ["training.max_steps=null", "training.max_epochs=2", "training.cooldown=0.9"]
@@ -195,30 +195,30 @@ def damage(file, how):
 
 
 @pytest.mark.parametrize("how", ["cut short", "a flipped byte", "missing"])
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, uninterrupted_run, part_of_run, tmp_path, how):
+def test_the_previous_checkpoint_replaces_a_damaged_one(train, uninterrupted_run, part_of_run, tmp_path, how):
     part_of_run(14, tmp_path / "run")
     damage(tmp_path / "run" / "state" / "checkpoint.safetensors", how)
     output = io.StringIO()
-    train(tmp_path / "run", resume=True, said=output)
+    train(tmp_path / "run", resume=True, output=output)
     assert "checkpoint.safetensors" in output.getvalue() and "The checkpoint before it is used." in output.getvalue()
     assert_same_run(tmp_path / "run", uninterrupted_run)
 
 
-def test_a_checkpoint_that_was_whole_but_not_in_its_place_is_used(train, uninterrupted_run, part_of_run, tmp_path):
+def test_a_complete_checkpoint_before_its_rename_is_used(train, uninterrupted_run, part_of_run, tmp_path):
     part_of_run(7, tmp_path / "run")
     state = RunFolder(tmp_path / "run").state_file
     state.rename(state.with_name("next.safetensors"))  # as after a kill between two renames
     output = io.StringIO()
-    train(tmp_path / "run", resume=True, said=output)
+    train(tmp_path / "run", resume=True, output=output)
     assert "resumed at step 7" in output.getvalue() and "missing" not in output.getvalue()
     assert_same_run(tmp_path / "run", uninterrupted_run)
 
 
-def test_a_damaged_best_model_is_told_of_in_one_line(train, part_of_run, tmp_path):
+def test_a_damaged_best_model_is_reported_in_one_line(train, part_of_run, tmp_path):
     part_of_run(7, tmp_path / "run")
     damage(tmp_path / "run" / "model.safetensors", "cut short")
     output = io.StringIO()
-    train(tmp_path / "run", "training.max_steps=8", resume=True, said=output, width=30)
+    train(tmp_path / "run", "training.max_steps=8", resume=True, output=output, width=30)
     (line,) = [line for line in output.getvalue().splitlines() if "model.safetensors" in line]
     assert line.startswith(str(tmp_path)) and line.endswith("The next validation writes another.")
 
@@ -263,7 +263,7 @@ def test_a_checkpoint_of_something_else_is_one_line(train, part_of_run, tmp_path
         train(tmp_path / "run", resume=True)
 
 
-def test_with_two_optimisers_too(train, tmp_path):
+def test_a_run_with_two_optimisers_resumes_exactly(train, tmp_path):
     train(tmp_path / "whole", "training.optimizer=muon", "training.max_steps=14")
     train(tmp_path / "parts", "training.optimizer=muon", "training.max_steps=7")
     train(tmp_path / "parts", "training.optimizer=muon", "training.max_steps=14", resume=True)

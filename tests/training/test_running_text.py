@@ -11,7 +11,7 @@ import pytest
 import torch
 import yaml
 
-from tests.probes.forked import forked_together
+from tests.probes.forked import forked_group
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
@@ -28,7 +28,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import prepared, run_experiment
 from translucid.training.running_text import StreamValidator
 from translucid.training.stream_epochs import StreamEpochs
-from translucid.training.stream_loss import carried_by
+from translucid.training.stream_loss import state_of_process
 from translucid.training.workers import Workers
 
 from .test_resume import assert_same_run
@@ -107,7 +107,7 @@ def test_the_figures_do_not_depend_on_the_window(uninterrupted_run, texts):
 def test_the_shorter_a_window_the_smaller_its_step():
     stream = Stream(EncodedTexts(np.arange(10, 3000, dtype=np.int32), Size(1, 1, 1)), 3, 20)
     epochs = StreamEpochs(stream, seed=1)
-    lengths = stream.varied(1, 0).lengths
+    lengths = stream.random_windows(1, 0).lengths
     assert lengths.min() < 12 and lengths.max() > 21
     batches = list(epochs.batches(0))
     assert [batch.rate for batch in batches] == pytest.approx([min(1, length / 20) for length in lengths])
@@ -126,7 +126,7 @@ def test_the_optimiser_is_given_the_rate_of_the_window(texts, tmp_path, monkeypa
     monkeypatch.setattr(Optimizer, "step", lambda self, rate: rates.append(rate) or step(self, rate))
     with prepared(configured(texts), tmp_path / "run", device="cpu", console=Console(quiet=True)) as (trainer, display):
         trainer.fit(display)
-        lengths = trainer.epochs.stream.varied(1, 0).lengths
+        lengths = trainer.epochs.stream.random_windows(1, 0).lengths
         expected = [
             learning_rate(trainer.options, i + 1, i / 18) * min(1, lengths[i] / 20)
             for i in range(min(18, len(lengths)))
@@ -182,11 +182,9 @@ def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, uninterrupted_run,
     assert_same_run(folder, uninterrupted_run)
 
 
-def test_without_what_is_carried_it_would_be_another_run(
-    texts, uninterrupted_run, interrupted_run, tmp_path, monkeypatch
-):
+def test_a_run_without_the_carried_state_differs(texts, uninterrupted_run, interrupted_run, tmp_path, monkeypatch):
     shutil.copytree(interrupted_run, tmp_path / "run")
-    monkeypatch.setattr("translucid.training.trainer.carried_by", lambda *rest: {})
+    monkeypatch.setattr("translucid.training.trainer.state_of_process", lambda *rest: {})
     train(texts, tmp_path / "run", resume=True)
     with pytest.raises(AssertionError):
         assert_same_run(tmp_path / "run", uninterrupted_run)
@@ -214,28 +212,28 @@ def test_a_carried_state_is_shared_out_anew():
     for old_count in (1, 2, 3, 9):
         for new_count in (1, 2, 5, 8):
             for rank in range(new_count):
-                carried = carried_by(rank, new_count, checkpoint(old_count))
+                carried = state_of_process(rank, new_count, checkpoint(old_count))
                 if rank < 7:
                     assert torch.equal(carried["0"], rows[rank::new_count])
                 else:
                     assert carried == {}
-    assert carried_by(0, 1, {"process.0.cpu": torch.zeros(1)}) == {}
+    assert state_of_process(0, 1, {"process.0.cpu": torch.zeros(1)}) == {}
 
 
 @pytest.mark.parametrize("setting", ["training.window=10", "training.batch_tokens=60", "model.backwards=true"])
-def test_what_the_rows_are_made_of_can_not_change(texts, uninterrupted_run, setting):
+def test_settings_of_the_rows_can_not_change(texts, uninterrupted_run, setting):
     key = setting.split("=")[0].replace("model.backwards", "model")
     with pytest.raises(UserError, match=f"{key} can't change in a resumed run"):
         resumed(RunFolder(uninterrupted_run).configuration(), [setting], {})
     assert run(["train", "--resume", "--out", str(uninterrupted_run), "--set", setting]) == 2
 
 
-def test_for_sentence_pairs_a_window_is_nothing():
+def test_a_window_has_no_effect_on_sentence_pairs():
     assert "window" not in fixed_settings(resolve()) and "window" in fixed_settings(resolve(preset="lm-lstm"))
 
 
 def in_two_processes(texts, out, *settings):
-    job = forked_together(*arguments(texts, out, *settings))
+    job = forked_group(*arguments(texts, out, *settings))
     output, _ = job.communicate()
     assert job.returncode == 0, output
 
@@ -282,7 +280,7 @@ def test_it_trains_on_the_mapped_file_and_says_texts(texts, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["a flipped byte", "cut off", "another tokenizer"])
-def test_what_is_wrong_with_the_encoded_text_is_put_right(texts, uninterrupted_run, interrupted_run, tmp_path, how):
+def test_damaged_encoded_text_is_repaired(texts, uninterrupted_run, interrupted_run, tmp_path, how):
     shutil.copytree(interrupted_run, tmp_path / "run")
     folder = tmp_path / "run" / "state" / "texts"
     if how == "another tokenizer":
@@ -316,7 +314,7 @@ def cli(texts, tmp_path, *options):
     return run(["train", str(texts / "settings.yaml"), "--out", str(tmp_path / "run"), *options, "--set", *settings])
 
 
-def test_bad_lines_are_skipped_and_told_of(texts, tmp_path, capfd):
+def test_bad_lines_are_skipped_and_reported(texts, tmp_path, capfd):
     lines = [line.encode() for line in SENTENCES]
     (tmp_path / "bad.txt").write_bytes(b"\n".join([lines[0], b"N\0UL", *lines[1:9], b"\xff\xfe", b"", *lines[9:]]))
     (tmp_path / "valid.txt").write_bytes(b"\n".join([*lines[:5], b"\xff"]))
@@ -352,7 +350,7 @@ def test_texts_are_held_out_when_no_validation_file_is_given(texts, tmp_path, ca
 
 
 @pytest.mark.parametrize("setting", ["data.temperature=2", "data.subword_dropout=0.1", "data.tokenizer.joint=false"])
-def test_what_is_for_pairs_is_refused(setting):
+def test_settings_for_pairs_are_refused(setting):
     with pytest.raises(UserError, match="running text"):
         resolve(preset="lm-lstm", assignments=[setting])
 

@@ -39,22 +39,22 @@ def scored(monkeypatch, corpora):
     return scoring
 
 
-@pytest.mark.parametrize(("every", "setting"), [([10, 40], "quantised_weights=true"), ([10, 10], "patience=9")])
-def test_the_last_weights_are_kept_if_they_are_better_on_all_sentences(train, scored, tmp_path, every, setting):
+@pytest.mark.parametrize(("all_scores", "setting"), [([10, 40], "quantised_weights=true"), ([10, 10], "patience=9")])
+def test_the_last_weights_are_kept_if_they_are_better_on_all_sentences(train, scored, tmp_path, all_scores, setting):
     """If the scores are equal, those with the lower loss are better."""
-    data, output = scored([30, 20], every), io.StringIO()
-    end = train(tmp_path / "run", *TWICE, f"training.{setting}", data=data, said=output)
+    data, output = scored([30, 20], all_scores), io.StringIO()
+    end = train(tmp_path / "run", *TWICE, f"training.{setting}", data=data, output=output)
     # A resumed training is compared with the score of a validation, not with that on all sentences.
     assert (end.best_step, end.best_score, end.kept, end.stale) == (14, 20, {"bleu": 20}, 1)
     best, facts = load_tensors(tmp_path / "run" / "model.safetensors")
     assert (facts["step"], facts["bleu"]) == (14, 20)
     average = weights(tmp_path / "run", "averaged.")
     assert all(torch.equal(best[name], average[name]) for name in average)
-    line = f"on 9 validation sentences, step 7: BLEU 10.0, step 14: BLEU {every[1]:.1f}; kept step 14"
+    line = f"on 9 validation sentences, step 7: BLEU 10.0, step 14: BLEU {all_scores[1]:.1f}; kept step 14"
     assert line in output.getvalue()
     row = RunFolder(tmp_path / "run").metrics()[-1]
     assert (row["kind"], row["step"], row["kept_step"], row["best_step"]) == ("selection", 14, 14, 7)
-    assert (row["sentences"], row["best_score"], row["last_score"]) == (9, 10, every[1])
+    assert (row["sentences"], row["best_score"], row["last_score"]) == (9, 10, all_scores[1])
     assert row["last_loss"] < row["best_loss"]
 
 
@@ -100,10 +100,10 @@ def test_directions_share_the_number_of_sources(small_run):
     assert extended.with_more_sources(14) is None
 
 
-def test_weights_that_forget_never_win(small_run, monkeypatch):
+def test_weights_beyond_the_regression_guard_are_never_kept(small_run, monkeypatch):
     tokenizer = RunFolder(small_run).tokenizer()
     guarded = GuardedValidator(validator(tokenizer, 3), {("en", "es"): validator(tokenizer, 4)}, max_regression=1)
-    guarded.before = {"general_bleu": 50.0}
+    guarded.initial_measures = {"general_bleu": 50.0}
     extended = guarded.with_more_sources(100)
     scores = {9: 90.0, 4: 48.5}
     monkeypatch.setattr(

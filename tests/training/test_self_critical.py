@@ -9,7 +9,7 @@ import pytest
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
-from tests.probes.forked import forked_together
+from tests.probes.forked import forked_group
 from tests.training.conftest import SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.batching import Batch
@@ -78,7 +78,7 @@ def test_on_average_the_gradient_is_that_of_the_expected_reward(model, image, mo
         samples = torch.tensor([[*caption, 0][:2] for caption in (first, second)])
         monkeypatch.setattr(self_critical, "draw", lambda *_, samples=samples: samples)
         loss = critical(batch)
-        assert loss.reward == pytest.approx(REWARDS[first] + REWARDS[second]) and loss.drawn == 2
+        assert loss.reward == pytest.approx(REWARDS[first] + REWARDS[second]) and loss.captions == 2
         assert loss.tokens == len(first) + len(second) and model.training
         assert loss.cross_entropy == pytest.approx(-float((p[i] * p[j]).log()), rel=1e-3)
         gradients = torch.autograd.grad(loss.smoothed, learned, allow_unused=True)
@@ -89,7 +89,7 @@ def test_on_average_the_gradient_is_that_of_the_expected_reward(model, image, mo
         torch.testing.assert_close(ours, torch.zeros_like(ours) if theirs is None else theirs, rtol=1e-3, atol=1e-5)
 
 
-def test_captions_are_drawn_as_likely_as_they_are(model, image):
+def test_captions_are_sampled_by_their_probabilities(model, image):
     p = probabilities(model, image).detach()
     images = torch.cat([torch.zeros_like(image), image])
     samples = draw(model, model.encode(images), 4000, 2)[4000:]
@@ -146,17 +146,17 @@ def test_precisions_are_those_of_bleu():
     assert precisions([[]], [["a"]]) == [0]
 
 
-def test_it_is_worth_something_to_end_where_people_end(captions):
+def test_ending_where_references_end_is_rewarded(captions):
     tokenizer, texts = captions
     ids = [[[*caption, END] for caption in tokenizer.encode_target(image_captions)] for image_captions in texts]
     reward = CaptionReward(tokenizer, ids)
-    whole = tokenizer.encode_target(texts[0][:1])[0]
-    ended, cut, shortened = reward([[*whole, END], whole, [*whole[:-2], END]], ids[0])
+    caption = tokenizer.encode_target(texts[0][:1])[0]
+    ended, cut, shortened = reward([[*caption, END], caption, [*caption[:-2], END]], ids[0])
     assert ended > cut > shortened
 
 
-def test_it_learns_to_say_what_is_worth_more(train_captioner, tmp_path, monkeypatch):
-    monkeypatch.setattr(self_critical, "LONGER", 1)  # an undertrained model rarely predicts the end token
+def test_training_increases_the_reward(train_captioner, tmp_path, monkeypatch):
+    monkeypatch.setattr(self_critical, "MAX_LENGTH_RATIO", 1)  # an undertrained model rarely predicts the end token
     settings = ["model.dropout=0", "training.learning_rate=0.02", "training.warmup=20", "training.cooldown=0"]
     limits = ["training.validate_every=60", "training.max_steps=60", "training.self_critical=0.66", SHORT_CAPTIONS]
     train_captioner(tmp_path / "run", "caption-soft", *settings, *limits)
@@ -166,7 +166,7 @@ def test_it_learns_to_say_what_is_worth_more(train_captioner, tmp_path, monkeypa
     assert rewards[-1] > 1.2 * rewards[8] > 0  # the first rewards are means over few updates
 
 
-def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner, tmp_path, monkeypatch):
+def test_resuming_before_and_after_the_start_of_self_critical_updates(train_captioner, tmp_path, monkeypatch):
     from translucid.training.trainer import Trainer
 
     update = Trainer._update
@@ -187,13 +187,13 @@ def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner,
     assert_same_run(tmp_path / "parts", tmp_path / "whole")
 
 
-def test_several_processes_go_on_exactly(scenes, tmp_path):
+def test_several_processes_resume_exactly(scenes, tmp_path):
     settings = [*TINY, *TRAINING, SHORT_CAPTIONS, "training.self_critical=1", "training.cooldown=0"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
 
     def train(run, steps, *options):
         arguments = ["train", "--model", "caption-soft", *files, "--out", run, *options, "--set", *settings]
-        job = forked_together(*arguments, f"training.max_steps={steps}")
+        job = forked_group(*arguments, f"training.max_steps={steps}")
         output, _ = job.communicate()
         assert job.returncode == 0, output
 
@@ -209,11 +209,11 @@ def test_several_processes_go_on_exactly(scenes, tmp_path):
     ("preset", "setting", "reason"),
     [
         ("tiny", "training.seed=1", "is for models that write about images"),
-        ("caption-hard", "training.seed=1", "does not teach model.attention=hard"),
+        ("caption-hard", "training.seed=1", "does not train the attention of model.attention=hard"),
         ("caption-soft", "training.sharded=true", "from whole models, not from training.sharded"),
     ],
 )
-def test_it_says_what_it_is_not_for(preset, setting, reason):
+def test_unsupported_settings_are_refused(preset, setting, reason):
     resolve(preset="caption-soft", assignments=["training.self_critical=0.5"])
     with pytest.raises(UserError, match=rf"training\.self_critical .*{reason}"):
         resolve(preset=preset, assignments=["training.self_critical=0.5", setting])

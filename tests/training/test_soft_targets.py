@@ -70,7 +70,7 @@ def test_they_are_the_most_probable_tokens_of_the_teachers(trainer, teachers):
         np.testing.assert_allclose(p[tokens], best, rtol=1e-5)
         np.testing.assert_allclose(batch.soft_targets.probabilities[row], best / best.sum(), rtol=2e-3)
         row += 1
-    assert row == len(batch.soft_targets.tokens) == len(batch.places)
+    assert row == len(batch.soft_targets.tokens) == len(batch.positions)
 
 
 def test_all_tokens_give_the_loss_and_the_gradients_of_whole_distributions(trainer, teachers):
@@ -141,6 +141,6 @@ def test_they_change_what_is_learned(distilled, tmp_path):
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(settings, message):
+def test_incompatible_settings_are_refused(settings, message):
     with pytest.raises(UserError, match=message):
         resolve(assignments=[*settings, "training.soft_targets=4"])

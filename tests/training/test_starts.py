@@ -18,7 +18,7 @@ from translucid.data.stores.chunked import ChunkedFiles
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training.trainer import Trainer
-from translucid.training.weights import under
+from translucid.training.weights import with_prefix
 
 STEPS = [
     *("training.max_steps=2", "training.validate_every=2", "training.validate_sentences=3", "training.log_every=1"),
@@ -179,7 +179,7 @@ def test_killed_while_it_is_prepared_and_resumed(name, where, uninterrupted_run,
 
 
 @pytest.mark.parametrize("name", ["fresh", "from"])
-def test_killed_when_the_new_run_has_all_but_taken_its_place_and_resumed(name, uninterrupted_run, tmp_path):
+def test_killed_just_before_the_new_run_replaces_the_old_one_and_resumed(name, uninterrupted_run, tmp_path):
     killed(tmp_path / "killed", STARTS[name], (Path, "rmdir"))
     resume(tmp_path / "killed")
     assert_same_run(tmp_path / "killed", uninterrupted_run(name))
@@ -191,7 +191,7 @@ def assert_nothing_is_left(run):
     assert not {".preparing", ".ready", ".moving"} & {item.name for item in run.iterdir()}
 
 
-def test_what_was_encoded_before_a_kill_is_not_encoded_again(tmp_path, monkeypatch):
+def test_chunks_encoded_before_a_kill_are_not_encoded_again(tmp_path, monkeypatch):
     killed(tmp_path / "run", STARTS["fresh"], (Trainer, "save"))
     original_begin = ChunkedFiles.begin
     calls = []
@@ -205,7 +205,7 @@ def test_the_weights_that_it_begins_with_are_in_the_model(name, killed_early, tm
     """Almost every weight of the initial run is in the new run, possibly under another name."""
     start = STARTS[name]
     killed_early(name, tmp_path / "run")
-    tensors = under("model.", RunFolder(tmp_path / "run").load_state()[0])
+    tensors = with_prefix("model.", RunFolder(tmp_path / "run").load_state()[0])
     ours = [tensor for tensor in tensors.values() if tensor.dim() > 1]
     options = ("--init-from", "--init-encoder", "--init-decoder", "--elmo")
     for source in {value for option, value in pairwise(start) if option in options}:

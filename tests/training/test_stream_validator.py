@@ -50,7 +50,7 @@ def test_perplexity_a_word_and_bits_a_character_by_hand():
     assert StreamValidator(encoded, tokenizer, window=4).describe(-12.5) == "perplexity 12.50 a word"
 
 
-def test_two_vocabularies_compare():
+def test_figures_of_two_vocabularies_are_comparable():
     """With equally likely characters, a word costs the same as one piece or as three."""
     bits = 5.0
     line = "abc"

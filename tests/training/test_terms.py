@@ -28,7 +28,7 @@ def terms_run(train, pairs, tmp_path_factory):
     return folder
 
 
-def test_terms_are_pointed_out_to_a_run_that_was_trained_so(terms_run, monkeypatch):
+def test_runs_trained_with_terms_read_marked_terms(terms_run, monkeypatch):
     translator = Translator.load(terms_run)
     annotated = translator.with_terms([("soccer", "fútbol")], mode="annotate")
     inputs = []
@@ -46,15 +46,15 @@ def test_terms_are_pointed_out_to_a_run_that_was_trained_so(terms_run, monkeypat
 
 
 @pytest.mark.parametrize("dropout", ["0", "0.1"])
-def test_a_training_goes_on_exactly(dropout, train, pairs, tmp_path):
+def test_a_resumed_training_gives_the_same_weights(dropout, train, pairs, tmp_path):
     corpora = Corpora.of(pairs[:100], pairs[100:103])
     settings = [*TERMS, f"data.subword_dropout={dropout}", "training.validate_every=3"]
     train(tmp_path / "whole", *settings, "training.max_steps=6", data=corpora)
     train(tmp_path / "parts", *settings, "training.max_steps=3", data=corpora)
     train(tmp_path / "parts", *settings, "training.max_steps=6", data=corpora, resume=True)
-    whole, parts = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
+    uninterrupted, resumed = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
     assert RunFolder(tmp_path / "whole").tokenizer().marks_terms
-    assert all(torch.equal(tensor, parts[name]) for name, tensor in whole.items())
+    assert all(torch.equal(tensor, resumed[name]) for name, tensor in uninterrupted.items())
 
 
 def test_the_share_of_terms_can_not_change(train, pairs, tmp_path):
@@ -68,8 +68,8 @@ def test_a_run_that_begins_from_another_gets_the_pieces(small_run, corpus, tmp_p
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run"]
     command = ["train", "--init-from", small_run, *files, "--no-tune", "--set", *TERMS, "training.max_steps=2"]
     assert run([str(argument) for argument in command]) == 0
-    before, now = RunFolder(small_run).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
-    assert now.marks_terms and now.source_size == before.source_size + 3
+    before, after = RunFolder(small_run).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
+    assert after.marks_terms and after.source_size == before.source_size + 3
     constrained = Translator.load(tmp_path / "run").with_terms([("soccer", "fútbol")])
     assert constrained.translate("I like soccer.").terms[0].outcome != "missing"
     command = [*command[:5], *command[5:7], "--out", tmp_path / "adapter", *command[9:], "training.adapter_rank=2"]
@@ -84,7 +84,7 @@ def test_a_run_that_begins_from_another_gets_the_pieces(small_run, corpus, tmp_p
         (["data.terms=0.5", "data.target_language=ja"], "no dictionary of the language ja"),
     ],
 )
-def test_what_is_missing_is_said_before_any_work(settings, message, train, pairs, tmp_path):
+def test_missing_requirements_are_reported_before_any_work(settings, message, train, pairs, tmp_path):
     with pytest.raises(UserError, match=message):
         train(tmp_path / "run", *settings, data=Corpora.of(pairs[:100], pairs[100:110]))
     assert not (tmp_path / "run").exists()

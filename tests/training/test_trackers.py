@@ -65,8 +65,8 @@ def expected_rows(run):
 
 def test_a_tracker_gets_the_rows_of_metrics_and_continues_the_same_run(train, starts, monkeypatch, tmp_path):
     output, settings = io.StringIO(), ["training.precision=float32", "training.trackers=[wandb]"]
-    train(tmp_path / "run", *settings, "training.max_steps=7", said=output)
-    train(tmp_path / "run", *settings, resume=True, said=output)
+    train(tmp_path / "run", *settings, "training.max_steps=7", output=output)
+    train(tmp_path / "run", *settings, resume=True, output=output)
     first, second = starts
     assert [(start["before"], start["step"]) for start in starts] == [("", 0), ("first", 7)]
     assert (first["name"], first["seed"], first["closed"], second["closed"]) == ("run", 1, True, True)
@@ -75,7 +75,7 @@ def test_a_tracker_gets_the_rows_of_metrics_and_continues_the_same_run(train, st
     assert "the tracker" not in output.getvalue()
     # The same training with a tracker that fails.
     monkeypatch.setitem(trackers.TRACKERS, "wandb", lambda run: {}["key"])
-    train(tmp_path / "failing", *settings, "training.max_steps=7", said=output)
+    train(tmp_path / "failing", *settings, "training.max_steps=7", output=output)
     line = (
         "warning: the tracker wandb failed, and gets no more figures (KeyError: 'key'); metrics.jsonl has all of them\n"
     )
@@ -98,9 +98,9 @@ def test_a_tracker_gets_the_comparison_at_the_end(starts, configured):
     assert configured.metrics() == [{"kind": "selection", "step": 14, "seconds": 3.5, **expected}]
 
 
-def test_nobody_waits_for_a_tracker_that_hangs(starts, monkeypatch, configured):
+def test_training_does_not_wait_for_a_tracker_that_hangs(starts, monkeypatch, configured):
     hanging = threading.Event()
-    monkeypatch.setattr(trackers, "MOST_WAITING", 2)
+    monkeypatch.setattr(trackers, "MAX_WAITING", 2)
     monkeypatch.setitem(trackers.TRACKERS, "wandb", lambda run: hanging.wait())
     background = Background("wandb", configured, 0)
     for step in range(3):

@@ -58,7 +58,7 @@ def test_sharded_by_a_process_alone_is_not_sharded(train, tmp_path):
     assert all(torch.equal(sharded[name], unsharded[name]) for name in unsharded)
 
 
-def test_what_is_kept_is_the_average_at_the_best_validation(train, tmp_path):
+def test_the_saved_model_is_the_average_at_the_best_validation(train, tmp_path):
     end = train(tmp_path / "run", "training.max_steps=7", "training.averaging=0.9")
     assert end.best_step == 7
     best, facts = load_tensors(tmp_path / "run" / "model.safetensors")
@@ -137,7 +137,7 @@ def test_every_option_changes_the_weights(train, usual_weights, tmp_path, settin
     assert any(not torch.equal(usual_weights[name], changed[name]) for name in usual_weights)
 
 
-def test_the_same_options_do_not(train, usual_weights, tmp_path):
+def test_the_same_options_give_the_same_weights(train, usual_weights, tmp_path):
     train(tmp_path / "run", *FOUR_UPDATES)
     again = weights(tmp_path / "run")
     assert all(torch.equal(usual_weights[name], again[name]) for name in usual_weights)
@@ -206,7 +206,7 @@ def test_a_bad_update_is_skipped_and_counted(train, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Trainer, "_update", poisoned)
     output = io.StringIO()
-    assert train(tmp_path / "run", "training.max_steps=7", said=output).skipped == 2
+    assert train(tmp_path / "run", "training.max_steps=7", output=output).skipped == 2
     tensors, _ = load_tensors(tmp_path / "run" / "model.safetensors")
     assert all(tensor.isfinite().all() for tensor in tensors.values())
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
@@ -214,7 +214,7 @@ def test_a_bad_update_is_skipped_and_counted(train, tmp_path, monkeypatch):
     assert "this update is skipped (2 so far)" in output.getvalue()
 
 
-def test_interrupted_before_the_first_validation_there_is_something_to_try(train, tmp_path, monkeypatch):
+def test_an_interruption_before_the_first_validation_leaves_a_usable_model(train, tmp_path, monkeypatch):
     import os
     import signal
 
@@ -258,7 +258,9 @@ def test_the_faster_products_give_the_same_loss_curve(train, tmp_path, monkeypat
 @pytest.mark.parametrize(("gain", "setting", "is_rounded"), [
     (2.0, "auto", True), (0.2, "auto", False), (2.0, "float32", False), (0.2, "bfloat16", True)
 ])  # fmt: skip
-def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, monkeypatch, gain, setting, is_rounded):
+def test_products_are_rounded_where_that_is_faster_or_requested(
+    train, tmp_path, monkeypatch, gain, setting, is_rounded
+):
     rounded = []
 
     def spy(model, rows, smoothing):

@@ -49,11 +49,11 @@ def validated_with(corpora, *pairs):
 
 def test_pairs_that_are_too_long_for_the_loss_are_counted(train, corpora, tmp_path):
     output = io.StringIO()
-    train(tmp_path / "run", SHORT, data=validated_with(corpora, *corpora.valid, LONG), said=output)
+    train(tmp_path / "run", SHORT, data=validated_with(corpora, *corpora.valid, LONG), output=output)
     assert "the held-out part: 1 of 5 validation pairs have more than 256 tokens" in output.getvalue()
 
 
-def test_where_all_are_too_long_the_training_is_refused(train, corpora, tmp_path):
+def test_a_training_is_refused_if_all_validation_pairs_are_too_long(train, corpora, tmp_path):
     with pytest.raises(UserError, match="all 1 validation pairs have more than 256 tokens"):
         train(tmp_path / "run", SHORT, data=validated_with(corpora, LONG))
     assert not (tmp_path / "run").exists()
@@ -72,7 +72,7 @@ def test_scores_on_other_pairs_are_not_compared(train, partial_run, corpora, tmp
     elif change == "lengths":
         data, settings = corpora, ["decoding.max_length_extra=2"]
     output = io.StringIO()
-    train(run.path, "training.max_steps=14", *settings, data=data, resume=True, said=output)
+    train(run.path, "training.max_steps=14", *settings, data=data, resume=True, output=output)
     assert "the validation data has changed: scores are not compared with earlier ones" in output.getvalue()
     place = run.load_state()[1]["place"]
     assert place["best_step"] == 14 and place["best_score"] < 99
@@ -85,7 +85,7 @@ def test_scores_on_the_same_pairs_are_compared(train, partial_run, corpora, tmp_
     facts["place"] |= {"best_score": 99.0}
     run.save_state(tensors, facts)
     output = io.StringIO()
-    train(run.path, "training.max_steps=14", resume=True, said=output)
+    train(run.path, "training.max_steps=14", resume=True, output=output)
     assert "has changed" not in output.getvalue()
     assert run.load_state()[1]["place"]["best_score"] == 99
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from tests.probes.forked import forked_together, script_together
+from tests.probes.forked import forked_group, script_group
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training.workers import PREPARATION, UPDATES, Workers
+from translucid.training.workers import PREPARATION_TIMEOUT, UPDATE_TIMEOUT, Workers
 
 SETTINGS = {
     "model": {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0},
@@ -52,7 +52,7 @@ def arguments(corpus, out, *options, resume=False):
 def start(corpus, out, *options, resume=False, count=2):
     """Start a training in several processes, with several buckets of gradients."""
     small_buckets = {"translucid.training.gradient_buckets.BUCKET": 4096}
-    return forked_together(*arguments(corpus, out, *options, resume=resume), count=count, replaced=small_buckets)
+    return forked_group(*arguments(corpus, out, *options, resume=resume), count=count, replaced=small_buckets)
 
 
 def finish(process):
@@ -121,7 +121,7 @@ def test_two_processes_fine_tune_as_one_does(corpus, single_process_run, tmp_pat
     assert all(name.startswith(("decoder.", "source_embedding.")) for name in adapters[0])
 
 
-def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, single_process_run, tmp_path):
+def test_sharded_processes_learn_what_one_learns(corpus, single_process_run, tmp_path):
     sharded = ["--set", "training.sharded=true"]
     finish(start(corpus, tmp_path / "run", *sharded, "--set", "training.max_steps=4"))
     finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=8", resume=True, count=3))
@@ -168,21 +168,21 @@ def test_sharded_weights_skip_an_update_without_reading_whether_it_is_finite(opt
         "        finite = all(t.isfinite().all() for state in optimizer.moments().values() for t in state.values())\n"
         "        print('unmoved', *unmoved, bool(finite))\n"
     )
-    output, _ = script_together(script).communicate()
+    output, _ = script_group(script).communicate()
     moved, unmoved = "unmoved False True", "unmoved True True"
     assert sorted(line for line in output.splitlines() if line.startswith("unmoved")) == sorted(
         2 * [moved, unmoved, moved]
     )
 
 
-def test_a_sharded_process_holds_its_part_only(tmp_path):
+def test_a_sharded_process_stores_only_its_part(tmp_path):
     script = tmp_path / "held.py"
     script.write_text(
         "import torch\n"
         "from translucid.runs.configuration import resolve\n"
         "from translucid.models.build import build_model\n"
         "from translucid.training.sharding import ShardedWeights\n"
-        "from translucid.training.workers import PREPARATION, UPDATES, Workers\n"
+        "from translucid.training.workers import PREPARATION_TIMEOUT, UPDATE_TIMEOUT, Workers\n"
         "device = torch.device('cpu')\n"
         "with Workers.joined(device) as workers:\n"
         "    model = build_model(resolve(preset='demo').model, 100, 100)\n"
@@ -194,11 +194,11 @@ def test_a_sharded_process_holds_its_part_only(tmp_path):
         "    saved = sum(t.numel() for t in weights.tensors().values())\n"
         "    print('held', whole, held, average, complete, saved if workers.leads else -saved)\n"
     )
-    output, _ = script_together(script).communicate()
+    output, _ = script_group(script).communicate()
     counts = [list(map(int, line.split()[1:])) for line in output.splitlines() if line.startswith("held")]
     assert len(counts) == 2, output
-    for whole, held, average, complete, _ in counts:
-        assert held == average == pytest.approx(whole / 2, rel=0.02)
+    for total, local, average, complete, _ in counts:
+        assert local == average == pytest.approx(total / 2, rel=0.02)
         assert complete == 0
     # Only the first process gathers the tensors to save.
     assert sorted(saved for *_, saved in counts) == [0, 2 * counts[0][0]]
@@ -214,8 +214,8 @@ def test_another_number_of_processes_goes_on(corpus, single_process_run, tmp_pat
     assert resumed_losses == pytest.approx(expected, rel=1e-3)
 
 
-def test_a_process_that_dies_ends_the_others_and_the_rest_can_go_on(corpus, tmp_path):
-    """Without torchrun, which would end the other process itself."""
+def test_a_dead_process_ends_the_others_and_the_training_resumes(corpus, tmp_path):
+    """This does not use torchrun, which would itself end the other process."""
     out = tmp_path / "run"
     job = start(corpus, out, "--set", "training.max_steps=100000", "training.save_minutes=0.001")
     first, second = job.processes
@@ -288,7 +288,7 @@ def process_group_calls(monkeypatch):
     return calls
 
 
-def test_each_process_talks_through_its_own_gpu(process_group_calls, monkeypatch):
+def test_each_process_communicates_through_its_own_gpu(process_group_calls, monkeypatch):
     monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: True)
     gpu = torch.device("cuda", 1)
     with Workers.joined(gpu) as workers:
@@ -300,7 +300,7 @@ def test_each_process_talks_through_its_own_gpu(process_group_calls, monkeypatch
         assert (workers.device, workers.note) == (gpu, "")
 
 
-def test_without_nccl_gloo_adds_up_and_that_is_said(process_group_calls, monkeypatch):
+def test_without_nccl_gloo_is_used_and_reported(process_group_calls, monkeypatch):
     monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: False)
     with Workers.joined(torch.device("cuda", 1)) as workers:
         assert (process_group_calls["backend"], process_group_calls["device_id"]) == ("gloo", None)
@@ -318,26 +318,26 @@ def test_an_apple_gpu_is_for_one_process(process_group_calls):
 
 def test_preparing_may_take_longer_than_an_update(process_group_calls):
     with Workers.joined(torch.device("cpu")) as workers:
-        assert process_group_calls["timeout"] == PREPARATION
+        assert process_group_calls["timeout"] == PREPARATION_TIMEOUT
         with workers.updating():
-            assert process_group_calls["timeouts"] == [UPDATES]
-    assert process_group_calls["timeouts"] == [UPDATES, PREPARATION]
-    assert UPDATES < PREPARATION
+            assert process_group_calls["timeouts"] == [UPDATE_TIMEOUT]
+    assert process_group_calls["timeouts"] == [UPDATE_TIMEOUT, PREPARATION_TIMEOUT]
+    assert UPDATE_TIMEOUT < PREPARATION_TIMEOUT
 
 
-def test_timeouts_of_pytorch_are_those(tmp_path):
+def test_timeouts_are_passed_to_pytorch(tmp_path):
     store = dist.FileStore(str(tmp_path / "store"), 1)
-    dist.init_process_group("gloo", store=store, rank=0, world_size=1, timeout=PREPARATION)
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1, timeout=PREPARATION_TIMEOUT)
     try:
         gloo = dist.distributed_c10d._get_default_group()._get_backend(torch.device("cpu"))
-        assert gloo.options._timeout == PREPARATION
+        assert gloo.options._timeout == PREPARATION_TIMEOUT
         with Workers(0, 2).updating():
-            assert gloo.options._timeout == UPDATES
+            assert gloo.options._timeout == UPDATE_TIMEOUT
     finally:
         dist.destroy_process_group()
 
 
-def test_shares_are_put_together_again():
+def test_shared_items_are_interleaved_again():
     single = Workers()
     assert single.share([1, 2, 3]) == single.interleave([1, 2, 3]) == [1, 2, 3]
     assert single.sum(1.5, 2) == [1.5, 2]

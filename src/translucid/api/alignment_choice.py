@@ -16,7 +16,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.alignment import Linked, choose, linked
+from translucid.inspection.alignment import AlignmentExample, choose, link_pieces
 from translucid.inspection.statistical_alignment import statistical_links
 from translucid.runs.corpus_files import read_corpora
 from translucid.runs.guided_alignment import taught_readings
@@ -27,11 +27,11 @@ FEWEST = 20
 FEWEST_LINKED = 1000
 """The least number of pairs from which statistical links are learned."""
 CORPUS, READ = 20_000, 1_000_000
-"""The number of training pairs from which statistical links are learned, drawn at random from the first so many."""
+"""The number of training pairs from which statistical links are learned, sampled from this number of first pairs."""
 COMPARED = 200
 """The number of validation pairs on which alignments are compared, and of longer texts that consist of such pairs."""
 LONG = 40
-"""The most source words of these longer texts, unless a single pair has more."""
+"""The largest number of source words of these longer texts, unless a single pair has more."""
 SEED = 1
 
 
@@ -46,7 +46,7 @@ class LinkedPairs(NamedTuple):
     links: list[Gold]
 
     def __add__(self, others: LinkedPairs) -> LinkedPairs:  # type: ignore[override]
-        """Return both."""
+        """Concatenate both."""
         return LinkedPairs(self.pairs + others.pairs, self.links + others.links)
 
     def first(self, count: int) -> LinkedPairs:
@@ -59,28 +59,28 @@ class LinkedPairs(NamedTuple):
         Models align long sentences worse than short ones, and statistical links don't. Where long sentences are rare,
         only joined pairs show how a model aligns them.
         """
-        draw = random.Random(seed)
+        generator = random.Random(seed)
         long = LinkedPairs([], [])
         for _ in range(count):
-            most = draw.randint(1, LONG)
+            max_words = generator.randint(1, LONG)
             pair, links = Pair("", ""), Gold(frozenset(), frozenset())
             while True:
-                chosen = draw.randrange(len(self.pairs))
-                words = len(self.pairs[chosen].source.split())
-                if pair.source and len(pair.source.split()) + words > most:
+                index = generator.randrange(len(self.pairs))
+                words = len(self.pairs[index].source.split())
+                if pair.source and len(pair.source.split()) + words > max_words:
                     break
-                links = _joined_links(links, self.links[chosen], pair)
-                pair = Pair(*(" ".join(texts) for texts in zip(pair, self.pairs[chosen], strict=True)))
+                links = _joined_links(links, self.links[index], pair)
+                pair = Pair(*(" ".join(texts) for texts in zip(pair, self.pairs[index], strict=True)))
             long.pairs.append(pair)
             long.links.append(links)
         return long
 
 
-def _joined_links(links: Gold, added: Gold, before: Pair) -> Gold:
-    """Return links with those of a pair that follows the pair `before`."""
-    source, target = len(before.source.split()), len(before.target.split())
-    sure = {(s + source, t + target) for s, t in added.sure}
-    possible = {(s + source, t + target) for s, t in added.possible}
+def _joined_links(links: Gold, next_links: Gold, preceding: Pair) -> Gold:
+    """Return links with those of a pair that follows the pair `preceding`."""
+    source, target = len(preceding.source.split()), len(preceding.target.split())
+    sure = {(s + source, t + target) for s, t in next_links.sure}
+    possible = {(s + source, t + target) for s, t in next_links.possible}
     return Gold(links.sure | sure, links.possible | possible)
 
 
@@ -97,9 +97,9 @@ def corpus_of(t: Translator, train: Sequence[str] = (), valid: Sequence[str] = (
     """
     data = t.configuration.data
     files = {"train": [*train] or data.train, "valid": [*valid] or data.validation_files, "weights": None}
-    chosen, held_out = data.model_copy(update=files), RunFolder(Path(t.run)).held_out()
-    corpora = read_corpora(chosen, t.configuration.training.seed, held_out, needs_training_text=False)
-    sample = reservoir_sample(islice(corpora.kept(data.filter), READ), CORPUS, SEED)
+    options, held_out = data.model_copy(update=files), RunFolder(Path(t.run)).held_out()
+    corpora = read_corpora(options, t.configuration.training.seed, held_out, needs_training_text=False)
+    sample = reservoir_sample(islice(corpora.filtered(data.filter), READ), CORPUS, SEED)
     return sample, [pair for pair in corpora.valid if pair.source.strip() and pair.target.strip()]
 
 
@@ -123,10 +123,10 @@ def statistically_linked(
     if len(compared) + len(corpus) < FEWEST_LINKED:
         what = f"has {len(compared) + len(corpus):,} pairs, too few to learn links from"
         raise TooFewPairsError(what, file=Path(t.run), fix=f"Give {FEWEST_LINKED:,} or more with --train FILES.")
-    wanted = compared + corpus[:training_pairs]
-    links = statistical_links([*compared, *corpus], len(wanted))
+    result_pairs = compared + corpus[:training_pairs]
+    links = statistical_links([*compared, *corpus], len(result_pairs))
     end = len(compared)
-    return LinkedPairs(wanted[end:], links[end:]), LinkedPairs(wanted[:end], links[:end])
+    return LinkedPairs(result_pairs[end:], links[end:]), LinkedPairs(result_pairs[:end], links[:end])
 
 
 def choose_alignment(
@@ -134,7 +134,7 @@ def choose_alignment(
 ) -> dict[AlignmentOptions, AlignmentScore]:
     """Choose how alignments are read from a run's attention, by agreement with statistical links, and save that.
 
-    After guided alignment, they are always read from the head that it taught; from one side or both is chosen.
+    After guided alignment, they are always read from the head that it taught: from one side, or from both.
 
     Args:
         run: the run folder.
@@ -160,23 +160,23 @@ def choose_alignment(
         if len(compared) < FEWEST:
             return {}
         ids = [(pair.source, pair.target) for pair, _ in compared]
-        taught = taught_readings(t.configuration)
-        inspected = t.forced_decoding(ids, contributions=t.has_contributions and not taught)
-        ranked = choose(inspected, [links for _, links in compared], taught)
+        guided_readings = taught_readings(t.configuration)
+        inspected = t.forced_decoding(ids, contributions=t.has_contributions and not guided_readings)
+        ranked = choose(inspected, [links for _, links in compared], guided_readings)
     save_alignment_options(run, ranked)
     return ranked
 
 
-def usable_pairs(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[tuple[Linked, Gold]]:
+def usable_pairs(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[tuple[AlignmentExample, Gold]]:
     """Return pairs with links between their pieces, and with their links between words.
 
-    Pairs without links are left out, as are those that are too long, or whose words are others for the tokenizer.
+    Pairs without links are left out, as are those that are too long, or whose words the tokenizer splits differently.
     """
     usable = []
-    for text, pair, right in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
-        if right.possible and pair.longest <= t.longest:
+    for text, pair, gold_links in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
+        if gold_links.possible and pair.longest <= t.longest:
             words = len(text.source.split()), len(text.target.split())
-            pair_links = linked(t.tokenizer, *pair.ids, right, words)
+            pair_links = link_pieces(t.tokenizer, *pair.ids, gold_links, words)
             if pair_links:
-                usable.append((pair_links, right))
+                usable.append((pair_links, gold_links))
     return usable

@@ -12,9 +12,9 @@ from translucid.api.translator import Translator
 from translucid.data.languages import Languages
 from translucid.engines.run_files import save_alignment_layer
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, read_gold
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.inspection.alignment import Linked, choose, learn_alignment, updates_for
+from translucid.inspection.alignment import AlignmentExample, choose, learn_alignment, updates_for
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.runs.corpus_files import pairs_of
 from translucid.runs.guided_alignment import taught_readings
@@ -34,9 +34,9 @@ class LearnedAlignment(NamedTuple):
     held_out: int
     """The number of pairs that were held out for evaluation."""
     skipped: int
-    """The number of pairs without links, or too long, or whose words are different for the tokenizer."""
+    """The number of pairs without links, or too long, or whose words the tokenizer splits differently."""
     scores: dict[AlignmentOptions, AlignmentScore]
-    """The score of each way to read alignments on held-out pairs, the best first."""
+    """The score of each way of reading alignments on held-out pairs, the best first."""
 
     @property
     def chosen(self) -> AlignmentOptions:
@@ -78,25 +78,27 @@ def fit_alignment(
     if not t.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Give another run.")
     if links:
-        learned, compared, given = _by_gold(t, links, pairs)
+        training_pairs, held_out, pair_count = _pairs_by_gold(t, links, pairs)
     else:
         with console.status("linking words by statistics"):
-            learned, compared, given = _by_statistics(t, pairs, valid)
-    with counting(console, "learning where words belong", updates_for(learned)) as advance:
-        layer = learn_alignment(t.model, learned, t.device, advance)
-    ids = [pair.ids for pair in compared]
-    taught = taught_readings(t.configuration)
-    contributions = t.has_contributions and not taught
+            training_pairs, held_out, pair_count = _pairs_by_statistics(t, pairs, valid)
+    with progress_bar(console, "training the alignment layer", updates_for(training_pairs)) as advance:
+        layer = learn_alignment(t.model, training_pairs, t.device, advance)
+    ids = [pair.ids for pair in held_out]
+    guided_readings = taught_readings(t.configuration)
+    contributions = t.has_contributions and not guided_readings
     inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer, with_contributions=contributions)
-    # Few pairs have gold links, too few to choose one of many ways.
+    # Gold links are few, too few to choose among many options.
     reading = t.configuration.alignment
-    ways = []
+    candidates = []
     if links:
-        ways = [reading.of(taught=False), AlignmentOptions(both=reading.both)]
-    elif taught:
-        ways = [*taught, AlignmentOptions(both=True), AlignmentOptions(both=False)]
-    ranked = choose(inspected, [pair.links for pair in compared], ways)
-    alignment = LearnedAlignment(len(learned), len(compared), given - len(learned) - len(compared), ranked)
+        candidates = [reading.of(has_layer=False), AlignmentOptions(both=reading.both)]
+    elif guided_readings:
+        candidates = [*guided_readings, AlignmentOptions(both=True), AlignmentOptions(both=False)]
+    ranked = choose(inspected, [pair.links for pair in held_out], candidates)
+    alignment = LearnedAlignment(
+        len(training_pairs), len(held_out), pair_count - len(training_pairs) - len(held_out), ranked
+    )
     if alignment.kept:
         save_alignment_layer(RunFolder(run), layer, t.configuration.data.chosen_languages)
     if alignment.kept or not links:
@@ -104,7 +106,7 @@ def fit_alignment(
     return alignment
 
 
-class _Compared(NamedTuple):
+class _HeldOutPair(NamedTuple):
     """A pair on which alignments are compared."""
 
     ids: tuple[list[int], list[int]]
@@ -113,7 +115,9 @@ class _Compared(NamedTuple):
     """The links between its words."""
 
 
-def _by_gold(t: Translator, links: str | Path, files: Sequence[str]) -> tuple[list[Linked], list[_Compared], int]:
+def _pairs_by_gold(
+    t: Translator, links: str | Path, files: Sequence[str]
+) -> tuple[list[AlignmentExample], list[_HeldOutPair], int]:
     """Return pairs with gold links to learn from, others to compare alignments on, and the number of pairs given.
 
     Raises:
@@ -127,18 +131,18 @@ def _by_gold(t: Translator, links: str | Path, files: Sequence[str]) -> tuple[li
     usable = usable_pairs(t, texts, read_gold(links, texts))
     _refuse_few(usable, links)
     # Those held out are spread over the file, whose parts may come from different texts.
-    learned, compared = [], []
+    training_pairs, held_out = [], []
     for i, (pair, gold) in enumerate(usable):
         if i % HELD_OUT:
-            learned.append(pair)
+            training_pairs.append(pair)
         else:
-            compared.append(_Compared((pair.source, pair.target), gold))
-    return learned, compared, len(texts)
+            held_out.append(_HeldOutPair((pair.source, pair.target), gold))
+    return training_pairs, held_out, len(texts)
 
 
-def _by_statistics(
+def _pairs_by_statistics(
     t: Translator, train: Sequence[str], valid: Sequence[str]
-) -> tuple[list[Linked], list[_Compared], int]:
+) -> tuple[list[AlignmentExample], list[_HeldOutPair], int]:
     """Return pairs with statistical links to learn from, others to compare on, and the number of both.
 
     Raises:
@@ -147,14 +151,14 @@ def _by_statistics(
     linked_train, linked_valid = statistically_linked(t, train, valid, training_pairs=LEARNED)
     # Longer texts teach and show how to align long sentences, also where the pairs are short.
     texts = linked_train.joined(LEARNED, SEED)
-    learned = [pair for pair, _ in usable_pairs(t, *texts)]
-    _refuse_few(learned, "the training text")
-    compared = []
-    others = linked_valid + linked_valid.joined(len(linked_valid.pairs), SEED)
-    for pair, gold in usable_pairs(t, *others):
-        compared.append(_Compared((pair.source, pair.target), gold))
-    _refuse_few(compared, "the validation text")
-    return learned, compared, len(texts.pairs) + len(others.pairs)
+    training_pairs = [pair for pair, _ in usable_pairs(t, *texts)]
+    _refuse_few(training_pairs, "the training text")
+    held_out = []
+    validation = linked_valid + linked_valid.joined(len(linked_valid.pairs), SEED)
+    for pair, gold in usable_pairs(t, *validation):
+        held_out.append(_HeldOutPair((pair.source, pair.target), gold))
+    _refuse_few(held_out, "the validation text")
+    return training_pairs, held_out, len(texts.pairs) + len(validation.pairs)
 
 
 def _refuse_few(usable: Sequence[object], file: str | Path) -> None:

@@ -54,7 +54,7 @@ class Caption(NBest):
 
     def _repr_html_(self) -> str:
         """Show the caption and the attention of each word in a notebook."""
-        if not self.looked.looks:
+        if not self.looked.has_attention:
             return f"<p><b>{escape(self.text)}</b></p>"
         from translucid.inspection.saliency_overlay import panels
 

@@ -21,14 +21,14 @@ from translucid.data.batching import padded
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import Picture
 from translucid.data.readers.corpus import Pair
-from translucid.data.stores.image_store import TOGETHER
+from translucid.data.stores.image_store import BATCH_SIZE
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_features
 from translucid.decoding.pair_scores import perplexity as perplexity_of
 from translucid.evaluation.caption_scores import CaptionScores, caption_scores
 from translucid.evaluation.pointing import GoldImage, Hit, KindScore, by_kind, points_of
-from translucid.evaluation.report import Forced
-from translucid.ground.console import Console, counting, table_of
+from translucid.evaluation.report import ForcedScores
+from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.iteration import batched
 from translucid.kernels.machine import cores
 
@@ -42,7 +42,7 @@ class CaptionEvaluation:
     references: int
     seconds: float
     """The time for reading images and writing captions."""
-    forced: Forced | None = None
+    forced: ForcedScores | None = None
     """The perplexity and accuracy of the references."""
     pointing: dict[str, KindScore] = field(default_factory=dict)
     """The pointing accuracy by kind of word, if there are gold boxes."""
@@ -60,10 +60,10 @@ class CaptionEvaluation:
     def render(self) -> Iterator[RenderableType]:
         """Yield tables and lines for the terminal."""
         table = table_of("metric", "score", "how", overflow="fold")
-        how = "lower-cased, without punctuation, as papers count"
+        conditions = "lower-cased, without punctuation, as papers count"
         for n, value in enumerate(self.scores.bleu, 1):
-            table.add_row(f"BLEU-{n}", Text(f"{value:.2f}", "bold"), Text(how, "dim"))
-        table.add_row("CIDEr-D", Text(f"{self.scores.cider:.3f}", "bold"), Text(how, "dim"))
+            table.add_row(f"BLEU-{n}", Text(f"{value:.2f}", "bold"), Text(conditions, "dim"))
+        table.add_row("CIDEr-D", Text(f"{self.scores.cider:.3f}", "bold"), Text(conditions, "dim"))
         sacrebleu = self.scores.sacrebleu
         table.add_row(sacrebleu.name, Text(f"{sacrebleu.value:.2f}", "bold"), Text(sacrebleu.signature, "dim"))
         yield table
@@ -112,31 +112,31 @@ def score_captions(
     references: dict[str, list[str]] = {}
     for pair in pairs:
         references.setdefault(pair.source, []).append(pair.target)
-    for name, every in references.items():
+    for name, image_references in references.items():
         # An image needs a reference, so a blank one counts if there is no other.
-        references[name] = list(filter(str.strip, every)) or every
+        references[name] = list(filter(str.strip, image_references)) or image_references
     files.refuse_missing(references)
     names, started = list(references), time.perf_counter()
     texts: dict[str, str] = {}
     points: list[tuple[str, Hit | None]] = []
-    forcing = Forcing(captioner)
-    wanted = gold if gold is not None and captioner.can_look() else {}
-    aside = 0.0  # the time for other results than captions, which does not count
-    with counting(console, "captioning", len(names)) as advance:
+    forced_scorer = ForcedScorer(captioner)
+    gold_images = gold if gold is not None and captioner.can_look() else {}
+    other_seconds = 0.0  # the time for other results than captions, which does not count
+    with progress_bar(console, "captioning", len(names)) as advance:
         captions = captioner.stream(_pictures(captioner, names, files), options, on_done=advance)
-        for some in batched(captions, TOGETHER):
-            begun = time.perf_counter()
-            for caption in some:
+        for batch in batched(captions, BATCH_SIZE):
+            batch_started = time.perf_counter()
+            for caption in batch:
                 texts[caption.name] = caption.text
-                if caption.name in wanted:
-                    points += _pointing(caption, captioner, wanted[caption.name])
+                if caption.name in gold_images:
+                    points += _pointing(caption, captioner, gold_images[caption.name])
             if perplexity:
-                forcing.add(some, references)
-            aside += time.perf_counter() - begun
-    seconds = time.perf_counter() - started - aside
+                forced_scorer.add(batch, references)
+            other_seconds += time.perf_counter() - batch_started
+    seconds = time.perf_counter() - started - other_seconds
     forced = None
     if perplexity:
-        forced = forcing.result()
+        forced = forced_scorer.result()
     language = captioner.configuration.data.languages[1]
     scores = caption_scores(list(texts.values()), list(references.values()), language)
     pointing: dict[str, KindScore] = {}
@@ -165,11 +165,11 @@ def _pointing_table(scores: Mapping[str, KindScore]) -> Table:
 def _pictures(captioner: Captioner, names: Sequence[str], files: ImageFiles) -> Iterator[Picture]:
     """Read images, a few ahead on all cores."""
     with ThreadPoolExecutor(cores()) as pool:
-        for window in batched(names, TOGETHER):
+        for window in batched(names, BATCH_SIZE):
             yield from pool.map(lambda name: captioner.picture(files.read(name), name), window)
 
 
-class Forcing:
+class ForcedScorer:
     """The perplexity and accuracy of references under a captioner, by forced decoding."""
 
     def __init__(self, captioner: Captioner) -> None:
@@ -186,21 +186,21 @@ class Forcing:
             sources.append(caption.picture.source)
             targets.append(tokenizer.encode_target(references[caption.name]))
         memory = model.encode(torch.from_numpy(np.stack(sources)).to(device))
-        # The model expects as many captions for each image: rows of padding, which do not count, fill up.
-        most = max(map(len, targets))
+        # The model expects the same number of captions for each image: rows of padding fill it up, and do not count.
+        captions_per_image = max(map(len, targets))
         ids: list[list[int]] = []
-        for of_image in targets:
-            for tokens in of_image:
+        for image_targets in targets:
+            for tokens in image_targets:
                 ids.append([*tokens, model.eos])
-            ids += [[model.pad]] * (most - len(of_image))
+            ids += [[model.pad]] * (captions_per_image - len(image_targets))
         target = padded(ids, model.pad).to(device)
-        real = target != model.pad
-        logits = model.output(forced_features(model, memory, target)[real]).float()
+        mask = target != model.pad
+        logits = model.output(forced_features(model, memory, target)[mask]).float()
         # Summed in float64 on the CPU: not every device has it.
-        self.entropy += float(F.cross_entropy(logits, target[real], reduction="none").cpu().double().sum())
-        self.correct += int((logits.argmax(-1) == target[real]).sum())
+        self.entropy += float(F.cross_entropy(logits, target[mask], reduction="none").cpu().double().sum())
+        self.correct += int((logits.argmax(-1) == target[mask]).sum())
         self.tokens += len(logits)
 
-    def result(self) -> Forced:
+    def result(self) -> ForcedScores:
         """Return perplexity, accuracy and number of all tokens so far."""
-        return Forced(perplexity_of(-self.entropy, self.tokens), self.correct / self.tokens, self.tokens)
+        return ForcedScores(perplexity_of(-self.entropy, self.tokens), self.correct / self.tokens, self.tokens)

@@ -13,7 +13,7 @@ from translucid.api.caption import AlternativeCaption, Caption
 from translucid.api.loaded_model import LoadedModel
 from translucid.data.images.image_files import MAX_BYTES
 from translucid.data.images.pixels import Picture, pixels, read_image
-from translucid.data.stores.image_store import TOGETHER
+from translucid.data.stores.image_store import BATCH_SIZE
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, distinct_texts
@@ -65,8 +65,8 @@ class Captioner(LoadedModel):
             name = str(image)
             with reading(name):
                 image = read_at_most(Path(image), MAX_BYTES)
-        opened = read_image(image, name, size=self.size) if isinstance(image, bytes) else image.convert("RGB")
-        return Picture(name, pixels(opened, self.size))
+        pillow_image = read_image(image, name, size=self.size) if isinstance(image, bytes) else image.convert("RGB")
+        return Picture(name, pixels(pillow_image, self.size))
 
     def caption(
         self, image: str | Path | bytes | Image | Picture, options: DecodingOptions | None = None, **changes: Any
@@ -107,8 +107,8 @@ class Captioner(LoadedModel):
         options = options or self.configuration.decoding
         for window in batched(pictures, WINDOW):
             encoded: list[Picture] = []
-            for part in batched(window, TOGETHER):
-                encoded += self.seen(part)
+            for batch in batched(window, BATCH_SIZE):
+                encoded += self.seen(batch)
             nbest_lists = decode_images(
                 self.model,
                 (picture.source for picture in encoded),
@@ -134,9 +134,9 @@ class Captioner(LoadedModel):
         def text_of(number: int, hypothesis: Hypothesis) -> str:
             return self.tokenizer.decode(hypothesis.tokens)
 
-        def search(numbers: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
+        def search(numbers: list[int], wider_options: DecodingOptions) -> list[list[Hypothesis]]:
             sources = (pictures[number].source for number in numbers)
-            return decode_images(self.model, sources, wider, word_starts=self._word_starts)
+            return decode_images(self.model, sources, wider_options, word_starts=self._word_starts)
 
         return distinct_texts(nbest_lists, options, text_of, search)
 
@@ -144,21 +144,21 @@ class Captioner(LoadedModel):
         """Return pictures with the grids of the image encoder, so that it need not encode them again."""
         image_encoder = self.model.source_embedding
         assert isinstance(image_encoder, ImageEncoder)
-        encoded, new = list(pictures), [i for i, picture in enumerate(pictures) if picture.grid is None]
-        if new:
-            grids = image_encoder.grids(np.stack([pictures[i].pixels for i in new]))
-            for i, grid in zip(new, grids, strict=True):
+        encoded, missing = list(pictures), [i for i, picture in enumerate(pictures) if picture.grid is None]
+        if missing:
+            grids = image_encoder.grids(np.stack([pictures[i].pixels for i in missing]))
+            for i, grid in zip(missing, grids, strict=True):
                 encoded[i] = pictures[i]._replace(grid=grid)
         return encoded
 
     def look(self, picture: Picture, tokens: Sequence[int], *, contributions: bool = False) -> AttentionResult:
-        """Return the attention of given tokens about an image, by forced decoding; see `look_at`."""
-        from translucid.inspection.saliency_overlay import look_at
+        """Return the attention of given tokens about an image, by forced decoding; see `caption_attention`."""
+        from translucid.inspection.saliency_overlay import caption_attention
 
-        return look_at(self.model, self.tokenizer, picture, tokens, self.grid, self.device, contributions)
+        return caption_attention(self.model, self.tokenizer, picture, tokens, self.grid, self.device, contributions)
 
     def inspect(self, picture: Picture, text: str, *, contributions: bool = False) -> AttentionResult:
-        """Return the attention of a given caption of an image, by forced decoding; see `look_at`."""
+        """Return the attention of a given caption of an image, by forced decoding; see `caption_attention`."""
         return self.look(picture, self.tokenizer.encode_target([text])[0], contributions=contributions)
 
     def continued(
@@ -210,4 +210,4 @@ class Captioner(LoadedModel):
 
     def can_look(self) -> bool:
         """Whether the model has attention."""
-        return self.configuration.model.looks
+        return self.configuration.model.has_cross_attention

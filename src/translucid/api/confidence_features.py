@@ -20,7 +20,7 @@ from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.stages import Part, SearchStages
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import Figures, Kind, Measurements
-from translucid.kernels.devices import own_random_state
+from translucid.kernels.devices import preserve_random_state
 from translucid.kernels.pytorch import has_pytorch
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ class ConfidenceFeatures:
         Args:
             parts: the pieces and their translations.
             kinds: the kinds of features; see `features.KINDS`.
-            passes: the number of passes with dropout, if those are wanted.
+            passes: the number of passes with dropout, for the kind `dropout`.
         """
         if "attention" in kinds:
-            # The sources are without annotations.
+            # The sources have no annotations.
             pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in parts]
             before = [self.stages.pipeline.context_ids(piece) for piece, _ in parts]
             measurements = list(map(self.with_attention, parts, self._inspected(pairs, before=before)))
@@ -71,15 +71,15 @@ class ConfidenceFeatures:
         if "dropout" not in kinds:
             return measurements
         return [
-            replace(sentence, dropped=figures)
-            for sentence, figures in zip(measurements, self._dropped(parts, passes), strict=True)
+            replace(sentence, dropout_log_probs=figures)
+            for sentence, figures in zip(measurements, self._dropout_log_probs(parts, passes), strict=True)
         ]
 
     def with_attention(self, part: Part, inspected: Inspected) -> Measurements:
         """Return the figures of a translation, given the result of forced decoding."""
         attention = inspected.cross()[self._prefix_length :].double().numpy()
         if part[0].before:
-            # Only the sentence itself counts, and not what the model has read before it.
+            # Only the sentence itself counts, not the sentences that the model has read before it.
             attention = attention / np.maximum(attention.sum(-1, keepdims=True), np.finfo(np.float64).tiny)
         log_probs = np.array(inspected.log_probs[self._prefix_length :], np.float64)
         return replace(self._measurements(part, log_probs), attention=attention)
@@ -112,13 +112,13 @@ class ConfidenceFeatures:
         all_parts: list[Part] = []
         for _, parts in texts:
             all_parts += parts
-        translated = zip(all_parts, self.token_log_probs(all_parts), strict=True)
+        scored_parts = zip(all_parts, self.token_log_probs(all_parts), strict=True)
         rows: list[list[tuple[str, float]]] = []
         for pieces, _ in texts:
             row: list[tuple[str, float]] = []
             for piece in pieces:
                 if piece.ids:
-                    (_, hypothesis), log_probs = next(translated)
+                    (_, hypothesis), log_probs = next(scored_parts)
                     row += self._piece_words(piece, hypothesis, log_probs)
                 else:  # copied
                     row += [(word, 1.0) for word in piece.text.split()]
@@ -130,16 +130,16 @@ class ConfidenceFeatures:
         from translucid.inspection.words import word_spans
 
         words: list[tuple[str, float]] = []
-        for written, first, after in word_spans(self.tokenizer.target_pieces(hypothesis.tokens[self._prefix_length :])):
-            probability = float(np.exp(log_probs[first:after].sum()))
+        for text, start, end in word_spans(self.tokenizer.target_pieces(hypothesis.tokens[self._prefix_length :])):
+            probability = float(np.exp(log_probs[start:end].sum()))
             # A placeholder may stand for several words.
-            words += [(word, probability) for word in piece.masked.unmask(written).split()]
+            words += [(word, probability) for word in piece.masked.unmask(text).split()]
         return words
 
     def token_log_probs(self, parts: Sequence[Part]) -> list[Figures]:
         """Return the log-probability of each target token [T], the end token's last, without a language token's."""
-        unknown = [part for part in parts if not part[1].token_log_probabilities]
-        forced = iter(self.stages.engine.forced(self.stages.pairs(unknown)))
+        unscored = [part for part in parts if not part[1].token_log_probabilities]
+        forced = iter(self.stages.engine.forced(self.stages.pairs(unscored)))
         figures = []
         for _, hypothesis in parts:
             log_probs = hypothesis.token_log_probabilities
@@ -155,10 +155,10 @@ class ConfidenceFeatures:
 
         `translations`: for each translation, the hypotheses of those pieces that were translated.
         """
-        searched = translatable(pieces)
+        translated_pieces = translatable(pieces)
         parts: list[Part] = []
         for hypotheses in translations:
-            parts += zip(searched, hypotheses, strict=True)
+            parts += zip(translated_pieces, hypotheses, strict=True)
         if not parts:
             return [[] for _ in translations]
         log_probs = iter(self._exact_log_probs(self.stages.pairs(parts)))
@@ -175,32 +175,40 @@ class ConfidenceFeatures:
         """Return the log-probability of each target token by the model itself; without PyTorch, by the fast engine."""
         if not has_pytorch():
             return self.stages.engine.forced(pairs)
-        return [inspected.log_probs[self._prefix_length :] for inspected in self._inspected(pairs, look=False)]
+        return [
+            inspected.log_probs[self._prefix_length :] for inspected in self._inspected(pairs, with_attention=False)
+        ]
 
     def _inspected(
-        self, pairs: Sequence[tuple[list[int], list[int]]], *, look: bool = True, before: Sequence[list[int]] = ()
+        self,
+        pairs: Sequence[tuple[list[int], list[int]]],
+        *,
+        with_attention: bool = True,
+        before: Sequence[list[int]] = (),
     ) -> list[Inspected]:
         """Return the results of `forced_decoding`, with attention or only with log-probabilities."""
         from translucid.inspection.forced_decoding import forced_decoding
 
         engine = self.torch_engine()
-        return forced_decoding(engine.model, self.tokenizer, pairs, engine.device, look=look, before=before)
+        return forced_decoding(
+            engine.model, self.tokenizer, pairs, engine.device, with_attention=with_attention, before=before
+        )
 
-    def _dropped(self, parts: Sequence[Part], passes: int) -> list[Figures]:
+    def _dropout_log_probs(self, parts: Sequence[Part], passes: int) -> list[Figures]:
         """Return the log-probability of each translation in each of N passes with dropout [N]."""
         import torch
 
         from translucid.decoding.pair_scores import pair_scores
 
         device, log_probs = self.torch_engine().device, []
-        with own_random_state(device):
+        with preserve_random_state(device):
             for pair in self.stages.pairs(parts):
                 torch.manual_seed(SEED)
-                scores = pair_scores(self._dropping, [pair] * passes, device, prefix_length=self._prefix_length)
+                scores = pair_scores(self._dropout_model, [pair] * passes, device, prefix_length=self._prefix_length)
                 log_probs.append(np.array([score.log_probability for score in scores], np.float64))
         return log_probs
 
     @cached_property
-    def _dropping(self) -> SequenceModel:
+    def _dropout_model(self) -> SequenceModel:
         """The model in training mode; a copy, as other threads may translate with the model meanwhile."""
         return copy.deepcopy(self.torch_engine().model).train()

@@ -17,7 +17,7 @@ from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import KINDS, Kind, Measurements
 from translucid.evaluation.confidence.fitting import estimator
 from translucid.evaluation.metrics import sentence_chrf
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.runs.corpus_files import pairs_of
 from translucid.runs.run_folder import RunFolder
@@ -73,10 +73,10 @@ def fit_confidence(
     pairs = pairs_to_fit(RunFolder(run), t, valid)[:sentences]
     started = time.perf_counter()
     # Unlike in use, sources are not split: the reference is that of the whole source.
-    with counting(console, "translating", len(pairs)) as advance:
+    with progress_bar(console, "translating", len(pairs)) as advance:
         before = t.sources_before(pairs)
         translations = list(t.stream(sources_of(pairs), split=False, on_done=advance, before=before))
-    spent = time.perf_counter() - started
+    seconds = time.perf_counter() - started
     parts, texts, references = [], [], []
     for translation, pair in zip(translations, pairs, strict=True):
         # The figures of a sentence that was split could not be compared with one chrF.
@@ -89,7 +89,7 @@ def fit_confidence(
     if min(bad, len(chrf) - bad) < FEWEST:
         what = f"of {len(chrf):,} translations {bad:,} have a chrF under {threshold:g}: too few to tell good from bad"
         raise UserError(what, fix="Give more pairs with --valid, or another --threshold.")
-    measurements, costs = _measured(t, parts, kinds, passes, spent, console)
+    measurements, costs = _measure(t, parts, kinds, passes, seconds, console)
     fitted = estimator(measurements, chrf, threshold, kinds, passes=passes)
     save_confidence(RunFolder(run), t.tokenizer, t.configuration.data.chosen_languages, fitted)
     return Fitted(fitted, costs)
@@ -116,33 +116,35 @@ def _kinds(t: Translator, run: Path, kind: Kind | None, passes: int) -> list[Kin
 def pairs_to_fit(folder: RunFolder, t: Translator, files: Sequence[str]) -> list[Pair]:
     """Return the pairs to fit to, from files or from the run's own validation, without blank texts."""
     data = t.configuration.data
-    chosen = [*files] or data.validation_files
-    if chosen:
-        pairs = list(pairs_of(data, *chosen))
+    names = [*files] or data.validation_files
+    if names:
+        pairs = list(pairs_of(data, *names))
     else:
         pairs = folder.held_out() or []
-    kept = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
-    if not kept:
+    usable = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
+    if not usable:
         raise UserError("there are no pairs to fit to", fix="Give some with --valid that the run was not trained on.")
-    return kept
+    return usable
 
 
-def _measured(
-    t: Translator, parts: Sequence[Part], kinds: Sequence[Kind], passes: int, spent: float, console: Console
+def _measure(
+    t: Translator, parts: Sequence[Part], kinds: Sequence[Kind], passes: int, seconds: float, console: Console
 ) -> tuple[list[Measurements], dict[Kind, float]]:
     """Return the figures of translations; each kind is computed separately, so that its cost is known."""
     costs: dict[Kind, float] = {}
     measurements: list[Measurements] = []
     for kind in kinds:
         started = time.perf_counter()
-        of_kind: list[Measurements] = []
-        with counting(console, f"looking: {kind}", len(parts)) as advance:
-            for first in range(0, len(parts), PART):
-                some = parts[first : first + PART]
-                of_kind += t.observer.observed(some, [kind], passes)
-                advance(len(some))
-        costs[kind] = 1 + (time.perf_counter() - started) / spent
+        kind_measurements: list[Measurements] = []
+        with progress_bar(console, f"computing features: {kind}", len(parts)) as advance:
+            for start in range(0, len(parts), PART):
+                batch = parts[start : start + PART]
+                kind_measurements += t.observer.observed(batch, [kind], passes)
+                advance(len(batch))
+        costs[kind] = 1 + (time.perf_counter() - started) / seconds
         if measurements:
-            of_kind = [earlier.merged_with(new) for earlier, new in zip(measurements, of_kind, strict=True)]
-        measurements = of_kind
+            kind_measurements = [
+                earlier.merged_with(later) for earlier, later in zip(measurements, kind_measurements, strict=True)
+            ]
+        measurements = kind_measurements
     return measurements, costs

@@ -1,4 +1,4 @@
-"""Contrastive evaluation of a translator: which of two translations it prefers, and on which words that builds."""
+"""Contrastive evaluation of a translator: which of two translations it prefers, and which words that depends on."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def preferences(
 ) -> list[Preference]:
     """Return what a translator prefers, by log-probabilities of forced decoding.
 
-    For a run with document context, the sentences before are read too, and contributions show whether the choice builds
-    on the antecedent if the model has them (`inspection.contributions`).
+    A run with document context also reads the sentences before. If the model has contributions, they show whether the
+    choice depends on the antecedent (`inspection.contributions`).
 
     Args:
         translator: the translator.
@@ -54,22 +54,24 @@ def preferences(
     if not translator.pipeline.context:
         return [Preference(contrast, right) for contrast, right in zip(contrasts, alone, strict=True)]
     in_context = _prefers_right(translator, choices, on_done)
-    found: list[bool | None] = [None] * len(choices)
+    antecedents_found: list[bool | None] = [None] * len(choices)
     if translator.has_contributions:
-        found = _found_antecedents(translator, choices)
-    return [Preference(*row) for row in zip(contrasts, alone, in_context, found, strict=True)]
+        antecedents_found = _found_antecedents(translator, choices)
+    return [Preference(*row) for row in zip(contrasts, alone, in_context, antecedents_found, strict=True)]
 
 
 def _choices(translator: Translator, pairs: Sequence[Pair], contrasts: Sequence[Contrast]) -> list[_Choice]:
     encoded = translator.pipeline.pairs(pairs)
     contexts = translator.pipeline.contexts(pairs, encoded)
-    positions = preceding(pair.document for pair in pairs)
-    wrong = translator.pipeline.pairs([(pairs[contrast.number].source, contrast.contrast) for contrast in contrasts])
+    preceding_counts = preceding(pair.document for pair in pairs)
+    wrong_pairs = translator.pipeline.pairs(
+        [(pairs[contrast.number].source, contrast.contrast) for contrast in contrasts]
+    )
     choices = []
-    for contrast, of_wrong in zip(contrasts, wrong, strict=True):
+    for contrast, wrong_pair in zip(contrasts, wrong_pairs, strict=True):
         number = contrast.number
-        texts = [pair.source for pair in pairs[number - positions[number] : number]]
-        choices.append(_Choice(contrast, encoded[number], of_wrong, contexts[number], texts))
+        texts = [pair.source for pair in pairs[number - preceding_counts[number] : number]]
+        choices.append(_Choice(contrast, encoded[number], wrong_pair, contexts[number], texts))
     for choice in choices:
         translator.refuse_too_long([choice.right, choice.wrong], choice.contrast.number + 1)
     return choices
@@ -91,42 +93,42 @@ def _prefers_right(
 
 def _found_antecedents(translator: Translator, choices: Sequence[_Choice]) -> list[bool | None]:
     """Return for each choice whether the antecedent is among the most contributing words of the context."""
-    found: list[bool | None] = [None] * len(choices)
-    asked = [number for number, choice in enumerate(choices) if choice.contrast.antecedent]
-    for part in batched(asked, INSPECTED):
-        pairs = [(choices[number].right.source, choices[number].right.target) for number in part]
-        before = [choices[number].context for number in part]
-        every = translator.forced_decoding(pairs, contributions=True, before=before, with_context=True)
-        for number, inspected in zip(part, every, strict=True):
+    antecedents_found: list[bool | None] = [None] * len(choices)
+    with_antecedent = [number for number, choice in enumerate(choices) if choice.contrast.antecedent]
+    for batch in batched(with_antecedent, INSPECTED):
+        pairs = [(choices[number].right.source, choices[number].right.target) for number in batch]
+        before = [choices[number].context for number in batch]
+        results = translator.forced_decoding(pairs, contributions=True, before=before, with_context=True)
+        for number, inspected in zip(batch, results, strict=True):
             choice = choices[number]
-            place = first_difference(choice.right.target, choice.wrong.target)
-            if place is not None:
-                shares = inspected.with_contributions.source[place].nan_to_num(0).tolist()
-                found[number] = _is_found(choice, inspected, shares)
-    return found
+            position = first_difference(choice.right.target, choice.wrong.target)
+            if position is not None:
+                shares = inspected.with_contributions.source[position].nan_to_num(0).tolist()
+                antecedents_found[number] = _is_found(choice, inspected, shares)
+    return antecedents_found
 
 
 def _is_found(choice: _Choice, inspected: Inspected, shares: Sequence[float]) -> bool:
     """Return whether the antecedent is among the most contributing words, given the shares of the source tokens."""
     contributions: list[float] = []
     gold: set[int] = set()
-    for sentence, word, first, after in _context_words(choice, inspected):
+    for sentence, word, start, end in _context_words(choice, inspected):
         if (sentence, word) in choice.contrast.antecedent:
             gold.add(len(contributions))
-        contributions.append(sum(shares[first:after]))
+        contributions.append(sum(shares[start:end]))
     return is_among_top(contributions, gold)
 
 
 def _context_words(choice: _Choice, inspected: Inspected) -> list[tuple[int, int, int, int]]:
     """Return the words of a context: sentence of the document, word, first token and the token after the last."""
-    ends = [place for place, piece in enumerate(inspected.source[: inspected.context]) if piece == SEPARATOR]
+    ends = [position for position, piece in enumerate(inspected.source[: inspected.context]) if piece == SEPARATOR]
     by_sentence: list[list[tuple[int, int]]] = [[] for _ in ends]
-    for _, first, after in inspected.context_spans:
-        by_sentence[bisect(ends, first)].append((first, after))
+    for _, start, end in inspected.context_spans:
+        by_sentence[bisect(ends, start)].append((start, end))
     words = []
     for sentence, spans in enumerate(by_sentence, len(choice.texts) - len(ends)):
-        # Words are counted from the end, because what is too long for the model is cut off at the front.
+        # Words are counted from the end, because a context that is too long for the model is cut off at the front.
         missing = len(choice.texts[sentence].split()) - len(spans)
-        for word, (first, after) in enumerate(spans, missing):
-            words.append((sentence, word, first, after))
+        for word, (start, end) in enumerate(spans, missing):
+            words.append((sentence, word, start, end))
     return words

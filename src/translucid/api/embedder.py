@@ -16,7 +16,7 @@ from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text, text_list
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import places
+from translucid.data.words import find_sequence
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
@@ -41,9 +41,9 @@ class Pieces(NamedTuple):
 
     ids: list[int]
     first: list[int]
-    """For each word, the place of its first piece with a letter or a digit, or of its first piece if there is none."""
+    """For each word, the index of its first piece with a letter or a digit, or of its first piece if there is none."""
     last: list[int]
-    """For each word, the place of its last such piece."""
+    """For each word, the index of its last such piece."""
 
 
 class Neighbour(NamedTuple):
@@ -110,8 +110,8 @@ class Embedder(LoadedModel):
         layer = layers if isinstance(layers, int) else None
         for batch in batches(order, lengths, TOKENS):
             states = self._states(list(map(pieces.__getitem__, batch)), layer)
-            for number, of_text in zip(batch, states, strict=True):
-                vectors[number] = self._together(of_text, layers).cpu().numpy()
+            for number, text_states in zip(batch, states, strict=True):
+                vectors[number] = self._combine(text_states, layers).cpu().numpy()
         return vectors
 
     def check(self, layers: Layer) -> None:
@@ -150,31 +150,31 @@ class Embedder(LoadedModel):
             UserError: the word is not in the sentence, or there is no such layer.
         """
         words = sentence.split()
-        fitting = places([word], words) or _places(words, word)
-        if not fitting:
+        positions = find_sequence([word], words) or _positions(words, word)
+        if not positions:
             raise UserError(f"the word {word!r} is not in the sentence", fix=f"Choose one of: {' '.join(words)}")
         refuse_one_text(among)
         if layer == "all":
             raise UserError("one vector is wanted of each word, not one of each layer", fix="Choose a layer, or mix.")
-        query = _unit(self.embed([sentence], layer)[0][fitting[0]])
+        query = _unit(self.embed([sentence], layer)[0][positions[0]])
         best: list[Neighbour] = []
-        read = 0
+        texts_read = 0
         for chunk in batched(among, TOGETHER):
             # With `same`, only texts that have the word are embedded.
             texts: dict[int, str] = {}
             for n, text in enumerate(chunk):
-                if not same or _places(text.split(), word):
+                if not same or _positions(text.split(), word):
                     texts[n] = text
             for n, vectors in zip(texts, self.embed([*texts.values()], layer), strict=True):
-                of_text = texts[n].split()
+                text_words = texts[n].split()
                 similarity = _unit(vectors) @ query
-                candidates: Sequence[int] = range(len(of_text))
+                candidates: Sequence[int] = range(len(text_words))
                 if same:
-                    candidates = _places(of_text, word)
-                for place in sorted(candidates, key=lambda place: -similarity[place])[:top]:
-                    best.append(Neighbour(float(similarity[place]), read + n, place, of_text))
+                    candidates = _positions(text_words, word)
+                for position in sorted(candidates, key=lambda position: -similarity[position])[:top]:
+                    best.append(Neighbour(float(similarity[position]), texts_read + n, position, text_words))
             best = sorted(best, key=lambda neighbour: -neighbour.similarity)[:top]
-            read += len(chunk)
+            texts_read += len(chunk)
             on_done(len(chunk))
         return best
 
@@ -184,13 +184,13 @@ class Embedder(LoadedModel):
         # One call for all words: SentencePiece encodes them in several threads.
         encoded = iter(self.tokenizer.encode_target(list(chain.from_iterable(words))))
         pieces = []
-        for of_text in words:
+        for text_words in words:
             text = Pieces([], [], [])
-            for ids in islice(encoded, len(of_text)):
+            for ids in islice(encoded, len(text_words)):
                 ids = ids or [SPECIAL.unknown]  # the tokenizer may skip all characters of a word
-                lettered = [place for place, piece in enumerate(ids) if self._has_letters[piece]] or range(len(ids))
-                text.first.append(len(text.ids) + lettered[0])
-                text.last.append(len(text.ids) + lettered[-1])
+                with_letters = [index for index, piece in enumerate(ids) if self._has_letters[piece]] or range(len(ids))
+                text.first.append(len(text.ids) + with_letters[0])
+                text.last.append(len(text.ids) + with_letters[-1])
                 text.ids.extend(ids)
             pieces.append(text)
         return pieces
@@ -215,21 +215,21 @@ class Embedder(LoadedModel):
         for row, text in enumerate(texts):
             positions = []
             for backwards in self.backwards:
-                # Behind the start token, piece i of n is at i + 1, or at n - i in the backward direction.
+                # After the start token, piece i of n is at i + 1, or at n - i in the backward direction.
                 if backwards:
-                    at = len(text.ids) - torch.tensor(text.first, dtype=torch.long)
+                    index = len(text.ids) - torch.tensor(text.first, dtype=torch.long)
                 else:
-                    at = 1 + torch.tensor(text.last, dtype=torch.long)
-                positions.append(at.to(self.device))
-            of_text = []
+                    index = 1 + torch.tensor(text.last, dtype=torch.long)
+                positions.append(index.to(self.device))
+            text_states = []
             for states in layers:
-                sides = [states[row, side, at] for side, at in enumerate(positions)]
-                of_text.append(torch.cat(sides, -1))
-            by_text.append(of_text)
+                sides = [states[row, side, index] for side, index in enumerate(positions)]
+                text_states.append(torch.cat(sides, -1))
+            by_text.append(text_states)
         return by_text
 
     @torch.inference_mode()
-    def _together(self, states: list[Tensor], layers: Layer) -> Tensor:
+    def _combine(self, states: list[Tensor], layers: Layer) -> Tensor:
         """Combine the states of the layers at the words of a text [words, D]."""
         if isinstance(layers, int):
             return states[0]
@@ -245,10 +245,10 @@ def bare(word: str) -> str:
     return _EDGES.sub("", word).casefold() or word
 
 
-def _places(words: Sequence[str], word: str) -> list[int]:
-    """Return the places of a word among others, whatever its case and the punctuation attached to it."""
-    wanted = bare(word)
-    return [i for i, candidate in enumerate(words) if bare(candidate) == wanted]
+def _positions(words: Sequence[str], word: str) -> list[int]:
+    """Return the positions of a word among others, whatever its case and the punctuation attached to it."""
+    bare_word = bare(word)
+    return [i for i, candidate in enumerate(words) if bare(candidate) == bare_word]
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

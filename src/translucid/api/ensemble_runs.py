@@ -35,7 +35,7 @@ class EnsembleRuns:
         runs = [(run, configuration)]
         for folder in map(RunFolder, map(Path, others)):
             member_configuration = folder.configuration()
-            member_configuration.refuse_other_reader("text", folder.path)
+            member_configuration.refuse_other_input("text", folder.path)
             # Probabilities are averaged token by token, so equal ids must mean equal pieces.
             if folder.tokenizer().fingerprint != tokenizer.fingerprint:
                 fix = "Train it with train --init-from, which keeps the vocabulary, or on the same pairs and settings."
@@ -48,7 +48,7 @@ class EnsembleRuns:
 
     @property
     def longest(self) -> int:
-        """The most source tokens, end token included, that all models accept in one piece."""
+        """The largest number of source tokens, end token included, that all models accept in one piece."""
         return min(configuration.longest for _, configuration in self.runs)
 
     def model(self) -> SequenceModel:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from translucid.decoding.search import TorchEngine
     from translucid.decoding.trace import BeamTrace
     from translucid.evaluation.confidence.estimator import Estimator
-    from translucid.evaluation.report import Forced
+    from translucid.evaluation.report import ForcedScores
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.lens import DecoderLens, Lens, TunedLens
     from translucid.inspection.patching import Patching
@@ -68,7 +68,7 @@ class Examiner:
 
     @property
     def longest(self) -> int:
-        """The most source tokens, end token included, that are translated in one piece, as in training."""
+        """The largest number of source tokens, end token included, of a piece of text, as in training."""
         return self.pipeline.longest
 
     @cached_property
@@ -128,7 +128,7 @@ class Examiner:
 
     def can_look(self) -> bool:
         """Whether the model has cross-attention, without which there is no alignment."""
-        return self.configuration.model.looks
+        return self.configuration.model.has_cross_attention
 
     @property
     def has_contributions(self) -> bool:
@@ -244,17 +244,17 @@ class Examiner:
     ) -> Iterator[Inspected]:
         """Do the same as `inspect` for any number of pairs, with the maps of `INSPECTED` in memory.
 
-        `on_done`: called with the number of pairs after each part.
+        `on_done`: called with the number of pairs after each batch.
         """
-        for first in range(0, len(pairs), INSPECTED):
-            part = pairs[first : first + INSPECTED]
-            yield from self.inspect(part, first=first + 1, contributions=contributions)
+        for start in range(0, len(pairs), INSPECTED):
+            batch = pairs[start : start + INSPECTED]
+            yield from self.inspect(batch, first=start + 1, contributions=contributions)
             if on_done:
-                on_done(len(part))
+                on_done(len(batch))
 
     def forced_scores(
         self, pairs: Sequence[Pair], on_done: Callable[[int], None] | None = None
-    ) -> tuple[Forced | None, int]:
+    ) -> tuple[ForcedScores | None, int]:
         """Return the perplexity and accuracy of given targets, and the number of pairs that are too long.
 
         The former is None if all are too long.
@@ -264,19 +264,19 @@ class Examiner:
             on_done: called with the number of finished pairs after each batch.
         """
         from translucid.decoding.pair_scores import forced_scores, perplexity
-        from translucid.evaluation.report import Forced
+        from translucid.evaluation.report import ForcedScores
 
         encoded = self.pipeline.pairs(pairs)
         contexts = self.pipeline.contexts(pairs, encoded)
-        kept = []
+        id_pairs = []
         for context, pair in zip(contexts, encoded, strict=True):
             if pair.longest <= self.longest:
-                kept.append(([*context, *pair.source], pair.target))
+                id_pairs.append(([*context, *pair.source], pair.target))
         entropy, correct, tokens = forced_scores(
-            self.model, kept, self.device, on_batch=on_done, prefix_length=len(self.tokenizer.target_opening)
+            self.model, id_pairs, self.device, on_batch=on_done, prefix_length=len(self.tokenizer.target_opening)
         )
-        forced = Forced(perplexity(-entropy, tokens), correct / tokens, tokens) if tokens else None
-        return forced, len(encoded) - len(kept)
+        forced = ForcedScores(perplexity(-entropy, tokens), correct / tokens, tokens) if tokens else None
+        return forced, len(encoded) - len(id_pairs)
 
     @overload
     def score(self, source: str, target: str) -> PairScore: ...
@@ -329,7 +329,7 @@ class Examiner:
 
     def sources_before(self, pairs: Sequence[Pair]) -> list[list[str]] | None:
         """Return the sources before each pair in its document, for `stream`; None for a run without context."""
-        return sources_before(pairs, self.context.most) if self.context else None
+        return sources_before(pairs, self.context.max_sentences) if self.context else None
 
     def lens(
         self,
@@ -388,11 +388,11 @@ class Examiner:
 
 
 def _translator(examiner: Examiner) -> Translator:
-    """Return the same object as what it is: all examiners are translators."""
+    """Return the same object with its actual type: every examiner is a translator."""
     return cast("Translator", examiner)
 
 
 def _refuse_one_pair(pairs: Sequence[object]) -> None:
-    """Check that the argument is a list of pairs, not one pair: its letters would be taken for texts."""
+    """Check that the argument is a list of pairs, not one pair: its letters would be mistaken for texts."""
     if isinstance(pairs, str) or any(isinstance(pair, str) for pair in pairs):
-        raise TypeError("a list of pairs is wanted, not one pair: write [(source, target)]")
+        raise TypeError("expected a list of pairs, not one pair: write [(source, target)]")

@@ -61,19 +61,19 @@ class Generated(NBest):
     def considered(self, count: int) -> list[list[Piece]]:
         """Return the most probable pieces at each step of the best continuation, the most probable first."""
         best = self.nbest[0]
-        first = len(best.hypothesis.tokens) - (len(best.written) - best.ended)
-        return self._generator.considered(best.hypothesis.tokens, first, count)[: len(best.written)]
+        prompt_length = len(best.hypothesis.tokens) - (len(best.written) - best.ended)
+        return self._generator.considered(best.hypothesis.tokens, prompt_length, count)[: len(best.written)]
 
     def _repr_html_(self) -> str:
         """Show the best continuation in a notebook, with the probability of each piece as a tooltip."""
         best = self.nbest[0]
-        shown = []
+        continuation = []
         for piece in best.written[: len(best.written) - best.ended]:
             probability = percent(math.exp(piece.log_probability))
-            shown.append(f'<b title="{probability}">{escape(piece.text.replace("▁", " "))}</b>')
-        parts = [escape(self.prompt), *shown]
+            continuation.append(f'<b title="{probability}">{escape(piece.text.replace("▁", " "))}</b>')
+        parts = [escape(self.prompt), *continuation]
         if self.backwards:
-            parts = [*shown[::-1], " ", escape(self.prompt)]
+            parts = [*continuation[::-1], " ", escape(self.prompt)]
         return f"<p>{''.join(parts)}</p>"
 
 

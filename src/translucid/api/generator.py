@@ -20,7 +20,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.search import search
-from translucid.evaluation.language import TextScores, mean_scores, measured, readings, stride
+from translucid.evaluation.language import TextScores, mean_scores, readings, score_texts, stride
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
@@ -39,7 +39,7 @@ SAMPLING = ("temperature", "top_k", "top_p")
 """The options that only sampling uses."""
 
 
-def writing(settings: DecodingOptions, options: Mapping[str, Any]) -> DecodingOptions:
+def generation_options(settings: DecodingOptions, options: Mapping[str, Any]) -> DecodingOptions:
     """Change settings by name: `beam` without `sample` turns sampling off, an option of sampling turns it on.
 
     Options that are None do not change.
@@ -47,14 +47,14 @@ def writing(settings: DecodingOptions, options: Mapping[str, Any]) -> DecodingOp
     Raises:
         UserError: an option has a wrong name or value, or two do not go together.
     """
-    before, changes = settings.model_dump(), without_none(options)
+    values, changes = settings.model_dump(), without_none(options)
     if "sample" not in changes and "beam" in changes:
-        before["sample"] = False
+        values["sample"] = False
         for name in SAMPLING:  # which are refused without sampling
-            before[name] = DecodingOptions.model_fields[name].default
+            values[name] = DecodingOptions.model_fields[name].default
     elif "sample" not in changes and changes.keys() & {*SAMPLING}:
-        before["sample"] = True
-    return checked(DecodingOptions, {**before, **changes})
+        values["sample"] = True
+    return checked(DecodingOptions, {**values, **changes})
 
 
 class Generator(LoadedModel):
@@ -71,7 +71,7 @@ class Generator(LoadedModel):
         """Whether the model reads texts from their end, and so writes the text before a prompt."""
         self._step = -1 if self.backwards else 1
         self._word_starts = torch.tensor(tokenizer.target_word_starts())
-        self._drawn = 0
+        self._next_number = 0
 
     @overload
     def generate(
@@ -100,24 +100,24 @@ class Generator(LoadedModel):
             prompt: one prompt, or any number of prompts, which give a list. A model that reads backwards takes the end
                 of a text, and writes the text before it.
             options: how to write; the run's own settings by default.
-            max_tokens: the most tokens after a prompt; see `stream`.
+            max_tokens: the largest number of tokens after a prompt; see `stream`.
             changes: single options by name, such as `temperature=0.7` or `nbest=3`. Each call of sampling gives new
                 texts; with a `seed` it starts again.
 
         Raises:
             UserError: an option has a wrong name or value.
         """
-        seeded = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
+        has_seed = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
         if changes:
-            options = writing(options or self.configuration.decoding, changes)
+            options = generation_options(options or self.configuration.decoding, changes)
         prompts = text_list(prompt)
-        # With a seed, equal calls give equal samples; without one, the numbers go on from call to call.
-        first = self._drawn
-        if seeded:
+        # With a seed, equal calls give equal samples; without one, the numbers continue from call to call.
+        first = self._next_number
+        if has_seed:
             first = 0
         generated = list(self.stream(prompts, options, max_tokens=max_tokens, first=first))
-        if not seeded:
-            self._drawn += len(prompts)
+        if not has_seed:
+            self._next_number += len(prompts)
         if isinstance(prompt, str):
             return generated[0]
         return generated
@@ -136,7 +136,7 @@ class Generator(LoadedModel):
         Args:
             prompts: the prompts.
             options: how to write; the run's own settings by default.
-            max_tokens: the most tokens after a prompt; `options.max_length_extra` by default.
+            max_tokens: the largest number of tokens after a prompt; `options.max_length_extra` by default.
             first: the number of the first prompt, on which sampling depends together with the seed.
             on_done: called with 1 after each prompt.
 
@@ -145,14 +145,14 @@ class Generator(LoadedModel):
         """
         refuse_one_text(prompts)
         options = options or self.configuration.decoding
-        most = max_tokens or options.max_length_extra
+        max_new_tokens = max_tokens or options.max_length_extra
         for number, prompt in enumerate(prompts, first):
             prefix = self._ids(prompt)
             if len(prefix) > LONGEST_PROMPT:
                 what = f"prompt {number + 1} has {len(prefix):,} tokens, more than {LONGEST_PROMPT:,}"
                 raise UserError(what, fix="Give its end.")
             # The limit of a search counts the prompt, that of the user does not.
-            limits = {"max_length_ratio": 0.0, "max_length_extra": len(prefix) + most}
+            limits = {"max_length_ratio": 0.0, "max_length_extra": len(prefix) + max_new_tokens}
             (hypotheses,) = search(
                 self.model,
                 empty_source(1).to(self.device),
@@ -161,7 +161,7 @@ class Generator(LoadedModel):
                 [number],
                 prefix=prefix,
             )
-            nbest = [self._continuation(prompt, prefix, hypothesis, most) for hypothesis in hypotheses]
+            nbest = [self._continuation(prompt, prefix, hypothesis, max_new_tokens) for hypothesis in hypotheses]
             yield Generated(prompt, nbest, self, self.backwards)
             if on_done:
                 on_done(1)
@@ -172,10 +172,10 @@ class Generator(LoadedModel):
         ids = torch.from_numpy(encoded.ids).long()[None].to(self.device)  # [1, T]
         length = stride(self.model, WINDOW)
         # Parts of `length` tokens, as logits of all tokens at once might not fit in memory.
-        parts = map(partial(Batch, empty_source(1)), ids[:, :-1].split(length, 1), ids[:, 1:].split(length, 1))
+        batches = map(partial(Batch, empty_source(1)), ids[:, :-1].split(length, 1), ids[:, 1:].split(length, 1))
         token_log_probs, correct = [], 0
         with torch.inference_mode():
-            for features, labels in readings(self.model, parts):
+            for features, labels in readings(self.model, batches):
                 log_probs = self.model.output(features[0]).float().log_softmax(-1)
                 token_log_probs += log_probs.gather(1, labels[0][:, None])[:, 0].tolist()
                 correct += int((log_probs.argmax(-1) == labels[0]).sum())
@@ -188,7 +188,7 @@ class Generator(LoadedModel):
         refuse_one_text(texts)
         encoded = EncodedTexts.encode(texts, self.tokenizer, backwards=self.backwards)
         started = time.perf_counter()
-        scores = mean_scores(measured(self.model, encoded, self.configuration.training.window, self.device))
+        scores = mean_scores(score_texts(self.model, encoded, self.configuration.training.window, self.device))
         return replace(scores, seconds=time.perf_counter() - started)
 
     @torch.inference_mode()
@@ -218,19 +218,21 @@ class Generator(LoadedModel):
         """Return the text of ids in the order in which the model reads."""
         return self.tokenizer.decode(ids[:: self._step])
 
-    def _continuation(self, prompt: str, prefix: list[int], hypothesis: Hypothesis, most: int) -> Continuation:
-        """Return a hypothesis that continues a prompt with the ids `prefix` by at most so many tokens."""
+    def _continuation(
+        self, prompt: str, prefix: list[int], hypothesis: Hypothesis, max_new_tokens: int
+    ) -> Continuation:
+        """Return a hypothesis that continues a prompt with the ids `prefix` by at most `max_new_tokens` tokens."""
         ids, prompt = hypothesis.tokens, prompt.strip()
-        decoded_prompt, whole = self._text(prefix), self._text(ids)
+        decoded_prompt, full_text = self._text(prefix), self._text(ids)
         # Decoding normalises spaces and characters: the text keeps the original prompt.
-        if self.backwards and whole.endswith(decoded_prompt):
-            whole = whole.removesuffix(decoded_prompt) + prompt
-        elif not self.backwards and whole.startswith(decoded_prompt):
-            whole = prompt + whole.removeprefix(decoded_prompt)
-        ended = len(ids) - len(prefix) < most
+        if self.backwards and full_text.endswith(decoded_prompt):
+            full_text = full_text.removesuffix(decoded_prompt) + prompt
+        elif not self.backwards and full_text.startswith(decoded_prompt):
+            full_text = prompt + full_text.removeprefix(decoded_prompt)
+        ended = len(ids) - len(prefix) < max_new_tokens
         if ended:
             ids = hypothesis.with_end
-        new = ids[len(prefix) :]
+        new_ids = ids[len(prefix) :]
         log_probs = hypothesis.token_log_probabilities[len(prefix) :]
-        written = list(map(Piece, self.tokenizer.target_pieces(new), log_probs[: len(new)]))
-        return Continuation(whole, written, ended, hypothesis)
+        written = list(map(Piece, self.tokenizer.target_pieces(new_ids), log_probs[: len(new_ids)]))
+        return Continuation(full_text, written, ended, hypothesis)

@@ -65,14 +65,14 @@ def ablated_record(translator: Translator, text: str, heads: Sequence[str]) -> d
     from translucid.inspection.html import SIDES, viewer_record
 
     off = with_ablation(translator, Ablation(tuple(heads)))
-    whole = with_ablation(translator, None)
-    before = replace(whole, engine=whole.torch_engine).translate(text)
+    intact = with_ablation(translator, None)
+    before = replace(intact, engine=intact.torch_engine).translate(text)
     after = off.translate(text)
     forced = off.torch_engine.forced(off.stages.pairs(before.parts))
     sentences = []
-    for (source, written), inspected in zip(after.sentences, after.inspected, strict=True):
+    for (source, target), inspected in zip(after.sentences, after.inspected, strict=True):
         record = viewer_record(inspected, sides=SIDES) if inspected.layers else {}
-        sentences.append({"source_text": source, "text": written, "record": record})
+        sentences.append({"source_text": source, "text": target, "record": record})
     return {
         "heads_off": list(heads),
         "before": {**_summary(before), "log_probability_after": round(math.fsum(map(math.fsum, forced)), 4)},
@@ -107,7 +107,7 @@ def head_report(
         UserError: the model has no attention, or `mean` does not apply to it; there are no pairs; or several runs are
             averaged.
     """
-    from translucid.ground.console import counting  # it imports Rich, which changes Python's random state
+    from translucid.ground.console import progress_bar  # it imports Rich, which changes Python's random state
     from translucid.inspection.head_importance import (
         HeadImportance,
         HeadReport,
@@ -128,9 +128,9 @@ def head_report(
         raise UserError("there are no pairs that the model takes in one piece", fix="Give others.")
     means = mean_outputs(engine.model, names, ids, engine.device) if mean else {}
     prefix = len(translator.tokenizer.target_opening)
-    with counting(console, "gradients", len(ids)) as advance:
+    with progress_bar(console, "gradients", len(ids)) as advance:
         by_gradient = gradient_importance(engine.model, maps, ids, engine.device, prefix, advance)
-    with counting(console, "each head off", len(ids) * (len(names) + 1)) as advance:
+    with progress_bar(console, "each head off", len(ids) * (len(names) + 1)) as advance:
         by_ablation = ablation_importance(engine.model, maps, ids, engine.device, prefix, means, advance)
     heads = [HeadImportance(name, by_gradient[name], by_ablation[name]) for name in names]
     curves = {}
@@ -158,12 +158,12 @@ def bleu_curve(
         means: vectors that replace the outputs of heads, as in `Ablation`; by default they are 0.
         console: shows the progress.
     """
-    from translucid.ground.console import counting
+    from translucid.ground.console import progress_bar
     from translucid.inspection.head_importance import CurvePoint
 
     counts = off_counts(len(order))
     points = []
-    with counting(console, "translating with heads off", len(counts) * len(pairs)) as advance:
+    with progress_bar(console, "translating with heads off", len(counts) * len(pairs)) as advance:
         for count in counts:
             off = with_ablation(translator, Ablation(tuple(order[:count]), means or {}))
             points.append(CurvePoint(count, _bleu(off, pairs, options, advance)))

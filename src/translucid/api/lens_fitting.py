@@ -10,7 +10,7 @@ from translucid.api.confidence_fitting import pairs_to_fit
 from translucid.api.translator import Translator
 from translucid.data.languages import Languages
 from translucid.engines.run_files import save_tuned_lens
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.inspection.lens import state_points
 from translucid.inspection.tuned_lens import UPDATES, divergences, learn_tuned_lens
@@ -70,10 +70,10 @@ def fit_lens(
         raise UserError(f"there are {len(usable)} pairs to learn from", fix=f"Give {FEWEST} or more with --valid.")
     # Those held out are spread over the files, whose parts may come from different texts.
     held_out = usable[::HELD_OUT]
-    learned = [pair for i, pair in enumerate(usable) if i % HELD_OUT]
+    training_pairs = [pair for i, pair in enumerate(usable) if i % HELD_OUT]
     before = divergences(t.model, held_out, None, t.device)
-    with counting(console, "learning what the layers predict", UPDATES) as advance:
-        lens = learn_tuned_lens(t.model, learned, t.device, advance)
+    with progress_bar(console, "training the tuned lens", UPDATES) as advance:
+        lens = learn_tuned_lens(t.model, training_pairs, t.device, advance)
     after = divergences(t.model, held_out, lens, t.device)
     save_tuned_lens(folder, lens, t.configuration.data.chosen_languages)
-    return FittedLens(len(learned), len(held_out), layers, before, after)
+    return FittedLens(len(training_pairs), len(held_out), layers, before, after)

@@ -35,7 +35,7 @@ def lens(
         raise UserError("the run has no tuned lens", file=translator.run, fix="Train one with translucid tune --lens.")
     pairs, contexts = [], []
     if target is None:
-        translation = _after(translator, source, before)
+        translation = _translate_after(translator, source, before)
         for piece, hypothesis in translation.parts:
             pairs.append(EncodedPair(piece.ids, hypothesis.with_end, piece.masked))
         contexts = translation.contexts
@@ -61,18 +61,18 @@ def decoder_lens(
 ) -> DecoderLens:
     """Return what the decoder writes from each layer of the encoder; see `Translator.decoder_lens`."""
     model = translator.model
-    # Another engine has no points.
-    searching = replace(translator, engine=translator.torch_engine)
+    # Other engines have no attention points, which `reading_layer` needs.
+    torch_translator = replace(translator, engine=translator.torch_engine)
     layers = list(state_points(model, "encoder"))
     options, first = call_options(translator.configuration, options, changes)
     translations = []
     for layer in layers:
         with reading_layer(model, layer):
-            translations.append(_after(searching, text, before, options, first, split=split).text)
+            translations.append(_translate_after(torch_translator, text, before, options, first, split=split).text)
     return DecoderLens(text, layers, translations)
 
 
-def _after(
+def _translate_after(
     translator: Translator,
     text: str,
     before: Sequence[Sequence[int]],
@@ -115,5 +115,5 @@ def layers_record(
 
     `pieces` has for each piece of the text what `Lens.to_json` returns, `encoder` what `DecoderLens.to_json` returns.
     """
-    lenses = [each.to_json() for each in lens(translator, source, target, before=before)]
+    lenses = [piece_lens.to_json() for piece_lens in lens(translator, source, target, before=before)]
     return {"pieces": lenses, "encoder": decoder_lens(translator, source, before=before).to_json()}

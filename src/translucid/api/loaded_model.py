@@ -10,7 +10,7 @@ import torch
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.interop.run_resolution import resolve_run
 from translucid.kernels.devices import choose_device
-from translucid.kernels.process import tune_ours
+from translucid.kernels.process import tune_pytorch
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
@@ -20,7 +20,7 @@ class LoadedModel:
     """A trained model, its tokenizer and its settings."""
 
     reads: ClassVar[str]
-    """The kind of input that the model must have; see `Configuration.refuse_other_reader`."""
+    """The kind of input that the model must have; see `Configuration.refuse_other_input`."""
 
     def __init__(self, model: Model, tokenizer: Tokenizer, configuration: Configuration, device: torch.device) -> None:
         """Use a loaded model; `load` loads one."""
@@ -43,8 +43,8 @@ class LoadedModel:
     @classmethod
     def open(cls, folder: RunFolder, configuration: Configuration, device: str = "auto") -> Self:
         """Load a run folder whose configuration has been read; see `load`."""
-        configuration.refuse_other_reader(cls.reads, folder.path)
+        configuration.refuse_other_input(cls.reads, folder.path)
         tokenizer = folder.tokenizer()
-        tune_ours()
-        chosen = choose_device(device)
-        return cls(folder.load_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
+        tune_pytorch()
+        torch_device = choose_device(device)
+        return cls(folder.load_model(configuration, tokenizer).to(torch_device), tokenizer, configuration, torch_device)

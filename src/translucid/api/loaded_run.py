@@ -1,4 +1,4 @@
-"""A loaded run, which all translators that are made of one another share. It never changes."""
+"""A loaded run, shared by all translators that are derived from it. It never changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from translucid.evaluation.familiarity import Familiarity
 from translucid.evaluation.quality_checks import known_scripts
 from translucid.inspection.ablation import Ablation, refuse_unknown_heads
 from translucid.kernels.devices import choose_device
-from translucid.kernels.process import tune_ours
+from translucid.kernels.process import tune_pytorch
 from translucid.kernels.pytorch import require_pytorch
 from translucid.runs.adapters import Adapter, with_adapter
 from translucid.runs.configuration import Configuration
@@ -69,8 +69,8 @@ class LoadedRun:
     _familiarity: dict[Languages, Familiarity] = field(default_factory=dict, init=False)
     _alignment: dict[Languages, AlignmentLayer | None] = field(default_factory=dict, init=False)
     _tuned_lens: dict[Languages, TunedLens | None] = field(default_factory=dict, init=False)
-    _untaught: dict[str | None, Engine] = field(default_factory=dict, init=False)
-    """The engines of directions that no training pair taught, by target language."""
+    _zero_shot_engines: dict[str | None, Engine] = field(default_factory=dict, init=False)
+    """The engines of zero-shot directions, without training pairs, by target language."""
 
     @classmethod
     def load(
@@ -140,7 +140,7 @@ class LoadedRun:
         Raises:
             UserError: the model or the adapter is damaged, or PyTorch is not installed.
         """
-        require_pytorch("looking into a model, or a search that CTranslate2 does not have,")
+        require_pytorch("inspecting a model, or a search that CTranslate2 does not have,")
         from translucid.decoding.search import TorchEngine
 
         if self.base:
@@ -151,7 +151,7 @@ class LoadedRun:
             if self.ablation:
                 model = self.ablation.applied(model)
             return TorchEngine.of(model, self.tokenizer, device)
-        tune_ours(exact=self.configuration.training.precision == "float32")
+        tune_pytorch(exact=self.configuration.training.precision == "float32")
         device = choose_device(self.device)
         return TorchEngine.of(self.ensemble.model().to(device), self.tokenizer, device)
 
@@ -177,14 +177,14 @@ class LoadedRun:
     @cached_property
     def engine(self) -> Engine:
         """The engine that searches for translations."""
-        return self._engine(self.configuration.data.languages, listed=True)
+        return self._engine(self.configuration.data.languages, use_shortlist=True)
 
     @cached_property
     def full_vocabulary_engine(self) -> Engine:
         """The engine for other languages: a shortlist holds for one pair of languages."""
         if not self.configuration.data.tokenizer.languages:
             return self.engine
-        return self._engine(None, listed=False)
+        return self._engine(None, use_shortlist=False)
 
     def torch_engine_for(self, languages: Languages, tokenizer: Tokenizer) -> TorchEngine:
         """Return the PyTorch engine for two languages, given the tokenizer for them."""
@@ -200,11 +200,11 @@ class LoadedRun:
         if not pieces_file(self.folder, languages, self.configuration.data):
             return self.full_vocabulary_engine.opened(tokenizer)
         target = languages[1]
-        if target not in self._untaught:
-            self._untaught[target] = self._engine(languages, listed=False)
-        return self._untaught[target].opened(tokenizer)
+        if target not in self._zero_shot_engines:
+            self._zero_shot_engines[target] = self._engine(languages, use_shortlist=False)
+        return self._zero_shot_engines[target].opened(tokenizer)
 
-    def _engine(self, languages: Languages | None, *, listed: bool) -> Engine:
+    def _engine(self, languages: Languages | None, *, use_shortlist: bool) -> Engine:
         """Return an engine for two languages, or for all of a model."""
         pieces = languages and pieces_file(self.folder, languages, self.configuration.data)
 
@@ -222,7 +222,7 @@ class LoadedRun:
             device=self.device,
             threads=self.threads,
             adapter=self.adapter,
-            listed=listed,
+            use_shortlist=use_shortlist,
             pieces=pieces,
         )
 
@@ -282,12 +282,12 @@ class LoadedRun:
             UserError: the file of the run's validation scores, or of its shortlist, is damaged.
         """
         if languages not in self._familiarity:
-            scores = listed = None
+            scores = shortlist_sources = None
             if self.as_trained:
                 scores = load_validation_scores(self.folder, tokenizer, languages)
             # Engines of other packages need not have shortlists.
             considered = getattr(self.engine, "considered", "")
             if languages == self.configuration.data.languages and considered in BY_WORDS:
-                listed = listed_sources(self.folder.path / SHORTLIST, tokenizer)
-            self._familiarity[languages] = Familiarity(tokenizer, scores, listed)
+                shortlist_sources = listed_sources(self.folder.path / SHORTLIST, tokenizer)
+            self._familiarity[languages] = Familiarity(tokenizer, scores, shortlist_sources)
         return self._familiarity[languages]

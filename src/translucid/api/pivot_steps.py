@@ -46,21 +46,22 @@ def steps_through(
         UserError: `pivot` is neither a run nor a language, or the runs do not have these languages.
     """
     source, target = languages
-    known = configuration.data.tokenizer.languages
-    language = find_code(pivot, known) if known else None
+    codes = configuration.data.tokenizer.languages
+    language = find_code(pivot, codes) if codes else None
     if language:
-        whole = configuration.between(source, target)
-        return FirstStep(run, whole.between(None, language)), whole.between(language, None)
+        direct = configuration.between(source, target)
+        return FirstStep(run, direct.between(None, language)), direct.between(language, None)
     folder = RunFolder(resolve_run(pivot))
     if not folder.config_file.exists():
         what = f"{pivot} is neither a run nor a language of {run}"
         fix = "Give --pivot a run that translates into the language that RUN reads."
         raise UserError(what, fix=fix)
-    first = folder.configuration()
-    first.refuse_other_reader("text", folder.path)
-    read = configuration.data.languages[0]
-    if first.data.tokenizer.languages and not known:
-        return FirstStep(folder.path, first.between(source, read)), configuration.between(None, target)
-    first = first.between(source, None)
-    written = first.data.languages[1] if known else None
-    return FirstStep(folder.path, first), configuration.between(written, target)
+    first_configuration = folder.configuration()
+    first_configuration.refuse_other_input("text", folder.path)
+    second_source = configuration.data.languages[0]
+    if first_configuration.data.tokenizer.languages and not codes:
+        first_step = FirstStep(folder.path, first_configuration.between(source, second_source))
+        return first_step, configuration.between(None, target)
+    first_configuration = first_configuration.between(source, None)
+    first_target = first_configuration.data.languages[1] if codes else None
+    return FirstStep(folder.path, first_configuration), configuration.between(first_target, target)

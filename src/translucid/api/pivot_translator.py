@@ -196,11 +196,13 @@ class PivotTranslator:
         Raises:
             UserError: it reads another one, or nothing would be translated.
         """
-        written, read = self.first.languages[1], self.second.languages[0]
-        if written and read and not same_language(written, read):
+        first_target, second_source = self.first.languages[1], self.second.languages[0]
+        if first_target and second_source and not same_language(first_target, second_source):
             fix = "Both need the same pivot language."
             raise UserError(
-                f"translates into {written}, and {self.second.run} from {read}", file=self.first.run, fix=fix
+                f"translates into {first_target}, and {self.second.run} from {second_source}",
+                file=self.first.run,
+                fix=fix,
             )
         for code in self.languages:
             if code and self.pivot and same_language(code, self.pivot):
@@ -296,9 +298,9 @@ class PivotTranslator:
     def _options_of_first(self, options: DecodingOptions | None) -> DecodingOptions:
         """Return the first run's own settings, with those changes that `options` make to the second run's."""
         changes: dict[str, object] = {"nbest": 1, "sample": False}
-        usual = self.second.configuration.decoding
-        for name, value in (options or usual).model_dump().items():
-            if name not in LAST_STEP and value != getattr(usual, name):
+        defaults = self.second.configuration.decoding
+        for name, value in (options or defaults).model_dump().items():
+            if name not in LAST_STEP and value != getattr(defaults, name):
                 changes[name] = value
         return self.first.configuration.decoding.model_copy(update=changes)
 
@@ -311,14 +313,14 @@ class PivotTranslator:
 
     def assessed(self, translations: Iterable[PivotTranslation]) -> Iterator[PivotTranslation]:
         """Yield translations whose `confidence` was computed together, not each when it is first read."""
-        every = list(translations)
+        batch = list(translations)
         if self.has_confidence:
-            firsts = [translation.first for translation in every]
-            seconds = [translation.second for translation in every]
+            firsts = [translation.first for translation in batch]
+            seconds = [translation.second for translation in batch]
             # Each list of confidences is stored in the translations themselves.
             list(self.first.assessed(firsts))
             list(self.second.assessed(seconds))
-        yield from every
+        yield from batch
 
     def token_log_probabilities(self, translation: PivotTranslation) -> list[list[tuple[str, float]]]:
         """Return the target pieces with their log-probabilities in the second step."""
@@ -341,12 +343,12 @@ class PivotTranslator:
 
 def _sentences(translation: Translation) -> list[tuple[str, str]]:
     """Return the translated sentences of a text, each with the white space after it, except empty ones."""
-    translated = iter(translation.sentences)
+    targets = iter(translation.sentences)
     sentences = []
     for piece in translation.pieces:
         text = piece.text  # a piece without words is copied
         if piece.ids:
-            _, text = next(translated)
+            _, text = next(targets)
         if text.strip():
             sentences.append((text, piece.after))
     return sentences
@@ -367,8 +369,8 @@ def composed(first: Links, second: Links) -> list[tuple[int, int, float]]:
         from_pivot[p].append((t, weight))
     weights: dict[tuple[int, int], float] = defaultdict(float)
     for s, p, weight in first:
-        for t, further in from_pivot[p]:
-            weights[s, t] += weight * further
+        for t, second_weight in from_pivot[p]:
+            weights[s, t] += weight * second_weight
     return [(s, t, weight) for (s, t), weight in sorted(weights.items())]
 
 

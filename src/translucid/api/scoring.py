@@ -18,7 +18,7 @@ from translucid.evaluation.direction_scores import DirectionScore, DirectionScor
 from translucid.evaluation.metrics import without_blank
 from translucid.evaluation.off_target import off_target_rate
 from translucid.evaluation.report import Evaluation, evaluate
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.runs.run_folder import RunFolder
 from translucid.terminology.matching import TermList
 from translucid.terminology.term_score import TermScore
@@ -67,7 +67,7 @@ def score(
     # Forced decoding of the references is no part of the speed of translation.
     forced, too_long = None, 0
     if perplexity and isinstance(translator, Translator):
-        with counting(console, "reading the references", len(pairs)) as advance:
+        with progress_bar(console, "reading the references", len(pairs)) as advance:
             forced, too_long = translator.forced_scores(pairs, advance)
     evaluation = evaluate(
         sources,
@@ -95,7 +95,7 @@ def translated(
 ) -> list[str]:
     """Return the translations of the sources of a test set; arguments as for `score`."""
     before = translator.sources_before(pairs)
-    with counting(console, "translating", len(pairs)) as advance:
+    with progress_bar(console, "translating", len(pairs)) as advance:
         translations = translator.stream(sources_of(pairs), options, split=split, on_done=advance, before=before)
         return [translation.text for translation in translations]
 
@@ -127,9 +127,9 @@ def score_directions(
         The scores, and the translations of all directions in order.
     """
     data = translator.configuration.data
-    languages = sorted({*data.every_language, *chain.from_iterable(by_direction)})
+    languages = sorted({*data.all_languages, *chain.from_iterable(by_direction)})
     scores: list[DirectionScore] = []
-    every: list[str] = []
+    all_texts: list[str] = []
     for direction, pairs in by_direction.items():
         console.print(f"{label(direction)}:")
         scored, texts = score(
@@ -142,13 +142,13 @@ def score_directions(
             lowercase=lowercase,
             console=console,
         )
-        rate, of_references = (
-            off_target_rate(written, direction[1], languages) for written in (texts, targets_of(pairs))
+        rate, reference_rate = (
+            off_target_rate(sentences, direction[1], languages) for sentences in (texts, targets_of(pairs))
         )
         zero_shot = bool(data.directions) and direction not in data.directions
-        scores.append(DirectionScore(label(direction), scored, rate, of_references, zero_shot))
-        every += texts
-    return DirectionScores(scores, languages), every
+        scores.append(DirectionScore(label(direction), scored, rate, reference_rate, zero_shot))
+        all_texts += texts
+    return DirectionScores(scores, languages), all_texts
 
 
 def score_terms(
@@ -175,13 +175,13 @@ def score_terms(
         console: shows the progress.
     """
     sources = sources_of(pairs)
-    wanted = without_blank([targets_of(pairs), *references])
+    all_references = without_blank([targets_of(pairs), *references])
     language = translator.configuration.data.languages[1]
 
     def term_score(translator: Translator) -> TermScore:
         started = time.perf_counter()
         texts = translated(translator, pairs, options, split=split, console=console)
-        return TermScore.of(terms, sources, texts, wanted, time.perf_counter() - started, language)
+        return TermScore.of(terms, sources, texts, all_references, time.perf_counter() - started, language)
 
     return term_score(translator), term_score(constrained)
 

@@ -61,27 +61,29 @@ class SegmentTranslator:
         contexts = repeat(()) if before is None else iter(before)
         for window in batched(sources, WINDOW):
             matches = self._matches(window)
-            without, before_each = [], []
+            unmatched, unmatched_contexts = [], []
             for source, match, context in zip(window, matches, contexts, strict=False):
                 if not match:
-                    without.append(source)
-                    before_each.append(context)
-            strategies, translations = self._translated(without, None if before is None else before_each, on_done)
+                    unmatched.append(source)
+                    unmatched_contexts.append(context)
+            strategies, translations = self._translate(
+                unmatched, None if before is None else unmatched_contexts, on_done
+            )
             # The confidences of all texts are computed together, which is faster than one by one.
-            assessed = zip(strategies, self.translator.assessed(translations), strict=True)
+            results = zip(strategies, self.translator.assessed(translations), strict=True)
             for source, match in zip(window, matches, strict=True):
                 if match:
                     yield self._from_memory(source, match.target)
                 else:
-                    yield self._from_model(source, *next(assessed))
+                    yield self._from_model(source, *next(results))
 
     def _matches(self, sources: Sequence[TaggedText]) -> list[Match | None]:
         """Return for each text the match of the memory that replaces its translation, if there is one."""
         if not self.recall:
             return [None] * len(sources)
-        return [self.recall.used(readable(source).text) for source in sources]
+        return [self.recall.replacement(readable(source).text) for source in sources]
 
-    def _translated(
+    def _translate(
         self,
         sources: Sequence[TaggedText],
         before: Sequence[Sequence[str]] | None,
@@ -91,20 +93,20 @@ class SegmentTranslator:
         pieces = self.translator.has_placeholders
         strategies: dict[int, PlaceholderStrategy] = {}
         translations: dict[int, AnyTranslation] = {}
-        waiting = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
-        while waiting:
-            texts = [strategy.text for strategy in waiting.values()]
+        pending = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
+        while pending:
+            texts = [strategy.text for strategy in pending.values()]
             contexts = None
             if before is not None:
-                contexts = [before[i] for i in waiting]
-            translated = self.translator.stream(texts, self.options, on_done=on_done, before=contexts)
+                contexts = [before[i] for i in pending]
+            batch = self.translator.stream(texts, self.options, on_done=on_done, before=contexts)
             failed = {}
-            for (i, strategy), translation in zip(waiting.items(), translated, strict=True):
+            for (i, strategy), translation in zip(pending.items(), batch, strict=True):
                 strategies[i], translations[i] = strategy, translation
-                following = strategy.after(translation.text)
-                if following:
-                    failed[i] = following
-            waiting = failed
+                next_strategy = strategy.after(translation.text)
+                if next_strategy:
+                    failed[i] = next_strategy
+            pending = failed
             on_done = None  # the pieces have been counted
         # Both are in the order of the sources: the first attempt adds all of them, later ones replace values.
         return list(strategies.values()), list(translations.values())
@@ -114,19 +116,19 @@ class SegmentTranslator:
         links: Links = []
         warnings = list(translation.warnings)
         if strategy.source.marks and self.translator.can_look():
-            # Only here, as warnings about attention need another pass, which has been made for the links.
+            # Warnings about attention need the same extra pass through the model as the links.
             links = translation.word_weights
             if links:
                 warnings += translation.attention_warnings
-        marked = strategy.target(translation.text, links)
+        tagged = strategy.target(translation.text, links)
         doubts = []
-        for doubt in warnings:
+        for warning in warnings:
             # A placeholder may have stood in for another one: only those of the restored text count, added below.
-            if doubt.partition(":")[0] not in ("lost", "invented"):
-                doubts.append(strategy.restored(doubt))
-        doubts += [*lost_and_invented_doubts(source, marked), *strategy.doubts]
-        others = tuple(self._alternatives(strategy, translation))
-        return Target(marked, "model", translation.confidence, tuple(doubts), self._near(source), others)
+            if warning.partition(":")[0] not in ("lost", "invented"):
+                doubts.append(strategy.restored(warning))
+        doubts += [*lost_and_invented_doubts(source, tagged), *strategy.doubts]
+        alternatives = tuple(self._alternatives(strategy, translation))
+        return Target(tagged, "model", translation.confidence, tuple(doubts), self._near(source), alternatives)
 
     def _alternatives(self, strategy: PlaceholderStrategy, translation: AnyTranslation) -> Iterator[TaggedText]:
         """Yield the other translations that have all placeholders."""
@@ -137,13 +139,13 @@ class SegmentTranslator:
     def _from_memory(self, source: TaggedText, target: str) -> Target:
         """Return a translation from the memory with the tags and placeholders of its source."""
         strategy = PlaceholderStrategy.of_pair(source, target)
-        marked = strategy.target(target, self._links(strategy.source, target))
+        tagged = strategy.target(target, self._links(strategy.source, target))
         # A person may have written a number in words.
-        doubts = lost_and_invented_doubts(source, marked, numbers=False)
-        return Target(marked, origin="memory", doubts=(*doubts, *strategy.doubts))
+        doubts = lost_and_invented_doubts(source, tagged, numbers=False)
+        return Target(tagged, origin="memory", doubts=(*doubts, *strategy.doubts))
 
     def _links(self, source: TaggedText, target: str) -> Links:
-        """Return the word links to a translation from elsewhere, if the source has tags to place by them."""
+        """Return the word links to a translation from elsewhere, if the source has tags to project."""
         if not source.marks:
             return []
         text = readable(source).text
@@ -151,17 +153,17 @@ class SegmentTranslator:
         return sorted(self.translator.with_term_links(links, text, target))
 
     def _near(self, source: TaggedText) -> tuple[NearMatch, ...]:
-        """Return the near matches of a segment in the memory, if they are wanted."""
+        """Return the near matches of a segment in the memory, if requested."""
         if not (self.recall and self.near_matches):
             return ()
-        matches = self.recall.shown(readable(source).text)
+        matches = self.recall.suggestions(readable(source).text)
         return tuple(NearMatch(match.percent, match.entry.source, match.target) for match in matches)
 
 
 def shown_matches(translator: Translator, recall: Recall) -> Translator:
     """Return a translator whose model reads near matches, if it was trained with them (data.fuzzy_matches)."""
-    least = translator.configuration.data.fuzzy_matches
-    step = MatchAnnotation(recall.memory, least)
-    if not least or step in translator.pipeline.steps:
+    threshold = translator.configuration.data.fuzzy_matches
+    annotation = MatchAnnotation(recall.memory, threshold)
+    if not threshold or annotation in translator.pipeline.steps:
         return translator
-    return translator.showing(step)
+    return translator.with_steps(annotation)

@@ -66,7 +66,7 @@ class SingleClassifier(LoadedModel):
         ids = self.ids(texts)
         probabilities = np.zeros((len(texts), len(self.model.options.labels)))
         lengths = list(map(len, ids))
-        order = sorted(range(len(texts)), key=lambda place: -lengths[place])
+        order = sorted(range(len(texts)), key=lambda index: -lengths[index])
         for rows in batches(order, lengths, TOKENS):
             source = padded(list(map(ids.__getitem__, rows)), SPECIAL.pad).to(self.device)
             # In float64 on the CPU: not every device has it.

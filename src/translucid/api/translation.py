@@ -75,7 +75,7 @@ class Translation(NBest):
     ) -> Translation:
         """Return the `count` best translations of a text, given the hypotheses of its pieces."""
         nbest: dict[str, Alternative] = {}
-        for hypotheses in best_together(nbest_lists, count):
+        for hypotheses in best_combinations(nbest_lists, count):
             text = translator.pipeline.join(pieces, [hypothesis.tokens for hypothesis in hypotheses])
             score, unit = total_score(hypotheses)
             nbest.setdefault(text, Alternative(text, score, hypotheses, unit))
@@ -178,10 +178,10 @@ class Translation(NBest):
     @cached_property
     def attention_by_piece(self) -> list[Maps]:
         """Attention weights of each piece of the text, [1, H, T, S] each."""
-        every: list[Maps] = []
+        maps_by_piece: list[Maps] = []
         for inspected in self.inspected:
-            every.append({name: weights[None] for name, weights in inspected.maps.items()})
-        return every
+            maps_by_piece.append({name: weights[None] for name, weights in inspected.maps.items()})
+        return maps_by_piece
 
     @cached_property
     def inspected(self) -> list[Inspected]:
@@ -253,13 +253,13 @@ class Translation(NBest):
         return self._linked(WordWeights.soft_links)
 
     @property
-    def _between_words(self) -> list[WordWeights]:
+    def _weights_by_piece(self) -> list[WordWeights]:
         """The weights from which alignments are read, for each piece of the text."""
         translator = self._translator
         if has_pytorch():
             from translucid.inspection.alignment import weights_of
 
-            # From what other views show, too, so that the model computes once.
+            # `inspected` is cached and shared with other views, so the model runs once.
             return [weights_of(inspected, translator.configuration.alignment) for inspected in self.inspected]
         pairs, masked = self._pairs
         return word_weights(translator, pairs, masked, self.contexts)
@@ -273,25 +273,27 @@ class Translation(NBest):
             masked.append(piece.masked)
         return pairs, masked
 
-    def _linked(self, read: Callable[[WordWeights], list[tuple[int, int, float]]]) -> list[tuple[int, int, float]]:
-        """Return the links that `read` finds in each piece, as links between the words of the whole texts."""
+    def _linked(
+        self, read_links: Callable[[WordWeights], list[tuple[int, int, float]]]
+    ) -> list[tuple[int, int, float]]:
+        """Return the links that `read_links` finds in each piece, as links between the words of the whole texts."""
         links: list[tuple[int, int, float]] = []
         source_words = target_words = 0
-        weights, translated = iter(self._between_words), iter(self.nbest[0].hypotheses)
+        weights, hypotheses = iter(self._weights_by_piece), iter(self.nbest[0].hypotheses)
         for piece in self.pieces:
             if piece.ids:
-                of_words = next(weights)
-                # A name that something stood in for may have several words.
-                source, target = of_words.text_words
-                source_sizes, target_sizes = piece.masked.sizes(source, of_source=True), piece.masked.sizes(target)
-                of_piece = spread(read(of_words), [source_sizes, target_sizes])
-                text = self._translator.pipeline.text(piece, next(translated).tokens)
-                of_piece = self._translator.with_term_links(of_piece, piece.text, text)
+                piece_weights = next(weights)
+                # A name that a stand-in has replaced may have several words.
+                source, target = piece_weights.text_words
+                source_sizes, target_sizes = piece.masked.sizes(source, in_source=True), piece.masked.sizes(target)
+                piece_links = spread(read_links(piece_weights), [source_sizes, target_sizes])
+                text = self._translator.pipeline.text(piece, next(hypotheses).tokens)
+                piece_links = self._translator.with_term_links(piece_links, piece.text, text)
             else:  # a copied piece is linked word by word
                 count = len(piece.text.split())
                 source_sizes = target_sizes = [1] * count
-                of_piece = [(i, i, 1.0) for i in range(count)]
-            for s, t, weight in of_piece:
+                piece_links = [(i, i, 1.0) for i in range(count)]
+            for s, t, weight in piece_links:
                 links.append((source_words + s, target_words + t, weight))
             source_words += sum(source_sizes)
             target_words += sum(target_sizes)
@@ -324,13 +326,13 @@ class Translations(list[Translation]):
         return f"<table>{rows}</table>"
 
 
-def best_together(nbest_lists: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[Hypothesis, ...]]:
+def best_combinations(nbest_lists: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[Hypothesis, ...]]:
     """Return the `count` best combinations of one hypothesis for each piece, by the sum of their scores."""
     best: list[tuple[Hypothesis, ...]] = [()]
     for nbest in nbest_lists:
-        # Only the best beginnings can be part of the best combinations, since scores are added.
-        longer = ((*beginning, hypothesis) for beginning, hypothesis in product(best, nbest))
-        best = nlargest(count, longer, key=_sum_of_scores)
+        # Scores are added, so only the best prefixes can be part of the best combinations.
+        extended = ((*prefix, hypothesis) for prefix, hypothesis in product(best, nbest))
+        best = nlargest(count, extended, key=_sum_of_scores)
     return best
 
 
@@ -339,13 +341,13 @@ def _sum_of_scores(hypotheses: Sequence[Hypothesis]) -> float:
 
 
 def refuse_one_text(argument: object) -> None:
-    """Check that an argument is not one text instead of several: its characters would be taken for texts.
+    """Check that an argument is not one text instead of several: its characters would be mistaken for texts.
 
     Raises:
         TypeError: it is one text, or bytes.
     """
     if isinstance(argument, str | bytes | bytearray):
-        raise TypeError(f"several texts are wanted, not one {type(argument).__name__}: put it into a list")
+        raise TypeError(f"expected several texts, not one {type(argument).__name__}: put it into a list")
 
 
 def text_list(argument: str | Iterable[str]) -> list[str]:

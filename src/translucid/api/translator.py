@@ -72,7 +72,7 @@ class Translator(Examiner):
     def _constraint(self, terms: TermList, *, annotated: bool = False) -> TermConstraint:
         attention = None
         if self.can_look():
-            attention = partial(word_weights, self, options=self.configuration.alignment.of(taught=False))
+            attention = partial(word_weights, self, options=self.configuration.alignment.of(has_layer=False))
         return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, attention, annotated=annotated)
 
     def terms_in(self, text: str) -> list[Match]:
@@ -83,9 +83,9 @@ class Translator(Examiner):
         """Return the word links of a text and its translation, with the known links of its terms in their place."""
         return self.terms.with_links(links, source, target) if self.terms else list(links)
 
-    def showing(self, *steps: TextStep) -> Translator:
+    def with_steps(self, *steps: TextStep) -> Translator:
         """Return a translator with the same model and further steps, which annotate the text for it."""
-        return replace(self, pipeline=self.pipeline.showing(*steps))
+        return replace(self, pipeline=self.pipeline.with_steps(*steps))
 
     def ranked(self, ranking: Ranking | None) -> Translator:
         """Return a translator with the same model and another ranking of its hypotheses."""
@@ -94,7 +94,7 @@ class Translator(Examiner):
     def between(self, source: str | None, target: str | None) -> Translator:
         """Return a translator between two other languages of a multilingual model, with the same weights.
 
-        Terms and a ranking belong to a pair of languages, and are left behind.
+        Terms and a ranking belong to a pair of languages, and are dropped.
 
         Args:
             source: the code of the source language; that of this translator by default.
@@ -170,12 +170,12 @@ class Translator(Examiner):
         """
         tokenizer = self.tokenizer
         refuse_mode(mode, tokenizer)
-        listed = term_list(terms, self.languages, inflect, read_by_model=tokenizer.marks_terms)
+        loaded_terms = term_list(terms, self.languages, inflect, read_by_model=tokenizer.marks_terms)
         steps = [step for step in self.pipeline.steps if not isinstance(step, TermAnnotation)]
         if tokenizer.marks_terms and mode != "constrain":
             # First, as terms are annotated only in a text that no other step has changed.
-            steps.insert(0, TermAnnotation(listed, tokenizer))
-        return replace(self, pipeline=replace(self.pipeline, steps=tuple(steps)), terms=listed, terms_mode=mode)
+            steps.insert(0, TermAnnotation(loaded_terms, tokenizer))
+        return replace(self, pipeline=replace(self.pipeline, steps=tuple(steps)), terms=loaded_terms, terms_mode=mode)
 
     @classmethod
     def load(
@@ -211,9 +211,9 @@ class Translator(Examiner):
                 run has another vocabulary or direction.
         """
         folder = RunFolder(resolve_run(run))
-        between = folder.configuration().between(source, target)
+        configuration = folder.configuration().between(source, target)
         resolved = list(map(resolve_run, others))
-        return cls.open(folder, between, device, engine, others=resolved, threads=threads, adapter=adapter)
+        return cls.open(folder, configuration, device, engine, others=resolved, threads=threads, adapter=adapter)
 
     @classmethod
     def open(
@@ -228,7 +228,7 @@ class Translator(Examiner):
         adapter: str | Path | None = None,
     ) -> Translator:
         """Load a run folder whose configuration has been read; see `load`."""
-        configuration.refuse_other_reader("text", folder.path)
+        configuration.refuse_other_input("text", folder.path)
         loaded = LoadedRun.load(folder, configuration, device, engine, others, threads).with_adapter(adapter)
         longest = loaded.ensemble.longest
         context = ContextOptions.of(configuration.data.context, loaded.tokenizer, longest)
@@ -322,8 +322,8 @@ class Translator(Examiner):
             self.refuse_without_context()
         contexts = None if before is None else iter(before)
         for window in batched(texts, WINDOW):
-            of_window = None if contexts is None else list(islice(contexts, len(window)))
-            pieces = self.pipeline.pieces(window, split=split, before=of_window)
+            window_contexts = None if contexts is None else list(islice(contexts, len(window)))
+            pieces = self.pipeline.pieces(window, split=split, before=window_contexts)
             yield from self.translate_pieces(window, pieces, options, first=first, on_done=on_done)
             if first is not None:
                 first += len(window)
@@ -337,20 +337,20 @@ class Translator(Examiner):
         first: int | None = None,
         on_done: Callable[[int], None] | None = None,
     ) -> Iterator[Translation]:
-        """Translate texts together that are cut into `pieces`; the other arguments are those of `stream`."""
+        """Translate texts that have been cut into `pieces`, together; the other arguments are those of `stream`."""
         options = options or self.configuration.decoding
         number = self.counter.next_number if first is None else first
         search = partial(self.stages.search, options=options, first=number, on_done=on_done)
         if self.terms and not options.sample:
-            again = partial(self._search_again, options, number)
-            names = NameStandIns(self.tokenizer, self.terms, self.languages[1])
-            pieces, nbest_lists = names.search(pieces, search, again)
+            search_again = partial(self._search_again, options, number)
+            stand_ins = NameStandIns(self.tokenizer, self.terms, self.languages[1])
+            pieces, nbest_lists = stand_ins.search(pieces, search, search_again)
         else:
             nbest_lists = search(pieces)
         if first is None:
             self.counter.next_number = number + len(texts)
-        for text, of_text, hypotheses in zip(texts, pieces, nbest_lists, strict=True):
-            yield Translation.of(text, of_text, hypotheses, options.nbest, self)
+        for text, text_pieces, hypotheses in zip(texts, pieces, nbest_lists, strict=True):
+            yield Translation.of(text, text_pieces, hypotheses, options.nbest, self)
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
         """Return a search with the options of `stream`, also constrained by these terms if there are any."""
@@ -383,8 +383,8 @@ class Translator(Examiner):
 
     def assessed(self, translations: Iterable[Translation]) -> Iterator[Translation]:
         """Yield translations with their `confidence`, computed together, not each when it is first read."""
-        every = list(translations)
-        for translation, confidence in zip(every, self.confidences(every), strict=True):
+        batch = list(translations)
+        for translation, confidence in zip(batch, self.confidences(batch), strict=True):
             yield translation.assessed(confidence)
 
     def word_probabilities(self, translations: Sequence[Translation]) -> list[list[tuple[str, float]]]:

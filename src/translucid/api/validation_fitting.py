@@ -8,8 +8,8 @@ from pathlib import Path
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import sources_of
 from translucid.engines.run_files import load_validation_scores, save_validation_scores
-from translucid.evaluation.familiarity import Measured, ValidationScores, WordSet, measured
-from translucid.ground.console import Console, counting
+from translucid.evaluation.familiarity import SentenceMeasures, ValidationScores, WordSet, measure
+from translucid.ground.console import Console, progress_bar
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
@@ -50,26 +50,26 @@ def fit_validation_scores(
     """
     folder = RunFolder(run)
     configuration = folder.configuration().between(source, target)
-    configuration.refuse_other_reader("text", run)
+    configuration.refuse_other_input("text", run)
     data = configuration.data
     files = {"train": [*train] or data.train, "valid": [*valid] or data.validation_files}
-    chosen = data.model_copy(update={**files, "weights": None})
-    corpora = read_corpora(chosen, configuration.training.seed, folder.held_out(), needs_training_text=False)
+    options = data.model_copy(update={**files, "weights": None})
+    corpora = read_corpora(options, configuration.training.seed, folder.held_out(), needs_training_text=False)
     pairs = [pair for pair in corpora.valid if pair.source.strip()][:SENTENCES]
     if len(pairs) < FEWEST:
         return None
     words = _training_words(configuration, corpora) if corpora.train else None
     translator = Translator.open(folder, configuration, device)
     tokenizer = translator.tokenizer
-    every: list[Measured] = []
+    measurements: list[SentenceMeasures] = []
     before = translator.sources_before(pairs)
-    with counting(console, "translating validation sentences", len(pairs)) as advance:
+    with progress_bar(console, "translating validation sentences", len(pairs)) as advance:
         # Without splitting: a validation source has one target, even if it has several sentences.
         for translation in translator.stream(sources_of(pairs), split=False, on_done=advance, before=before):
             for piece, best in translation.parts:
                 ids, tokens = piece.ids[:-1], best.tokens
-                every.append(measured(tokenizer, words, piece.text, ids, tokens, best.log_probability))
-    scores = ValidationScores.of(every, words)
+                measurements.append(measure(tokenizer, words, piece.text, ids, tokens, best.log_probability))
+    scores = ValidationScores.of(measurements, words)
     save_validation_scores(folder, tokenizer, data.chosen_languages, scores)
     return scores
 
@@ -81,7 +81,7 @@ def _training_words(configuration: Configuration, corpora: Corpora) -> WordSet |
         initial = RunFolder(Path(configuration.training.begin_from))
         if initial.exists:
             scores = load_validation_scores(initial, initial.tokenizer(), configuration.data.languages)
-            base = scores.known() if scores else None
+            base = scores.training_words() if scores else None
         if base is None:
             return None
-    return WordSet.of((pair.source for pair in corpora.kept(configuration.data.filter)), base)
+    return WordSet.of((pair.source for pair in corpora.filtered(configuration.data.filter)), base)

@@ -49,8 +49,8 @@ def word_weights(
         context = before[i] if before else []
         pair = transformer.forced([*context, *source], target)
         weights = transformer.weights(pair, options) if layer is None else transformer.aligned(pair, target, layer)
-        of_pair = masked[i] if masked else None
-        results.append(_between_words(examiner.tokenizer, source, target, weights[:, len(context) :], of_pair))
+        masked_source = masked[i] if masked else None
+        results.append(_merge_pieces(examiner.tokenizer, source, target, weights[:, len(context) :], masked_source))
     return results
 
 
@@ -78,7 +78,7 @@ def _by_pytorch(
     return [weights_of(result, options) for result in inspected]
 
 
-def _between_words(
+def _merge_pieces(
     tokenizer: Tokenizer, source: list[int], target: list[int], weights: Floats, masked: Masked | None
 ) -> WordWeights:
     """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's."""
@@ -90,7 +90,7 @@ def _between_words(
     columns = word_spans(source_pieces, opening[0])[opening[0] : -1]
     rows = word_spans(target_pieces, opening[1])[opening[1] : -1]
     merged = np.zeros((len(rows), len(columns)), np.float32)
-    for row, (_, first_row, after_row) in enumerate(rows):
-        for column, (_, first, after) in enumerate(columns):
-            merged[row, column] = weights[first_row:after_row, first:after].sum(1).mean()
+    for row, (_, row_start, row_end) in enumerate(rows):
+        for column, (_, start, end) in enumerate(columns):
+            merged[row, column] = weights[row_start:row_end, start:end].sum(1).mean()
     return WordWeights(columns, rows, merged)

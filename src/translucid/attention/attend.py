@@ -57,7 +57,7 @@ def attend(
         query: queries [.., n_q, d_k].
         key: keys [.., n_k, d_k].
         value: values [.., n_k, d_v]; the keys by default.
-        mask: boolean, broadcastable to [.., n_q, n_k], True = may look.
+        mask: boolean, broadcastable to [.., n_q, n_k], True = may attend.
         score: a function from queries and keys to scores [.., n_q, n_k].
         focus: factors for the weights, broadcastable to [.., n_q, n_k]. The products need not sum to 1. Luong's local
             attention uses this.

@@ -1,4 +1,4 @@
-"""Masks: boolean, True where a query may look. They broadcast against scores [B, H, T, S]."""
+"""Masks: boolean, True where a query may attend. They broadcast against scores [B, H, T, S]."""
 
 from collections.abc import Collection
 
@@ -17,7 +17,7 @@ def padding_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
-    """Return [T, T], True on and below the diagonal: position t may look at positions 0..t."""
+    """Return [T, T], True on and below the diagonal: position t may attend to positions 0..t."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
@@ -29,5 +29,5 @@ def whole_mask(mask: Tensor | SharedMask | None, query: Tensor, causal: bool) ->
 
 
 def target_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:
-    """Return [B, 1, T, T] for ids [B, T]: a position may look neither at padding nor at the future."""
+    """Return [B, 1, T, T] for ids [B, T]: a position may attend neither to padding nor to the future."""
     return padding_mask(ids, pad) & causal_mask(ids.size(1), ids.device)

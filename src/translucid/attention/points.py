@@ -20,8 +20,8 @@ The terms of an attention with H heads:
     .weights  [N, H, T, S]      .heads [N, H, T, d], the output of each head before W^O
     .output   [N, T, D], the output of the sublayer
 
-An SSRU in place of a decoder's self-attention (`layers/ssru.py`), [N, T, D] each; what replaces cells is not kept for
-the next position:
+An SSRU in place of a decoder's self-attention (`layers/ssru.py`), [N, T, D] each; replacements of cells are not kept
+for the next position:
 
     decoder.0.ssru.forget       decoder.0.ssru.values, W x      decoder.0.ssru.cells      decoder.0.ssru.output
 
@@ -49,7 +49,7 @@ Handler: TypeAlias = Callable[[Tensor, int], Tensor]
 A search computes one position at a time, and a recurrent decoder calls its points once for each position.
 """
 
-# A context variable, not an attribute of the point: threads share a model, and one may read what another doesn't.
+# A context variable, not an attribute of the point: threads share a model, and each may handle other points.
 _handlers: ContextVar[Mapping[Point, Handler] | None] = ContextVar("handlers", default=None)
 # The number of active calls of `handling` in all threads. While it is 0, a point costs no more than a function call.
 _active = 0
@@ -152,30 +152,30 @@ def handling(model: nn.Module, handlers: Mapping[str, Handler]) -> Iterator[None
     for point, handler in by_point(model, handlers).items():
         merged[point] = _chained(merged.get(point), handler)
     token = _handlers.set(merged)
-    _count(1)
+    _change_active(1)
     try:
         yield
     finally:
-        _count(-1)
+        _change_active(-1)
         _handlers.reset(token)
 
 
 def by_point(model: nn.Module, handlers: Mapping[str, Handler]) -> dict[Point, Handler]:
     """Return the functions by the points that they handle; arguments and errors are those of `handling`."""
     points = points_of(model)
-    found: dict[Point, Handler] = {}
+    point_handlers: dict[Point, Handler] = {}
     for name, handler in handlers.items():
         point_name, head = split_head(name)
         if point_name not in points:
             raise UserError(f"the model has no point {name!r}", fix=nearest(name, points))
         point = points[point_name]
         if head is not None:
-            handler = _of_head(name, head, handler)
-        found[point] = _chained(found.get(point), handler)
-    return found
+            handler = _head_handler(name, head, handler)
+        point_handlers[point] = _chained(point_handlers.get(point), handler)
+    return point_handlers
 
 
-def _count(change: int) -> None:
+def _change_active(change: int) -> None:
     global _active
     with _active_lock:
         _active += change
@@ -189,7 +189,7 @@ def split_head(name: str) -> tuple[str, int | None]:
     return name, None
 
 
-def _of_head(name: str, head: int, handler: Handler) -> Handler:
+def _head_handler(name: str, head: int, handler: Handler) -> Handler:
     """Return a handler of all heads [N, H, T, d] that changes one of them."""
 
     def handle(x: Tensor, first: int) -> Tensor:
@@ -209,9 +209,9 @@ def _chained(outer: Handler | None, inner: Handler) -> Handler:
 
 
 def at_positions(positions: Sequence[int], handler: Handler) -> Handler:
-    """Return a handler that changes the rows [.., n, D] at some positions only, and gets no others.
+    """Return a handler that applies another one to the rows [.., n, D] at some positions only.
 
-    Its second argument is the position of the first of them. It is not called for a tensor without such positions.
+    The other handler's second argument is the position of the first of these rows. It is not called without such rows.
     """
 
     def handle(x: Tensor, first: int) -> Tensor:
@@ -248,7 +248,7 @@ class Record(Mapping[str, Tensor]):
         if len(parts) > 1:
             width = parts[-1].size(-1)
             if parts[0].size(-1) < width:  # step by step, weights over earlier positions [.., 1, t] grow longer
-                parts[:] = [F.pad(part, (0, width - part.size(-1))) for part in parts]
+                parts[:] = [F.pad(chunk, (0, width - chunk.size(-1))) for chunk in parts]
             parts[:] = [torch.cat(parts, -2)]
         return parts[0]
 

@@ -42,10 +42,10 @@ class Score(nn.Module, ABC):
 class Dot(Score):
     """e = g h^T y, where g is 1 or learned."""
 
-    def __init__(self, *, scaled: bool = False, first: float = 1.0) -> None:
-        """Build the score; if `scaled`, g is learned and its initial value is `first`."""
+    def __init__(self, *, scaled: bool = False, initial_scale: float = 1.0) -> None:
+        """Build the score; if `scaled`, g is learned and its initial value is `initial_scale`."""
         super().__init__()
-        self.scale = nn.Parameter(torch.tensor(first)) if scaled else None
+        self.scale = nn.Parameter(torch.tensor(initial_scale)) if scaled else None
 
     def keys(self, memory: Tensor) -> Tensor:
         """Return the encoder outputs unchanged."""

@@ -13,7 +13,7 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.kernels.pytorch import has_pytorch, require_pytorch
 
@@ -78,7 +78,7 @@ def align(
         links = _by_statistics(forward, texts)
     else:
         links = _by_attention(forward, Translator.load(reverse, device, engine) if reverse else None, texts, changes)
-    lines = [to_pharaoh(of_pair) + "\n" for of_pair in links]
+    lines = [to_pharaoh(pair_links) + "\n" for pair_links in links]
     if output:
         write_output(output, "".join(lines).encode())
     else:
@@ -94,31 +94,33 @@ def _by_statistics(translator: Translator, texts: Sequence[Pair]) -> list[Links]
         # An imported run has no training pairs.
         corpus = corpus_of(translator)[0] if translator.configuration.data.train else []
         links = statistical_links([*texts, *corpus], len(texts))
-    return [sorted(of_pair.possible) for of_pair in links]
+    return [sorted(alignment.possible) for alignment in links]
 
 
 def _by_attention(
     forward: Translator, backward: Translator | None, texts: Sequence[Pair], changes: dict[str, Any]
 ) -> list[Links]:
-    """Return the links that are read from the attention; `changes`: the options that differ from the run's, or None."""
+    """Return the links that are read from the attention; `changes`: the given options, None for those of the run."""
     from translucid.evaluation.alignment_error import AlignmentOptions
     from translucid.runs.settings import without_none
 
     changes = without_none(changes)
     if changes.get("method") == "contributions":
         require_pytorch("--method contributions")
-    if changes.keys() & {"layer", "method", "shift"}:  # of attention, which is then read instead of the alignment layer
+    if changes.keys() & {"layer", "method", "shift"}:  # read the attention instead of the alignment layer
         changes["learned"] = False
-    if changes.keys() & {"layer", "method"}:  # all heads, unless the reading is the run's own
+    if changes.keys() & {"layer", "method"}:  # read all heads unless the layer and method are the run's own
         changes["head"] = None
     options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **changes})
     links = []
-    with counting(Console(stderr=True), "aligning", len(texts)) as advance:
-        others: Iterable[WordWeights | None] = repeat(None, len(texts))
+    with progress_bar(Console(stderr=True), "aligning", len(texts)) as advance:
+        reverse_weights: Iterable[WordWeights | None] = repeat(None, len(texts))
         if backward:
-            others = _weights(backward, [pair.swapped for pair in texts], options)
-        for side, other in zip(_weights(forward, texts, options, advance), others, strict=True):
-            links.append(side.links(both=options.both, reverse=other))
+            reverse_weights = _weights(backward, [pair.swapped for pair in texts], options)
+        for forward_weights, backward_weights in zip(
+            _weights(forward, texts, options, advance), reverse_weights, strict=True
+        ):
+            links.append(forward_weights.links(both=options.both, reverse=backward_weights))
     return links
 
 

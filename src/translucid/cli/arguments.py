@@ -23,27 +23,27 @@ def pair_up(files: Sequence[str]) -> list[str]:
     The languages in the name of a corpus, as in `x.{en,de}:en-de`, stay.
     """
     corpora: list[str] = []
-    waiting: tuple[str, str, str] | None = None
+    unpaired: tuple[str, str, str] | None = None
     for name in files:
         corpus = CorpusName.parse(name)
         file = corpus.files
         refuse_as_pairs(file)
-        plain = file[:-3] if file.lower().endswith(".gz") else file
-        ending = file[len(plain) :] + corpus.suffix
+        uncompressed = file[:-3] if file.lower().endswith(".gz") else file
+        ending = file[len(uncompressed) :] + corpus.suffix
         # Braces name both sides; a name without an ending, such as `-`, is a corpus, too.
-        if plain.lower().endswith((*PAIR_ENDINGS, "}")) or not Path(plain).suffix:
+        if uncompressed.lower().endswith((*PAIR_ENDINGS, "}")) or not Path(uncompressed).suffix:
             corpora.append(name)
             continue
-        stem, language = plain.rsplit(".", 1)
-        if waiting is None:
-            waiting = stem, language, ending
-        elif waiting[0] == stem and waiting[2] == ending:
-            corpora.append(f"{stem}.{{{waiting[1]},{language}}}{ending}")
-            waiting = None
+        stem, language = uncompressed.rsplit(".", 1)
+        if unpaired is None:
+            unpaired = stem, language, ending
+        elif unpaired[0] == stem and unpaired[2] == ending:
+            corpora.append(f"{stem}.{{{unpaired[1]},{language}}}{ending}")
+            unpaired = None
         else:
             break  # the file that waits has no partner, which is reported below
-    if waiting is not None:
-        stem, language, ending = waiting
+    if unpaired is not None:
+        stem, language, ending = unpaired
         raise UserError(
             "is one side of a corpus, its partner is missing",
             file=f"{stem}.{language}{ending}",

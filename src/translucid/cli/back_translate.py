@@ -62,14 +62,14 @@ def back_translate(
 
         translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine
     """
-    from translucid.jobs.back_translating import BackTranslationJob, pairs_made
+    from translucid.jobs.back_translating import BackTranslationJob, pair_summary
     from translucid.jobs.running import executor_of, run_with_progress
 
     text, out = files.text, files.out
     refuse_as_texts(str(text))
     refuse_to_replace(out, files.overwrite, (".tsv",))
     configuration = configuration_of(run, "text").between(*languages)
-    options = configuration.searching({**search._asdict(), **sampling.settings()})
+    options = configuration.decoding_with({**search._asdict(), **sampling.settings()})
     job = BackTranslationJob(
         run,
         options,
@@ -82,7 +82,7 @@ def back_translate(
     try:
         with input_bytes(text) as stream:
             lines = _unzipped(text, stream)
-            bad = run_with_progress(job, lines, out, executor, "translating back", summary=pairs_made)
+            bad = run_with_progress(job, lines, out, executor, "translating back", summary=pair_summary)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"is damaged or not gzip ({error})", file=text, fix="Fetch it again.") from error
     if out.is_file() and not out.stat().st_size:

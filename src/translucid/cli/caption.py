@@ -49,7 +49,7 @@ def caption(
 
         find . -name '*.png' | translucid caption runs/eyes --input -
     """
-    from translucid.jobs.captioning import CaptionJob, names_of
+    from translucid.jobs.captioning import CaptionJob, image_names
     from translucid.jobs.running import executor_of, run_with_progress
 
     refuse_two_inputs("an image", images, input_file)
@@ -57,11 +57,11 @@ def caption(
         raise UserError("there is no image to write about", fix="Give image files, folders or tars.")
     refuse_to_replace(output, overwrite)
     settings = {"beam": beam, "nbest": nbest, "length_penalty": length_penalty, "sample": sample or None}
-    options = configuration_of(run, "images").searching({**settings, "temperature": temperature, "seed": seed})
-    names = names_of(images or [])
+    options = configuration_of(run, "images").decoding_with({**settings, "temperature": temperature, "seed": seed})
+    names = image_names(images or [])
     # The caption of a single image file is written without its name.
-    lone = len(names) == 1 and images == [Path(names[0])]
-    job = CaptionJob(run, options, device=device, form=output_format, columns=nbest or 1, named=not lone)
+    single_file = len(names) == 1 and images == [Path(names[0])]
+    job = CaptionJob(run, options, device=device, form=output_format, columns=nbest or 1, named=not single_file)
     if images:
         # Names of files may hold bytes that are no UTF-8, which `encode` would refuse.
         lines: BinaryIO = BytesIO(os.fsencode("".join(f"{name}\n" for name in names)))
@@ -69,5 +69,5 @@ def caption(
         lines = input_bytes(input_file)
     executor = executor_of(job, workers)
     total = len(names) or None
-    if unread := run_with_progress(job, lines, output, executor, "captioning", total=total, hidden=lone):
+    if unread := run_with_progress(job, lines, output, executor, "captioning", total=total, hidden=single_file):
         raise UserError(f"{unread} images could not be read", fix="Each is reported above.")

@@ -40,10 +40,10 @@ def classify(
 
     refuse_other_texts(texts, input_file)
     refuse_to_replace(output, overwrite)
-    others = tuple(ensemble or ())
-    for classifier_run in (run, *others):
+    ensemble_runs = tuple(ensemble or ())
+    for classifier_run in (run, *ensemble_runs):
         configuration_of(classifier_run, "texts with labels")
-    job = ClassifyJob(run, others, device=device, form=output_format)
+    job = ClassifyJob(run, ensemble_runs, device=device, form=output_format)
     lines, executor = lines_of(texts, input_file), executor_of(job, workers)
     bad = run_with_progress(job, lines, output, executor, "classifying", hidden=bool(texts))
     refuse_unreadable(bad, " and have no label", input_file)

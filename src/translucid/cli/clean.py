@@ -17,12 +17,12 @@ from translucid.cli.printing import print_json
 from translucid.data.languages import Languages
 from translucid.data.readers.corpus_names import CorpusName, label
 from translucid.ground.atomic import output
-from translucid.ground.console import Console, counting, table_of
+from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from translucid.data.cleaning.cleaner import Judged, Report
-    from translucid.data.cleaning.gain import Surprise
+    from translucid.data.cleaning.cleaner import JudgedPair, Report
+    from translucid.data.cleaning.gain import CrossEntropy
     from translucid.data.readers.corpus import Pair
 
 ENDINGS = (".tsv", ".gz")
@@ -62,8 +62,8 @@ class Output(NamedTuple):
         Raises:
             UserError: they are the same, or one of them can't be written.
         """
-        plain = self.out.name.removesuffix(".gz").removesuffix(".tsv")
-        rejected = self.rejected or self.out.with_name(f"{plain}.rejected.tsv")
+        stem = self.out.name.removesuffix(".gz").removesuffix(".tsv")
+        rejected = self.rejected or self.out.with_name(f"{stem}.rejected.tsv")
         if rejected == self.out:
             raise UserError("is the file of what is kept, too", file=rejected, fix="Choose another --rejected.")
         for file in (self.out, rejected):
@@ -97,7 +97,7 @@ def clean(
         translucid data clean train.tsv --out clean.tsv --exclude dev.tsv test.tsv
     """
     from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner, CorpusReader
-    from translucid.data.cleaning.gain import LEAST, judge_by_gain
+    from translucid.data.cleaning.gain import MIN_GAIN, judge_by_gain
     from translucid.data.readers.corpus import read_pairs
 
     without, forward, backward = rules.without or [], models.forward, models.backward
@@ -106,27 +106,27 @@ def clean(
             raise UserError(f"there is no rule {name!r}", fix=nearest(name, RULES))
     if (forward is None) != (backward is None) or (models.min_gain is not None and forward is None):
         raise UserError("models are asked in both directions", fix="Give --forward RUN and --backward RUN.")
-    kept, rejected = output.files()
+    clean_file, rejected_file = output.files()
     surprises = None
     if forward and backward and MODEL not in without:
         surprises = surprise_of(forward, models.device), surprise_of(backward, models.device)
     log = Console(stderr=True)
-    reading = CorpusReader(pair_up(files), _languages(pair_up(files), rules))
+    reader = CorpusReader(pair_up(files), _languages(pair_up(files), rules))
     # A first pass over the corpus learns its languages and scripts, and typical lengths.
-    with counting(log, "looking", None) as advance:
-        profile = reading.profile(advance)
+    with progress_bar(log, "looking", None) as advance:
+        profile = reader.profile(advance)
     languages = " to ".join(code or "an unknown language" for code in profile.languages)
-    log.print(f"{reading.count:,} pairs, {languages}", soft_wrap=True)
+    log.print(f"{reader.count:,} pairs, {languages}", soft_wrap=True)
     excluded = read_pairs(*pair_up(rules.exclude)) if rules.exclude else ()
-    judgements = reading.judged(Cleaner(profile, without, excluded=excluded))
+    judgements = reader.judged(Cleaner(profile, without, excluded=excluded))
     if surprises:
-        judgements = judge_by_gain(judgements, *surprises, LEAST if models.min_gain is None else models.min_gain)
-    report, interruption = _sort(judgements, kept, rejected, reading.count, log)
+        judgements = judge_by_gain(judgements, *surprises, MIN_GAIN if models.min_gain is None else models.min_gain)
+    report, interruption = _sort(judgements, clean_file, rejected_file, reader.count, log)
     if output.as_json:
         print_json(report.to_json())
     else:
         _print(Console(), report)
-    message = f"kept: {kept}; rejected, with the reasons: {rejected}"
+    message = f"kept: {clean_file}; rejected, with the reasons: {rejected_file}"
     if interruption:
         message += f"; of the first {report.pairs:,} pairs alone"
     log.print(message, soft_wrap=True)
@@ -135,30 +135,30 @@ def clean(
 
 
 def _languages(files: Sequence[str], rules: Rules) -> Languages:
-    """Return the languages that the options or the names of the files give, as far as they do.
+    """Return the languages that the options or the file names specify; None for a language that neither specifies.
 
     Raises:
         UserError: the files are of several pairs of languages.
     """
-    named = {CorpusName.parse(file).languages for file in files} - {None}
-    if len(named) > 1:
-        pairs = ", ".join(sorted(label(languages) for languages in named if languages))
+    file_languages = {CorpusName.parse(file).languages for file in files} - {None}
+    if len(file_languages) > 1:
+        pairs = ", ".join(sorted(label(languages) for languages in file_languages if languages))
         raise UserError(f"the files are of several pairs of languages: {pairs}", fix="Clean one pair after the other.")
-    source, target = named.pop() or (None, None) if named else (None, None)
+    source, target = file_languages.pop() or (None, None) if file_languages else (None, None)
     return rules.source_language or source, rules.target_language or target
 
 
 def _sort(
-    judgements: Iterator[Judged], kept: Path, rejected: Path, count: int, log: Console
+    judgements: Iterator[JudgedPair], clean_file: Path, rejected_file: Path, count: int, log: Console
 ) -> tuple[Report, KeyboardInterrupt | None]:
-    """Write each pair to one of two files. After Ctrl-C, the files hold the pairs up to then."""
+    """Write each pair to one of two files. After Ctrl-C, the files hold the pairs judged so far."""
     from translucid.data.cleaning.cleaner import Report, column, row
 
     report = Report()
     with (
-        _written(kept) as kept_stream,
-        _written(rejected) as rejected_stream,
-        counting(log, "cleaning", count) as advance,
+        _pair_file(clean_file) as clean_stream,
+        _pair_file(rejected_file) as rejected_stream,
+        progress_bar(log, "cleaning", count) as advance,
     ):
         try:
             for judged in judgements:
@@ -166,7 +166,7 @@ def _sort(
                 if judged.rule:
                     rejected_stream.write(row(judged).encode())
                 else:
-                    kept_stream.write("\t".join(map(column, judged.pair)).encode() + b"\n")
+                    clean_stream.write("\t".join(map(column, judged.pair)).encode() + b"\n")
                 advance(1)
         except KeyboardInterrupt as interruption:
             # The files are completed, and Ctrl-C takes effect after the summary.
@@ -174,7 +174,7 @@ def _sort(
     return report, None
 
 
-def surprise_of(run: Path, device: str) -> Surprise:
+def surprise_of(run: Path, device: str) -> CrossEntropy:
     """Return a function from pairs to their negative log-probabilities; None for a pair that can't be scored."""
     from translucid.api.translator import Translator
     from translucid.decoding.pair_scores import score_pairs
@@ -192,13 +192,13 @@ def surprise_of(run: Path, device: str) -> Surprise:
 
 
 @contextmanager
-def _written(file: Path) -> Iterator[BinaryIO]:
+def _pair_file(file: Path) -> Iterator[BinaryIO]:
     """Write a file atomically, compressed if it ends in .gz."""
     with output(file) as stream:
         if file.suffix == ".gz":
             # Without a time, the same pairs give the same bytes.
-            with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as packed:
-                yield cast(BinaryIO, packed)
+            with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as compressed:
+                yield cast(BinaryIO, compressed)
         else:
             yield stream
 

@@ -104,16 +104,16 @@ def compare(
     as_table = len(names) != 2 or len(systems) != 2 or scoring.table != "text"
     _refuse_without_effect(as_table, data, scoring)
     folders = [resolve_run(Path(name)) for name in names]
-    reading = _data_of(folders, names).between(*languages)
-    pairs = list(pairs_of(reading, *files))
+    data_options = _data_of(folders, names).between(*languages)
+    pairs = list(pairs_of(data_options, *files))
     if not pairs:
         raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
     # This reports errors in references and options before runs translate, which may take minutes.
-    compared = _prepared(pairs, data, scoring, reading, as_table=as_table)
+    compare_systems = _prepared(pairs, data, scoring, data_options, as_table=as_table)
     log = Console(stderr=True)
     outputs = [_output(system, pairs, translation, languages, log) for system in folders]
     with log.status("comparing"):
-        comparison = compared(list(zip(names, outputs, strict=True)))
+        comparison = compare_systems(list(zip(names, outputs, strict=True)))
     if isinstance(comparison, str):
         print(comparison, end="")
     else:
@@ -121,17 +121,17 @@ def compare(
 
 
 def _refuse_without_effect(as_table: bool, data: TestSet, scoring: Scoring) -> None:
-    """Check that a table is not asked for what only the comparison of two systems shows.
+    """Check that no option is given that a table ignores.
 
     Raises:
-        UserError: it is.
+        UserError: an option is for the comparison of two systems, or excludes --format.
     """
     if scoring.as_json and scoring.table != "text":
         raise UserError("--json and --format do not go together", fix="Leave one of them out.")
     if not as_table:
         return
-    of_two = {"--frequencies": data.frequencies, "--samples": scoring.samples != Scoring().samples}
-    for flag, is_given in of_two.items():
+    for_two_systems = {"--frequencies": data.frequencies, "--samples": scoring.samples != Scoring().samples}
+    for flag, is_given in for_two_systems.items():
         if is_given:
             raise UserError(f"{flag} is for two systems without --format", fix="Leave it out.")
 
@@ -144,20 +144,20 @@ def _data_of(systems: Sequence[Path], names: Sequence[str]) -> DataOptions:
     """
     from translucid.runs.data_options import DataOptions
 
-    first: DataOptions | None = None
+    first_options: DataOptions | None = None
     for name, system in zip(names, systems, strict=True):
         if not system.is_dir():
             continue
         options = configuration_of(system, "text").data
-        if first and first.reverse != options.reverse:
+        if first_options and first_options.reverse != options.reverse:
             fix = "Give runs of the same direction."
             raise UserError("translates in the opposite direction of the first run", file=name, fix=fix)
-        first = first or options
-    return first or DataOptions()
+        first_options = first_options or options
+    return first_options or DataOptions()
 
 
 def _prepared(
-    pairs: list[Pair], data: TestSet, scoring: Scoring, reading: DataOptions, *, as_table: bool
+    pairs: list[Pair], data: TestSet, scoring: Scoring, data_options: DataOptions, *, as_table: bool
 ) -> Callable[[list[tuple[str, list[str]]]], Comparison | SystemTable | str]:
     """Read the references and load the tokenizer; return a function that compares named translations.
 
@@ -175,10 +175,10 @@ def _prepared(
     for file in data.reference or []:
         sets.append(list(read_lines(file)))
     references = without_blank(sets)
-    tokenize = scoring.tokenize or bleu_tokenizer(reading.languages[1], references)
+    tokenize = scoring.tokenize or bleu_tokenizer(data_options.languages[1], references)
     words = split_words(tokenize=tokenize, lowercase=scoring.lowercase)
 
-    def compared(systems: list[tuple[str, list[str]]]) -> Comparison | SystemTable | str:
+    def compare_systems(systems: list[tuple[str, list[str]]]) -> Comparison | SystemTable | str:
         if as_table:
             table = system_table(
                 systems, references, significance=scoring.significance, tokenize=tokenize, lowercase=scoring.lowercase
@@ -186,7 +186,7 @@ def _prepared(
             if scoring.table == "text":
                 return table
             return table.markdown() if scoring.table == "markdown" else table.latex()
-        texts = _texts(data.frequencies, reading.reverse) if data.frequencies else chain.from_iterable(sets)
+        texts = _texts(data.frequencies, data_options.reverse) if data.frequencies else chain.from_iterable(sets)
         return compare(
             sources_of(pairs),
             systems,
@@ -199,7 +199,7 @@ def _prepared(
             lowercase=scoring.lowercase,
         )
 
-    return compared
+    return compare_systems
 
 
 def _output(
@@ -221,11 +221,11 @@ def _output(
         return lines
     source, target = languages
     translator = Translator.load(system, translation.device, translation.engine, source=source, target=target)
-    options = translator.configuration.searching({"beam": translation.beam})
+    options = translator.configuration.decoding_with({"beam": translation.beam})
     return translated(translator, pairs, options, console=log)
 
 
-def _texts(files: Sequence[str], backwards: bool) -> Iterator[str]:
+def _texts(files: Sequence[str], reverse: bool) -> Iterator[str]:
     """Yield the texts of the target language in files."""
     corpora = []
     for file in files:
@@ -234,4 +234,4 @@ def _texts(files: Sequence[str], backwards: bool) -> Iterator[str]:
         else:
             corpora.append(file)
     for pair in read_pairs(*pair_up(corpora)):
-        yield pair.source if backwards else pair.target
+        yield pair.source if reverse else pair.target

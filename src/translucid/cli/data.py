@@ -23,7 +23,7 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.data.readers.corpus_names import CorpusName, label
 from translucid.data.readers.standard_input import refuse_twice
 from translucid.ground.atomic import write_output
-from translucid.ground.console import Console, counting, table_of
+from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError, missing_package, nearest
 
 if TYPE_CHECKING:
@@ -73,10 +73,10 @@ def stats(
     overlaps = []
     for name in files:
         split, space, languages = name.partition(" ")
-        trained = splits.get(f"train{space}{languages}")
-        if split != "train" and trained:
+        training = splits.get(f"train{space}{languages}")
+        if split != "train" and training:
             pairs = read_pairs(*files[name], on_bad=BadLines() if skip_bad else None)
-            overlaps.append(Overlap.find(name, pairs, trained))
+            overlaps.append(Overlap.find(name, pairs, training))
     if as_json:
         record: dict[str, Any] = {name: split.summary() for name, split in splits.items()}
         print_json({**record, "overlap": [overlap.to_json() for overlap in overlaps]})
@@ -89,8 +89,8 @@ def stats(
 
 def _by_languages(files: dict[str, list[str]]) -> dict[str, list[str]]:
     """Return the files of each split, such as `train`, or of each split and pair of languages: `train en-fr`."""
-    every = {CorpusName.parse(file).languages for file in chain.from_iterable(files.values())}
-    if len(every) == 1:
+    language_pairs = {CorpusName.parse(file).languages for file in chain.from_iterable(files.values())}
+    if len(language_pairs) == 1:
         return files
     by_languages: dict[str, list[str]] = {}
     for split, names in files.items():
@@ -107,7 +107,7 @@ def _read(files: dict[str, list[str]], skip_bad: bool, log: Console) -> dict[str
     from translucid.data.statistics import SplitStatistics
 
     splits = {}
-    with counting(log, "reading", None) as advance:
+    with progress_bar(log, "reading", None) as advance:
         for name, corpora in files.items():
             splits[name] = split = SplitStatistics(name)
             bad = BadLines() if skip_bad else None
@@ -120,9 +120,9 @@ def _read(files: dict[str, list[str]], skip_bad: bool, log: Console) -> dict[str
 
 def _warn_of_overlap(overlap: Overlap, log: Console) -> None:
     examples = "; ".join(f"line {line}: {text}" for line, text in overlap.examples)
-    what = f" {overlap.sources:,} source sentences of {overlap.split} are in the training files too"
-    flatter = f", so scores on it flatter ({examples})"
-    log.print(Text.assemble(("warning:", "yellow"), what, flatter), soft_wrap=True)
+    summary = f" {overlap.sources:,} source sentences of {overlap.split} are in the training files too"
+    consequence = f", so scores on it flatter ({examples})"
+    log.print(Text.assemble(("warning:", "yellow"), summary, consequence), soft_wrap=True)
 
 
 def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overlap]) -> None:
@@ -186,9 +186,9 @@ def _print_normalisation(console: Console, where: str, side: SideStatistics) -> 
 
     if changed := side.not_ascii.changed(ADAPTIVE):
         console.print(f"  {where}: normalisation changes {described(changed)}", soft_wrap=True)
-    if kept := side.left_alone():
-        more = "data.tokenizer.normalisation=nmt_nfkc would change them"
-        console.print(f"  {where}: normalisation leaves alone {described(kept)}; {more}", soft_wrap=True)
+    if unchanged := side.preserved_characters():
+        advice = "data.tokenizer.normalisation=nmt_nfkc would change them"
+        console.print(f"  {where}: normalisation leaves alone {described(unchanged)}; {advice}", soft_wrap=True)
 
 
 @app.command()
@@ -226,7 +226,7 @@ def phrasebook(
         raise UserError("--min-words and --max-words are for single sentences", fix="Leave out one of the options.")
     refuse_to_replace(out, overwrite)
     lines = []
-    with counting(Console(stderr=True), "writing", count) as advance:
+    with progress_bar(Console(stderr=True), "writing", count) as advance:
         records = _passages(count, split, seed) if discourse else _sentences(count, split, seed, min_words, max_words)
         for document in records:
             for record in document:
@@ -285,5 +285,5 @@ def scenes(
 
     for name in FILES if out.exists() else ():
         refuse_to_replace(out / name, overwrite)
-    with counting(Console(stderr=True), "painting", sum(sizes(count).values())) as advance:
+    with progress_bar(Console(stderr=True), "painting", sum(sizes(count).values())) as advance:
         write_corpus(out, count, seed=seed, size=size, shapes=shapes or len(SHAPES), on_done=advance)

@@ -65,8 +65,8 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
     pairs = list(read_pairs(phrasebook_files(out)["test"]))
     evaluation, _ = score(translator, pairs, perplexity=False, console=log)
     bleu = evaluation.scores[0]
-    figure = f"\nBLEU {bleu.value:.1f}", "bold"
-    console.print(Text.assemble(figure, f" on {len(pairs):,} held-out sentences ({bleu.signature})"))
+    score_text = f"\nBLEU {bleu.value:.1f}", "bold"
+    console.print(Text.assemble(score_text, f" on {len(pairs):,} held-out sentences ({bleu.signature})"))
     for text in ENGLISH_BOOK:
         translated = translator.translate(text)
         console.print(Text.assemble((f"\n{text}", "bold"), " → ", (translated.text, "bold")))
@@ -96,11 +96,13 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
     captioner, scenes = Captioner.load(out, device), scene_files(out)
     files, gold = ImageFiles.open([scenes / "images.tar"]), read_gold(scenes / "gold.jsonl")
     names: list[str] = []
-    for split, what in SPLITS.items():
+    for split, description in SPLITS.items():
         pairs = list(read_pairs(scenes / f"{split}.tsv"))
         scores, texts = score_captions(captioner, pairs, files, perplexity=False, gold=gold, console=log)
         names = names or list(texts)
-        console.print(Text.assemble((f"\nBLEU-4 {scores.scores.bleu[3]:.1f}", "bold"), f" on {len(texts):,} {what}"))
+        console.print(
+            Text.assemble((f"\nBLEU-4 {scores.scores.bleu[3]:.1f}", "bold"), f" on {len(texts):,} {description}")
+        )
         for kind, score in scores.pointing.items():
             if kind in ("object", "colour", "relation"):
                 share = f"{100 * score.overlaps:.0f}%"

@@ -61,9 +61,9 @@ def evaluate_directions(
             raise UserError("has no languages, unlike other test files", file=corpus.name, fix=fix)
         pairs_by_direction.setdefault((source, target), []).extend(corpus.pairs())
     log, device, engine = Console(stderr=True), translation.device, translation.engine
-    first = configuration.between(*next(iter(pairs_by_direction)))
-    translator = Translator.open(RunFolder(run), first, device, engine, others=translation.ensemble or ())
-    options = configuration.searching({"beam": translation.beam})
+    first_configuration = configuration.between(*next(iter(pairs_by_direction)))
+    translator = Translator.open(RunFolder(run), first_configuration, device, engine, others=translation.ensemble or ())
+    options = configuration.decoding_with({"beam": translation.beam})
     scores, texts = score_directions(
         translator,
         pairs_by_direction,

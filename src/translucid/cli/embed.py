@@ -11,7 +11,7 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import input_bytes, refuse_to_replace
 from translucid.ground.atomic import output
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 
@@ -57,22 +57,26 @@ def embed(
     chosen_layer = layer_of(layer)
     embedder = Embedder.load(run, device)
     embedder.check(chosen_layer)
-    named = files or [input_file or Path("-")]
-    coming = _lines() if named == [Path("-")] else (text.source for text in read_texts(*named))
+    input_files = files or [input_file or Path("-")]
+    all_texts = _lines() if input_files == [Path("-")] else (text.source for text in read_texts(*input_files))
     words: list[str] = []
     counts: list[int] = []
     # No words at first, so that a file of no texts has vectors of the right width.
-    parts = [embedder.embed([""], chosen_layer)[0]]
-    with counting(Console(stderr=True), "embedding", None) as advance:
-        for texts in batched(coming, TOGETHER):
-            parts += embedder.embed(texts, chosen_layer)
+    vectors = [embedder.embed([""], chosen_layer)[0]]
+    with progress_bar(Console(stderr=True), "embedding", None) as advance:
+        for texts in batched(all_texts, TOGETHER):
+            vectors += embedder.embed(texts, chosen_layer)
             for text in texts:
                 words_of_text = text.split()
                 words += words_of_text
                 counts.append(len(words_of_text))
             advance(len(texts))
-    written = np.frombuffer("\n".join(words).encode("utf-8", "replace"), np.uint8)
-    arrays: dict[str, Any] = {"vectors": np.concatenate(parts), "counts": np.array(counts, np.int64), "words": written}
+    word_bytes = np.frombuffer("\n".join(words).encode("utf-8", "replace"), np.uint8)
+    arrays: dict[str, Any] = {
+        "vectors": np.concatenate(vectors),
+        "counts": np.array(counts, np.int64),
+        "words": word_bytes,
+    }
     _save(arrays, out)
     Console(stderr=True).print(f"saved: {out}, {len(words):,} words of {len(counts):,} texts", soft_wrap=True)
 

@@ -8,7 +8,7 @@ from typer.core import TyperGroup, TyperOption
 
 PREFIX = "TRANSLUCID"
 SHARED = ("--device", "--engine")
-"""Options that mean the same in all commands; `TRANSLUCID_DEVICE` sets one for all commands."""
+"""Options with the same meaning in all commands; `TRANSLUCID_DEVICE` sets one for all commands."""
 
 
 def apply_environment(command: Any, path: str = PREFIX) -> None:
@@ -22,8 +22,8 @@ def apply_environment(command: Any, path: str = PREFIX) -> None:
         path: the prefix of its variables.
     """
     if isinstance(command, TyperGroup):
-        for name, below in command.commands.items():
-            apply_environment(below, f"{path}_{_upper(name)}")
+        for name, subcommand in command.commands.items():
+            apply_environment(subcommand, f"{path}_{_upper(name)}")
         return
     options = [option for option in command.params if isinstance(option, TyperOption) and not option.envvar]
     # The longest name of an option is its long form.

@@ -109,7 +109,7 @@ class Report(NamedTuple):
     overwrite: option.Overwrite = False
 
     def save(self, lines: list[str]) -> None:
-        """Write the hypotheses, if they are wanted."""
+        """Write the hypotheses, if requested."""
         if self.hypotheses:
             write_output(self.hypotheses, "".join(f"{line}\n" for line in lines).encode())
 
@@ -201,8 +201,8 @@ def _evaluate_translations(
     from translucid.runs.run_folder import RunFolder
 
     assert data.test
-    configuration, several = _directed(configuration, first_step, pair_up(data.test))
-    if several:
+    configuration, has_several = _with_direction(configuration, first_step, pair_up(data.test))
+    if has_several:
         from translucid.cli.directions import evaluate_directions
 
         flags = option.changed_flags(data, scoring, report, translation, terms)
@@ -215,8 +215,8 @@ def _evaluate_translations(
     _refuse_alignments(run, configuration, data, scoring)
     # Files are read before the model, so that errors in them are reported at once.
     links = read_gold(data.alignments, pairs) if data.alignments else []
-    device, engine, others = translation.device, translation.engine, translation.ensemble or ()
-    translator = Translator.open(RunFolder(run), configuration, device, engine, others=others)
+    device, engine, ensemble = translation.device, translation.engine, translation.ensemble or ()
+    translator = Translator.open(RunFolder(run), configuration, device, engine, others=ensemble)
     if translation.separate_lines:
         translator = translator.without_context()
     constrained = None
@@ -224,7 +224,7 @@ def _evaluate_translations(
         constrained = translator.with_terms(terms.terms, inflect=terms.inflect_terms, mode=terms.terms_mode)
     if links and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
-    options = configuration.searching({"beam": translation.beam})
+    options = configuration.decoding_with({"beam": translation.beam})
     scored_translator: AnyTranslator = translator
     if first_step:
         scored_translator = PivotTranslator(first_step.open(translator, device, engine), translator)
@@ -247,23 +247,31 @@ def _evaluate_translations(
         aligned = choose(inspected, links, [*candidates(inspected[0]), *taught_readings(configuration)])
     usage = None
     if constrained and constrained.terms:
-        both = translator, constrained, constrained.terms
-        usage = score_terms(*both, pairs, options, references=references, split=split, console=log)
+        usage = score_terms(
+            translator,
+            constrained,
+            constrained.terms,
+            pairs,
+            options,
+            references=references,
+            split=split,
+            console=log,
+        )
     report.save(texts)
     if scoring.keep_best:
         save_alignment_options(run, aligned)
     if report.as_json:
-        print_json({**scored.to_json(), "beam": options.beam, **_more_json(aligned, usage)})
+        print_json({**scored.to_json(), "beam": options.beam, **_details_json(aligned, usage)})
         return
     print_scores(scored)
-    _print_more(translator, aligned, usage)
+    _print_details(translator, aligned, usage)
     print_samples(report.samples, pairs, texts)
 
 
-def _directed(
+def _with_direction(
     configuration: Configuration, first_step: FirstStep | None, test: list[str]
 ) -> tuple[Configuration, bool]:
-    """Return the configuration for the direction of a test set, and whether a multilingual model has several there.
+    """Return the configuration for the direction of a test set, and whether the test set has several directions.
 
     Raises:
         UserError: the test set has other languages than those that were chosen.
@@ -287,11 +295,11 @@ def _pairs(configuration: Configuration, first_step: FirstStep | None, test: lis
         return list(pairs_of(configuration.data, *files))
     # Both runs may have been trained on reversed files; without languages in their names, these are not reversed.
     languages = first_step.configuration.data.languages[0], configuration.data.languages[1]
-    turned = {languages_of(file, filter(None, languages)) == languages[::-1] for file in files}
-    if len(turned) > 1:
+    are_reversed = {languages_of(file, filter(None, languages)) == languages[::-1] for file in files}
+    if len(are_reversed) > 1:
         raise UserError("the test files go in opposite directions", fix="Evaluate one direction at a time.")
     pairs = read_pairs(*files, languages=languages, documents=True)
-    return [pair.swapped for pair in pairs] if turned == {True} else list(pairs)
+    return [pair.swapped for pair in pairs] if are_reversed == {True} else list(pairs)
 
 
 def _refuse_with_pivot(flags: dict[str, object]) -> None:
@@ -308,10 +316,10 @@ def _refuse_alignments(run: Path, configuration: Configuration, data: TestSet, s
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
 
 
-def _more_json(
+def _details_json(
     aligned: dict[AlignmentOptions, AlignmentScore], usage: tuple[TermScore, TermScore] | None
 ) -> dict[str, object]:
-    """Return the scores of alignments and terms, if they were asked for."""
+    """Return the scores of alignments and terms, if requested."""
     record: dict[str, object] = {}
     if aligned:
         record["alignment"] = [{**options.model_dump(), **error.to_json()} for options, error in aligned.items()]
@@ -321,7 +329,7 @@ def _more_json(
     return record
 
 
-def _print_more(
+def _print_details(
     translator: Translator,
     aligned: dict[AlignmentOptions, AlignmentScore],
     usage: tuple[TermScore, TermScore] | None,

@@ -150,18 +150,18 @@ def _explain_translation(
     if options.instead_of is not None and len(sentences) > 1:
         raise UserError(f"--instead-of is for one sentence, not {len(sentences)}", fix="Give one of them.")
     # Each sentence was translated by itself: no other sentences have an influence but those before it.
-    for source, written, before in sentences:
-        whole = Case(translator.model, translator.pipeline, source, written, before)
+    for source, translation, before in sentences:
+        full_case = Case(translator.model, translator.pipeline, source, translation, before)
         contrasted = None
         if options.instead_of is not None:
-            contrasted = contrast(whole, options.instead_of, options.word)
-        case = contrasted or whole
+            contrasted = contrast(full_case, options.instead_of, options.word)
+        case = contrasted or full_case
         explanation = explain(case, options.method, samples=options.samples)
         scores = compare_with_random(case, explanation, k)
         if as_json:
             print(json.dumps(record(explanation, scores, contrasted), ensure_ascii=False))
             continue
-        console.print(Text(f"{written}\n", "bold"))
+        console.print(Text(f"{translation}\n", "bold"))
         _print_contrast(console, contrasted)
         parts = with_context_marked(explanation.source, explanation.context)
         console.print(importance_table(parts, explanation.target, explanation.importance, explanation.fit))
@@ -173,7 +173,7 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     """Explain a caption: LIME by superpixels, the other methods by cells."""
     from translucid.cli.images import looked_at, picture_of
     from translucid.inspection.explain import compare_with_random, contrast, explain, part_count, refuse_method
-    from translucid.inspection.explain.image_case import SHARE, image_case, overlay_of, record, where
+    from translucid.inspection.explain.image_case import SHARE, image_case, overlay_of, part_positions, record
     from translucid.inspection.saving import save_saliency
     from translucid.inspection.terminal import drawings, place_table
 
@@ -185,17 +185,17 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     caption = " ".join(looked_at(captioner, picture, options.target).words)
     parts = "superpixels" if method == "lime" else "cells"
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
-    contrasted, speak_for = None, "each word"
+    contrasted, target_label = None, "each word"
     if options.instead_of is not None:
         contrasted = contrast(case, options.instead_of, options.word)
-        speak_for = contrasted.label
+        target_label = contrasted.label
     explanation = explain(contrasted or case, method, samples=options.samples)
     k = part_count(SHARE if options.share is None else options.share, len(explanation.source))
     scores = compare_with_random(contrasted or case, explanation, k)
     overlay, name = overlay_of(case, explanation, contrasted), Path(image).name
-    content = {"image": name, "parts": parts, "k": k, **record(explanation, scores, contrasted), **where(case)}
+    content = {"image": name, "parts": parts, "k": k, **record(explanation, scores, contrasted), **part_positions(case)}
     if output.save:
-        title = f"{method}: the {parts} that speak for {speak_for}"
+        title = f"{method}: the {parts} that speak for {target_label}"
         save_saliency(overlay, output.save, name, lambda: {title: overlay}, content, title)
     if output.as_json:
         print(json.dumps(content, ensure_ascii=False))
@@ -206,8 +206,8 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     console.print(drawings(overlay, console.width, colour=console.color_system is not None))
     console.print()
     console.print(place_table(overlay))
-    which = f"the {k} most important of {len(explanation.source)} {parts} for each word"
-    _print_faithfulness(console, which, scores, contrasted)
+    description = f"the {k} most important of {len(explanation.source)} {parts} for each word"
+    _print_faithfulness(console, description, scores, contrasted)
     if output.save:
         console.print(f"\nsaved: {output.save}", soft_wrap=True)
 
@@ -220,10 +220,10 @@ def _print_contrast(console: Console, contrasted: Contrast | None) -> None:
 
 
 def _print_faithfulness(
-    console: Console, which: str, scores: Mapping[str, Faithfulness], contrasted: Contrast | None
+    console: Console, description: str, scores: Mapping[str, Faithfulness], contrasted: Contrast | None
 ) -> None:
     """Print how far the log-probability of a target word falls without some parts of the source, and with only them."""
     quantity = "log-odds" if contrasted else "log-probability"
-    console.print(f"\n{quantity} lost, in nats, with {which}")
+    console.print(f"\n{quantity} lost, in nats, with {description}")
     for name, score in scores.items():
         console.print(f"  {name:10} left out {score.comprehensiveness:6.2f}   alone {score.sufficiency:6.2f}")

@@ -13,7 +13,7 @@ from translucid.cli.arguments import pair_up
 from translucid.cli.run_kinds import configuration_of
 from translucid.engines import ALLOWED
 from translucid.engines.agreement import refuse_disagreement
-from translucid.ground.atomic import refuse_to_lose
+from translucid.ground.atomic import refuse_overwrite
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
@@ -75,7 +75,7 @@ def export(
         _to_huggingface(run, out, languages, overwrite)
         return
     # This is checked before the model is loaded.
-    refuse_to_lose(out, overwrite, *_mark_of(to))
+    refuse_overwrite(out, overwrite, *_mark_of(to))
     # Pairs are read before the model, so that errors in them are reported at once.
     data = configuration_of(run).between(*languages).data
     pairs = list(pairs_of(data, *pair_up(check or [])))
@@ -100,18 +100,18 @@ def _mark_of(to: str) -> tuple[str, str]:
         UserError: a package that writes the format is missing.
     """
     if to == "marian":
-        from translucid.interop.marian_export import HOLDS
+        from translucid.interop.marian_export import MARKER
     elif to == "firefox":
-        from translucid.interop.firefox_export import HOLDS
+        from translucid.interop.firefox_export import MARKER
     elif to == "web":
-        from translucid.interop.web.export import HOLDS
+        from translucid.interop.web.export import MARKER
     elif to == "onnx":
-        from translucid.interop.onnx.export import HOLDS, refuse_without_packages
+        from translucid.interop.onnx.export import MARKER, refuse_without_packages
 
         refuse_without_packages()
     else:
-        from translucid.engines.ctranslate2.convert import HOLDS
-    return HOLDS
+        from translucid.engines.ctranslate2.convert import MARKER
+    return MARKER
 
 
 @dataclass(frozen=True)
@@ -270,8 +270,8 @@ def _to_ctranslate2(request: _Request) -> None:
         texts = greedy_texts(model, tokenizer, request.pairs, Tuned(quantization=request.quantization))
         request.compare(texts, "CTranslate2")
     # Its attention is that of the head which guided alignment has taught, if there is one.
-    reading = request.translator.configuration.alignment
-    layer = reading.layer if reading.layer is not None and reading.head == 0 else -1
+    alignment = request.translator.configuration.alignment
+    layer = alignment.layer if alignment.layer is not None and alignment.head == 0 else -1
     export_ctranslate2(
         model, tokenizer, request.out, request.quantization, overwrite=request.overwrite, attention_layer=layer
     )

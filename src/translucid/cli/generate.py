@@ -73,7 +73,7 @@ def generate(
 
         translucid generate runs/english --input beginnings.txt --output texts.txt
     """
-    from translucid.api.generator import writing
+    from translucid.api.generator import generation_options
     from translucid.jobs.generating import GenerateJob
     from translucid.jobs.running import executor_of, run_with_progress
 
@@ -81,7 +81,9 @@ def generate(
     if output.top_candidates and output.output_format != "jsonl":
         raise UserError("--top-candidates has no place in plain text", fix="Add --format jsonl.")
     refuse_to_replace(output.output, output.overwrite)
-    options = writing(configuration_of(run, "running text").decoding, {**search._asdict(), **sampling._asdict()})
+    options = generation_options(
+        configuration_of(run, "running text").decoding, {**search._asdict(), **sampling._asdict()}
+    )
     job = GenerateJob(
         run,
         options,
@@ -89,7 +91,7 @@ def generate(
         form=output.output_format,
         columns=search.nbest or 1,
         max_tokens=output.max_tokens,
-        considered=output.top_candidates,
+        top_candidates=output.top_candidates,
     )
     lines, executor = lines_of(texts, source.input_file), executor_of(job, source.workers)
     bad = run_with_progress(job, lines, output.output, executor, "writing", hidden=bool(texts))

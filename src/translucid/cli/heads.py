@@ -65,7 +65,7 @@ def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: o
         fix = "In Python, `handling` replaces heads of any model (docs/interventions.md)."
         raise UserError(what, file=run, fix=fix)
     configuration = configuration.between(*languages)
-    options = configuration.searching({"beam": measuring.beam})
+    options = configuration.decoding_with({"beam": measuring.beam})
     source, target = languages
     translator = Translator.load(run, measuring.device, "torch", source=source, target=target)
     pairs: list[Pair] = list(pairs_of(configuration.data, *pair_up(measuring.valid)))[: measuring.sentences]

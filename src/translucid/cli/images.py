@@ -48,7 +48,7 @@ def evaluate_captions(
     files = ImageFiles.open(folders)
     boxes = read_gold(data.gold) if data.gold else None
     captioner = Captioner.open(RunFolder(run), configuration, translation.device)
-    options = configuration.searching({"beam": translation.beam})
+    options = configuration.decoding_with({"beam": translation.beam})
     log = Console(stderr=True)
     scores, texts = score_captions(
         captioner, pairs, files, options, perplexity=scoring.perplexity, gold=boxes, console=log
@@ -72,7 +72,7 @@ def look_at_image(captioner: Captioner, run: Path, image: str | None, view: View
     """Caption an image, and show for each word where the model looked.
 
     Raises:
-        UserError: there is no image, it can't be read, no words are to be looked at, or the model has no attention, no
+        UserError: there is no image, it can't be read, the caption has no words, or the model has no attention, no
             such layer or no such head.
     """
     if captioner.can_look():
@@ -80,18 +80,18 @@ def look_at_image(captioner: Captioner, run: Path, image: str | None, view: View
     elif save or view.needs_attention:
         raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
     console = Console()
-    looked = looked_at(captioner, picture_of(captioner, image), view.target, contributions=view.contributions)
-    console.print(Text(" ".join(looked.words), "bold"))
-    if not looked.looks:
+    attention = looked_at(captioner, picture_of(captioner, image), view.target, contributions=view.contributions)
+    console.print(Text(" ".join(attention.words), "bold"))
+    if not attention.has_attention:
         console.print("\nThe model has no attention: all that it knew of the image was one vector.")
         return
-    saliency = SaliencyOverlay.of(looked, view.layer, view.head, view.method)
+    saliency = SaliencyOverlay.of(attention, view.layer, view.head, view.method)
     console.print()
     console.print(drawings(saliency, console.width, colour=console.color_system is not None))
     console.print()
     console.print(place_table(saliency))
     if save:
-        save_attention(looked, save, Path(image or "").name, view.layer, view.head, view.method)
+        save_attention(attention, save, Path(image or "").name, view.layer, view.head, view.method)
         console.print(f"\nsaved: {save}", soft_wrap=True)
 
 
@@ -116,16 +116,16 @@ def looked_at(
     """
     fix = "Give a caption with words in it."
     if target is not None:
-        looked = captioner.inspect(picture, target, contributions=contributions)
+        attention = captioner.inspect(picture, target, contributions=contributions)
     else:
         caption, fix = captioner.caption(picture), "Train it longer."
         if contributions:
-            looked = captioner.look(caption.picture, caption.nbest[0].hypothesis.tokens, contributions=True)
+            attention = captioner.look(caption.picture, caption.nbest[0].hypothesis.tokens, contributions=True)
         else:
-            looked = caption.looked
-    if not looked.words:
+            attention = caption.looked
+    if not attention.words:
         raise UserError("the caption has no words", fix=fix)
-    return looked
+    return attention
 
 
 def heads_of_image(
@@ -141,17 +141,17 @@ def heads_of_image(
     chosen_maps(captioner.configuration.model.maps, kind, layer)
     if kind == "encoder":
         raise UserError("attention between the cells of an image is not drawn", fix="Draw --kind cross or decoder.")
-    looked = looked_at(captioner, picture_of(captioner, image), None)
+    attention = looked_at(captioner, picture_of(captioner, image), None)
     if kind == "decoder":
-        inspected = looked.inspected
+        inspected = attention.inspected
         return draw_attention(inspected, kind) if layer is None else draw_heads(inspected, layer, kind)
-    sections = sections_of(looked)
-    chosen = {}
+    sections = sections_of(attention)
+    head_sections = {}
     for name, saliency in sections.items():
         # The other sections are averages over heads; a model with one head has only these.
         if "head " in name and (layer is None or name.startswith(f"layer {layer},")):
-            chosen[name] = saliency
-    return draw_saliency_rows(chosen or sections)
+            head_sections[name] = saliency
+    return draw_saliency_rows(head_sections or sections)
 
 
 def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind: MaskKind) -> Figure:

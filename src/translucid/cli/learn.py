@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from translucid.cli import option
-from translucid.ground.atomic import refuse_to_lose, whole_folder
+from translucid.ground.atomic import atomic_folder, refuse_overwrite
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.lessons.lessons import LESSONS
@@ -44,28 +44,28 @@ def learn(
 
     console, models = Console(stderr=True), Models(runs)
     if save:
-        refuse_to_lose(save, overwrite, "lessons.js", "a folder of lessons")
+        refuse_overwrite(save, overwrite, "lessons.js", "a folder of lessons")
     if train:
         models.load()
-    recorded = []
+    recorded_lessons = []
     for number, lesson in enumerate(LESSONS, 1):
         if not models.has(lesson):
-            recorded.append(str(number))
-    any_live = len(recorded) < len(LESSONS)
-    if recorded:
-        which = f"Lessons {', '.join(recorded)} show" if any_live else "The lessons show"
-        how = f"translucid learn --train --runs {runs}"
-        console.print(f"{which} what was recorded. For sentences of your own: {how}", soft_wrap=True)
+            recorded_lessons.append(str(number))
+    has_live_lessons = len(recorded_lessons) < len(LESSONS)
+    if recorded_lessons:
+        subject = f"Lessons {', '.join(recorded_lessons)} show" if has_live_lessons else "The lessons show"
+        command = f"translucid learn --train --runs {runs}"
+        console.print(f"{subject} what was recorded. For sentences of your own: {command}", soft_wrap=True)
     if save:
         from translucid.lessons.pages import save_pages
         from translucid.lessons.recording import record_of
 
         records = {lesson.name: record_of(models, lesson) for lesson in LESSONS}
-        with whole_folder(save) as folder:
+        with atomic_folder(save) as folder:
             _export_demo(models, folder, console)
             save_pages(folder, records)
         console.print(f"the lessons are in {save}: open {save / 'index.html'}", soft_wrap=True)
-    elif any_live:
+    elif has_live_lessons:
         _live(models, port, show, console)
     else:
         _recorded(port, show, console)
@@ -90,7 +90,7 @@ def _recorded(port: int, show: bool, console: Console) -> None:
     from translucid.lessons.serving import recorded_server
 
     with recorded_server(port) as server:
-        _say_where(port, show, console)
+        _announce(port, show, console)
         server.serve_forever()
 
 
@@ -105,21 +105,21 @@ def _live(models: Models, port: int, show: bool, console: Console) -> None:
     from translucid.serving.server_options import ServerOptions
 
     # The port is taken before models are loaded.
-    with bound("127.0.0.1", port) as listening:
+    with bound("127.0.0.1", port) as listener:
         options = ServerOptions()
         run_folders = [str(models.runs / name) for name in models.trained()]
         app = create_app(
             load(run_folders, "cpu", options), options, lessons=lambda context: Live(models, context).routes()
         )
-        listening.listen(128)
-        _say_where(port, show, console)
+        listener.listen(128)
+        _announce(port, show, console)
         Listening(uvicorn.Config(app, http=Connection, ws="none", log_level="error", access_log=False)).run(
-            sockets=[listening]
+            sockets=[listener]
         )
 
 
-def _say_where(port: int, show: bool, console: Console) -> None:
-    where = f"http://127.0.0.1:{port}/lessons/"
-    console.print(f"lessons on {where}; Ctrl-C ends it", soft_wrap=True)
+def _announce(port: int, show: bool, console: Console) -> None:
+    url = f"http://127.0.0.1:{port}/lessons/"
+    console.print(f"lessons on {url}; Ctrl-C ends it", soft_wrap=True)
     if show:
-        webbrowser.open(where)
+        webbrowser.open(url)

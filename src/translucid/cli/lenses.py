@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from translucid.cli.look import View
     from translucid.inspection.lens import DecoderLens, Lens
 
-_OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
+_ATTENTION_FLAGS = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
 _KINDS = ".html", ".json"
 """The formats in which the DecoderLens is saved."""
 
 
 def refuse_with_lens(view: View, save: Path | None, flags: Container[str]) -> None:
-    """Check, before any work, that the options go with a lens; `flags` are those that were given.
+    """Check, before any work, that the options can be combined with a lens; `flags` are the given ones.
 
     Raises:
         UserError: one does not.
     """
-    for name in _OF_ATTENTION:
+    for name in _ATTENTION_FLAGS:
         if name in flags:
             raise UserError(f"{name} does not go with --lens", fix="Leave it out.")
     if view.lens == "tuned" and view.ablate:
@@ -58,7 +58,7 @@ def look_at_layers_of_captioner(captioner: Captioner, image: str | None, view: V
     """Show what each layer of a captioner predicts.
 
     Raises:
-        UserError: the model is no Transformer, the image can't be read, or a tuned lens is wanted.
+        UserError: the model is no Transformer, the image can't be read, or a tuned lens is requested.
     """
     from translucid.cli.images import picture_of
 

@@ -39,7 +39,7 @@ from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
 from translucid.data.readers.file_kinds import refuse_file_names
 from translucid.evaluation.alignment_error import Method
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_untranslated
 
@@ -154,13 +154,13 @@ def look(
     saving.refuse_impossible()
     view.refuse_impossible()
     flags = option.changed_flags(view, saving)
-    for_texts = "--flow", "--tsv", "--why", "--ablate", "--context", "--language-piece"
+    text_flags = "--flow", "--tsv", "--why", "--ablate", "--context", "--language-piece"
     if view.lens:
         refuse_with_lens(view, saving.save, flags)
     if captioner := captioner_of(run, view.device):
         from translucid.cli.images import look_at_image
 
-        refuse_for("texts", for_texts, flags)
+        refuse_for("texts", text_flags, flags)
         if view.lens:
             look_at_layers_of_captioner(captioner, text, view, saving.save)
             return
@@ -170,7 +170,7 @@ def look(
     if classifier := classifier_of(run, view.device):
         from translucid.cli.texts import look_at_text
 
-        refuse_for("translations", (*for_texts, "--layer", "--head", "--lens", "--method"), flags)
+        refuse_for("translations", (*text_flags, "--layer", "--head", "--lens", "--method"), flags)
         look_at_text(classifier, text, view.target, saving.save)
         return
     _look_at_translation(run, text, view, saving, languages)
@@ -187,11 +187,11 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
             raise UserError("--context and --language-piece are for one text", fix="Leave them out, or --tsv.")
         if text is not None or view.target is not None or file is None or file.suffix.lower() != ".npz":
             raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
-        _save_all(_loaded(run, view, languages, "torch"), saving.tsv, file, contributions=view.contributions)
+        _save_all(_load(run, view, languages, "torch"), saving.tsv, file, contributions=view.contributions)
         return
     if not text or not text.strip() or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
-    translator = _loaded(run, view, languages)
+    translator = _load(run, view, languages)
     if view.lens:
         look_at_layers(translator, text, view, saving.save)
         return
@@ -201,9 +201,9 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
     before = translator.sentences_before(view.context)
     translation = translator.translate(text, context=view.context) if view.target is None else None
-    written = translation.text if translation else view.target or ""
+    target = translation.text if translation else view.target or ""
     if not translator.can_look():
-        Console().print(Text(written, "bold"))
+        Console().print(Text(target, "bold"))
         Console().print("\nThe model has no attention: all that it knew of the source was one vector.")
         return
     has_context = any(translation.contexts) if translation else bool(before)
@@ -211,20 +211,20 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
     if translation:
         pieces = translation.inspect(contributions=contributions, with_context=True)
     else:
-        pieces = translator.inspect([(text, written)], contributions=contributions, context=view.context)
+        pieces = translator.inspect([(text, target)], contributions=contributions, context=view.context)
     if translation and saving.save:
         refuse_untranslated(pieces)
-    _print_translation(translator, translation, written, pieces)
+    _print_translation(translator, translation, target, pieces)
     _print_attention(pieces, view)
     if saving.save:
         details: list[dict[str, Any]] = []
         if saving.saves_page:
-            details = _details(translator, translation, [SentenceInContext(text, written, before)], saving.why or ())
-        save(pieces, saving.save, text, written, view.layer, view.head, details, view.method)
+            details = _details(translator, translation, [SentenceInContext(text, target, before)], saving.why or ())
+        save(pieces, saving.save, text, target, view.layer, view.head, details, view.method)
         Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 
 
-def _loaded(run: Path, view: View, languages: option.Languages, engine: EngineName = "auto") -> Translator:
+def _load(run: Path, view: View, languages: option.Languages, engine: EngineName = "auto") -> Translator:
     """Load the translator, without the heads that are off."""
     from translucid.api.translator import Translator
 
@@ -234,7 +234,7 @@ def _loaded(run: Path, view: View, languages: option.Languages, engine: EngineNa
 
 
 def _print_translation(
-    translator: Translator, translation: Translation | None, written: str, pieces: Sequence[Inspected]
+    translator: Translator, translation: Translation | None, target: str, pieces: Sequence[Inspected]
 ) -> None:
     """Print what was written, its words of low probability and, if it is the model's translation, its warnings."""
     from translucid.decoding.hypothesis import percent
@@ -245,10 +245,10 @@ def _print_translation(
     for piece in pieces:
         words += piece.word_probabilities()
     console = Console()
-    console.print(with_unsure(written, words))
-    unsure = [f"{word} {percent(probability)}" for word, probability in words if probability < UNSURE]
-    if unsure:
-        console.print(f"not sure of: {', '.join(unsure)}")
+    console.print(with_unsure(target, words))
+    unsure_words = [f"{word} {percent(probability)}" for word, probability in words if probability < UNSURE]
+    if unsure_words:
+        console.print(f"not sure of: {', '.join(unsure_words)}")
     if not translation:
         return
     if translation.confidence is not None:
@@ -259,7 +259,7 @@ def _print_translation(
 
 
 def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
-    from translucid.inspection.context_words import largest_of_context
+    from translucid.inspection.context_words import largest_context_contribution
     from translucid.inspection.language_pieces import readers_table
     from translucid.inspection.terminal import attention_table, heatmap, source_table
 
@@ -276,7 +276,7 @@ def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
         if view.method == "contributions":
             console.print()
             console.print(source_table(piece.target_words, piece.source_contributions(), piece.prefix_words()))
-        if piece.contributions and (largest := largest_of_context(piece)):
+        if piece.contributions and (largest := largest_context_contribution(piece)):
             console.print(f"\n{largest}", soft_wrap=True, highlight=False, markup=False)
         if view.language_piece:
             console.print()
@@ -297,20 +297,20 @@ def _details(
     from translucid.api.page_details import page_details
     from translucid.api.tracing import trace
     from translucid.inspection.explain.case import Case
-    from translucid.inspection.explain.faithfulness import why_record
+    from translucid.inspection.explain.faithfulness import explanation_record
     from translucid.inspection.html import beam_record
 
     details = []
     options = translator.configuration.decoding
-    for source, written, before in translation.in_context if translation else sentences:
-        of_piece = page_details(translator, source, written, before)
+    for source, target, before in translation.in_context if translation else sentences:
+        piece_details = page_details(translator, source, target, before)
         if translation:
             search = trace(translator, source, options.beam, before)
-            of_piece["tree"] = beam_record(search, options.beam, translator.tokenizer, options.length_penalty)
+            piece_details["tree"] = beam_record(search, options.beam, translator.tokenizer, options.length_penalty)
         if methods:
-            case = Case(translator.model, translator.pipeline, source, written, before)
-            of_piece["explanations"] = {method: why_record(case, method) for method in methods}
-        details.append(of_piece)
+            case = Case(translator.model, translator.pipeline, source, target, before)
+            piece_details["explanations"] = {method: explanation_record(case, method) for method in methods}
+        details.append(piece_details)
     return details
 
 
@@ -321,6 +321,6 @@ def _save_all(translator: Translator, files: list[str], save: Path, *, contribut
 
     pairs = list(pairs_of(translator.configuration.data, *pair_up(files)))
     log = Console(stderr=True)
-    with counting(log, "looking", len(pairs)) as advance:
+    with progress_bar(log, "looking", len(pairs)) as advance:
         count = save_maps(translator.inspect_all(pairs, advance, contributions=contributions), save)
     log.print(f"saved: {save}, {count:,} pairs", soft_wrap=True)

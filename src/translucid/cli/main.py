@@ -61,8 +61,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"translucid {__version__}")
         raise typer.Exit
 
@@ -102,7 +102,7 @@ Python reserves, is `import_model`.
 """
 
 
-def _spread(command: Callable[..., None]) -> Callable[..., None]:
+def _flatten_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command without groups of options, which Typer does not know: each field is an option of its own.
 
     The command itself still gets its groups.
@@ -147,10 +147,10 @@ def _register() -> None:
             module = import_module(f"translucid.cli.{attribute}")
             if group := getattr(module, "app", None):
                 for command in group.registered_commands:
-                    command.callback = _spread(command.callback)
+                    command.callback = _flatten_groups(command.callback)
                 app.add_typer(group, name=name, rich_help_panel=panel)
             else:
-                app.command(name, rich_help_panel=panel)(_spread(getattr(module, attribute)))
+                app.command(name, rich_help_panel=panel)(_flatten_groups(getattr(module, attribute)))
 
 
 _register()
@@ -158,7 +158,7 @@ _register()
 
 @cache  # building it takes a tenth of a second, and a program may call `run` often
 def tree() -> TyperGroup:
-    """Return all commands, as they parse their arguments."""
+    """Return the tree of all commands, ready to parse arguments."""
     commands = get_command(app)
     assert isinstance(commands, TyperGroup)
     apply_environment(commands)
@@ -204,16 +204,16 @@ def _write_utf8() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command; return the exit code."""
-    options, texts = _parted(arguments)
-    options, format_wanted = without_log_format(options)
+    options, texts = _split_arguments(arguments)
+    options, requested_format = without_log_format(options)
     # Errors of the parser, which refuses an unknown format, are written in the format, too.
-    log_format = format_wanted or os.environ.get("TRANSLUCID_LOG_FORMAT")
+    log_format = requested_format or os.environ.get("TRANSLUCID_LOG_FORMAT")
     Console.log_format = log_format if log_format in get_args(LogFormat) else "text"  # type: ignore[assignment]
-    # Typer takes options of all commands only before the command.
+    # Typer accepts options of all commands only before the command.
     debug = "--debug" in options
     arguments = ["--debug"] if debug else []
-    if format_wanted is not None:
-        arguments.append(f"--log-format={format_wanted}")
+    if requested_format is not None:
+        arguments.append(f"--log-format={requested_format}")
     for option in options:
         if option != "--debug":
             arguments.append(option)
@@ -222,8 +222,8 @@ def run(arguments: list[str]) -> int:
         if sys.stdout is None:
             raise UserError("standard output is closed", fix="Send it to a file, or to /dev/null.")
         commands = tree()
-        spread = several(arguments, commands)
-        result = commands(spread, prog_name="translucid", standalone_mode=False, obj=arguments)
+        expanded = several(arguments, commands)
+        result = commands(expanded, prog_name="translucid", standalone_mode=False, obj=arguments)
         # Not being standalone, Typer returns the exit code of `typer.Exit`.
         return result if isinstance(result, int) else 0
     except UserError as error:
@@ -258,8 +258,8 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("TRANSLUCID_CODE"):
             from translucid.models.user_code import place_in_user_code
 
-            if place := place_in_user_code(error):
-                return _refused(f"{place}{problem}. --debug shows the traceback.")
+            if location := place_in_user_code(error):
+                return _refused(f"{location}{problem}. --debug shows the traceback.")
         _say("internal error", f"{problem}. Please report it, with what --debug says.")
         return 1
 
@@ -277,42 +277,42 @@ def _interrupted(error: BaseException) -> int:
     return error.exit_code if isinstance(error, Interrupted) else 130
 
 
-def _refused(why: str) -> int:
-    _say("error", why)
+def _refused(message: str) -> int:
+    _say("error", message)
     return 2
 
 
-def _say(kind: str, what: str) -> None:
-    Console(stderr=True).print(Text.assemble((f"{kind}:", "red"), f" {what}"), soft_wrap=True)
+def _say(kind: str, message: str) -> None:
+    Console(stderr=True).print(Text.assemble((f"{kind}:", "red"), f" {message}"), soft_wrap=True)
 
 
-def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def _split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split the arguments at `--`, after which there are no options."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    return list(arguments[:end]), list(arguments[end:])
+    separator = arguments.index("--") if "--" in arguments else len(arguments)
+    return list(arguments[:separator]), list(arguments[separator:])
 
 
 def without_log_format(options: Sequence[str]) -> tuple[list[str], str | None]:
     """Return the options without `--log-format`, which may stand anywhere, and its value; `serve` has its own."""
-    rest: list[str] = []
-    wanted = None
-    coming = iter(options)
-    for option in coming:
+    remaining: list[str] = []
+    log_format = None
+    arguments = iter(options)
+    for option in arguments:
         # The value may follow an equals sign or be the next argument.
         name, _, value = option.partition("=")
-        command = next((before for before in rest if not before.startswith("-")), "")
+        command = next((earlier for earlier in remaining if not earlier.startswith("-")), "")
         if name == "--log-format" and command != "serve":
-            wanted = value or next(coming, "")
+            log_format = value or next(arguments, "")
         else:
-            rest.append(option)
-    return rest, wanted
+            remaining.append(option)
+    return remaining, log_format
 
 
 def several(arguments: Sequence[str], commands: TyperGroup) -> list[str]:
     """Repeat the name of an option before each of its values, if the command takes several."""
-    options, texts = _parted(arguments)
-    names = _take_several(options, commands)
-    spread: list[str] = []
+    options, texts = _split_arguments(arguments)
+    names = _repeatable_options(options, commands)
+    expanded: list[str] = []
     option, values = "", 0
     for argument in options:
         if argument.startswith("-"):
@@ -321,13 +321,13 @@ def several(arguments: Sequence[str], commands: TyperGroup) -> list[str]:
         elif option in names:
             # The parser itself takes the first value.
             if values:
-                spread.append(option)
+                expanded.append(option)
             values += 1
-        spread.append(argument)
-    return spread + texts
+        expanded.append(argument)
+    return expanded + texts
 
 
-def _take_several(options: Sequence[str], commands: TyperGroup) -> set[str]:
+def _repeatable_options(options: Sequence[str], commands: TyperGroup) -> set[str]:
     """Return the options of the called command that take several values; those of other commands may differ."""
     command: Any = commands
     for argument in options:

@@ -19,7 +19,7 @@ from translucid.cli.printing import print_json
 from translucid.data.readers.bad_lines import BadLines
 from translucid.data.readers.corpus import read_pairs
 from translucid.ground.atomic import output
-from translucid.ground.console import Console, counting, table_of
+from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ def add(
     bad = BadLines() if skip_bad else None
     with TranslationMemory.open(memory, write=True) as opened:
         opened.refuse_other_languages((source_language, target_language))
-        opened.note(_known(source_language, target_language))
+        opened.note(_language_notes(source_language, target_language))
         for file in corpora:
-            with counting(log, "adding", None) as advance:
+            with progress_bar(log, "adding", None) as advance:
                 pairs = read_pairs(file, languages=opened.languages, on_bad=bad)
                 added = opened.add(pairs, who or Path(file).name, advance)
-            counts = [f"{count:,} {what}" for what, count in added._asdict().items() if count]
+            counts = [f"{count:,} {outcome}" for outcome, count in added._asdict().items() if count]
             log.print(f"{file}: {', '.join(counts) or 'nothing'}", soft_wrap=True)
         if bad and bad.count:
             log.print(f"skipped, as they are no sentence pairs: {bad.count:,}")
@@ -134,16 +134,16 @@ def find(
 
         translucid memory find mine.memory "archivo" --in target --words --json
     """
-    from translucid.memory.folding import found_in
+    from translucid.memory.folding import search_pattern
     from translucid.memory.opening import open_memory
     from translucid.memory.translation_memory import SIDES
 
-    pattern = found_in(text, whole_words=words)
+    pattern = search_pattern(text, whole_words=words)
     if pattern is None:
         raise UserError("there is nothing to find", fix="Give a word, or a part of a text.")
     sides = SIDES if side == "both" else (side,)
     with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
-        # One entry more than shown tells whether there are others.
+        # One more entry than is shown tells whether there are others.
         matching_entries = list(islice(opened.find(text, sides=sides, whole_words=words), most + 1))
     entries, log = matching_entries[:most], Console(stderr=True)
     if as_json:
@@ -177,12 +177,14 @@ def edit(
 
         translucid memory edit mine.memory "Save the file" "Guarde el archivo" --who Ana
     """
-    with _opened_to_write(memory) as opened:
-        before = opened.edit(source, target, who)
-    if before is None:
+    with _open_for_writing(memory) as opened:
+        old_entry = opened.edit(source, target, who)
+    if old_entry is None:
         fix = f"Find its source (translucid memory find {memory} WORD), or add it (memory add)."
         raise UserError(f"has no entry of {source!r}", file=memory, fix=fix)
-    Console().print(f"{before.source}: {before.target} → {' '.join(target.split())}", soft_wrap=True, markup=False)
+    Console().print(
+        f"{old_entry.source}: {old_entry.target} → {' '.join(target.split())}", soft_wrap=True, markup=False
+    )
 
 
 @app.command()
@@ -196,15 +198,15 @@ def remove(
 
         translucid memory remove mine.memory "Save the file"
     """
-    with _opened_to_write(memory) as opened:
+    with _open_for_writing(memory) as opened:
         removed = opened.remove(sources)
-        left = len(opened)
+        entry_count = len(opened)
     for entry in removed:
         Console().print(f"removed: {entry.source} → {entry.target}", soft_wrap=True, markup=False)
-    Console(stderr=True).print(f"{memory}: {left:,} entries", soft_wrap=True, markup=False)
+    Console(stderr=True).print(f"{memory}: {entry_count:,} entries", soft_wrap=True, markup=False)
 
 
-def _opened_to_write(memory: Path) -> TranslationMemory:
+def _open_for_writing(memory: Path) -> TranslationMemory:
     """Open a memory to change its entries; unlike with `add`, it must exist.
 
     Raises:
@@ -222,8 +224,8 @@ def _opened_to_write(memory: Path) -> TranslationMemory:
 
 
 def _show(console: Console, match: Match) -> None:
-    about = f"{match.entry.who}, {_day(match.entry.when)}"
-    console.print(Text.assemble((f"{match.percent:>3} % ", "bold"), match.entry.source, (f"  ({about})", "dim")))
+    origin = f"{match.entry.who}, {_day(match.entry.when)}"
+    console.print(Text.assemble((f"{match.percent:>3} % ", "bold"), match.entry.source, (f"  ({origin})", "dim")))
     console.print(Text(f"      {match.target}"))
     for query_words, entry_words in match.differing:
         console.print(
@@ -248,9 +250,9 @@ def stats(
 
     with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
         count, origins = len(opened), opened.by_origin()
-        languages = _known(*opened.languages)
+        languages = _language_notes(*opened.languages)
     if as_json:
-        rows = [{"who": who, "entries": entries, "latest": _day(at)} for who, entries, at in origins]
+        rows = [{"who": who, "entries": entries, "latest": _day(latest)} for who, entries, latest in origins]
         print_json({"entries": count, **languages, "from": rows})
         return
     console = Console()
@@ -259,8 +261,8 @@ def stats(
         console.print(f"{name}: {code}", soft_wrap=True)
     table = table_of("from", figures=["entries"])
     table.add_column("latest")
-    for who, entries, at in origins:
-        table.add_row(Text(who), f"{entries:,}", _day(at))
+    for who, entries, latest in origins:
+        table.add_row(Text(who), f"{entries:,}", _day(latest))
     console.print(table)
 
 
@@ -291,15 +293,15 @@ def export(
         if out.suffix.lower() == ".tmx" and not (source and target):
             fix = "Give --source-language CODE and --target-language CODE."
             raise UserError("a .tmx says of which languages it is, and the memory does not know", file=memory, fix=fix)
-        with output(out) as stream, counting(log, "writing", len(opened)) as advance:
+        with output(out) as stream, progress_bar(log, "writing", len(opened)) as advance:
             if source and target and out.suffix.lower() == ".tmx":
                 write_tmx(opened, stream, (source, target), advance)
             else:
                 write_tsv(opened, stream, advance)
 
 
-def _known(source: str | None, target: str | None) -> dict[str, str]:
-    """Return the codes of the languages that are known, as a memory notes them."""
+def _language_notes(source: str | None, target: str | None) -> dict[str, str]:
+    """Return the codes of the known languages under the names that a memory stores them by."""
     languages = {}
     if source:
         languages["source language"] = source
@@ -308,5 +310,5 @@ def _known(source: str | None, target: str | None) -> dict[str, str]:
     return languages
 
 
-def _day(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+def _day(timestamp: int) -> str:
+    return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%d %H:%M")

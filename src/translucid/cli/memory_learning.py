@@ -57,37 +57,37 @@ def learn(
     if adapter is not None:
         refuse_unusable_name(adapter)
     out = out or run.with_name(f"{run.name}-{adapter}")
-    RunFolder(out).refuse_to_lose(overwrite)
+    RunFolder(out).refuse_overwrite(overwrite)
     console = Console(stderr=True)
     if is_database(memory):
         opened = TranslationMemory.open(memory, write=True)
     else:
         opened = open_memory(memory, configuration_of(run).data.languages, console)
     with opened as entries:
-        general = shares(mix) if mix else None
+        general_shares = shares(mix) if mix else None
         update = prepare_update(
-            run, entries, out, again=relearn, adapter=adapter is not None, mix=general, settings=settings or ()
+            run, entries, out, relearn=relearn, adapter=adapter is not None, mix=general_shares, settings=settings or ()
         )
-        trainer = _trained(update, out, overwrite, device, context.obj, console)
+        trainer = _train_update(update, out, overwrite, device, context.obj, console)
         if is_database(memory):  # a corpus has no place for it
             note_learned(out, entries, update.change)
         if adapter:
-            kept = keep_adapter(out, run, adapter)
-            console.print(f"translucid translate {run} --adapter {adapter}: {kept}", soft_wrap=True)
+            adapter_file = keep_adapter(out, run, adapter)
+            console.print(f"translucid translate {run} --adapter {adapter}: {adapter_file}", soft_wrap=True)
         tune_trained(trainer, console)
         measure_trained(trainer, console)
 
 
-def _trained(
+def _train_update(
     update: MemoryUpdate, out: Path, overwrite: bool, device: str, command: list[str] | None, console: Console
 ) -> Trainer:
-    """Train, and print the gain."""
+    """Train on the entries of a memory, and print the gain."""
     from translucid.training.experiment import prepared
     from translucid.training.memory_updates import remove_earlier_pairs
     from translucid.training.post_training import show_gain
 
-    general = f"mixed with {', '.join(update.general)}" if update.general else "with nothing general mixed in"
-    console.print(f"{update.new:,} new pairs, {update.held_out:,} of them held out, {general}", soft_wrap=True)
+    mixture = f"mixed with {', '.join(update.general)}" if update.general else "with nothing general mixed in"
+    console.print(f"{update.pairs:,} new pairs, {update.held_out:,} of them held out, {mixture}", soft_wrap=True)
     with prepared(update.configuration, out, overwrite=overwrite, device=device, console=console, command=command) as (
         trainer,
         display,

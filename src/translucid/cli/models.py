@@ -41,7 +41,7 @@ def models(
         configuration = resolve(preset=name)
         vocabulary, limit = configuration.data.tokenizer.vocabulary, _limit(configuration.training)
         shape = f"{_shape(configuration.model)}; vocabulary {vocabulary:,}; {limit}"
-        table.add_row(Text(name, "bold"), preset.suits, shape)
+        table.add_row(Text(name, "bold"), preset.purpose, shape)
     console.print(table)
     table = Table(box=None, pad_edge=False)
     table.add_column("recipe", no_wrap=True)

@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.embed import LayerOption, layer_of
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 
 if TYPE_CHECKING:
     from translucid.api.embedder import Neighbour
@@ -48,7 +48,7 @@ def nearest(
     chosen_layer = layer_of(layer)
     embedder = Embedder.load(run, device)
     texts = (text.source for text in read_texts(*among))
-    with counting(Console(stderr=True), "reading", None) as advance:
+    with progress_bar(Console(stderr=True), "reading", None) as advance:
         neighbours = embedder.nearest(sentence, word, texts, layer=chosen_layer, top=top, same=same, on_done=advance)
     if jsonl:
         for neighbour in neighbours:

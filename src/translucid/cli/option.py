@@ -21,7 +21,7 @@ Format = Literal["text", "jsonl"]
 
 
 def resolved(context: typer.Context, runs: Path | list[Path] | None) -> Path | list[Path] | None:
-    """Let every command find a run in the same way; a callback of arguments and options."""
+    """Resolve runs in the same way for every command; a callback of arguments and options."""
     if runs is None or context.resilient_parsing:  # a shell that completes a line imports no model
         return runs
     from translucid.interop.run_resolution import resolve_run

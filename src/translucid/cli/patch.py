@@ -104,7 +104,7 @@ def _words(text: str | None) -> tuple[str, str] | None:
     """
     if text is None:
         return None
-    first, _, second = map(str.strip, text.partition("/"))
-    if not first or not second or first == second:
+    clean_word, _, other_word = map(str.strip, text.partition("/"))
+    if not clean_word or not other_word or clean_word == other_word:
         raise UserError(f"--words {text!r} are not two different words", fix="Write --words el/la.")
-    return first, second
+    return clean_word, other_word

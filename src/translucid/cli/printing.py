@@ -53,18 +53,18 @@ def print_scores(scores: Scores, *, as_json: bool = False) -> None:
         print_json(scores.to_json())
         return
     console = Console()
-    for part in scores.render():
-        console.print(part)
+    for section in scores.render():
+        console.print(section)
 
 
-def evenly_spread(wanted: int, count: int) -> list[int]:
-    """Return so many numbers below a count, evenly spread; all if there are fewer."""
-    shown = min(wanted, count)
-    return [number * count // shown for number in range(shown)]
+def evenly_spread(limit: int, count: int) -> list[int]:
+    """Return at most `limit` numbers below a count, evenly spread."""
+    size = min(limit, count)
+    return [number * count // size for number in range(size)]
 
 
-def print_samples(wanted: int, pairs: Sequence[Pair], texts: Sequence[str]) -> None:
+def print_samples(limit: int, pairs: Sequence[Pair], texts: Sequence[str]) -> None:
     """Print some pairs, evenly spread, with the translations of their sources."""
     console = Console()
-    for i in evenly_spread(wanted, len(pairs)):
+    for i in evenly_spread(limit, len(pairs)):
         console.print(f"\nsource      {pairs[i].source}\nreference   {pairs[i].target}\nhypothesis  {texts[i]}")

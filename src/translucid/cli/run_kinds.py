@@ -26,7 +26,7 @@ def configuration_of(run: Path, reads: str | None = None) -> Configuration:
 
     configuration = RunFolder(run).configuration()
     if reads:
-        configuration.refuse_other_reader(reads, run)
+        configuration.refuse_other_input(reads, run)
     return configuration
 
 
@@ -41,7 +41,7 @@ def steps_of(run: Path, pivot: str | None, languages: Languages) -> tuple[FirstS
         return None, configuration.between(*languages)
     from translucid.api.pivot_steps import steps_through
 
-    configuration.refuse_other_reader("text", run)
+    configuration.refuse_other_input("text", run)
     return steps_through(pivot, run, configuration, languages)
 
 
@@ -82,24 +82,26 @@ def refuse_without_context(configuration: Configuration, run: Path, flags: Mappi
     Raises:
         UserError: it has none.
     """
-    given = [name for name, value in flags.items() if value]
-    if given and not configuration.data.context:
-        what = f"{given[0]} is for runs with document context, and this one was trained without"
+    given_flags = [name for name, value in flags.items() if value]
+    if given_flags and not configuration.data.context:
+        what = f"{given_flags[0]} is for runs with document context, and this one was trained without"
         raise UserError(what, file=run, fix="Leave it out, or train a run with data.context.")
 
 
-def refuse_for(wanted: Literal["texts", "images", "translations"], names: Iterable[str], flags: Container[str]) -> None:
+def refuse_for(
+    purpose: Literal["texts", "images", "translations"], names: Iterable[str], flags: Container[str]
+) -> None:
     """Check that no option was given that is for another kind of model.
 
     Args:
-        wanted: what the options are for.
+        purpose: what the options are for.
         names: the options.
         flags: the options that were given.
 
     Raises:
         UserError: one of them was given.
     """
-    does = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[wanted]
+    behaviour = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[purpose]
     for name in names:
         if name in flags:
-            raise UserError(f"{name} is for {wanted}, this model {does}", fix="Leave it out.")
+            raise UserError(f"{name} is for {purpose}, this model {behaviour}", fix="Leave it out.")

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def score(
     translator = Translator.load(run, device, "torch", source=source_language, target=target_language)
     console = Console(stderr=True)
     total = ScoredSum()
-    with counting(console, "scoring", None) as advance:
+    with progress_bar(console, "scoring", None) as advance:
         for line in score_lines(translator, corpora, advance):
             total.add(line)
             if output_format == "jsonl":
@@ -88,7 +88,7 @@ def _score_contrasts(translator: Translator, file: str, output_format: str) -> N
         raise UserError("contrasts are for runs that read pairs as they stand", file=translator.run, fix=fix)
     pairs, contrasts = read_contrasts(file)
     total = len(contrasts) * (4 if translator.pipeline.context else 2)
-    with counting(Console(stderr=True), "scoring", total) as advance:
+    with progress_bar(Console(stderr=True), "scoring", total) as advance:
         rows = contrast_rows(preferences(translator, pairs, contrasts, advance))
     if output_format == "jsonl":
         for row in rows:

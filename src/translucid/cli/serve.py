@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from translucid.serving.server_options import ServerOptions
 
 
-def _option(help_text: str, name: str, **more: Any) -> Any:
+def _option(help_text: str, name: str, **options: Any) -> Any:
     """Return an option that may also be set by an environment variable, TRANSLUCID_ and its name."""
     flag = f"--{name.lower().replace('_', '-')}"
-    return Option(flag, help=help_text, envvar=f"TRANSLUCID_{name}", **more)
+    return Option(flag, help=help_text, envvar=f"TRANSLUCID_{name}", **options)
 
 
 class Address(NamedTuple):
@@ -162,12 +162,12 @@ def serve(
         raise UserError(what, fix="Write it as /translate-app.")
     if models.suggestions and models.memory is None:
         raise UserError("--suggestions is for --memory", fix="Say where they go: --memory mine.memory.")
-    forwarding = trusted_proxies(_listed(access.proxies))
+    trusted = trusted_proxies(_split_list(access.proxies))
     options = _server_options(address, access, limits, logs)
     if logs.log_format == "json":
         Console.log_format = "json"
     # The port is taken before models are loaded, which may take minutes.
-    with bound(address.host, address.port) as listening:
+    with bound(address.host, address.port) as listener:
         terms = read_terms(models.terms) if models.terms else ()
         catalogue = load(runs, models.device, options, models.engine, terms)
         memory = open_memory_of(catalogue, models.memory, models.terms, grows=models.suggestions)
@@ -175,12 +175,12 @@ def serve(
         _log_requests()
         announce(catalogue)
         try:
-            listening.listen(2048)
+            listener.listen(2048)
         except OSError as error:  # another server on this port, which loaded its models sooner
             raise _cannot_listen(address.host, address.port, error.strerror) from error
         page = f"page and API on {address.url} (documentation on {address.url}docs); Ctrl-C ends it"
         Console(stderr=True).print(page, soft_wrap=True)
-        _run(app, listening, forwarding, behind_proxy=bool(access.proxies))
+        _run(app, listener, trusted, behind_proxy=bool(access.proxies))
 
 
 def _server_options(address: Address, access: Access, limits: Limits, logs: Logs) -> ServerOptions:
@@ -197,8 +197,8 @@ def _server_options(address: Address, access: Access, limits: Limits, logs: Logs
         api_keys=read_keys(access.api_keys, quota) if access.api_keys else {},
         metrics=logs.metrics,
         log=logs.log_format,
-        hosts=_listed(access.hosts.lower()) or default,
-        origins=_listed(access.origins) or default,
+        hosts=_split_list(access.hosts.lower()) or default,
+        origins=_split_list(access.origins) or default,
         url_prefix=address.url_prefix,
     )
 
@@ -206,7 +206,7 @@ def _server_options(address: Address, access: Access, limits: Limits, logs: Logs
 def open_memory_of(
     catalogue: Catalogue, memory: Path | None, terms: Path | None, *, grows: bool = False
 ) -> MemoryRoutes | None:
-    """Open the memory, if there is to be one; clients may add to it if it `grows`.
+    """Open the memory, if a file is given; clients may add to it if it `grows`.
 
     Raises:
         UserError: no translator is served that could use the memory or the terms.
@@ -225,50 +225,50 @@ def announce(catalogue: Catalogue) -> None:
     """Print what is served."""
     console = Console(stderr=True)
     for served in catalogue.models:
-        source, target = map(_named, served.sides)
+        source, target = map(_language_list, served.sides)
         console.print(f"{source} → {target}: {served.name}", soft_wrap=True)
         if note := served.translator.estimator_note:
             console.print(f"warning: {note}", soft_wrap=True)
     for pivot in catalogue.pivots:
-        source, target = map(_named, pivot.sides)
+        source, target = map(_language_list, pivot.sides)
         console.print(f"{source} → {target}: {pivot.name}, through {pivot.pivot}", soft_wrap=True)
-    for kind, others in (
+    for kind, models in (
         ("images", catalogue.captioners),
         ("labels", catalogue.classifiers),
         ("prompts", catalogue.generators),
     ):
-        for model in others:
+        for model in models:
             console.print(f"{kind}: {model.name}", soft_wrap=True)
 
 
-def _named(languages: Collection[str]) -> str:
+def _language_list(languages: Collection[str]) -> str:
     return ", ".join(languages) if len(languages) < 4 else f"{len(languages)} languages"
 
 
-def _run(app: FastAPI, listening: socket.socket, forwarding: list[str], *, behind_proxy: bool) -> None:
+def _run(app: FastAPI, listener: socket.socket, trusted: list[str], *, behind_proxy: bool) -> None:
     """Serve until a signal ends it."""
     import uvicorn
 
-    from translucid.serving.edge.connections import AT_ONCE, Connection, Listening, most_connections
+    from translucid.serving.edge.connections import BACKLOG, Connection, Listening, max_connections
 
     die_of_sigterm()  # after the server has shut down in order, as service managers expect
-    Connection.most = most_connections()
+    Connection.max_connections = max_connections()
     config = uvicorn.Config(
         app,
         http=Connection,
         ws="none",
         log_level="error",
         access_log=False,
-        backlog=AT_ONCE,
+        backlog=BACKLOG,
         proxy_headers=behind_proxy,
-        forwarded_allow_ips=forwarding,
+        forwarded_allow_ips=trusted,
         server_header=False,
         timeout_graceful_shutdown=30,
     )
-    Listening(config).run(sockets=[listening])
+    Listening(config).run(sockets=[listener])
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _split_list(text: str) -> tuple[str, ...]:
     """Split a list at commas and spaces."""
     return tuple(text.replace(",", " ").split())
 
@@ -294,8 +294,8 @@ def bound(host: str, port: int) -> socket.socket:
     return bound_socket
 
 
-def _cannot_listen(host: str, port: int, why: str | None) -> UserError:
-    return UserError(f"can't listen on {host} port {port} ({why})", fix="Choose another --port or --host.")
+def _cannot_listen(host: str, port: int, reason: str | None) -> UserError:
+    return UserError(f"can't listen on {host} port {port} ({reason})", fix="Choose another --port or --host.")
 
 
 def _log_requests() -> None:

@@ -21,7 +21,7 @@ from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.classification import ClassifierScores, classification_scores
 from translucid.ground.atomic import write_output
-from translucid.ground.console import Console, counting, table_of
+from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import compare_with_random, contrast_labels, explain
 from translucid.inspection.explain.case import LabelCase
@@ -64,7 +64,7 @@ def evaluate_labels(runs: Sequence[Path], test: Sequence[str], report: Report, d
             labels = ", ".join(classifier.labels)[:100]
             what = f"label {text.target!r} is not among {labels}: {text.source[:60]!r}"
             raise UserError(what, file=test[0], fix="Each text needs one of them.")
-    with counting(Console(stderr=True), "classifying", len(texts)) as advance:
+    with progress_bar(Console(stderr=True), "classifying", len(texts)) as advance:
         classified = list(classifier.stream(sources_of(texts), advance))
     truth = np.array([classifier.labels.index(text.target) for text in texts])
     probabilities = np.array([list(classification.probabilities.values()) for classification in classified])
@@ -90,7 +90,7 @@ def _show_scores(scores: ClassifierScores, labels: Sequence[str]) -> None:
     console.print(table)
 
 
-def _show_errors(texts: Sequence[Pair], classified: Sequence[Classified], wanted: int) -> None:
+def _show_errors(texts: Sequence[Pair], classified: Sequence[Classified], limit: int) -> None:
     """Print wrongly classified texts, the most confident errors first."""
     console = Console()
     errors = []
@@ -98,7 +98,7 @@ def _show_errors(texts: Sequence[Pair], classified: Sequence[Classified], wanted
         if prediction.label != text.target:
             errors.append((text, prediction))
     errors.sort(key=lambda error: -error[1].probability)
-    for text, prediction in errors[:wanted]:
+    for text, prediction in errors[:limit]:
         console.print(f"\n{text.target}, taken for {prediction.label} ({percent(prediction.probability)})")
         console.print(Text(text.source))
 
@@ -116,11 +116,11 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
     if case.backwards:
         order = order[::-1]
     # Before the first word, all labels are equally probable.
-    before = 1 / len(classifier.labels)
+    previous = 1 / len(classifier.labels)
     steps = [0.0] * len(after)
     # A step is the change of the probability by one word, in the order of reading.
-    for place in order:
-        steps[place], before = after[place] - before, after[place]
+    for position in order:
+        steps[position], previous = after[position] - previous, after[position]
     words, label = HighlightedText(case.source_words, steps), case.target_words[0]
     heading = f"{label} {percent(prediction.probabilities[label])}"
     direction = "from the last word to the first" if case.backwards else "word by word"
@@ -143,13 +143,13 @@ def explain_label(classifier: TextClassifier, text: str, options: Explanation, o
     save, method, k = output.save, options.method, options.k or 1
     _refuse_kind(save)
     prediction, case = _classified(classifier, text, options.target)
-    label = speak_for = case.target_words[0]
+    label = target_label = case.target_words[0]
     heading, quantity = f"{label} {percent(prediction.probabilities[label])}", f"log-probability of {label}"
     contrasted = None
     if options.instead_of is not None:
         contrasted = contrast_labels(case, options.instead_of)
-        speak_for, quantity = contrasted.label, "log-odds"
-        heading = f"{heading}; {speak_for}: log-odds {contrasted.log_odds:+.2f} nats"
+        target_label, quantity = contrasted.label, "log-odds"
+        heading = f"{heading}; {target_label}: log-odds {contrasted.log_odds:+.2f} nats"
     explanation = explain(contrasted or case, method, samples=options.samples)
     scores = compare_with_random(contrasted or case, explanation, k)
     content = {"probabilities": prediction.probabilities, **record(explanation, scores, contrasted)}
@@ -163,14 +163,14 @@ def explain_label(classifier: TextClassifier, text: str, options: Explanation, o
             f"({name}): left out {score.comprehensiveness:.2f}, alone {score.sufficiency:.2f}"
         )
     if save:
-        _save(save, content, heading, {f"words that speak for {speak_for} ({method})": words}, lines)
+        _save(save, content, heading, {f"words that speak for {target_label} ({method})": words}, lines)
     if output.as_json:
         print(json.dumps(content, ensure_ascii=False))
         return
     _print_words(heading, words)
     console = Console()
-    strongest = sorted(zip(words.words, words.values, strict=True), key=lambda pair: -abs(pair[1]))[:10]
-    console.print("\n" + ", ".join(f"{word} {value:+.2f}" for word, value in strongest), highlight=False)
+    strongest_words = sorted(zip(words.words, words.values, strict=True), key=lambda pair: -abs(pair[1]))[:10]
+    console.print("\n" + ", ".join(f"{word} {value:+.2f}" for word, value in strongest_words), highlight=False)
     for line in lines:
         console.print(Text(line, "dim"))
     if save:
@@ -204,7 +204,7 @@ def _refuse_kind(save: Path | None) -> None:
 
 
 def _classified(classifier: TextClassifier, text: str | None, target: str | None) -> tuple[Classified, LabelCase]:
-    """Return the label of a text, and the text with the label to explain, which is the model's if there is no other."""
+    """Return the label of a text, and the text with the label to explain: the target, or else the model's label."""
     if not text or not text.strip():
         raise UserError("there are no words to look at", fix="Give a text with words in it.")
     member, prediction = classifier.members[0], classifier.classify(text)

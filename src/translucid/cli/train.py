@@ -140,7 +140,7 @@ class Initialization(NamedTuple):
     elmo: Annotated[Path | None, option.run("Give the encoder the word embeddings of this lm-bilstm, too.")] = None
 
     def settings_for(self, preset: str | None) -> dict[str, Any] | None:
-        """Return the settings that the model takes over from other runs; None if there are none.
+        """Return the settings that the model inherits from other runs; None if there are none.
 
         Raises:
             UserError: the runs do not go together, or do not fit the preset.
@@ -189,10 +189,10 @@ def train(
         return
     console = Console(stderr=True)
     runs = options_of_seeds(options.out, options, [*data.names(), *(initialization.valid_general or ())])
-    for number, (out, of_seed) in enumerate(runs.items(), 1):
+    for number, (out, seed_options) in enumerate(runs.items(), 1):
         console.print(f"run {number} of {len(runs)}: {out}", soft_wrap=True)
         try:
-            _train(context.obj, config, out, of_seed, data, initialization)
+            _train(context.obj, config, out, seed_options, data, initialization)
         except KeyboardInterrupt:
             console.print("repeat the command with --resume to continue with all seeds")
             raise
@@ -224,7 +224,7 @@ def options_of_seeds(out: Path, options: RunOptions, names: list[str]) -> dict[P
     if not options.resume:
         for run in runs:
             # Otherwise the first seeds would train before the folder of a later one is refused.
-            RunFolder(run).refuse_to_lose(options.overwrite)
+            RunFolder(run).refuse_overwrite(options.overwrite)
     return runs
 
 
@@ -253,20 +253,20 @@ def _train(
     initial = initialization.settings_for(model or _preset_of(config))
     run = RunFolder(out)
     earlier = configuration_to_resume(run) if options.resume else None
-    configured = partial(
+    configure = partial(
         configuration_to_train,
         earlier,
         options.device,
         file=config,
         preset=model,
         assignments=options.settings or (),
-        begun=initial,
-        shipped=config in recipes().values(),
+        initial_settings=initial,
+        is_recipe=config in recipes().values(),
     )
     refuse_twice(*files.values(), data.mix)
-    configuration = configured(overrides | files)
+    configuration = configure(overrides | files)
     if not earlier:  # a run that is resumed is not lost
-        run.refuse_to_lose(options.overwrite)
+        run.refuse_overwrite(options.overwrite)
         refuse_to_replace_sources(run, configuration)
     console = Console(stderr=True)
     reads_pairs = configuration.model.reads in {"text", "images"}
@@ -275,7 +275,7 @@ def _train(
         # Only now is it known that these files have two sides.
         for key in files.keys() - {"data.target_text"}:
             files[key] = pair_up(files[key])
-    configuration = configured(overrides | files)
+    configuration = configure(overrides | files)
     with prepared(
         configuration,
         out,
@@ -306,12 +306,12 @@ def _with_kept_input(files: Files, out: Path, replace: bool, *, pairs: bool, con
     """Return the files, with a copy of standard input instead of `-`."""
     if not any(NAME in names for names in files.values()):
         return files
-    kept = str(keep_standard_input(out, replace, pairs=pairs))
-    console.print(f"standard input is kept in {kept}: a training that is resumed reads it there", soft_wrap=True)
-    with_copy = {}
+    input_copy = str(keep_standard_input(out, replace, pairs=pairs))
+    console.print(f"standard input is kept in {input_copy}: a training that is resumed reads it there", soft_wrap=True)
+    new_files = {}
     for key, names in files.items():
-        with_copy[key] = [kept if name == NAME else name for name in names]
-    return with_copy
+        new_files[key] = [input_copy if name == NAME else name for name in names]
+    return new_files
 
 
 def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:
@@ -330,8 +330,8 @@ def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:
         ending = ".tsv"
     file = out.with_name(f"{out.name}.input{ending}")
     refuse_to_replace(file, replace)
-    with opened(Path(NAME)) as stream, output(file) as kept:
-        shutil.copyfileobj(stream, kept)
+    with opened(Path(NAME)) as stream, output(file) as input_copy:
+        shutil.copyfileobj(stream, input_copy)
     return file
 
 

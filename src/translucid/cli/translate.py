@@ -186,20 +186,22 @@ def translate(
     document = document_among(texts, source.input_file)
     refuse_to_replace(output.output, output.overwrite)
     first_step, configuration = steps_of(run, models.pivot, languages)
-    options = configuration.searching({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
+    options = configuration.decoding_with({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
     settings = {**_settings(source, output, models, ranking, memory, execution), **terms._asdict()}
     settings |= {"configuration": configuration, "first_step": first_step}
     job = Job(run, options, **settings)
     if document:
         near_matches = shows_near_matches(document)
         job = SegmentJob(run, options, near_matches=near_matches, **settings)
-    reading = first_step.configuration if first_step else configuration
-    refuse_without_context(reading, run, {"--context": source.context, "--separate-lines": source.separate_lines})
+    first_configuration = first_step.configuration if first_step else configuration
+    refuse_without_context(
+        first_configuration, run, {"--context": source.context, "--separate-lines": source.separate_lines}
+    )
     _refuse_conflicts(option.changed_flags(source, output, models, ranking, terms, memory, execution), job, document)
     job = _prepared(job, ranking, Console(stderr=True))
     executor = execution.executor(job, document or source.input_file)
     if document and isinstance(job, SegmentJob):
-        translate_file(job, document, output.output, executor, again=source.retranslate)
+        translate_file(job, document, output.output, executor, retranslate=source.retranslate)
         return
     lines = lines_of(texts, source.input_file)
     bad = run_with_progress(job, lines, output.output, executor, "translating", hidden=bool(texts))

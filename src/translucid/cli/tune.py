@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from translucid.api.lens_fitting import FittedLens
     from translucid.engines.trials import Trial
 
-_OPTIONS_OF = {
+_OPTIONS_BY_USE = {
     "": {"--train", "--valid", "--shortlists", "--sentences"},
     "--confidence": {"--valid", "--sentences", "--threshold", "--features", "--dropout-passes", "--diagram"},
     "--alignments": {"--train", "--valid", "--links"},
@@ -147,25 +147,25 @@ def tune(
 
 
 def _refuse_options(data: Data, speed: Speed, confidence: Confidence, alignments: Alignments, lens: Lens) -> None:
-    """Check that the options belong to the use that is asked for.
+    """Check that the options belong to the requested use.
 
     Raises:
         UserError: one belongs to another use.
     """
-    asked = {"--alignments": alignments.alignments, "--confidence": confidence.confidence, "--lens": lens.lens}
-    uses = [name for name, value in asked.items() if value]
+    flags = {"--alignments": alignments.alignments, "--confidence": confidence.confidence, "--lens": lens.lens}
+    uses = [name for name, value in flags.items() if value]
     if len(uses) > 1:
         raise UserError(f"{uses[0]} and {uses[1]} are two things to learn", fix="Ask for one after the other.")
     use = "".join(uses)
     # --pairs and --allow, for example, have defaults and are not checked.
-    of_some_use = set().union(*_OPTIONS_OF.values())
+    checked_options = set().union(*_OPTIONS_BY_USE.values())
     for name in option.changed_flags(data, speed, confidence, alignments):
-        if name not in of_some_use or name in _OPTIONS_OF[use]:
+        if name not in checked_options or name in _OPTIONS_BY_USE[use]:
             continue
         if use:
             raise UserError(f"{name} does not go with {use}", fix="Leave it out.")
-        needed = next(other for other, names in _OPTIONS_OF.items() if name in names)
-        raise UserError(f"{name} does not go without {needed}", fix="Add that, or leave this out.")
+        required_use = next(use_name for use_name, names in _OPTIONS_BY_USE.items() if name in names)
+        raise UserError(f"{name} does not go without {required_use}", fix="Add that, or leave this out.")
 
 
 def _tune_alignments(run: Path, links: Path | None, data: Data, languages: option.Languages, console: Console) -> None:
@@ -265,22 +265,26 @@ def _show_lens(fitted: FittedLens) -> None:
 
 def _show_confidence(fit: Fitted, diagram: Path | None) -> None:
     """Print quality and cost of each kind of features, and the reliability of the chosen one; draw the latter."""
-    console, fitted = Console(), fit.estimator
-    console.print(f"{fitted.pairs:,} translations, {fitted.bad:,} of them with a chrF under {fitted.threshold:g}")
+    console, estimator = Console(), fit.estimator
+    console.print(
+        f"{estimator.pairs:,} translations, {estimator.bad:,} of them with a chrF under {estimator.threshold:g}"
+    )
     table = table_of("features", figures=("time", "cross-entropy", "calibration", "worst fifth", ""))
-    for figures in fitted.figures:
-        cost, mark = f"{fit.costs[figures.kind]:.2f} x", "← chosen" if figures.kind == fitted.kind else ""
+    for figures in estimator.figures:
+        cost, mark = f"{fit.costs[figures.kind]:.2f} x", "← chosen" if figures.kind == estimator.kind else ""
         quality = f"{figures.cross_entropy:.3f}", f"{figures.calibration_error:.3f}", f"{figures.lift:.1f} x"
         table.add_row(figures.kind, cost, *quality, mark)
     console.print(table)
     console.print("calibration: expected error; worst fifth: times its share of the bad translations\n")
     table = table_of(figures=("confidence", "good", "translations"))
-    for part in fitted.reliability:
-        table.add_row(f"{part.said:.0%}", f"{part.seen:.0%}", f"{part.count:,}")
+    for reliability_bin in estimator.reliability:
+        table.add_row(
+            f"{reliability_bin.mean_confidence:.0%}", f"{reliability_bin.share_good:.0%}", f"{reliability_bin.count:,}"
+        )
     console.print(table)
     if diagram:
         from translucid.inspection.plots import draw_reliability, save_figure
 
-        chosen = next(figures for figures in fitted.figures if figures.kind == fitted.kind)
-        save_figure(draw_reliability(fitted.reliability, chosen.calibration_error), diagram)
+        chosen_figures = next(figures for figures in estimator.figures if figures.kind == estimator.kind)
+        save_figure(draw_reliability(estimator.reliability, chosen_figures.calibration_error), diagram)
         console.print(f"\nsaved: {diagram}", soft_wrap=True)

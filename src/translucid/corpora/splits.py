@@ -36,9 +36,9 @@ def distinct(
 
     Args:
         count: the number of examples.
-        draw: returns an example, or None if the one that was drawn is not wanted.
+        draw: returns an example, or None to reject the one that was drawn.
         content: returns the content of an example.
-        what: what there are too few of, in the message if there are.
+        what: the examples, for the message that there are too few.
         fix: the solution in that message.
 
     Raises:

@@ -18,10 +18,10 @@ from translucid.kernels.transfer import pinned, upload
 class LinkedPieces(NamedTuple):
     """The links between the pieces of a batch, as the weights [B, T, S] that an attention should have."""
 
-    places: Tensor
-    """The places [n] int64 of the weights that are not 0, in the flattened weights."""
+    positions: Tensor
+    """The indices [n] int64 of the weights that are not 0, in the flattened weights."""
     weights: Tensor
-    """The weights [n] at these places; those of a linked target piece sum to 1."""
+    """The weights [n] at these positions; those of a linked target piece sum to 1."""
 
 
 class Batch(NamedTuple):
@@ -34,42 +34,42 @@ class Batch(NamedTuple):
     targets; a sentence has one."""
     labels: Tensor
     """The expected output [k B, T] int64: the target, then the end token; padding where no output is expected."""
-    places: Tensor | None = None
-    """The places [n] int64 at which the flattened `labels` are not padding; `prepared` computes them."""
+    positions: Tensor | None = None
+    """The indices [n] int64 at which the flattened `labels` are not padding; `prepared` computes them."""
     lengths: Sequence[int] = ()
     """The number of tokens of each source sentence, on the host, where a recurrent encoder needs it; `prepared`
     computes it."""
     links: LinkedPieces | None = None
     """The word links of the pairs, for guided alignment."""
     soft_targets: SoftTargets | None = None
-    """The most probable tokens of teachers at each of `places`, for distillation."""
+    """The most probable tokens of teachers at each of `positions`, for distillation."""
 
     def rows(self, rows: slice) -> Batch:
         """Return some rows of a batch that has one target for each source."""
         return Batch(self.source[rows], self.targets_in[rows], self.labels[rows])
 
     def prepared(self) -> Batch:
-        """Return the batch in pinned memory, with its places and lengths.
+        """Return the batch in pinned memory, with its positions and lengths.
 
         They are computed here, on the CPU: reading them from a GPU would make the program wait for it.
         """
-        if self.places is not None:
+        if self.positions is not None:
             return self
         is_ids = self.source.dim() == 2 and self.source.dtype == torch.int64
         lengths = self.source.ne(SPECIAL.pad).sum(1).tolist() if is_ids else ()
-        places = self.labels.flatten().ne(SPECIAL.pad).nonzero().squeeze(1)
+        positions = self.labels.flatten().ne(SPECIAL.pad).nonzero().squeeze(1)
         links = self.links and LinkedPieces(*map(pinned, self.links))
         soft = self.soft_targets and SoftTargets(*map(pinned, self.soft_targets))
         source, targets_in, labels = (pinned(side) for side in self[:3])
-        return Batch(source, targets_in, labels, pinned(places), lengths, links, soft)
+        return Batch(source, targets_in, labels, pinned(positions), lengths, links, soft)
 
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch on another device."""
         source, targets_in, labels = (upload(side, device) for side in (self.source, self.targets_in, self.labels))
-        places = None if self.places is None else upload(self.places, device)
-        links = self.links and LinkedPieces(*(upload(part, device) for part in self.links))
-        soft = self.soft_targets and SoftTargets(*(upload(part, device) for part in self.soft_targets))
-        return Batch(source, targets_in, labels, places, self.lengths, links, soft)
+        positions = None if self.positions is None else upload(self.positions, device)
+        links = self.links and LinkedPieces(*(upload(tensor, device) for tensor in self.links))
+        soft = self.soft_targets and SoftTargets(*(upload(tensor, device) for tensor in self.soft_targets))
+        return Batch(source, targets_in, labels, positions, self.lengths, links, soft)
 
 
 def plan_epoch(
@@ -107,29 +107,29 @@ def plan_epoch(
         end = start + max(1, int(np.searchsorted(area, batch_tokens, side="right")))
         batches.append(order[start:end])
         start = end
-    return [batches[i] for i in generator.permutation(len(batches))]
+    return [batches[index] for index in generator.permutation(len(batches))]
 
 
 def shifted(ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
     """Return the decoder's input and the labels of the targets `rows` [B], as `Batch` describes them."""
-    labels, real = side_by_side(ids, offsets[rows], offsets[rows + 1])
+    labels, is_token = padded_rows(ids, offsets[rows], offsets[rows + 1])
     targets_in = np.full_like(labels, SPECIAL.pad)
     # The decoder reads each label at the next position. The end token is the exception: nothing follows it.
-    targets_in[:, 1:] = np.where(real[:, 1:], labels[:, :-1], SPECIAL.pad)
+    targets_in[:, 1:] = np.where(is_token[:, 1:], labels[:, :-1], SPECIAL.pad)
     targets_in[:, 0] = SPECIAL.start
     return torch.from_numpy(targets_in), torch.from_numpy(labels)
 
 
-def side_by_side(
+def padded_rows(
     ids: NDArray[np.integer], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the ids from `starts` [B] to `ends` [B] right-padded, [B, longest], and where they are not padding."""
     lengths = ends - starts
     columns = np.arange(lengths.max())
-    real = columns < lengths[:, None]  # [B, longest]
-    filled = np.full(real.shape, SPECIAL.pad, np.int64)
-    filled[real] = ids[(starts[:, None] + columns)[real]]
-    return filled, real
+    is_token = columns < lengths[:, None]  # [B, longest]
+    filled = np.full(is_token.shape, SPECIAL.pad, np.int64)
+    filled[is_token] = ids[(starts[:, None] + columns)[is_token]]
+    return filled, is_token
 
 
 def batches(order: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:

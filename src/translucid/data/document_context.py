@@ -4,7 +4,7 @@ They are joined to the source by a reserved piece in place of their end tokens (
 
     He came in ⟨separator⟩ She left ⟨separator⟩ They met again </s>
 
-What is too long for the model is cut off at the front.
+An input that is too long for the model is cut off at the front.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.data.tokenizing.tokenizer import Tokenizer
 
-MOST = 16
+MAX_SENTENCES = 16
 """The most sentences of context of any run."""
 
 
 class ContextOptions(NamedTuple):
     """How sentences are joined to those before them."""
 
-    most: int
+    max_sentences: int
     """The most sentences before a sentence."""
     separator: int
     """The source id that follows each of them."""
-    longest: int
+    max_tokens: int
     """The most tokens of a sentence with those before it, end token included."""
 
     @classmethod
-    def of(cls, most: int, tokenizer: Tokenizer, longest: int) -> ContextOptions | None:
-        """Return the options of a run with `data.context` = `most`; None without context."""
-        return cls(most, tokenizer.source_id(SEPARATOR), longest) if most else None
+    def of(cls, max_sentences: int, tokenizer: Tokenizer, max_tokens: int) -> ContextOptions | None:
+        """Return the options of a run with `data.context` = `max_sentences`; None without context."""
+        return cls(max_sentences, tokenizer.source_id(SEPARATOR), max_tokens) if max_sentences else None
 
     def context(self, before: Sequence[Sequence[int]], length: int) -> list[int]:
         """Return the ids that precede a sentence.
@@ -44,17 +44,17 @@ class ContextOptions(NamedTuple):
             length: the number of its tokens, end token included.
         """
         joined: list[int] = []
-        for sentence in before[-self.most :]:
+        for sentence in before[-self.max_sentences :]:
             joined += [*sentence, self.separator]
-        return joined[max(len(joined) + length - self.longest, 0) :]
+        return joined[max(len(joined) + length - self.max_tokens, 0) :]
 
 
-def lines_before(lines: Sequence[str], most: int, earlier: Sequence[str] = ()) -> list[list[str]]:
-    """Return for each line up to `most` lines before it in its document; a blank line begins another one.
+def lines_before(lines: Sequence[str], limit: int, earlier: Sequence[str] = ()) -> list[list[str]]:
+    """Return for each line up to `limit` lines before it in its document; a blank line begins another one.
 
     Args:
         lines: consecutive lines.
-        most: the most lines before a line.
+        limit: the most lines before a line.
         earlier: the lines before the first one.
 
     >>> lines_before(["a", "b", "", "c", "d"], 1)
@@ -64,7 +64,7 @@ def lines_before(lines: Sequence[str], most: int, earlier: Sequence[str] = ()) -
     result = []
     for line in [*earlier, *lines]:
         if line.strip():
-            result.append(before[-most:])
+            result.append(before[-limit:])
             before.append(line)
         else:
             result.append([])
@@ -72,11 +72,11 @@ def lines_before(lines: Sequence[str], most: int, earlier: Sequence[str] = ()) -
     return result[len(earlier) :]
 
 
-def sources_before(pairs: Sequence[Pair], most: int) -> list[list[str]]:
-    """Return for each pair the sources of up to `most` pairs before it in its document."""
+def sources_before(pairs: Sequence[Pair], limit: int) -> list[list[str]]:
+    """Return for each pair the sources of up to `limit` pairs before it in its document."""
     before = []
     for i, count in enumerate(preceding(pair.document for pair in pairs)):
-        before.append([pair.source for pair in pairs[i - min(count, most) : i]])
+        before.append([pair.source for pair in pairs[i - min(count, limit) : i]])
     return before
 
 
@@ -88,7 +88,7 @@ def preceding(documents: Iterable[int | None]) -> list[int]:
     """
     numbers = list(documents)
     counts = [0] * len(numbers)
-    for i, (before, document) in enumerate(pairwise(numbers), 1):
-        if document is not None and document == before:
+    for i, (previous, document) in enumerate(pairwise(numbers), 1):
+        if document is not None and document == previous:
             counts[i] = counts[i - 1] + 1
     return counts

@@ -53,10 +53,10 @@ class Skipped:
 
 def fault(pair: Pair, pair_filter: Filter) -> str | None:
     """Return why a pair is skipped, or None if it is kept."""
-    target = len(pair.target.strip())
+    target_length = len(pair.target.strip())
     # The source of a `TargetText` is empty on purpose.
-    source = target if isinstance(pair, TargetText) else len(pair.source.strip())
-    shorter, longer = sorted((source, target))
+    source_length = target_length if isinstance(pair, TargetText) else len(pair.source.strip())
+    shorter, longer = sorted((source_length, target_length))
     if not shorter:
         return "empty"
     if longer > pair_filter.max_characters:
@@ -85,7 +85,7 @@ def reservoir_sample(stream: Iterable[Item], size: int, seed: int) -> list[Item]
             sample.append(item)
             continue
         # The item enters with probability size / (index + 1), and each item in the sample is equally likely to leave.
-        place = generator.randrange(index + 1)
-        if place < size:
-            sample[place] = item
+        position = generator.randrange(index + 1)
+        if position < size:
+            sample[position] = item
     return sample

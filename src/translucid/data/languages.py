@@ -27,7 +27,7 @@ class Tag(NamedTuple):
     """The script that the code names; empty if it names none."""
     region: str
     """The region that the code names; empty if it names none."""
-    usual: str
+    usual_script: str
     """The script that the language, in this region, is usually written in."""
 
     @classmethod
@@ -36,32 +36,32 @@ class Tag(NamedTuple):
         from babel import Locale
         from babel.core import get_global
 
-        first, *more = code.replace("-", "_").split("_")
-        language = first.lower()
+        language_part, *other_subtags = code.replace("-", "_").split("_")
+        language = language_part.lower()
         # An alias may contain a script: `sh` is `sr_Latn`.
         language, _, script = get_global("language_aliases").get(language, language).partition("_")
         region = ""
-        for part in more:
-            is_script = len(part) == 4 and part.isalpha()
+        for subtag in other_subtags:
+            is_script = len(subtag) == 4 and subtag.isalpha()
             # A region is two letters, such as `BR`, or three digits, such as `419` for Latin America.
-            is_region = (len(part) == 2 and part.isalpha()) or (len(part) == 3 and part.isdecimal())
+            is_region = (len(subtag) == 2 and subtag.isalpha()) or (len(subtag) == 3 and subtag.isdecimal())
             if is_script and not script:
-                script = part.title()
+                script = subtag.title()
             elif is_region and not region:
-                region = part.upper()
+                region = subtag.upper()
             else:
                 return None
-        if not first.isascii() or language not in Locale("en").languages:
+        if not language_part.isascii() or language not in Locale("en").languages:
             return None
         # Values are such as `zh_Hant_TW`: language, script, region.
         likely = get_global("likely_subtags")
-        usual = likely.get(f"{language}_{region}") or likely.get(language) or "__"
-        return cls(language, script, region, usual.split("_")[1])
+        likely_tag = likely.get(f"{language}_{region}") or likely.get(language) or "__"
+        return cls(language, script, region, likely_tag.split("_")[1])
 
     @property
-    def written(self) -> str:
+    def written_script(self) -> str:
         """The script that texts in the language are written in."""
-        return self.script or self.usual
+        return self.script or self.usual_script
 
 
 def _tag(code: str) -> Tag | None:
@@ -81,7 +81,7 @@ def usual_code(code: str) -> str | None:
     tag = _tag(code)
     if tag is None:
         return None
-    is_usual = tag.script == tag.usual and tag.language != BOTH_SCRIPTS
+    is_usual = tag.script == tag.usual_script and tag.language != BOTH_SCRIPTS
     script = "" if is_usual else tag.script
     return "-".join(filter(None, (tag.language, script, tag.region)))
 
@@ -115,10 +115,10 @@ def script_of(code: str) -> str:
     ('Jpan', 'Hant')
     """
     tag = _tag(code)
-    return tag.written if tag else ""
+    return tag.written_script if tag else ""
 
 
-def find_code(code: str, known: Collection[str]) -> str | None:
+def find_code(code: str, codes: Collection[str]) -> str | None:
     """Return which of a model's language codes a code stands for, or None.
 
     The code may be the model's or the usual one. A code with the same spelling is preferred to one of the same language
@@ -127,35 +127,35 @@ def find_code(code: str, known: Collection[str]) -> str | None:
     >>> [find_code(code, ["spa_Latn", "zho_Hans"]) for code in ("spa_Latn", "es", "zh", "zh-Hant")]
     ['spa_Latn', 'spa_Latn', 'zho_Hans', None]
     """
-    if code in known:
+    if code in codes:
         return code
-    wanted = _tag(code)
-    if wanted is None:
+    requested = _tag(code)
+    if requested is None:
         return None
     usual = usual_code(code)
     compatible = None
-    for candidate in known:
+    for candidate in codes:
         tag = _tag(candidate)
         if tag is None:
             continue
         if usual_code(candidate) == usual:
             return candidate
-        same_text = (tag.language, tag.written) == (wanted.language, wanted.written)
-        if compatible is None and same_text and tag.region in ("", wanted.region):
+        same_text = (tag.language, tag.written_script) == (requested.language, requested.written_script)
+        if compatible is None and same_text and tag.region in ("", requested.region):
             compatible = candidate
     return compatible
 
 
 def short_code(code: str) -> str:
     """Return the language without script and region, as language identification expects it: `es` for `spa_Latn`."""
-    first = code.encode("ascii", "replace").decode().replace("_", "-").split("-")[0].lower()
-    if len(first) < 3:  # no need to look it up
-        return first
-    tag = _tag(first)
-    return tag.language if tag else first
+    language = code.encode("ascii", "replace").decode().replace("_", "-").split("-")[0].lower()
+    if len(language) < 3:  # no need to look it up
+        return language
+    tag = _tag(language)
+    return tag.language if tag else language
 
 
-def parts(code: str) -> list[str]:
+def subtags(code: str) -> list[str]:
     """Return the parts of a code in lower case: the language, then its script or region."""
     return code.lower().replace("_", "-").split("-")
 
@@ -166,5 +166,5 @@ def same_language(first: str, second: str) -> bool:
     >>> same_language("en", "en_US"), same_language("zh-CN", "zh-TW")
     (True, False)
     """
-    a, b = parts(first), parts(second)
+    a, b = subtags(first), subtags(second)
     return a == b or (a[0] == b[0] and 1 in (len(a), len(b)))

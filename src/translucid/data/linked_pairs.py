@@ -57,11 +57,11 @@ def edited(pair: Pair, source: Sequence[Edit], target: Sequence[Edit] = ()) -> P
 
 def with_edits(text: str, edits: Sequence[Edit]) -> str:
     """Return a text with edits, which are in order and do not overlap."""
-    written, at = [], 0
+    pieces, position = [], 0
     for start, end, replacement in edits:
-        written += [text[at:start], replacement]
-        at = end
-    return "".join([*written, text[at:]])
+        pieces += [text[position:start], replacement]
+        position = end
+    return "".join([*pieces, text[position:]])
 
 
 def moved_words(text: str, edits: Sequence[Edit]) -> list[int]:
@@ -75,13 +75,13 @@ def moved_words(text: str, edits: Sequence[Edit]) -> list[int]:
     starts = [match.start() for match in _WORD.finditer(with_edits(text, edits))]
     moved = []
     for match in _WORD.finditer(text):
-        at, shift = match.start(), 0
+        offset, shift = match.start(), 0
         for start, end, replacement in edits:
-            if at < start:
+            if offset < start:
                 break
-            if at < end:
-                at = start + min(at - start, max(len(replacement) - 1, 0))
+            if offset < end:
+                offset = start + min(offset - start, max(len(replacement) - 1, 0))
                 break
             shift += len(replacement) - (end - start)
-        moved.append(max(bisect_right(starts, at + shift) - 1, 0))
+        moved.append(max(bisect_right(starts, offset + shift) - 1, 0))
     return moved

@@ -37,14 +37,14 @@ _SIGN = "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u2
 _EMOJI = f"(?:[0-9#*]\ufe0f?\u20e3|{_SIGN}[\ufe0e\ufe0f]?(?:\u200d{_SIGN}[\ufe0e\ufe0f]?|[\U0001f3fb-\U0001f3ff])*)+"
 _STAND_IN = r"\[X[0-9]+X\]"  # Weblate sends this instead of a placeholder
 # A text without a match has no such part: a fast test, before the slow patterns are tried.
-_MAYBE = re.compile(r"[%{<@$&\[_:~\d]|www\.")
-_MAYBE_KEPT = re.compile(f"{_MAYBE.pattern}|⟦|\u20e3|{_SIGN}")
+_MAY_HAVE_FIXED = re.compile(r"[%{<@$&\[_:~\d]|www\.")
+_MAY_HAVE_KEPT = re.compile(f"{_MAY_HAVE_FIXED.pattern}|⟦|\u20e3|{_SIGN}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _END_OF_SENTENCE = ".,;:!?'\"»"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
-FOUND = "\x00"
+PART_MARK = "\x00"
 """The character that replaces a recognised part of a text; it keeps its neighbours from forming another part."""
-MOST_TOUCHING = 100
+MAX_IN_WORDS = 100
 """The most different parts that are searched for within words."""
 SHORTEST_NUMBER = 2
 """Digits of a number that a translation must keep: shorter numbers are often spelled out, as `3 cats`: `tres gatos`."""
@@ -66,13 +66,13 @@ def fixed_parts(text: str, syntax: PlaceholderSyntax = _PROSE) -> list[str]:
     >>> fixed_parts("Dear %s, see https://example.com/a?b=1.")
     ['%s', 'https://example.com/a?b=1']
     """
-    return [part for part, _, _ in _fixed(text, syntax)]
+    return [part for part, _, _ in _find_fixed(text, syntax)]
 
 
-def stands_alone(text: str, syntax: PlaceholderSyntax = _PROSE) -> bool:
+def is_non_translatable(text: str, syntax: PlaceholderSyntax = _PROSE) -> bool:
     """Whether a text has nothing to translate: no letter outside of its fixed parts.
 
-    >>> stands_alone("%s: {name} (42)"), stands_alone("%s files")
+    >>> is_non_translatable("%s: {name} (42)"), is_non_translatable("%s files")
     (True, False)
     """
     if not any(map(str.isalpha, text)):
@@ -86,7 +86,7 @@ def without_fixed(text: str, syntax: PlaceholderSyntax = _PROSE) -> str:
     >>> without_fixed("Dear %s!")
     'Dear  !'
     """
-    return _replaced(text, _fixed(text, syntax), " ")
+    return _replace_parts(text, _find_fixed(text, syntax), " ")
 
 
 def lost_and_invented(source: str, target: str, syntax: PlaceholderSyntax = _PROSE) -> tuple[list[str], list[str]]:
@@ -95,7 +95,7 @@ def lost_and_invented(source: str, target: str, syntax: PlaceholderSyntax = _PRO
     Numbers are compared by their digits, so that 1,000.5 may become 1.000,5. Numbers of one digit may be spelled out. A
     number counts as invented only if another one is lost, because `two hundred` may become 200.
     """
-    if not _MAYBE.search(source) and not _MAYBE.search(target):
+    if not _MAY_HAVE_FIXED.search(source) and not _MAY_HAVE_FIXED.search(target):
         return [], []
     lost, invented = differences(Counter(fixed_parts(source, syntax)), target, syntax, signs=False)
     numbers = lost_numbers(source, target, syntax=syntax)
@@ -117,38 +117,38 @@ def differences(
         syntax: the placeholder syntax of the text.
         signs: whether emoji and other signs count as parts.
     """
-    find = kept_parts if signs else _fixed
+    find = kept_parts if signs else _find_fixed
     parts = list(find(target, syntax))
     counts = Counter[str]()
     unexpected = []
     for part, _, _ in parts:
-        name = part.replace(FOUND, "")
+        name = part.replace(PART_MARK, "")
         if name in expected:
             counts[name] += 1
         else:
             unexpected.append(part)
-    lost = _lacking(expected, counts)
+    lost = _missing(expected, counts)
     if lost:
         # A lost part may be the beginning of a longer one that includes the letters next to it: `%s` in `%sfiles`. It
         # must be the beginning, because `{{n}}` does not contain the placeholder `{n}`.
-        longest = sorted(lost, key=len, reverse=True)[:MOST_TOUCHING]
+        longest = sorted(lost, key=len, reverse=True)[:MAX_IN_WORDS]
         prefixes = tuple(longest)
         recognised = []
-        for located in parts:
-            if located[0].replace(FOUND, "") in expected or not located[0].startswith(prefixes):
-                recognised.append(located)
-        rest = _replaced(target, recognised, FOUND)
-        touching = re.compile("|".join(map(_escaped, longest)))
-        counts.update(touching.findall(rest))
+        for span in parts:
+            if span[0].replace(PART_MARK, "") in expected or not span[0].startswith(prefixes):
+                recognised.append(span)
+        masked = _replace_parts(target, recognised, PART_MARK)
+        in_words = re.compile("|".join(map(_escaped, longest)))
+        counts.update(in_words.findall(masked))
         unexpected = [part for part in unexpected if not part.startswith(prefixes)]
-        unexpected.extend(part for part, _, _ in find(touching.sub(FOUND, rest), syntax))
-        lost = _lacking(expected, counts)
+        unexpected.extend(part for part, _, _ in find(in_words.sub(PART_MARK, masked), syntax))
+        lost = _missing(expected, counts)
     repeated = [part for part, count in expected.items() if counts[part] > count]
-    names = filter(None, [part.replace(FOUND, "") for part in unexpected])
+    names = filter(None, [part.replace(PART_MARK, "") for part in unexpected])
     return lost, list(dict.fromkeys([*repeated, *names]))
 
 
-def _lacking(expected: Counter[str], counts: Counter[str]) -> list[str]:
+def _missing(expected: Counter[str], counts: Counter[str]) -> list[str]:
     return [part for part, count in expected.items() if counts[part] < count]
 
 
@@ -158,16 +158,16 @@ def kept_parts(text: str, syntax: PlaceholderSyntax = _PROSE) -> Iterator[Part]:
     >>> list(kept_parts("Dear %s 👋🏽"))
     [('%s', 5, 7), ('👋🏽', 8, 10)]
     """
-    return _matches(_kept_pattern(syntax), text) if _MAYBE_KEPT.search(text) else iter(())
+    return _find_parts(_kept_pattern(syntax), text) if _MAY_HAVE_KEPT.search(text) else iter(())
 
 
 def numbers(text: str, syntax: PlaceholderSyntax = _PROSE) -> Iterator[Part]:
     """Yield the numbers of a text that are not within a kept part."""
-    kept = kept_parts(text, syntax)
-    part = next(kept, None)
+    kept_spans = kept_parts(text, syntax)
+    part = next(kept_spans, None)
     for match in _NUMBER.finditer(text):
         while part and part[2] <= match.start():
-            part = next(kept, None)
+            part = next(kept_spans, None)
         if not part or match.end() <= part[1]:
             yield match[0], *match.span()
 
@@ -180,8 +180,8 @@ def lost_numbers(
     counts = Counter(_NUMBER.findall(without_fixed(source, syntax)))
     lost = []
     for number, count in counts.items():
-        of_number = _digits(number)
-        if len(of_number) >= shortest and digits.count(of_number) < count:
+        number_digits = _digits(number)
+        if len(number_digits) >= shortest and digits.count(number_digits) < count:
             lost.append(number)
     return lost
 
@@ -196,21 +196,21 @@ def _escaped(part: str) -> str:
     return re.escape(part) + (r"(?!\w)" if has_no_end else "")
 
 
-def _replaced(text: str, parts: Iterable[Part], replacement: str) -> str:
+def _replace_parts(text: str, parts: Iterable[Part], replacement: str) -> str:
     """Return a text with a replacement in place of each of its parts."""
-    rest, at = [], 0
-    for _, first, after in parts:
-        rest.append(text[at:first])
-        at = after
-    return replacement.join([*rest, text[at:]])
+    segments, position = [], 0
+    for _, start, end in parts:
+        segments.append(text[position:start])
+        position = end
+    return replacement.join([*segments, text[position:]])
 
 
-def _fixed(text: str, syntax: PlaceholderSyntax) -> Iterator[Part]:
+def _find_fixed(text: str, syntax: PlaceholderSyntax) -> Iterator[Part]:
     """Yield the fixed parts of a text."""
-    return _matches(_fixed_pattern(syntax), text) if _MAYBE.search(text) else iter(())
+    return _find_parts(_fixed_pattern(syntax), text) if _MAY_HAVE_FIXED.search(text) else iter(())
 
 
-def _matches(pattern: re.Pattern[str], text: str) -> Iterator[Part]:
+def _find_parts(pattern: re.Pattern[str], text: str) -> Iterator[Part]:
     for match in pattern.finditer(text):
         part = match[0]
         if match["address"]:

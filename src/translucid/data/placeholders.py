@@ -1,8 +1,9 @@
 """Vocabulary pieces such as `⟦1⟧` and `⟦2⟧`, which stand for the parts of a text that a translation must not change.
 
 A model with `data.placeholders` learns to copy them. Before it translates, each placeholder, tag, address and emoji of
-the text is replaced by such a piece; afterwards it is put back. So the model never has to spell them. If a part occurs
-twice, so does its piece. If a text has more different parts than there are pieces, the other parts stay in the text.
+the text is replaced by such a piece; afterwards, the original is restored. So the model never has to spell them. If a
+part occurs twice, so does its piece. If a text has more different parts than there are pieces, the rest stay in the
+text.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from typing import NamedTuple
 from translucid.data.linked_pairs import Edit, edited, with_edits
 from translucid.data.non_translatable import Part, kept_parts
 from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.reserved import EVERY, PLACEHOLDERS
-from translucid.ground.special import SPELLED
+from translucid.data.tokenizing.reserved import PLACEHOLDERS, RESERVED_PIECES
+from translucid.ground.special import SPELLINGS
 
-_PIECE = re.compile("|".join(sorted(EVERY)))
+_PIECE = re.compile("|".join(sorted(RESERVED_PIECES)))
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
-_NAME = 3
+_NAME_LENGTH = 3
 """Letters of a capitalised word that counts as a name if both sides have it."""
-_AT_AN_END = 0.25
+_EDGE_SHARE = 0.25
 """If no word of a pair can be replaced, this is the share of pairs in which a piece is put before or after both sides,
 where emoji and addresses are in real texts."""
-_SECOND = 0.3
+_ANOTHER_WORD = 0.3
 """The probability that a second word is replaced, and after it a third, and so on."""
 
 
@@ -78,16 +79,16 @@ class Masked(NamedTuple):
 
         A part such as the tag `</s>` of a web page keeps its piece, because it would look like the end token.
         """
-        shown = {piece: part for piece, part in self.parts.items() if part not in SPELLED}
-        return [shown.get(piece, piece) for piece in pieces]
+        parts_by_piece = {piece: part for piece, part in self.parts.items() if part not in SPELLINGS}
+        return [parts_by_piece.get(piece, piece) for piece in pieces]
 
-    def sizes(self, words: Iterable[str], *, of_source: bool = False) -> list[int]:
+    def sizes(self, words: Iterable[str], *, in_source: bool = False) -> list[int]:
         """Return for each word of a masked text the number of words that it has when unmasked.
 
-        `of_source` says whether the words are from the source, not from a translation.
+        `in_source` says whether the words are from the source, not from a translation.
         """
         masked = self
-        if of_source:
+        if in_source:
             masked = self._replace(names=tuple(name._replace(target=name.source) for name in self.names))
         return [max(len(masked.unmask(word).split()), 1) for word in words]
 
@@ -105,7 +106,7 @@ def mask(text: str) -> Masked:
     Masked(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'}, names=())
     """
     parts = list(kept_parts(text))
-    distinct = dict.fromkeys(_texts(parts))
+    distinct = dict.fromkeys(_part_texts(parts))
     pieces = dict(zip(distinct, PLACEHOLDERS, strict=False))  # parts beyond the last piece stay in the text
     return Masked(_with_pieces(text, parts, pieces), {piece: part for part, piece in pieces.items()})
 
@@ -134,15 +135,15 @@ def _masked_pair(pair: Pair, share: float, seed: int) -> Pair:
         if random.random() >= share or not source:
             return pair
         source_parts, target_parts = _words(source), _words(target)
-        common = _some(_common_parts(source_parts, target_parts), random)
+        common = _sample_words(_common_parts(source_parts, target_parts), random)
         if not common:
-            if random.random() < _AT_AN_END:
-                return _at_an_end(pair, random)
+            if random.random() < _EDGE_SHARE:
+                return _with_edge_piece(pair, random)
             return pair
     # Most texts have one or two parts; a random choice trains all pieces equally.
     pieces = random.sample(PLACEHOLDERS, len(PLACEHOLDERS))
-    chosen = dict(zip(common, pieces, strict=False))
-    return edited(pair, _pieces_for(source_parts, chosen), _pieces_for(target_parts, chosen))
+    pieces_by_part = dict(zip(common, pieces, strict=False))
+    return edited(pair, _pieces_for(source_parts, pieces_by_part), _pieces_for(target_parts, pieces_by_part))
 
 
 def _with_pieces(text: str, parts: Iterable[Part], pieces: Mapping[str, str]) -> str:
@@ -152,16 +153,16 @@ def _with_pieces(text: str, parts: Iterable[Part], pieces: Mapping[str, str]) ->
 
 def _pieces_for(parts: Iterable[Part], pieces: Mapping[str, str]) -> list[Edit]:
     """Return the edits that put a piece in place of each part that has one."""
-    return [Edit(first, after, pieces[part]) for part, first, after in parts if part in pieces]
+    return [Edit(start, end, pieces[part]) for part, start, end in parts if part in pieces]
 
 
-def _texts(parts: Iterable[Part]) -> list[str]:
+def _part_texts(parts: Iterable[Part]) -> list[str]:
     return [part for part, _, _ in parts]
 
 
 def _common_parts(source: Iterable[Part], target: Iterable[Part]) -> list[str]:
     """Return the distinct parts that occur equally often in both sides, in the order of the source."""
-    in_source, in_target = Counter(_texts(source)), Counter(_texts(target))
+    in_source, in_target = Counter(_part_texts(source)), Counter(_part_texts(target))
     return [part for part, count in in_source.items() if in_target[part] == count]
 
 
@@ -170,26 +171,26 @@ def _words(text: str) -> list[Part]:
     words = []
     for match in _WORD.finditer(text):
         word = match[0]
-        may_be_name = word[0].isupper() and len(word) >= _NAME
+        may_be_name = word[0].isupper() and len(word) >= _NAME_LENGTH
         if may_be_name or word[0].isdigit():
             words.append((word, *match.span()))
     return words
 
 
-def _some(words: list[str], random: Random) -> list[str]:
+def _sample_words(words: list[str], random: Random) -> list[str]:
     """Draw at least one word."""
     random.shuffle(words)
     count = 1
-    while count < len(words) and random.random() < _SECOND:
+    while count < len(words) and random.random() < _ANOTHER_WORD:
         count += 1
     return words[:count]
 
 
-def _at_an_end(pair: Pair, random: Random) -> Pair:
+def _with_edge_piece(pair: Pair, random: Random) -> Pair:
     piece = random.choice(PLACEHOLDERS)
     if random.random() < 0.5:
-        before = [Edit(0, 0, f"{piece} ")]
-        return edited(pair, before, before)
+        prefix = [Edit(0, 0, f"{piece} ")]
+        return edited(pair, prefix, prefix)
     source_end, target_end = len(pair.source), len(pair.target)
-    after = f" {piece}"
-    return edited(pair, [Edit(source_end, source_end, after)], [Edit(target_end, target_end, after)])
+    suffix = f" {piece}"
+    return edited(pair, [Edit(source_end, source_end, suffix)], [Edit(target_end, target_end, suffix)])

@@ -6,9 +6,9 @@ pairs as all corpora together; corpus c provides the share p_c of them. Each cor
 order, then again in another one, across the ends of epochs: no pair is repeated before all pairs of its corpus have
 been read.
 
-A random order is a keyed permutation, computed place by place: a Feistel network over the bits of the number, repeated
-until the result is in range (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"). So memory does not grow
-with the corpus, and the billionth pair of an epoch is found without the pairs before it.
+A random order is a keyed permutation, computed position by position: a Feistel network over the bits of the number,
+repeated until the result is in range (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"). So memory does
+not grow with the corpus, and the billionth pair of an epoch is found without the pairs before it.
 """
 
 from __future__ import annotations
@@ -50,20 +50,22 @@ def directions_by_temperature(sizes: Sequence[int], directions: Sequence[object]
     return shares
 
 
-def mixed_in(sizes: Sequence[int], shares: Sequence[float] | None, further: Sequence[float]) -> tuple[list[float], int]:
+def mixed_in(
+    sizes: Sequence[int], shares: Sequence[float] | None, mixed_shares: Sequence[float]
+) -> tuple[list[float], int]:
     """Return the share of each corpus, and the pairs of an epoch, if the last corpora are mixed into the others.
 
-    An epoch reads the others once, and as many pairs of the last corpora as give them their shares.
+    An epoch reads the others once, and as many pairs of the last corpora as their shares require.
 
     Args:
         sizes: the number of pairs of each corpus.
-        shares: the weights of the others, in any unit; None for their sizes.
-        further: the share of an epoch that each of the last corpora gets; together less than 1.
+        shares: the weights of the other corpora, in any unit; None for their sizes.
+        mixed_shares: the share of an epoch that each of the last corpora gets; together less than 1.
     """
-    others = sizes[: len(sizes) - len(further)]
-    parts = np.array(others if shares is None else shares, float)
-    left = 1 - sum(further)
-    return [*(parts / parts.sum() * left).tolist(), *further], round(sum(others) / left)
+    main_sizes = sizes[: len(sizes) - len(mixed_shares)]
+    weights = np.array(main_sizes if shares is None else shares, float)
+    main_share = 1 - sum(mixed_shares)
+    return [*(weights / weights.sum() * main_share).tolist(), *mixed_shares], round(sum(main_sizes) / main_share)
 
 
 def quotas(sizes: Sequence[int], shares: Sequence[float] | None, count: int | None = None) -> list[int]:
@@ -76,9 +78,9 @@ def quotas(sizes: Sequence[int], shares: Sequence[float] | None, count: int | No
     """
     if shares is None:
         return list(sizes)
-    wanted = np.array(shares, float) * (np.array(sizes) > 0)
+    weights = np.array(shares, float) * (np.array(sizes) > 0)
     # Rounding the cumulated shares makes the quotas add up to `count` exactly.
-    ends = np.rint(np.cumsum(wanted) / wanted.sum() * (count or sum(sizes))).astype(int)
+    ends = np.rint(np.cumsum(weights) / weights.sum() * (count or sum(sizes))).astype(int)
     return np.diff(ends, prepend=0).tolist()
 
 
@@ -97,40 +99,40 @@ class Order:
     ) -> None:
         """Compute the quotas of the corpora, with the arguments of `quotas`; a block has at most `block` pairs."""
         self.sizes, self.quotas, self.seed, self.epoch = sizes, quotas(sizes, shares, count), seed, epoch
-        self.plain = shares is None
+        self.is_unmixed = shares is None
         self.count = sum(self.quotas)
         self.blocks = max(1, -(-self.count // block))
 
     def block(self, number: int) -> NDArray[np.int64]:
         """Return the indices of a block. A single block is not shuffled here: `plan_epoch` shuffles its batches."""
-        first = self.count * number // self.blocks
+        start = self.count * number // self.blocks
         end = self.count * (number + 1) // self.blocks
-        drawn = np.arange(first, end)
+        positions = np.arange(start, end)
         if self.blocks > 1:
-            drawn = shuffled(drawn, self.count, [self.seed, self.epoch])
-        return drawn if self.plain else self._of_corpora(drawn)
+            positions = shuffled(positions, self.count, [self.seed, self.epoch])
+        return positions if self.is_unmixed else self._corpus_indices(positions)
 
-    def _of_corpora(self, drawn: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _corpus_indices(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the indices of pairs that are numbered within the epoch, corpus after corpus."""
-        indices = np.empty_like(drawn)
+        indices = np.empty_like(positions)
         start = offset = 0
         for corpus, (size, quota) in enumerate(zip(self.sizes, self.quotas, strict=True)):
-            of_corpus = (drawn >= start) & (drawn < start + quota)
-            # A corpus is read on where the epoch before ended; each pass over it has an order of its own.
-            passes, places = np.divmod(drawn[of_corpus] - start + self.epoch * quota, max(size, 1))
+            in_corpus = (positions >= start) & (positions < start + quota)
+            # Reading continues where the previous epoch ended; each pass over a corpus has its own order.
+            passes, pass_positions = np.divmod(positions[in_corpus] - start + self.epoch * quota, max(size, 1))
             for number in np.unique(passes).tolist():
-                of_pass = passes == number
-                places[of_pass] = shuffled(places[of_pass], size, [self.seed, corpus, number])
-            indices[of_corpus] = offset + places
+                in_pass = passes == number
+                pass_positions[in_pass] = shuffled(pass_positions[in_pass], size, [self.seed, corpus, number])
+            indices[in_corpus] = offset + pass_positions
             start, offset = start + quota, offset + size
         return indices
 
 
-def shuffled(places: NDArray[np.int64], count: int, seed: Sequence[int]) -> NDArray[np.int64]:
-    """Return which of `count` items are at some places of a random order; the seed determines the order.
+def shuffled(positions: NDArray[np.int64], count: int, seed: Sequence[int]) -> NDArray[np.int64]:
+    """Return which of `count` items are at some positions of a random order; the seed determines the order.
 
     Args:
-        places: [n], within 0 .. count - 1.
+        positions: [n], within 0 .. count - 1.
         count: the number of items, below 2^62.
         seed: non-negative numbers.
     """
@@ -138,7 +140,7 @@ def shuffled(places: NDArray[np.int64], count: int, seed: Sequence[int]) -> NDAr
     half = np.uint64(max(1, -(-(count - 1).bit_length() // 2)))
     mask = (np.uint64(1) << half) - np.uint64(1)
     keys = np.random.SeedSequence([*seed, count]).generate_state(_ROUNDS, np.uint64)
-    numbers = places.astype(np.uint64)
+    numbers = positions.astype(np.uint64)
     outside = np.arange(len(numbers))
     # Cycle walking: permute each result that is not an item again. The domain is less than four times as large as the
     # number of items, so a few rounds are enough.

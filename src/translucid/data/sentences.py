@@ -56,16 +56,16 @@ def _boundaries(text: str, language: str | None) -> list[int]:
     """Return the offsets at which the sentences after the first begin."""
     # sentencex counts bytes, and panics at some white space of more than one byte; it does not take lone surrogates.
     # Replacing each such character by one other character keeps the offsets.
-    plain = re.sub(r"[^\S\n]", " ", text).encode("utf-8", "replace").decode("utf-8")
+    ascii_spaced = re.sub(r"[^\S\n]", " ", text).encode("utf-8", "replace").decode("utf-8")
     code = short_code(language or "en")
     boundaries, end = [], 0
-    first = len(plain) - len(plain.lstrip())
-    for piece in _segments(code, plain):
+    text_start = len(ascii_spaced) - len(ascii_spaced.lstrip())
+    for piece in _segments(code, ascii_spaced):
         end += len(piece)
-        if end == len(plain) or plain[end].isspace() or end <= first:
+        if end == len(ascii_spaced) or ascii_spaced[end].isspace() or end <= text_start:
             continue
         # "Node.JS", "file.TXT": only the full stops of other scripts end a sentence without a space after them.
-        if plain[end - 1].isspace() or not plain[end - 1].isascii():
+        if ascii_spaced[end - 1].isspace() or not ascii_spaced[end - 1].isascii():
             boundaries.append(end)
     return boundaries
 

@@ -41,7 +41,7 @@ class SideStatistics:
     vocabulary: set[int] = field(default_factory=set)
     """The digests of the distinct words."""
     scripts: dict[str, Counter[str]] = field(default_factory=dict)
-    """The count of each character, by script; control characters and private ones are kinds of their own."""
+    """The count of each character, by script; control characters and private ones are separate kinds."""
     first_line: dict[str, int] = field(default_factory=dict)
     """The first line with a character of each kind."""
     not_ascii: Characters = field(default_factory=Characters)
@@ -72,17 +72,17 @@ class SideStatistics:
     def unexpected(self) -> list[tuple[str, int, str, int]]:
         """Return (script, characters, the most frequent ones, first line) for all but the most frequent script."""
         kinds = sorted(self.scripts.items(), key=lambda item: -item[1].total())
-        usual = next((kind for kind, _ in kinds if kind not in ("control", "private")), None)
+        usual_script = next((kind for kind, _ in kinds if kind not in ("control", "private")), None)
         rows = []
         for kind, counts in kinds:
-            if kind != usual:
+            if kind != usual_script:
                 frequent = "".join(character for character, _ in counts.most_common(10))
                 rows.append((kind, counts.total(), frequent, self.first_line[kind]))
         return rows
 
-    def left_alone(self) -> dict[str, int]:
+    def preserved_characters(self) -> dict[str, int]:
         """Return the counts of the characters that `nmt_nfkc` changes but the default normalisation does not."""
-        return {character: self.not_ascii.counts[character] for character in self.not_ascii.kept()}
+        return {character: self.not_ascii.counts[character] for character in self.not_ascii.preserved()}
 
     def summary(self, sentences: int) -> dict[str, Any]:
         """Return the figures as plain values."""
@@ -100,7 +100,7 @@ class SideStatistics:
             "p100_words": self.percentile(1.0),
             "unexpected": unexpected,
             "normalisation_changes": self.not_ascii.changed(ADAPTIVE),
-            "normalisation_leaves_alone": self.left_alone(),
+            "normalisation_leaves_alone": self.preserved_characters(),
         }
 
 
@@ -142,21 +142,21 @@ class SplitStatistics:
 
     def read(self, pairs: Iterable[Pair], pair_filter: Filter) -> Iterator[int]:
         """Count all pairs; yield 1 for each, for a progress bar."""
-        last = None
+        last_document = None
         for line, pair in enumerate(pairs, 1):
             self.pairs += 1
-            if pair.document not in (None, last) and any(map(str.strip, pair)):
-                last = pair.document
+            if pair.document not in (None, last_document) and any(map(str.strip, pair)):
+                last_document = pair.document
                 self.documents += 1
             self.source.add(pair.source, line)
             self.target.add(pair.target, line)
             if reason := fault(pair, pair_filter):
                 self.faults[reason] += 1
-            both, source = digest_pair(pair), digest(pair.source)
-            self.duplicate_pairs += both in self.seen_pairs
-            self.duplicate_sources += source in self.seen_sources
-            self.seen_pairs.add(both)
-            self.seen_sources.add(source)
+            pair_digest, source_digest = digest_pair(pair), digest(pair.source)
+            self.duplicate_pairs += pair_digest in self.seen_pairs
+            self.duplicate_sources += source_digest in self.seen_sources
+            self.seen_pairs.add(pair_digest)
+            self.seen_sources.add(source_digest)
             self.seen_targets.add(digest(pair.target))
             yield 1
 

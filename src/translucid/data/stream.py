@@ -17,18 +17,18 @@ from translucid.data.batching import Batch
 from translucid.data.stores.store import EncodedTexts
 from translucid.ground.special import SPECIAL
 
-SHORTEST = 5
+MIN_LENGTH = 5
 """The fewest tokens of a window."""
 SPREAD = 5.0
 """The standard deviation of the length of a window."""
-HALVED = 0.05
+HALF_SHARE = 0.05
 """The share of windows that are half as long."""
 
 
 class Windows(NamedTuple):
     """The windows of one pass over a text; window i is the columns ends[i] - lengths[i] .. ends[i] - 1."""
 
-    first: int
+    start: int
     """The offset in the text at which the first row begins; the last row continues at the beginning of the text."""
     columns: int
     """The number of tokens of a row."""
@@ -53,48 +53,48 @@ class Stream:
         self.texts, self.window, self.backwards = texts, window, backwards
         self.rows = max(1, min(rows, len(texts.ids) // 2))
 
-    def straight(self) -> Windows:
+    def equal_windows(self) -> Windows:
         """Return windows of equal length from the beginning of the text; the last one may be shorter."""
         columns = -(-len(self.texts.ids) // self.rows)
         ends = np.append(np.arange(self.window, columns, self.window), columns)
         return Windows(0, columns, ends, np.diff(ends, prepend=0))
 
-    def varied(self, seed: int, epoch: int) -> Windows:
+    def random_windows(self, seed: int, epoch: int) -> Windows:
         """Return windows of random lengths (Merity et al. 2018, arXiv 1708.02182, section 5), from a random offset.
 
         A length is normally distributed around `window`, or sometimes around half of it, so that a window does not
         always end at the same tokens. The result depends on nothing but the arguments.
         """
         generator = np.random.default_rng(np.random.SeedSequence([seed, epoch]))
-        first = int(generator.integers(len(self.texts.ids)))
+        start = int(generator.integers(len(self.texts.ids)))
         columns = -(-len(self.texts.ids) // self.rows)
         count = 2 * (columns // self.window) + 10  # more than a row needs, as the mean length is close to `window`
-        middle = np.where(generator.random(count) < HALVED, self.window / 2, self.window)
-        lengths = np.maximum(generator.normal(middle, SPREAD).astype(np.int64), min(SHORTEST, self.window))
+        mean_lengths = np.where(generator.random(count) < HALF_SHARE, self.window / 2, self.window)
+        lengths = np.maximum(generator.normal(mean_lengths, SPREAD).astype(np.int64), min(MIN_LENGTH, self.window))
         ends = np.cumsum(lengths)
         ends = np.append(ends[ends < columns], columns)
-        return Windows(first, columns, ends, np.diff(ends, prepend=0))
+        return Windows(start, columns, ends, np.diff(ends, prepend=0))
 
     def batch(self, windows: Windows, number: int) -> Batch:
         """Return window `number` of all rows: its tokens are the input, the tokens after them are the labels.
 
         So each token is a label once: the first token of a row at the end of the row before it, the first token of all
-        at the end of the last row. Start tokens, and places after the end of the text, are not labels.
+        at the end of the last row. Start tokens, and positions after the end of the text, are not labels.
         """
         count = len(self.texts.ids)
         end, length = windows.ends[number], windows.lengths[number]
-        starts = windows.first + windows.columns * np.arange(self.rows)
-        places = starts[:, None] + np.arange(end - length, end + 1)  # [B, length + 1]
-        inside = places <= windows.first + count
-        tokens = np.where(inside, self._at(places % count), SPECIAL.pad).astype(np.int64)
+        starts = windows.start + windows.columns * np.arange(self.rows)
+        positions = starts[:, None] + np.arange(end - length, end + 1)  # [B, length + 1]
+        inside = positions <= windows.start + count
+        tokens = np.where(inside, self._tokens_at(positions % count), SPECIAL.pad).astype(np.int64)
         labels = np.where(tokens[:, 1:] == SPECIAL.start, SPECIAL.pad, tokens[:, 1:])
         return Batch(empty_source(len(tokens)), torch.from_numpy(tokens[:, :-1].copy()), torch.from_numpy(labels))
 
-    def _at(self, places: NDArray[np.int64]) -> NDArray[np.integer]:
+    def _tokens_at(self, positions: NDArray[np.int64]) -> NDArray[np.integer]:
         ids = self.texts.ids
         if not self.backwards:
-            return ids[places]
-        tokens = ids[-1 - places]
+            return ids[positions]
+        tokens = ids[-1 - positions]
         swapped = np.where(tokens == SPECIAL.start, SPECIAL.end, tokens)
         return np.where(tokens == SPECIAL.end, SPECIAL.start, swapped)
 

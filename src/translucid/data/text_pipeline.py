@@ -5,7 +5,7 @@
 
 Joining is the inverse of segmentation, unmasking of masking, decoding of encoding. The tokenizer adds the pieces of a
 language before the ids. Terms and near matches are for the model alone; `unmask` removes what is left of them from the
-output. A new feature is a `TextStep` or another method here.
+output. Add a new feature as a `TextStep` or as another method here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import chain
 from typing import NamedTuple, Protocol
 
 from translucid.data.document_context import ContextOptions, preceding
-from translucid.data.non_translatable import stands_alone
+from translucid.data.non_translatable import is_non_translatable
 from translucid.data.placeholders import Masked
 from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
@@ -36,7 +36,7 @@ class Piece:
     after: str
     """The text between this piece and the next one."""
     cut: int = 0
-    """The number of tokens of the text or sentence that was too long and was therefore cut; 0 if it was not."""
+    """The number of tokens of the text or sentence from which the piece was cut, if it was too long; otherwise 0."""
     masked: Masked = field(default=Masked("", {}), repr=False)
     """The text that the ids encode, and the parts that its placeholders stand for."""
     before: tuple[tuple[int, ...], ...] = ()
@@ -72,12 +72,12 @@ class EncodedPair(NamedTuple):
 class TextStep(Protocol):
     """A step that adds something for the model to a text, such as the translation of a term."""
 
-    def apply(self, text: str, shown: str) -> str:
-        """Return the model's input; `shown` if there is nothing to add.
+    def apply(self, text: str, model_text: str) -> str:
+        """Return the text that the model reads; `model_text` if there is nothing to add.
 
         Args:
             text: the masked source.
-            shown: the output of the step before.
+            model_text: the output of the step before.
         """
 
 
@@ -95,7 +95,7 @@ class TextPipeline:
     context: ContextOptions | None = None
     """How a sentence is joined to those before it in its document, if the model has learned that."""
 
-    def showing(self, *steps: TextStep) -> TextPipeline:
+    def with_steps(self, *steps: TextStep) -> TextPipeline:
         """Return the pipeline with these steps after its other ones."""
         return replace(self, steps=(*self.steps, *steps))
 
@@ -127,11 +127,11 @@ class TextPipeline:
         masked_texts = [masked.text for _, _, masked in chain.from_iterable(parts)]
         encoded = iter(self.tokenizer.encode_source(masked_texts))
         pieces: list[list[Piece]] = []
-        for of_text in parts:
+        for text_parts in parts:
             pieces.append([])
-            for part, after, masked in of_text:
+            for part, after, masked in text_parts:
                 ids = next(encoded)
-                if split and stands_alone(part):
+                if split and is_non_translatable(part):
                     pieces[-1].append(Piece(part, [], after, masked=Masked(part, {})))
                 elif len(ids) < self.longest:
                     pieces[-1].append(Piece(part, [*ids, SPECIAL.end], after, masked=masked))
@@ -139,28 +139,28 @@ class TextPipeline:
                     pieces[-1] += self._cut(masked, ids, after, split=split)
         return pieces
 
-    def read(self, pieces: Sequence[Piece]) -> list[list[int]]:
+    def inputs(self, pieces: Sequence[Piece]) -> list[list[int]]:
         """Return the ids that the model reads: those of the pieces, with the additions of the steps and the context.
 
-        A step is skipped if its output would be too long for the model, or if the text has unknown pieces. The context
-        is cut off at its front where it is too long.
+        A step is skipped if its output would be too long for the model, or if the text has unknown pieces. A context
+        that is too long is cut off at the front.
         """
-        read = []
+        inputs = []
         for piece in pieces:
-            ids = self._shown(piece) if self.steps else piece.ids
-            read.append([*self.context_ids(piece, len(ids)), *ids])
-        return read
+            ids = self._with_additions(piece) if self.steps else piece.ids
+            inputs.append([*self.context_ids(piece, len(ids)), *ids])
+        return inputs
 
     def context_ids(self, piece: Piece, length: int | None = None) -> list[int]:
-        """Return the ids before those of a piece, of which the model reads this many; by default, `piece.ids`."""
+        """Return the context ids of a piece, for an input of `length` tokens; by default, that of `piece.ids`."""
         return self.joined(piece.before, length or len(piece.ids))
 
     def joined(self, before: Sequence[Sequence[int]], length: int) -> list[int]:
-        """Return the ids that the model reads before a sentence of this many tokens; `before` is that of `Piece`."""
+        """Return the context ids of a sentence of `length` tokens; `before` is as in `Piece`."""
         return self.context.context(before, length) if self.context and before else []
 
     def before(self, texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-        """Return the ids of the sentences of texts, for a sentence after them; see `Piece.before`."""
+        """Return the ids of the sentences of texts that precede a sentence, as in `Piece.before`."""
         sentences: list[tuple[int, ...]] = []
         for pieces in self.pieces_of([self._parts(text, split=True) for text in texts], split=True):
             sentences += self._sentences(pieces)
@@ -202,8 +202,8 @@ class TextPipeline:
         source_ids = self.tokenizer.encode_source([source.text for source in masked])
         target_ids = self.tokenizer.encode_target(targets)
         encoded = []
-        for source, of_source, of_target in zip(masked, source_ids, target_ids, strict=True):
-            encoded.append(EncodedPair([*of_source, SPECIAL.end], [*of_target, SPECIAL.end], source))
+        for source, source_tokens, target_tokens in zip(masked, source_ids, target_ids, strict=True):
+            encoded.append(EncodedPair([*source_tokens, SPECIAL.end], [*target_tokens, SPECIAL.end], source))
         return encoded
 
     def contexts(self, pairs: Sequence[Pair], encoded: Sequence[EncodedPair]) -> list[list[int]]:
@@ -212,7 +212,7 @@ class TextPipeline:
             return [[] for _ in pairs]
         contexts = []
         for i, count in enumerate(preceding(pair.document for pair in pairs)):
-            before = [pair.source[:-1] for pair in encoded[i - min(count, self.context.most) : i]]
+            before = [pair.source[:-1] for pair in encoded[i - min(count, self.context.max_sentences) : i]]
             contexts.append(self.context.context(before, len(encoded[i].source)))
         return contexts
 
@@ -228,19 +228,19 @@ class TextPipeline:
         """
         limit = self.longest - 1 - len(self.tokenizer.source_opening)
         chunks = []
-        first = 0
-        while (left := len(ids) - first) > limit:
-            parts = -(-left // limit)
-            cut = -(-left // parts)
+        start = 0
+        while (remaining := len(ids) - start) > limit:
+            parts = -(-remaining // limit)
+            cut = -(-remaining // parts)
             # Cut before the last word that begins in the second half of the part.
-            pieces = self.tokenizer.source_pieces(ids[first : first + cut + 1])
-            for place in range(cut, max(cut // 2, 1) - 1, -1):
-                if pieces[place].startswith(SPACE):
-                    cut = place
+            pieces = self.tokenizer.source_pieces(ids[start : start + cut + 1])
+            for position in range(cut, max(cut // 2, 1) - 1, -1):
+                if pieces[position].startswith(SPACE):
+                    cut = position
                     break
-            chunks.append(ids[first : first + cut])
-            first += cut
-        return [*chunks, ids[first:]]
+            chunks.append(ids[start : start + cut])
+            start += cut
+        return [*chunks, ids[start:]]
 
     def _parts(self, text: str, *, split: bool) -> list[tuple[str, str]]:
         """Return the parts of a text, each with the white space after it."""
@@ -251,23 +251,25 @@ class TextPipeline:
     def _with_context(
         self, texts: Sequence[str], pieces: Sequence[list[Piece]], before: Sequence[Sequence[str]], *, split: bool
     ) -> list[list[Piece]]:
-        """Return pieces with the sentences before each: those of its own text and those of the texts before it."""
+        """Return pieces with the sentences before each, from its own text and from the texts before it."""
         assert self.context
-        known = dict(zip(texts, map(self._sentences, pieces), strict=True))
-        others = [text for text in dict.fromkeys(chain.from_iterable(before)) if text not in known]
-        of_others = self.pieces_of([self._parts(text, split=split) for text in others], split=split)
-        known |= zip(others, map(self._sentences, of_others), strict=True)
-        joined = []
-        for text, of_text, earlier in zip(texts, pieces, before, strict=True):
+        sentences_by_text = dict(zip(texts, map(self._sentences, pieces), strict=True))
+        other_texts = [text for text in dict.fromkeys(chain.from_iterable(before)) if text not in sentences_by_text]
+        other_pieces = self.pieces_of([self._parts(text, split=split) for text in other_texts], split=split)
+        sentences_by_text |= zip(other_texts, map(self._sentences, other_pieces), strict=True)
+        result = []
+        for text, text_pieces, earlier in zip(texts, pieces, before, strict=True):
             sentences: list[tuple[int, ...]] = []
             for earlier_text in earlier:
-                sentences += known[earlier_text]
-            first = len(sentences)
-            sentences += known[text]
-            for i, piece in enumerate(of_text, first):
-                of_text[i - first] = replace(piece, before=tuple(sentences[max(i - self.context.most, 0) : i]))
-            joined.append(of_text)
-        return joined
+                sentences += sentences_by_text[earlier_text]
+            start = len(sentences)
+            sentences += sentences_by_text[text]
+            for i, piece in enumerate(text_pieces, start):
+                text_pieces[i - start] = replace(
+                    piece, before=tuple(sentences[max(i - self.context.max_sentences, 0) : i])
+                )
+            result.append(text_pieces)
+        return result
 
     def _sentences(self, pieces: Sequence[Piece]) -> list[tuple[int, ...]]:
         """Return the ids of pieces without end tokens, also of those that are copied."""
@@ -279,7 +281,7 @@ class TextPipeline:
 
     def _cut(self, masked: Masked, ids: list[int], after: str, *, split: bool) -> list[Piece]:
         """Cut a text that is too long into its sentences, and sentences that are too long between words."""
-        cut = len(ids) + 1
+        token_count = len(ids) + 1
         sentences, encoded = [(masked.text, after)], [ids]
         if not split:  # the text is not cut into sentences yet
             sentences = split_sentences(masked.text, self.language)
@@ -292,20 +294,20 @@ class TextPipeline:
             for chunk, gap in zip(chunks, gaps, strict=True):
                 source = [*opening, *chunk]
                 text = self.tokenizer.decode_source(source)
-                of_chunk = masked._replace(text=text)
-                pieces.append(Piece(masked.unmask(text), [*source, SPECIAL.end], gap, cut, of_chunk))
+                chunk_masked = masked._replace(text=text)
+                pieces.append(Piece(masked.unmask(text), [*source, SPECIAL.end], gap, token_count, chunk_masked))
         return pieces
 
-    def _shown(self, piece: Piece) -> list[int]:
+    def _with_additions(self, piece: Piece) -> list[int]:
         """Return the ids of a piece with the additions of the steps."""
-        shown, ids = piece.masked.text, piece.ids
+        model_text, ids = piece.masked.text, piece.ids
         if SPECIAL.unknown in ids:
             return ids
         for step in self.steps:
-            longer = step.apply(piece.masked.text, shown)
-            if longer == shown:
+            extended = step.apply(piece.masked.text, model_text)
+            if extended == model_text:
                 continue
-            (encoded,) = self.tokenizer.encode_source([longer])
+            (encoded,) = self.tokenizer.encode_source([extended])
             if len(encoded) < self.longest:
-                shown, ids = longer, [*encoded, SPECIAL.end]
+                model_text, ids = extended, [*encoded, SPECIAL.end]
         return ids

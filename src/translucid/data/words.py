@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-# Scripts that write no spaces: each of their characters is a word of its own.
+# Scripts that write no spaces: each of their characters is a separate word.
 _UNSPACED = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
@@ -60,13 +60,13 @@ def spaced(text: str) -> str:
     return text if text.isascii() else _UNSPACED_CHARACTER.sub(r" \g<0> ", text)
 
 
-def places(part: Sequence[str], whole: Sequence[str]) -> list[int]:
+def find_sequence(words: Sequence[str], text_words: Sequence[str]) -> list[int]:
     """Return the indices at which a sequence of words begins in another one, without overlaps."""
-    starts, at, size = [], 0, len(part)
-    while size and at + size <= len(whole):
-        if list(whole[at : at + size]) == list(part):
-            starts.append(at)
-            at += size
+    starts, index, size = [], 0, len(words)
+    while size and index + size <= len(text_words):
+        if list(text_words[index : index + size]) == list(words):
+            starts.append(index)
+            index += size
         else:
-            at += 1
+            index += 1
     return starts

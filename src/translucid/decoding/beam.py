@@ -1,8 +1,8 @@
 """Batched beam search; finished sentences and hypotheses leave the batch.
 
 At each step a sentence keeps its most probable partial outputs (Sutskever et al. 2014, arXiv 1409.3215, section 3.2),
-K of them, less one for each that has ended: so a beam of 1 is greedy search. Only those that can still be among the n
-best are kept, which changes no result: a partial output with log-probability L scores at most L / lp(its limit).
+K of them, minus one for each that has ended, so that a beam of 1 is greedy search. Only those that can still be among
+the n best are kept, which changes no result: a partial output with log-probability L scores at most L / lp(its limit).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from translucid.decoding.constraints import Constraint, Shares, Unconstrained, by_turns
 from translucid.decoding.problem import Problem
-from translucid.decoding.rows import Finished, Rows, known_empty, places_by_kind
+from translucid.decoding.rows import Finished, Rows, indices_by_kind, known_empty
 from translucid.decoding.trace import BeamTrace
 
 
@@ -51,12 +51,12 @@ def beam_search(
             rows, rows.log_prob[:, None] + choices.adjusted_score, sentences, beam, choices.shares
         )
         token, gain, adjusted = (
-            part[parent, choice] for part in (choices.token, choices.gain, choices.adjusted_score)
+            values[parent, choice] for values in (choices.token, choices.gain, choices.adjusted_score)
         )  # [B, K]
-        # A candidate that can't be among the n best takes no slot when it ends, or what is dropped would matter.
-        kept = (total > -torch.inf) & (rank < bound.width[:, None]) & (total / longest_penalty >= bound.worst)
-        ends = kept & (token == eos)
-        live, unsatisfied, score = kept & ~ends, torch.zeros_like(ends), total
+        # A candidate that can't be among the n best takes no slot when it ends, so that dropping it changes no result.
+        viable = (total > -torch.inf) & (rank < bound.width[:, None]) & (total / longest_penalty >= bound.worst)
+        ends = viable & (token == eos)
+        live, unsatisfied, score = viable & ~ends, torch.zeros_like(ends), total
         if not known_empty(ends):
             score = total / problem.penalties[rows.length + 1]
             unsatisfied = ends & constraint.unsatisfied(rows.sentence[parent], parent, choice)
@@ -64,27 +64,27 @@ def beam_search(
             bound = bound.after(ends, score)
             live &= total / longest_penalty >= bound.worst
         kind = torch.where(live, 0, torch.where(ends, 1, torch.where(unsatisfied, 2, 3)))
-        places, (is_finite,) = places_by_kind(kind.flatten(), 3, finite)
+        indices, (is_finite,) = indices_by_kind(kind.flatten(), 3, finite)
         problem.refuse_unless(is_finite)
         if trace is not None:
             trace.step(total, parent, token, ends, live)
-        columns = [part.flatten() for part in (parent, token, gain, adjusted)]
-        continuing, ending, ending_unsatisfied = places
+        columns = [values.flatten() for values in (parent, token, gain, adjusted)]
+        continuing, ending, ending_unsatisfied = indices
         for collection, candidates in ((finished, ending), (incomplete, ending_unsatisfied)):
             # Few steps finish a hypothesis, and an empty chunk would be padded and copied at the end.
             if len(candidates):
-                collection.add(_moved(rows, columns, candidates), score.flatten()[candidates])
-        moved = columns[0][continuing]  # [N] of the next step
-        # On a CPU, comparing the numbers costs less than copying the state; a GPU would have to be waited for.
-        if moved.device.type != "cpu" or not torch.equal(moved, torch.arange(len(rows))):
-            state = state.select(moved)
-        rows = replace(_moved(rows, columns, continuing), slot=continuing % beam)
-        constraint.follow(rows, moved, choice.flatten()[continuing])
+                collection.add(_extended(rows, columns, candidates), score.flatten()[candidates])
+        parents = columns[0][continuing]  # [N] of the next step
+        # On a CPU, comparing the indices costs less than copying the state; on a GPU, it would wait for the device.
+        if parents.device.type != "cpu" or not torch.equal(parents, torch.arange(len(rows))):
+            state = state.select(parents)
+        rows = replace(_extended(rows, columns, continuing), slot=continuing % beam)
+        constraint.follow(rows, parents, choice.flatten()[continuing])
     return finished
 
 
-def _moved(rows: Rows, columns: Sequence[Tensor], candidates: Tensor) -> Rows:
-    """Return the rows that some candidates extend: `candidates` are indices into `columns`, each [B K]."""
+def _extended(rows: Rows, columns: Sequence[Tensor], candidates: Tensor) -> Rows:
+    """Return rows extended by their tokens: `candidates` are indices into `columns`, each [B K]."""
     parent, token, gain, adjusted = (column[candidates] for column in columns)
     return rows.select(parent).extended(token, gain, adjusted)
 
@@ -118,7 +118,7 @@ class PruningBound:
 def likeliest(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the k highest of each row [N, V] and their ids, [N, k] each, sorted; of equal ones the lower id first.
 
-    `topk` alone takes any of several equal ones. One more than k shows whether that has happened, which is rare.
+    `topk` alone takes any of several equal ones. One value more than k shows whether that has happened, which is rare.
     """
     if log_probs.device.type != "cpu":
         return _likeliest_without_waiting(log_probs, min(k, log_probs.size(1)))
@@ -132,11 +132,11 @@ def likeliest(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _likeliest_without_waiting(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Do the same on a GPU without checking for ties, which would wait for it: always prefer the lowest ids of ties."""
+    """Do the same on a GPU, always by ids, because a check for ties would wait for the device."""
     values, ids = log_probs.topk(k)  # [N, k]
     lowest = values[:, -1:]
-    places = torch.arange(log_probs.size(1), device=log_probs.device, dtype=torch.float32)
-    equal = torch.where(log_probs == lowest, -places, -torch.inf).topk(k).indices  # of the k-th, the lowest id first
+    token_ids = torch.arange(log_probs.size(1), device=log_probs.device, dtype=torch.float32)
+    equal = torch.where(log_probs == lowest, -token_ids, -torch.inf).topk(k).indices  # of the k-th, the lowest id first
     rank, above = torch.arange(k, device=log_probs.device), (values > lowest).sum(1, keepdim=True)
     ids = torch.where(rank < above, ids, equal.gather(1, (rank - above).clamp(min=0)))
     by_id = ids.argsort(1)
@@ -155,7 +155,7 @@ def merge(
         totals: [N, k] the log-probabilities of their candidates.
         sentences: the number of sentences B.
         beam: the beam size K.
-        shares: how the K places are distributed among banks, if they are.
+        shares: the distribution of the K slots among banks, if there are any.
 
     Returns:
         For each sentence [B, K], the most probable first, of equal ones that of the earlier slot, then the earlier one:

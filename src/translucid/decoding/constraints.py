@@ -1,7 +1,7 @@
 """Constrained beam search: phrases that the output must contain (Post and Vilar 2018, arXiv 1804.06609).
 
 A partial output that has more of the required phrases is less probable than one that has not begun them, and would lose
-its place to it. So the places of a beam are distributed among banks, by how many phrases a partial output has (section
+its slot to it. So the slots of a beam are distributed among banks, by how many phrases a partial output has (section
 3.2): the best of each bank, then the second of each, and so on, the fullest bank first (as in Hu et al. 2019, N19-1090,
 section 3.1, without a loop over sentences). There is a bank for each number of complete phrases, and another for that
 number and a phrase that has begun; the single pieces of phrases have none, so that one long phrase does not use up a
@@ -27,7 +27,7 @@ from translucid.kernels.transfer import upload
 
 
 class Shares(NamedTuple):
-    """How the places of a beam are distributed among banks of candidates; see `by_turns`."""
+    """The distribution of the slots of a beam among banks of candidates; see `by_turns`."""
 
     bank: Tensor
     """[N, k] the bank of each candidate."""
@@ -45,11 +45,11 @@ class Choices(NamedTuple):
     adjusted_score: Tensor
     """[N, M] the values that the search adds up, which may differ from the log-probabilities."""
     shares: Shares | None = None
-    """How the places of the beam are distributed among them; None if the most probable ones get them."""
+    """The distribution of the slots of the beam among them; None if the most probable ones get the slots."""
 
 
 class Constraint(Protocol):
-    """Adds candidates to one beam search, and tells which outputs do not satisfy the constraint."""
+    """Adds candidates to one beam search, and determines which outputs do not satisfy the constraint."""
 
     def choices(self, rows: Rows, log_probs: Tensor, gain: Tensor, token: Tensor) -> Choices:
         """Return the candidates for the next token of each row.
@@ -71,7 +71,7 @@ class Constraint(Protocol):
         """
 
     def follow(self, rows: Rows, parent: Tensor, choice: Tensor) -> None:
-        """Note the rows that continue: the rows [N] that they extend, and the choices [N] of their last tokens."""
+        """Record which rows continue: the rows [N] that they extend, and the choices [N] of their last tokens."""
 
 
 class Unconstrained:
@@ -89,11 +89,11 @@ class Unconstrained:
         return torch.zeros_like(parent, dtype=torch.bool)
 
     def follow(self, rows: Rows, parent: Tensor, choice: Tensor) -> None:
-        """Do nothing: there is no progress to note."""
+        """Do nothing: there is no progress to record."""
 
 
 def by_turns(bank: Tensor, valid: Tensor, banks: int) -> Tensor:
-    """Return the order in which candidates get places: the best of each bank, the fullest first, then the second best.
+    """Return the order in which candidates get slots: the best of each bank, the fullest first, then the second best.
 
     Args:
         bank: [B, X] the banks of candidates that are sorted, the best first.
@@ -112,7 +112,8 @@ class Form(NamedTuple):
     pieces: tuple[int, ...]
     """Target ids, at least one."""
     inside: bool = False
-    """Whether the form has no space in front: it is allowed at the beginning of an output, and behind `Edges.opens`."""
+    """Whether the form has no space in front: it is allowed at the beginning of an output, and after a piece of
+    `Edges.opens_word`."""
     instead: tuple[int, ...] = ()
     """The first tokens of what the model would choose instead of the phrase."""
 
@@ -123,16 +124,16 @@ class RequiredPhrase(NamedTuple):
     forms: tuple[Form, ...]
     """The allowed forms; different occurrences may have different ones."""
     times: int = 1
-    """The least number of occurrences."""
+    """The minimum number of occurrences."""
 
 
 class Edges(NamedTuple):
     """Where words begin and end among the pieces of a vocabulary."""
 
     continues_word: Tensor
-    """[V] boolean, True where a piece continues the word before it: a phrase in front of it is not whole words."""
+    """[V] boolean, True where a piece continues the word before it, so that a phrase before it does not end there."""
     opens_word: Tensor
-    """[V] boolean, True where a word may begin right behind a piece, as behind a bracket."""
+    """[V] boolean, True where a word may begin right after a piece, as after a bracket."""
 
 
 class Constraints(NamedTuple):
@@ -163,22 +164,22 @@ class PhraseConstraint:
     """The `Constraint` of one beam search: phrases as tensors, for B sentences with at most P forms of C phrases."""
 
     forms: Tensor
-    """[B, P, L] ids; -1 behind the end."""
+    """[B, P, L] ids; -1 after the end."""
     lengths: Tensor
     """[B, P] the lengths of the forms; 0 where there is none."""
     inside: Tensor
     """[B, P] boolean, whether a form has no space in front."""
-    of: Tensor
+    membership: Tensor
     """[B, P, C] 1 where a form belongs to a phrase, float32."""
     required: Tensor
     """[B, C] the required occurrences of each phrase."""
     instead: Tensor
-    """[B, P, R] the tokens that each form may replace; -1 behind the end."""
+    """[B, P, R] the tokens that each form may replace; -1 after the end."""
     edges: Edges
     eos: int
     banks: int
     """The number of banks."""
-    met: PhraseProgress
+    state: PhraseProgress
     """The progress of the rows before their next tokens."""
     times: Tensor = field(init=False)
     """[N, M, C] the occurrences of each phrase with each of the choices; see `PhraseProgress`."""
@@ -186,24 +187,24 @@ class PhraseConstraint:
     """[N, M, C] boolean, whether each of the choices completes an occurrence."""
 
     @classmethod
-    def by(cls, constraints: Constraints, bos: int, eos: int, rows: Rows) -> PhraseConstraint:
+    def begin(cls, constraints: Constraints, bos: int, eos: int, rows: Rows) -> PhraseConstraint:
         """Convert constraints to tensors, and begin with the first rows of a search."""
         phrases, device = list(map(_numbered_forms, constraints.phrases)), rows.tokens.device
-        every = [form for _, form in chain.from_iterable(phrases)]
+        all_forms = [form for _, form in chain.from_iterable(phrases)]
         b, c = len(phrases), max(1, *map(len, constraints.phrases))
         p = max(1, *map(len, phrases))
-        longest = max((len(form.pieces) for form in every), default=1)
-        most = max((len(form.instead) for form in every), default=0)
-        forms, instead = torch.full((b, p, longest), -1), torch.full((b, p, max(1, most)), -1)
+        max_pieces = max((len(form.pieces) for form in all_forms), default=1)
+        max_replaced = max((len(form.instead) for form in all_forms), default=0)
+        forms, instead = torch.full((b, p, max_pieces), -1), torch.full((b, p, max(1, max_replaced)), -1)
         lengths, inside = torch.zeros(b, p, dtype=torch.long), torch.zeros(b, p, dtype=torch.bool)
-        of, required = torch.zeros(b, p, c), torch.zeros(b, c, dtype=torch.long)
-        for sentence, of_sentence in enumerate(phrases):
+        membership, required = torch.zeros(b, p, c), torch.zeros(b, c, dtype=torch.long)
+        for sentence, sentence_forms in enumerate(phrases):
             for phrase, constraint in enumerate(constraints.phrases[sentence]):
                 required[sentence, phrase] = constraint.times
-            for number, (phrase, form) in enumerate(of_sentence):
+            for number, (phrase, form) in enumerate(sentence_forms):
                 forms[sentence, number, : len(form.pieces)] = torch.tensor(form.pieces)
                 lengths[sentence, number], inside[sentence, number] = len(form.pieces), form.inside
-                of[sentence, number, phrase] = 1
+                membership[sentence, number, phrase] = 1
                 instead[sentence, number, : len(form.instead)] = torch.tensor(form.instead, dtype=torch.long)
         continues_word, opens_word = constraints.edges.continues_word, constraints.edges.opens_word.clone()
         opens_word[bos] = True  # a form without a space may begin an output
@@ -212,7 +213,7 @@ class PhraseConstraint:
             upload(forms, device),
             upload(lengths, device),
             upload(inside, device),
-            upload(of, device),
+            upload(membership, device),
             upload(required, device),
             upload(instead, device),
             Edges(upload(continues_word, device), upload(opens_word, device)),
@@ -230,38 +231,38 @@ class PhraseConstraint:
             gain: [N, k] those of the most probable tokens.
             token: [N, k] the most probable tokens.
         """
-        met = self.met
-        forms, lengths, of = self.forms[rows.sentence], self.lengths[rows.sentence], self.of[rows.sentence]
-        required = self.required[rows.sentence]
-        missing = (met.times < required)[:, None].logical_and(of > 0).any(-1)  # [N, P]
+        state = self.state
+        forms, lengths = self.forms[rows.sentence], self.lengths[rows.sentence]
+        membership, required = self.membership[rows.sentence], self.required[rows.sentence]
+        missing = (state.times < required)[:, None].logical_and(membership > 0).any(-1)  # [N, P]
         may_begin = ~self.inside[rows.sentence] | self.edges.opens_word[rows.last][:, None]
-        following = forms.gather(2, met.progress[:, :, None])[:, :, 0]  # [N, P] the next piece of each form
-        open_ = (lengths > 0) & ((met.progress > 0) | may_begin)
+        following = forms.gather(2, state.progress[:, :, None])[:, :, 0]  # [N, P] the next piece of each form
+        may_follow = (lengths > 0) & ((state.progress > 0) | may_begin)
 
         # An output that lacks a phrase may end only if no other token is possible, as at its limit.
-        lacking = (met.times < required).any(1)
-        others = torch.where(token == self.eos, -torch.inf, gain).amax(1) > -torch.inf
-        gain = gain.masked_fill((token == self.eos) & (lacking & others)[:, None], -torch.inf)
+        incomplete = (state.times < required).any(1)
+        has_alternative = torch.where(token == self.eos, -torch.inf, gain).amax(1) > -torch.inf
+        gain = gain.masked_fill((token == self.eos) & (incomplete & has_alternative)[:, None], -torch.inf)
 
         # A piece becomes a candidate once: not if it is among the choices, nor if an earlier form has the same one.
-        new = missing & open_ & (following[:, :, None] != token[:, None]).all(-1)
-        same = (following[:, :, None] == following[:, None]) & new[:, None]
-        new &= ~same.tril(-1).any(-1)
-        further = log_probs.gather(1, following.clamp(min=0)).masked_fill(~new, -torch.inf)
-        gain, token = torch.cat([gain, further], 1), torch.cat([token, following.clamp(min=0)], 1)
+        is_new = missing & may_follow & (following[:, :, None] != token[:, None]).all(-1)
+        same = (following[:, :, None] == following[:, None]) & is_new[:, None]
+        is_new &= ~same.tril(-1).any(-1)
+        added = log_probs.gather(1, following.clamp(min=0)).masked_fill(~is_new, -torch.inf)
+        gain, token = torch.cat([gain, added], 1), torch.cat([token, following.clamp(min=0)], 1)
 
-        hit = (token[:, :, None] == following[:, None]) & open_[:, None]  # [N, M, P]
-        whole = hit & (met.progress + 1 == lengths)[:, None]
-        broken = met.fresh[:, None] & self.edges.continues_word[token][:, :, None]  # [N, M, C]
-        exchanged = ((self.instead[rows.sentence][:, :, :1] >= 0) & (of > 0)).any(1)  # [N, C]
+        hit = (token[:, :, None] == following[:, None]) & may_follow[:, None]  # [N, M, P]
+        completes = hit & (state.progress + 1 == lengths)[:, None]
+        broken = state.fresh[:, None] & self.edges.continues_word[token][:, :, None]  # [N, M, C]
+        exchanged = ((self.instead[rows.sentence][:, :, :1] >= 0) & (membership > 0)).any(1)  # [N, C]
         # Otherwise a phrase could take the place of other tokens and then become part of a longer word.
         gain = gain.masked_fill((broken & exchanged[:, None]).any(-1), -torch.inf)
-        adjusted_score = self._adjusted_scores(rows, log_probs, gain, token, following, missing & open_)
-        before = met.times[:, None] - broken.long()
-        fresh = (whole.float() @ of > 0) & (before < required[:, None])
+        adjusted_score = self._adjusted_scores(rows, log_probs, gain, token, following, missing & may_follow)
+        before = state.times[:, None] - broken.long()
+        fresh = (completes.float() @ membership > 0) & (before < required[:, None])
         times = before + fresh
         begun = (token[:, :, None] == forms[:, None, :, 0]) & may_begin[:, None]
-        partly = ((hit | begun) & ~whole & (lengths > 0)[:, None]).float() @ of > 0
+        partly = ((hit | begun) & ~completes & (lengths > 0)[:, None]).float() @ membership > 0
         bank = 2 * times.sum(-1) + (partly & (times < required[:, None])).any(-1)
         self.times, self.fresh = times, fresh
         return Choices(token, gain, adjusted_score, Shares(bank, self.banks))
@@ -283,18 +284,19 @@ class PhraseConstraint:
             following: [N, P] the next piece of each form.
             missing: [N, P] boolean, whether that piece is allowed and its phrase is missing.
         """
-        instead, of = self.instead[rows.sentence], self.of[rows.sentence]  # [N, P, R], [N, P, C]
+        instead, membership = self.instead[rows.sentence], self.membership[rows.sentence]  # [N, P, R], [N, P, C]
         exchanged = missing & (instead[:, :, 0] >= 0)  # [N, P]
-        usual = log_probs.gather(1, instead.clamp(min=0).flatten(1)).view(instead.shape)
-        usual = usual.masked_fill(instead < 0, -torch.inf).amax(-1)  # [N, P]
+        replaced_score = log_probs.gather(1, instead.clamp(min=0).flatten(1)).view(instead.shape)
+        replaced_score = replaced_score.masked_fill(instead < 0, -torch.inf).amax(-1)  # [N, P]
         score = log_probs.gather(1, following.clamp(min=0))  # [N, P]
-        on = self.met.progress > 0
-        begins = exchanged & ~on
-        for group in (begins, exchanged & on):
-            members = group[:, :, None] & (of > 0)  # [N, P, C]
+        continues = self.state.progress > 0
+        begins = exchanged & ~continues
+        for group in (begins, exchanged & continues):
+            members = group[:, :, None] & (membership > 0)  # [N, P, C]
             best = score[:, :, None].masked_fill(~members, -torch.inf).amax(1, keepdim=True)  # [N, 1, C]
             best = best.expand_as(members).masked_fill(~members, -torch.inf).amax(-1)  # [N, P]
-            cost = (score - best + torch.where(on, 0.0, usual)).masked_fill(~group | (score == -torch.inf), -torch.inf)
+            cost = score - best + torch.where(continues, 0.0, replaced_score)
+            cost = cost.masked_fill(~group | (score == -torch.inf), -torch.inf)
             hit = token[:, :, None] == following[:, None]  # [N, M, P]
             cheap = cost[:, None].masked_fill(~hit, -torch.inf).amax(-1)
             gain = torch.where(gain > -torch.inf, torch.maximum(gain, cheap), gain)
@@ -308,15 +310,15 @@ class PhraseConstraint:
         return (self.times[parent, choice] < self.required[sentence]).any(-1)
 
     def follow(self, rows: Rows, parent: Tensor, choice: Tensor) -> None:
-        """Note the progress of the rows that continue."""
+        """Record the progress of the rows that continue."""
         forms, lengths, inside = self.forms[rows.sentence], self.lengths[rows.sentence], self.inside[rows.sentence]
         progress = torch.zeros_like(lengths)
         # The longest beginning of a form that the output ends in counts: later lengths overwrite earlier ones.
         for length in range(1, min(forms.size(2) - 1, rows.length) + 1):
-            alike = (forms[:, :, :length] == rows.tokens[:, None, -length:]).all(-1)
+            matches = (forms[:, :, :length] == rows.tokens[:, None, -length:]).all(-1)
             begins = ~inside | self.edges.opens_word[rows.tokens[:, -length - 1]][:, None]
-            progress = torch.where(alike & begins & (length < lengths), length, progress)
-        self.met = PhraseProgress(self.times[parent, choice], self.fresh[parent, choice], progress)
+            progress = torch.where(matches & begins & (length < lengths), length, progress)
+        self.state = PhraseProgress(self.times[parent, choice], self.fresh[parent, choice], progress)
 
 
 def _numbered_forms(phrases: Sequence[RequiredPhrase]) -> list[tuple[int, Form]]:

@@ -25,7 +25,7 @@ def continuations(
     word_starts: Tensor | None = None,
     prefix_length: int = 0,
 ) -> list[Hypothesis]:
-    """Return the outputs of one source that begin with a prefix and go on with each of the most probable tokens.
+    """Return the outputs of one source that begin with a prefix and continue with each of the most probable tokens.
 
     The most probable token comes first. The rest of each output is searched as the options say; an end token among the
     most probable ones ends the output. `log_probability` and `token_log_probabilities` are those of the whole output.
@@ -41,9 +41,9 @@ def continuations(
     if count < 1:
         raise ValueError(f"the number of continuations must be at least 1, not {count}")
     never = [model.special.pad, model.special.start, model.special.unknown]
-    odd = {model.eos, *never} & set(prefix)
-    if odd:
-        raise ValueError(f"no output continues after the tokens {sorted(odd)}")
+    invalid = {model.eos, *never} & set(prefix)
+    if invalid:
+        raise ValueError(f"no output continues after the tokens {sorted(invalid)}")
     if model.max_length and len(prefix) + 1 >= model.max_length:
         raise ValueError(f"a prefix of {len(prefix)} tokens leaves no room: the model takes {model.max_length}")
     state = model.start(model.encode(source))

@@ -23,29 +23,29 @@ class DecodingOptions(OptionGroup):
     """Options of greedy search (`beam` 1), beam search and sampling."""
 
     beam: int = Field(5, ge=1, le=1000)
-    """K, the partial sentences kept at each step; 1 is greedy search. Sampling does not look at it."""
+    """K, the number of partial outputs kept at each step; 1 is greedy search. Sampling ignores it."""
     nbest: int = Field(1, ge=1, le=1000)
     """Return up to this many different outputs for each sentence, best first; at most `beam`, unless sampling."""
     length_penalty: float = Field(1.0, ge=0, le=5)
     """alpha of score = log p / ((5 + tokens) / 6)^alpha, end token counted; 0 favours short outputs, 1 the mean."""
     min_length: int = Field(1, ge=0, le=10_000)
-    """The fewest tokens of an output, end token not counted; 1 means never empty."""
+    """The minimum number of tokens of an output, end token not counted; 1 means never empty."""
     max_length_ratio: float = Field(2.0, ge=0, le=1000)
     """An output has at most max_length_ratio * (source tokens) + max_length_extra tokens, end tokens not counted."""
     max_length_extra: int = Field(20, ge=1, le=10_000)
-    """See max_length_ratio. A million tokens is the most that the hypotheses of a sentence have together."""
+    """See max_length_ratio. All hypotheses of a sentence together have at most a million tokens."""
     no_repeat_ngram: int = Field(0, ge=0, le=100)
-    """No run of this many tokens comes twice in one output; 0 allows repetition."""
+    """No run of this many tokens occurs twice in one output; 0 allows repetition."""
     max_loops: int = Field(4, ge=0, le=1000)
-    """The same run of 1 to 6 tokens, a word's beginning among them, stands at most so often in a row; 0 is no limit."""
+    """The same run of 1 to 6 tokens with a word's beginning occurs at most this often in a row; 0 is no limit."""
     sample: bool = False
     """Draw outputs at random from the model instead of searching for likely ones."""
     temperature: float = Field(1.0, gt=0, le=100)
     """Sampling: probabilities are raised to the power 1 / temperature; small values come close to greedy search."""
     top_k: int = Field(0, ge=0, le=1_000_000)
-    """Sampling: draw from the so many likeliest tokens; 0 for all."""
+    """Sampling: draw from this many of the most probable tokens; 0 for all."""
     top_p: float = Field(1.0, gt=0, le=1)
-    """Sampling: draw from the fewest tokens that have this probability together (nucleus); 1 for all."""
+    """Sampling: draw from the fewest tokens whose probabilities sum to this (nucleus); 1 for all."""
     seed: int = Field(1, ge=0, lt=1 << 63)
     """Sampling: the same seed draws the same outputs."""
 

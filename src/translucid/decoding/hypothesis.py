@@ -104,24 +104,24 @@ def distinct_texts(
     if options.nbest == 1:
         return [*nbest_lists]
     lists = [_distinct(i, hypotheses, text_of) for i, hypotheses in enumerate(nbest_lists)]
-    waiting = []
+    incomplete = []
     for i, hypotheses in enumerate(nbest_lists):
         # A search that returned fewer hypotheses than requested has no more, whatever its beam.
         if len(lists[i]) < options.nbest == len(hypotheses):
-            waiting.append(i)
-    wide = options
+            incomplete.append(i)
+    wider = options
     for _ in range(0 if options.sample else WIDER_SEARCHES):
-        beam = min(2 * wide.beam, max(WIDEST_BEAM, options.beam))
-        if not waiting or beam == wide.beam:
+        beam = min(2 * wider.beam, max(WIDEST_BEAM, options.beam))
+        if not incomplete or beam == wider.beam:
             break
-        wide = wide.model_copy(update={"beam": beam, "nbest": beam})
-        left = []
-        for i, more in zip(waiting, search(waiting, wide), strict=True):
-            lower = [hypothesis for hypothesis in more if hypothesis.score <= lists[i][0].score]
+        wider = wider.model_copy(update={"beam": beam, "nbest": beam})
+        still_incomplete = []
+        for i, candidates in zip(incomplete, search(incomplete, wider), strict=True):
+            lower = [hypothesis for hypothesis in candidates if hypothesis.score <= lists[i][0].score]
             lists[i] = _distinct(i, [*lists[i], *lower], text_of)
-            if len(lists[i]) < options.nbest and len(more) == beam:
-                left.append(i)
-        waiting = left
+            if len(lists[i]) < options.nbest and len(candidates) == beam:
+                still_incomplete.append(i)
+        incomplete = still_incomplete
     return [in_order(hypotheses)[: options.nbest] for hypotheses in lists]
 
 
@@ -129,13 +129,13 @@ def _distinct(
     source: int, hypotheses: Sequence[Hypothesis], text_of: Callable[[int, Hypothesis], str]
 ) -> list[Hypothesis]:
     """Return the first hypothesis of each text."""
-    first: dict[str, Hypothesis] = {}
+    by_text: dict[str, Hypothesis] = {}
     for hypothesis in hypotheses:
-        first.setdefault(text_of(source, hypothesis).strip(), hypothesis)
-    return [*first.values()]
+        by_text.setdefault(text_of(source, hypothesis).strip(), hypothesis)
+    return [*by_text.values()]
 
 
-class Written(Protocol):
+class Output(Protocol):
     """One output."""
 
     @property
@@ -150,7 +150,7 @@ class Written(Protocol):
 class NBest:
     """A result with its alternatives."""
 
-    nbest: Sequence[Written]
+    nbest: Sequence[Output]
     """The outputs, the best first, at least one."""
 
     @property

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 Length = TypeVar("Length", float, "Tensor")
 
 MOST_TOKENS = 1 << 20
-"""The most tokens of all hypotheses of a sentence together, each of which has keys and values in memory: with a beam of
-1000, an output has at most 1048 tokens, with a beam of 5 at most 209,715."""
+"""The maximum number of tokens of all hypotheses of a sentence together, each of which has keys and values in memory:
+with a beam of 1000, an output has at most 1048 tokens, with a beam of 5 at most 209,715."""
 LONGEST_LOOP = 6
 """The number of tokens in the longest run that counts as a loop."""
 
 
-def length_limit(source: int, options: DecodingOptions, longest: int | None) -> int:
-    """Return the most tokens that an output may have, without the end token.
+def length_limit(source: int, options: DecodingOptions, max_length: int | None) -> int:
+    """Return the maximum number of tokens of an output, without the end token.
 
     The limit depends on the sentence's own length `source`, without the end token, never on others in its batch.
-    `longest` is the model's limit, if it has one, for the start token and the output together.
+    `max_length` is the model's limit, if it has one, for the start token and the output together.
     """
-    wanted = int(source * options.max_length_ratio) + options.max_length_extra
-    limit = min(wanted, MOST_TOKENS // options.rows)
-    return limit if longest is None else min(limit, longest - 1)
+    requested = int(source * options.max_length_ratio) + options.max_length_extra
+    limit = min(requested, MOST_TOKENS // options.rows)
+    return limit if max_length is None else min(limit, max_length - 1)
 
 
 def length_penalty(length: Length, alpha: float) -> Length:
@@ -51,10 +51,10 @@ def find_loop(tokens: Sequence[int], times: int, word_starts: Sequence[bool]) ->
     for n in range(1, LONGEST_LOOP + 1):
         if repeated <= n * (times - 1):  # fewer than there are equal tokens in any such loop
             break
-        equal = 0
+        matches = 0
         for i in range(n, len(tokens)):
-            equal = equal + 1 if tokens[i] == tokens[i - n] else 0
+            matches = matches + 1 if tokens[i] == tokens[i - n] else 0
             # The run has stood there once before the first equal token, and `times` times before the one too many.
-            if equal > n * (times - 1) and any(word_starts[token] for token in tokens[i - n : i]):
+            if matches > n * (times - 1) and any(word_starts[token] for token in tokens[i - n : i]):
                 return tokens[i - n * times : i + 1]
     return None

@@ -22,7 +22,7 @@ class ForcedPass(NamedTuple):
     """The result of forced decoding."""
 
     maps: Maps
-    """Attention weights by name, [B, H, T, S] each; empty if they were not wanted."""
+    """Attention weights by name, [B, H, T, S] each; empty if they were not requested."""
     log_probs: Tensor
     """[B, T], of each target token, given the source and the tokens before it."""
     links: Tensor | None
@@ -31,7 +31,12 @@ class ForcedPass(NamedTuple):
 
 @torch.inference_mode()
 def forced_pass(
-    model: SequenceModel, source: Tensor, target: Tensor, *, look: bool = True, layer: AlignmentLayer | None = None
+    model: SequenceModel,
+    source: Tensor,
+    target: Tensor,
+    *,
+    with_attention: bool = True,
+    layer: AlignmentLayer | None = None,
 ) -> ForcedPass:
     """Compute attention maps and log-probabilities of given targets by forced decoding.
 
@@ -41,10 +46,10 @@ def forced_pass(
         model: the model, in evaluation mode.
         source: the input of `model.encode`, such as ids [B, S], end token included.
         target: ids [B, T], end token included.
-        look: whether attention weights are wanted.
+        with_attention: whether to return attention weights.
         layer: the alignment layer of the model, if it has one.
     """
-    recorder: AbstractContextManager[Maps] = recording_weights(model) if look else nullcontext({})
+    recorder: AbstractContextManager[Maps] = recording_weights(model) if with_attention else nullcontext({})
     with recorder as maps:
         memory = model.encode(source)
         features = forced_features(model, memory, target)
@@ -63,7 +68,7 @@ def _log_probs(model: SequenceModel, features: Tensor, target: Tensor) -> Tensor
 
 def forced_features(model: SequenceModel, memory: Memory, target: Tensor) -> Tensor:
     """Return the features [B, T, D] from which each target token is predicted, given the tokens before it."""
-    return model.features(memory, _fed(model, target))
+    return model.features(memory, _decoder_input(model, target))
 
 
 @torch.inference_mode()
@@ -89,7 +94,7 @@ def cross_attention(
     return cross.mean((1, 2))
 
 
-def _fed(model: SequenceModel, target: Tensor) -> Tensor:
+def _decoder_input(model: SequenceModel, target: Tensor) -> Tensor:
     """Return the decoder's input for a target [B, T]: the start token and all target tokens but the last."""
     return torch.cat([torch.full_like(target[:, :1], model.bos), target[:, :-1]], dim=1)
 
@@ -108,10 +113,10 @@ def chosen_maps(
     Raises:
         UserError: the model has no map of that kind, no such layer or no such head.
     """
-    side, what = kind, "self"
+    side, attention = kind, "self"
     if kind == "cross":
-        side, what = "decoder", "cross"
-    candidates = [name for name in heads if name.startswith(f"{side}.") and name.endswith(f".{what}")]
+        side, attention = "decoder", "cross"
+    candidates = [name for name in heads if name.startswith(f"{side}.") and name.endswith(f".{attention}")]
     if not candidates and kind == "cross":
         fix = "Train one that has, such as --model rnn-luong-general."
         raise UserError("this model has no attention to look at", fix=fix)
@@ -120,10 +125,10 @@ def chosen_maps(
         raise UserError(f"this model has no self-attention in its {side}", fix=fix)
     if layer is not None and not 0 <= layer < len(candidates):
         raise UserError(f"there is no layer {layer}", fix=f"Choose one of 0 to {len(candidates) - 1}.")
-    names = candidates if layer is None else [f"{side}.{layer}.{what}"]
-    most = min(heads[name] for name in names)
-    if head is not None and not 0 <= head < most:
-        raise UserError(f"there is no head {head}", fix=f"Choose one of 0 to {most - 1}.")
+    names = candidates if layer is None else [f"{side}.{layer}.{attention}"]
+    head_count = min(heads[name] for name in names)
+    if head is not None and not 0 <= head < head_count:
+        raise UserError(f"there is no head {head}", fix=f"Choose one of 0 to {head_count - 1}.")
     return names
 
 

@@ -10,7 +10,7 @@ from translucid.models.protocol import Memory, SequenceModel, StateT
 
 
 class Narrowed(SequenceModel[StateT]):
-    """A model whose outputs have only some pieces. Its target ids are their places among these."""
+    """A model whose outputs have only some pieces. Its target ids are indices into them."""
 
     def __init__(self, model: SequenceModel[StateT], pieces: Tensor) -> None:
         """Share the weights of a model; `pieces`: [n] target ids, sorted, the special ones first."""
@@ -37,7 +37,7 @@ class Narrowed(SequenceModel[StateT]):
         return self.model.read(embedded, mask)
 
     def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
-        """Return the model's features for targets that are given as places among the pieces."""
+        """Return the model's features for targets that are given as indices into the pieces."""
         return self.model.features(memory, self.pieces[targets_in])
 
     def start(self, memory: Memory) -> StateT:
@@ -45,5 +45,5 @@ class Narrowed(SequenceModel[StateT]):
         return self.model.start(memory)
 
     def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
-        """Advance the model by tokens that are given as places among the pieces."""
+        """Advance the model by tokens that are given as indices into the pieces."""
         return self.model.advance(self.pieces[tokens], state)

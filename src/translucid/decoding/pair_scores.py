@@ -98,15 +98,15 @@ def score_pairs(
     There is none if the source is blank, or a text has more tokens than the model accepts. `pipeline`: the text
     pipeline of the model; other arguments are those of `pair_scores`.
     """
-    encoded, problems, kept = pipeline.pairs(pairs), [], []
+    encoded, problems, encodable = pipeline.pairs(pairs), [], []
     for (source, _), pair in zip(pairs, encoded, strict=True):
         problems.append(_problem(source, pair.longest, pipeline.longest))
         if not problems[-1]:
-            kept.append(pair.ids)
-    if on_done and len(kept) < len(encoded):
-        on_done(len(encoded) - len(kept))
+            encodable.append(pair.ids)
+    if on_done and len(encodable) < len(encoded):
+        on_done(len(encoded) - len(encodable))
     prefix_length = len(pipeline.tokenizer.target_opening)
-    scores = iter(pair_scores(model, kept, device, on_batch=on_done, prefix_length=prefix_length))
+    scores = iter(pair_scores(model, encodable, device, on_batch=on_done, prefix_length=prefix_length))
     for problem in problems:
         yield problem or next(scores)
 
@@ -125,11 +125,11 @@ def all_scored(scores: Iterable[PairScore | str]) -> list[PairScore]:
     return scored
 
 
-def _problem(source: str, tokens: int, longest: int) -> str:
+def _problem(source: str, tokens: int, limit: int) -> str:
     """Return the reason why a pair has no score; "" if it has one."""
     if not source.strip():
         return "there is no source"
-    return f"{tokens} tokens are more than the model takes ({longest})" if tokens > longest else ""
+    return f"{tokens} tokens are more than the model takes ({limit})" if tokens > limit else ""
 
 
 def forced_scores(
@@ -168,10 +168,10 @@ def forced_batches(
         features, labels = forced_features(model, model.encode(source), target)[real], target[real]  # [n, D], [n]
         # Logits [n, V] would be the largest tensor by far: they are computed for some tokens at a time.
         log_probs, correct = [], 0
-        for rows, asked in zip(features.split(ROWS), labels.split(ROWS), strict=True):
+        for rows, row_labels in zip(features.split(ROWS), labels.split(ROWS), strict=True):
             logits = model.output(rows).float()
-            log_probs.append(-F.cross_entropy(logits, asked, reduction="none").cpu().double())
-            correct += int((logits.argmax(-1) == asked).sum())
+            log_probs.append(-F.cross_entropy(logits, row_labels, reduction="none").cpu().double())
+            correct += int((logits.argmax(-1) == row_labels).sum())
         yield batch, ForcedTokens(torch.cat(log_probs), correct)
 
 

@@ -26,7 +26,7 @@ class Problem:
     memory: Memory
     """The encoded sentences."""
     limits: Tensor
-    """[B] the most tokens that each output may have, without the end token."""
+    """[B] the maximum number of tokens of each output, without the end token."""
     penalties: Tensor
     """[longest limit + 2] float32, the length penalty by length, end token included."""
     rules: Sequence[Rule]
@@ -49,9 +49,9 @@ class Problem:
 
         Returns:
             The model's log-probabilities [N, V] in float32 (forbidden tokens have -inf, the rest is not rescaled); the
-            state after the last tokens; and whether the output is finite, boolean [], which on a GPU is passed to
-            `refuse_unless` at the next point that waits anyway. A row at its limit, or one to which the rules leave no
-            token, has only the end token.
+            state after the last tokens; and whether the output is finite, boolean [], which on a GPU the caller
+            passes to `refuse_unless` at the next synchronisation. A row at its limit, or without any token that the
+            rules allow, has only the end token.
 
         Raises:
             UserError: the model's log-probabilities are not finite.

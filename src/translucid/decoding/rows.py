@@ -21,7 +21,7 @@ class Rows:
     sentence: Tensor
     """[N] the sentence of each, in 0 .. B - 1."""
     slot: Tensor
-    """[N] the place of each among those of its sentence."""
+    """[N] the slot of each among those of its sentence."""
     tokens: Tensor
     """[N, 1 + t], the start token in front."""
     token_log_probs: Tensor
@@ -79,9 +79,9 @@ class Rows:
 class Finished:
     """The finished hypotheses of B sentences, as tensors until the end of the search."""
 
-    def __init__(self, sentences: int, others: Finished | None = None) -> None:
-        """Start without hypotheses; a sentence that gets none here takes those of `others`."""
-        self.sentences, self.others = sentences, others
+    def __init__(self, sentences: int, fallback: Finished | None = None) -> None:
+        """Start without hypotheses; a sentence that gets none here takes those of `fallback`."""
+        self.sentences, self.fallback = sentences, fallback
         self.chunks: list[tuple[Rows, Tensor]] = []
 
     def add(self, rows: Rows, score: Tensor) -> None:
@@ -91,10 +91,10 @@ class Finished:
     def best(self, n: int) -> list[list[Hypothesis]]:
         """Return up to n different hypotheses for each sentence, the best first, of equal ones the earlier first."""
         by_sentence = self._by_sentence()
-        if self.others:
-            for hypotheses, others in zip(by_sentence, self.others._by_sentence(), strict=True):
+        if self.fallback:
+            for hypotheses, alternatives in zip(by_sentence, self.fallback._by_sentence(), strict=True):
                 if not hypotheses:
-                    hypotheses.update(others)
+                    hypotheses.update(alternatives)
         return [in_order(hypotheses.values())[:n] for hypotheses in by_sentence]
 
     def _by_sentence(self) -> list[dict[tuple[int, ...], Hypothesis]]:
@@ -126,8 +126,8 @@ class Finished:
             yield sentence, Hypothesis(ids[: length - 1], log_prob, score, log_probs[:length])
 
 
-def places_by_kind(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tensor], list[bool]]:
-    """Return the places of each kind, in order, and the values of the flags, waiting for a GPU once.
+def indices_by_kind(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tensor], list[bool]]:
+    """Return the indices of each kind, in order, and the values of the flags, waiting for a GPU once.
 
     Args:
         kind: [M] whole numbers; those that are not in 0 .. count - 1 are left out.
@@ -135,13 +135,13 @@ def places_by_kind(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tenso
         flags: boolean tensors, each [].
     """
     if kind.device.type == "cpu":  # sorting would take longer
-        places = [(kind == number).nonzero()[:, 0] for number in range(count)]
-        return places, [bool(flag) for flag in flags]
+        indices = [(kind == number).nonzero()[:, 0] for number in range(count)]
+        return indices, [bool(flag) for flag in flags]
     sizes = (kind == torch.arange(count, device=kind.device)[:, None]).sum(1)
     numbers = torch.cat([sizes, *[flag[None].long() for flag in flags]]).tolist()
-    left_out = len(kind) - sum(numbers[:count])
-    every = kind.argsort(stable=True).split([*numbers[:count], left_out])
-    return list(every[:count]), [bool(number) for number in numbers[count:]]
+    remainder = len(kind) - sum(numbers[:count])
+    groups = kind.argsort(stable=True).split([*numbers[:count], remainder])
+    return list(groups[:count]), [bool(number) for number in numbers[count:]]
 
 
 def known_empty(mask: Tensor) -> bool:

@@ -60,8 +60,8 @@ class NoRepeatNgram:
             return
         ngrams = history.unfold(1, self.n, 1)  # [N, t - n + 1, n]
         last = history[:, history.size(1) - (self.n - 1) :]  # [N, n - 1]
-        again = (ngrams[:, :, :-1] == last[:, None]).all(-1)  # [N, t - n + 1]
-        log_probs.scatter_add_(1, ngrams[:, :, -1], _forbidden(again))
+        repeats = (ngrams[:, :, :-1] == last[:, None]).all(-1)  # [N, t - n + 1]
+        log_probs.scatter_add_(1, ngrams[:, :, -1], _forbidden(repeats))
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ class Prefix:
 
     def __call__(self, history: Tensor, log_probs: Tensor) -> None:
         """Forbid everything but the next token of the prefix, as long as there is one."""
-        place = history.size(1)
-        if place < len(self.tokens):
-            token = self.tokens[place]
-            kept = 0.0 if place < self.prefix_length else log_probs[:, token].clone()
+        position = history.size(1)
+        if position < len(self.tokens):
+            token = self.tokens[position]
+            log_prob = 0.0 if position < self.prefix_length else log_probs[:, token].clone()
             log_probs.fill_(-torch.inf)
-            log_probs[:, token] = kept
+            log_probs[:, token] = log_prob
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def rules_for(
         word_starts: [V] boolean, True where a piece begins a word; without it, no rule prevents loops.
         device: the device of the search.
         prefix: ids that every output begins with, whatever the other rules say.
-        prefix_length: the number of tokens of the prefix that cost nothing and do not count for the least length.
+        prefix_length: the number of tokens of the prefix that cost nothing and do not count towards the minimum length.
     """
     rules: list[Rule] = [Never(upload(torch.tensor(sorted(set(never))), device))]
     if options.min_length:

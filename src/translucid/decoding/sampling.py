@@ -14,7 +14,7 @@ from torch import Tensor
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.problem import Problem
-from translucid.decoding.rows import Finished, Rows, known_empty, places_by_kind
+from translucid.decoding.rows import Finished, Rows, indices_by_kind, known_empty
 from translucid.kernels.transfer import upload
 
 Choose: TypeAlias = Callable[[Tensor, Rows], Tensor]
@@ -37,12 +37,12 @@ def token_by_token(problem: Problem, draws: int, choose: Choose) -> Finished:
         ends = token == problem.model.eos
         if known_empty(ends):
             continue
-        (going_on, ending), (is_finite,) = places_by_kind(ends.long(), 2, finite)
+        (continuing, ending), (is_finite,) = indices_by_kind(ends.long(), 2, finite)
         problem.refuse_unless(is_finite)
         if len(ending):
             ended = rows.select(ending)
             finished.add(ended, ended.log_prob / problem.penalties[ended.length])
-            rows, state = rows.select(going_on), state.select(going_on)
+            rows, state = rows.select(continuing), state.select(continuing)
     return finished
 
 
@@ -54,9 +54,9 @@ def sample(problem: Problem, options: DecodingOptions, indices: Sequence[int]) -
     """
     steps, draws = len(problem.penalties), options.nbest
     numbers = np.empty((len(indices), draws, steps), dtype=np.float32)
-    for place, index in enumerate(indices):
+    for row, index in enumerate(indices):
         for draw in range(draws):
-            numbers[place, draw] = np.random.default_rng((options.seed, index, draw)).random(steps, dtype=np.float32)
+            numbers[row, draw] = np.random.default_rng((options.seed, index, draw)).random(steps, dtype=np.float32)
     uniform = upload(torch.from_numpy(numbers), problem.limits.device)  # [B, n, steps]
 
     def choose(log_probs: Tensor, rows: Rows) -> Tensor:
@@ -68,8 +68,8 @@ def sample(problem: Problem, options: DecodingOptions, indices: Sequence[int]) -
 def draw_tokens(log_probs: Tensor, uniform: Tensor, options: DecodingOptions) -> Tensor:
     """Draw a token [N] from each distribution by its inverse cumulative distribution function.
 
-    First the temperature applies, then the `top_k` most probable tokens are kept, then of these the fewest that have
-    probability `top_p` together.
+    First the temperature applies, then the `top_k` most probable tokens are kept, then the fewest of these whose
+    probabilities sum to `top_p`.
 
     Args:
         log_probs: [N, V], -inf where forbidden; a row need not sum to 1.
@@ -87,10 +87,10 @@ def draw_tokens(log_probs: Tensor, uniform: Tensor, options: DecodingOptions) ->
         before = probs.cumsum(-1) - probs  # [N, V] what the likelier tokens have together
         probs = probs.masked_fill(before >= options.top_p, 0)
     cumulative = probs.cumsum(-1)  # [N, V]
-    place = torch.searchsorted(cumulative, uniform[:, None] * cumulative[:, -1:], right=True)
+    position = torch.searchsorted(cumulative, uniform[:, None] * cumulative[:, -1:], right=True)
     # A float32 product may round up to the total, one past the last token that has any probability.
     last = (cumulative < cumulative[:, -1:]).sum(-1, keepdim=True)
-    place = torch.minimum(place, last)
-    if tokens is not None:  # places among the sorted tokens
-        place = tokens.gather(1, place)
-    return place[:, 0]
+    position = torch.minimum(position, last)
+    if tokens is not None:  # positions among the sorted tokens
+        position = tokens.gather(1, position)
+    return position[:, 0]

@@ -67,7 +67,7 @@ class TorchEngine:
             model: any sequence model; it is in evaluation mode during a search.
             word_starts: [V] boolean, True where a piece begins a word; see `search`.
             device: the device of the model; that of its parameters by default.
-            considered: the name of the target pieces that are candidates.
+            considered: the name of the candidate vocabulary.
             shortlist: lists these pieces for each sentence, unless all pieces are candidates.
             opening: target ids that every output begins with and that cost nothing, such as a language token.
         """
@@ -134,8 +134,8 @@ class TorchEngine:
         with evaluating(self.model):
             for batch in batches(order, lengths, self._batch_tokens() // options.rows):
                 ids = [sentences[i] for i in batch]
-                of_batch = [numbers[i] for i in batch]
-                nbest_lists = self._search(ids, options, of_batch, constraints and constraints.of(batch))
+                batch_numbers = [numbers[i] for i in batch]
+                nbest_lists = self._search(ids, options, batch_numbers, constraints and constraints.of(batch))
                 for i, hypotheses in zip(batch, nbest_lists, strict=True):
                     results[i] = hypotheses
                 if on_batch:
@@ -143,7 +143,7 @@ class TorchEngine:
         return results
 
     def _batch_tokens(self) -> int:
-        """Return a fast number of source tokens in a batch, padding included, times hypotheses."""
+        """Return the number of source tokens in a batch, padding included, times hypotheses, for the device."""
         if self.device_type == "cuda":
             return BATCH_ON_GPU
         return BATCH_WITH_SHORTLIST if self.shortlist and self.shortlist.by_source else BATCH
@@ -161,14 +161,14 @@ class TorchEngine:
         if self.shortlist and constraints and not self.shortlist.by_source:
             candidates = self._listed(*map(_pieces_of, constraints.phrases))
         elif self.shortlist and not constraints:
-            # An output layer that has only the candidates of the batch; its tokens are places among them.
-            listed, of_sentences = self.shortlist.of_batch(ids, self.opening)  # [n], [B, n]
-            places = torch.from_numpy(listed)
-            model, prefix = Narrowed(model, upload(places, self.device)), np.searchsorted(listed, prefix).tolist()
+            # The output layer has only the candidates of the batch; its tokens are indices into them.
+            listed, sentence_candidates = self.shortlist.of_batch(ids, self.opening)  # [n], [B, n]
+            pieces = torch.from_numpy(listed)
+            model, prefix = Narrowed(model, upload(pieces, self.device)), np.searchsorted(listed, prefix).tolist()
             if word_starts is not None:
-                word_starts = word_starts[places.to(word_starts.device)]
-            if of_sentences is not None:
-                candidates = upload(torch.from_numpy(of_sentences), self.device)
+                word_starts = word_starts[pieces.to(word_starts.device)]
+            if sentence_candidates is not None:
+                candidates = upload(torch.from_numpy(sentence_candidates), self.device)
         nbest_lists = search(
             model,
             source,
@@ -183,16 +183,16 @@ class TorchEngine:
         )
         if listed is None:
             return nbest_lists
-        return [_with_ids(nbest, listed) for nbest in nbest_lists]
+        return [_with_vocabulary_ids(nbest, listed) for nbest in nbest_lists]
 
-    def _listed(self, *others: Iterable[int]) -> Tensor:
-        """Return the candidates of sentences, [B, V] boolean: those of the shortlist, and `others` of each sentence."""
+    def _listed(self, *additions: Iterable[int]) -> Tensor:
+        """Return the candidates [B, V] of sentences, boolean: those of the shortlist, and the `additions` of each."""
         assert self.shortlist is not None
-        listed = torch.zeros(len(others), self.model.output.out_features, dtype=torch.bool)
-        listed[:, [*self.shortlist.always.tolist(), *self.opening]] = True
-        for row, more in zip(listed, others, strict=True):
-            row[list(more)] = True
-        return upload(listed, self.device)
+        candidates = torch.zeros(len(additions), self.model.output.out_features, dtype=torch.bool)
+        candidates[:, [*self.shortlist.always.tolist(), *self.opening]] = True
+        for row, added in zip(candidates, additions, strict=True):
+            row[list(added)] = True
+        return upload(candidates, self.device)
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
         """Return the log-probability of each target token after the common prefix, in nats."""
@@ -236,9 +236,9 @@ def search(
     """Find outputs for a batch of sources. The outputs of a source do not depend on the others in the batch.
 
     Args:
-        model: the model, in evaluation mode unless dropout is wanted.
+        model: the model, in evaluation mode, or in training mode for dropout.
         source: the input of `model.encode`: ids [B, S] for a translator, B grids for a captioner.
-        options: how to search.
+        options: the options of the search.
         word_starts: [V] boolean, True where a piece begins a word, for `options.max_loops`.
         indices: the number of each source; sampling depends on it and on the seed only. 0, 1, … by default.
         prefix: ids that every output begins with, without the end token; the search begins after them.
@@ -271,7 +271,7 @@ def search(
     else:
         constrain: Callable[[Rows], Constraint] = Unconstrained
         if constraints:
-            constrain = partial(PhraseConstraint.by, constraints, model.bos, model.eos)
+            constrain = partial(PhraseConstraint.begin, constraints, model.bos, model.eos)
         finished = beam_search(problem, options.beam, options.nbest, trace, constrain)
     best = finished.best(options.nbest)
     if constraints:
@@ -338,8 +338,8 @@ def _pieces_of(phrases: Iterable[RequiredPhrase]) -> Iterator[int]:
             yield from form.pieces
 
 
-def _with_ids(nbest: Sequence[Hypothesis], pieces: NDArray[np.int64]) -> list[Hypothesis]:
-    """Replace the tokens of hypotheses, which are places among `pieces`, by the ids of these pieces."""
+def _with_vocabulary_ids(nbest: Sequence[Hypothesis], pieces: NDArray[np.int64]) -> list[Hypothesis]:
+    """Replace the tokens of hypotheses, which are indices into `pieces`, by the ids of these pieces."""
     return [replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist()) for hypothesis in nbest]
 
 

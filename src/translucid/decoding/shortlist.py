@@ -31,8 +31,8 @@ class Shortlist:
 
     def pieces(self, sentences: Iterable[list[int]]) -> NDArray[np.int64]:
         """Return the candidates [n] for source sentences, sorted; the special tokens are the first."""
-        different = set().union(*sentences)
-        targets = [self.by_source[source] for source in different if source in self.by_source]
+        distinct = set().union(*sentences)
+        targets = [self.by_source[source] for source in distinct if source in self.by_source]
         return np.unique(np.concatenate([self.always, *targets]))
 
     def of_batch(
@@ -47,15 +47,15 @@ class Shortlist:
             sentences: the source ids of each sentence.
             opening: target ids that every output begins with.
         """
-        first = np.array(opening, np.int64)
-        listed = np.union1d(self.pieces(sentences), first)
+        opening_ids = np.array(opening, np.int64)
+        candidates = np.union1d(self.pieces(sentences), opening_ids)
         if not self.by_source:
-            return listed, None
-        of_sentences = np.zeros((len(sentences), len(listed)), np.bool_)
-        of_sentences[:, np.searchsorted(listed, first)] = True
-        for row, sentence in zip(of_sentences, sentences, strict=True):
-            row[np.searchsorted(listed, self.pieces([sentence]))] = True
-        return listed, of_sentences
+            return candidates, None
+        sentence_candidates = np.zeros((len(sentences), len(candidates)), np.bool_)
+        sentence_candidates[:, np.searchsorted(candidates, opening_ids)] = True
+        for row, sentence in zip(sentence_candidates, sentences, strict=True):
+            row[np.searchsorted(candidates, self.pieces([sentence]))] = True
+        return candidates, sentence_candidates
 
 
 def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
@@ -72,13 +72,13 @@ def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
     always: list[int] = []
     by_source: dict[int, list[int]] = {}
     for number, line in enumerate(read_lines(file), 1):
-        source, tab, rest = line.partition("\t")
-        if not tab or "\t" in rest:
+        source, tab, target_text = line.partition("\t")
+        if not tab or "\t" in target_text:
             raise UserError("is not a piece, a tab and pieces", file=file, line=number, fix=fix)
-        pieces = [piece for piece in rest.split(" ") if piece]
-        strange = set(pieces) - targets.keys()
-        if strange:
-            raise UserError(f"{min(strange)!r} is no piece of the tokenizer", file=file, line=number, fix=fix)
+        pieces = [piece for piece in target_text.split(" ") if piece]
+        unknown = set(pieces) - targets.keys()
+        if unknown:
+            raise UserError(f"{min(unknown)!r} is no piece of the tokenizer", file=file, line=number, fix=fix)
         ids = [targets[piece] for piece in pieces]
         if not source:
             always += ids

@@ -73,8 +73,8 @@ class BeamTrace:
         """Find the best output, given its ids with the end token, and name all tokens of the tree by `name`."""
         ended = [i for i, node in enumerate(self.nodes) if node.fate == "ended"]
         self.best = next(i for i in ended if self.tokens(i) == tokens)
-        seen = list({node.token for node in self.nodes})
-        self.names = dict(zip(seen, name(seen), strict=True))
+        distinct = list({node.token for node in self.nodes})
+        self.names = dict(zip(distinct, name(distinct), strict=True))
 
     def name(self, token: int) -> str:
         """Return the text to show for a token."""
@@ -84,7 +84,7 @@ class BeamTrace:
         """Show the tree in a notebook as nested lists, each token with its probability, the best output in bold."""
         best_path = set(self.path(self.best)) if self.best is not None else set()
         # The items of the nodes below each node, from the last node to the first, which follows its parent.
-        below = [""] * (len(self.nodes) + 1)
+        children = [""] * (len(self.nodes) + 1)
         for i in range(len(self.nodes) - 1, 0, -1):
             node = self.nodes[i]
             text = f"{escape(self.name(node.token))} {percent(exp(node.log_prob - self.nodes[node.parent].log_prob))}"
@@ -92,10 +92,10 @@ class BeamTrace:
                 text = f"<b>{text}</b>"
             if node.fate != "kept":
                 text += f" ({node.fate})"
-            if below[i]:
-                text = f"<details open><summary>{text}</summary><ul>{below[i]}</ul></details>"
-            below[node.parent] = f"<li>{text}</li>{below[node.parent]}"
-        return f"<ul>{below[0]}</ul>"
+            if children[i]:
+                text = f"<details open><summary>{text}</summary><ul>{children[i]}</ul></details>"
+            children[node.parent] = f"<li>{text}</li>{children[node.parent]}"
+        return f"<ul>{children[0]}</ul>"
 
     def tokens(self, node: int) -> list[int]:
         """Return the tokens from the first one to that of a node."""

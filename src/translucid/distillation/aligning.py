@@ -17,7 +17,7 @@ from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 
 SHARED = 20_000
-"""The number of pairs from which the links of each window are also learned, since the last window may be small."""
+"""The number of pairs that every window learns links from as well, since the last window may be small."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class AlignmentWorker(AnyWorker):
     def work(self, window: Window) -> tuple[Window, Done]:
         """Write the links between the words, separated by white space, of each line `source TAB target`."""
         pairs = [_pair(line.decode()) for line in window.lines]
-        more = [] if pairs[: len(self.shared)] == self.shared else self.shared
-        links = statistical_links([*pairs, *more], len(pairs))
-        return window, Done(as_lines(to_pharaoh(sorted(of_pair.possible)) for of_pair in links))
+        shared_pairs = [] if pairs[: len(self.shared)] == self.shared else self.shared
+        links = statistical_links([*pairs, *shared_pairs], len(pairs))
+        return window, Done(as_lines(to_pharaoh(sorted(pair_links.possible)) for pair_links in links))
 
 
 def _pair(line: str) -> Pair:

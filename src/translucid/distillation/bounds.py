@@ -53,18 +53,20 @@ class Bounds(NamedTuple):
         Of those whose score is at most `allowed` below that of the best, it is the one with the shortest time for a
         sentence.
         """
-        within = [system for system in measurements.systems if system.role == "student" and self.met_by(system)]
-        if not within:
+        candidates = [system for system in measurements.systems if system.role == "student" and self.met_by(system)]
+        if not candidates:
             return None
-        least = max(map(measurements.score, within)) - allowed
-        good = [system for system in within if measurements.score(system) >= least]
-        return min(good, key=lambda system: system.milliseconds)
+        threshold = max(map(measurements.score, candidates)) - allowed
+        acceptable = [system for system in candidates if measurements.score(system) >= threshold]
+        return min(acceptable, key=lambda system: system.milliseconds)
 
 
 def _read(text: str, units: dict[str, float], option: str, example: str) -> float:
     """Return a bound in the first of the units."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
     if not match or match[2] not in units or not float(match[1]):
-        known = ", ".join(filter(None, units))
-        raise UserError(f"{option} {text!r} is not a positive number with a unit ({known})", fix=f"Example: {example}.")
+        unit_names = ", ".join(filter(None, units))
+        raise UserError(
+            f"{option} {text!r} is not a positive number with a unit ({unit_names})", fix=f"Example: {example}."
+        )
     return float(match[1]) * units[match[2]]

@@ -18,7 +18,14 @@ from typing import Any
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
 from translucid.distillation.aligning import AlignmentJob
-from translucid.distillation.filtering import DISTILLED, REFERENCE, Counts, by_rules, by_scores, summary_of
+from translucid.distillation.filtering import (
+    DISTILLED,
+    REFERENCE,
+    Counts,
+    filter_by_rules,
+    filter_by_scores,
+    summary_of,
+)
 from translucid.distillation.int8 import FINE_TUNED, check_int8
 from translucid.distillation.report import Report
 from translucid.distillation.request import SMALL, Request
@@ -28,11 +35,11 @@ from translucid.distillation.stages import Results, Stage, Stages
 from translucid.distillation.student import LINKS, chosen_preset, student_configuration, train_student
 from translucid.distillation.teacher import teacher_job
 from translucid.ground.atomic import output
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.lock import locked_folder
 from translucid.ground.reading import digest
-from translucid.jobs.back_translating import BackTranslationJob, pairs_made
+from translucid.jobs.back_translating import BackTranslationJob, pair_summary
 from translucid.jobs.job import AnyJob, identity_of
 from translucid.jobs.output import PartRecord
 from translucid.jobs.running import executor_of, run_with_progress
@@ -72,7 +79,7 @@ def distill(
 
     Raises:
         UserError: for every error that the user can correct.
-        KeyboardInterrupt: the same request goes on from there.
+        KeyboardInterrupt: the same request continues from there.
     """
     request.check()
     console = console or Console(stderr=True)
@@ -86,7 +93,7 @@ def distill(
     stages = Stages(request.folder, planned, console, overwrite=overwrite)
     run = RunFolder(request.out)
     if not stages.begun(TRAIN):
-        run.refuse_to_lose(overwrite)
+        run.refuse_overwrite(overwrite)
     student_configuration(request, chosen_preset(request, 0), {})  # a wrong setting is reported before hours of work
     with locked_folder(request.folder, "distillation"):
         return _Distillation(request, stages, console).run_all(command)
@@ -119,12 +126,12 @@ class _Distillation:
 
         identity = {**pairs, **self._identity_of_training()}
         stages.check(TRAIN, identity)
-        if not stages.begun(TRAIN):  # whatever run there is may be replaced
+        if not stages.begun(TRAIN):  # an existing run may be replaced
             discard(RunFolder(request.out))
         results[TRAIN.name] = stages.run(TRAIN, identity, train)
         if REPORT in stages.stages:
-            learned = {"the model": results[TRAIN.name]["model"]}
-            results[INT8.name] = stages.run(INT8, learned, self._check_int8)
+            model_identity = {"the model": results[TRAIN.name]["model"]}
+            results[INT8.name] = stages.run(INT8, model_identity, self._check_int8)
             results[REPORT.name] = stages.run(REPORT, self._identity_of_report(), self._report)
         return results
 
@@ -140,25 +147,25 @@ class _Distillation:
     @property
     def _preset(self) -> str | None:
         """The preset of the student."""
-        counted = self.stages.results(FILTER)
-        return chosen_preset(self.request, sum(numbers["kept"] for numbers in counted.values()))
+        counts = self.stages.results(FILTER)
+        return chosen_preset(self.request, sum(numbers["kept"] for numbers in counts.values()))
 
     def _run_job(
         self,
         stage: Stage,
         job: AnyJob,
-        read: str,
-        write: str,
+        input_name: str,
+        output_name: str,
         total: int,
         summary: Callable[[PartRecord], str] = lambda record: "",
     ) -> None:
         """Run a job on a file of the folder, unless it was finished before the stage was interrupted."""
-        if (self.folder / write).exists():  # it appears when it is complete
+        if (self.folder / output_name).exists():  # it appears when it is complete
             return
         executor = executor_of(job, self.request.workers)
-        text = (self.folder / read).open("rb")
+        stream = (self.folder / input_name).open("rb")
         run_with_progress(
-            job, text, self.folder / write, executor, self.stages.label(stage), total=total, summary=summary
+            job, stream, self.folder / output_name, executor, self.stages.label(stage), total=total, summary=summary
         )
 
     def _identity_of_back_translation(self) -> dict[str, Any]:
@@ -176,13 +183,13 @@ class _Distillation:
                 stream.write(f"{sentence}\n".encode())
         job = BackTranslationJob(
             request.reverse,
-            configuration.searching({}),
+            configuration.decoding_with({}),
             device=request.device,
             engine=request.engine,
             split_sentences=False,
             configuration=configuration,
         )
-        self._run_job(BACK_TRANSLATE, job, "target.txt", "synthetic.tsv", skipped.kept, pairs_made)
+        self._run_job(BACK_TRANSLATE, job, "target.txt", "synthetic.tsv", skipped.kept, pair_summary)
         if not (folder / "synthetic.tsv").stat().st_size:
             raise UserError("gave no pair at all", file=request.target_text[0], fix="Is this the right file?")
         pairs = sum(1 for _ in read_lines(folder / "synthetic.tsv"))
@@ -207,7 +214,7 @@ class _Distillation:
         return collected.to_json()
 
     @property
-    def _references(self) -> bool:
+    def _keeps_references(self) -> bool:
         """Whether the student also learns from the references."""
         if self.request.keep_references is not None:
             return self.request.keep_references
@@ -218,7 +225,7 @@ class _Distillation:
         identity: dict[str, Any] = {
             **self.stages.digests(TRANSLATE),
             "the languages": list(request.configuration.data.languages),
-            "--keep-references": self._references,
+            "--keep-references": self._keeps_references,
         }
         if request.reverse:
             identity |= {f"{name} of --reverse": value for name, value in identity_of(request.reverse).items()}
@@ -230,14 +237,14 @@ class _Distillation:
         files = {DISTILLED: folder / "clean.tsv", REFERENCE: folder / "references.tsv"}
         collected = self.stages.results(TRANSLATE)
         total = collected["pairs"]["kept"] + collected["text"]["kept"]
-        if self._references:
+        if self._keeps_references:
             total += collected["pairs"]["kept"]
-        with counting(self.console, self.stages.label(FILTER), total) as advance:
-            counts = by_rules(
+        with progress_bar(self.console, self.stages.label(FILTER), total) as advance:
+            counts = filter_by_rules(
                 folder / "decoded.tsv",
                 files,
                 request.configuration.data.languages,
-                references=self._references,
+                references=self._keeps_references,
                 advance=advance,
             )
         self._remove_worst(counts)
@@ -257,13 +264,13 @@ class _Distillation:
             return
         job = ReverseScoreJob(request.reverse, device=request.device, forward=request.configuration)
         self._run_job(FILTER, job, "clean.tsv", "scores.txt", counts.kept[DISTILLED])
-        by_scores(clean, folder / "scores.txt", request.filter_worst, distilled, counts)
+        filter_by_scores(clean, folder / "scores.txt", request.filter_worst, distilled, counts)
 
     def _align(self) -> Results:
         folder = self.folder
-        counted = self.stages.results(FILTER)
+        counts = self.stages.results(FILTER)
         for name, kind in (("distilled", DISTILLED), ("references", REFERENCE)):
-            total = counted[kind]["kept"]
+            total = counts[kind]["kept"]
             self._run_job(ALIGN, AlignmentJob(folder / "distilled.tsv"), f"{name}.tsv", f"{name}.align", total)
         return {}
 
@@ -308,14 +315,16 @@ class _Distillation:
         self.console.print(report.table(measurements))
         for note in report.notes(measurements):
             self.console.print(note, soft_wrap=True)
-        chosen = request.bounds.best(measurements)
-        if chosen is None:
+        best_system = request.bounds.best(measurements)
+        if best_system is None:
             smaller = "Choose a smaller --preset, or fewer pieces with --set data.tokenizer.vocabulary=N"
             self.console.print(f"warning: no student is within {request.bounds}. {smaller}", soft_wrap=True)
             return {"chosen": None}
-        report.adopt(chosen)
-        self.console.print(f"{request.out} is translated by {chosen.name}, beam {chosen.beam}", soft_wrap=True)
-        return {"chosen": chosen.model_dump(mode="json")}
+        report.adopt(best_system)
+        self.console.print(
+            f"{request.out} is translated by {best_system.name}, beam {best_system.beam}", soft_wrap=True
+        )
+        return {"chosen": best_system.model_dump(mode="json")}
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

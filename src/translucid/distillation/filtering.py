@@ -21,8 +21,8 @@ DISTILLED, REFERENCE = "distilled", "reference"
 """The two kinds of pairs of a source: with the hypothesis of the teacher, and with the reference."""
 REPETITION, SCORE = "repetition", "reverse-score"
 """The reasons that `data.cleaning` does not know."""
-WITHOUT = ("near-duplicate",)
-"""The rule that is not applied: what differs in punctuation only teaches a student punctuation."""
+EXCLUDED_RULES = ("near-duplicate",)
+"""The rule that is not applied: pairs that differ only in punctuation teach a student punctuation."""
 
 
 class Counts:
@@ -48,15 +48,15 @@ def summary_of(counts: dict[str, Any]) -> str:
         kept, reasons = numbers["kept"], numbers["removed"]
         if not kept and not reasons:
             continue
-        part = f"{kept:,} {kind} pairs"
+        summary = f"{kept:,} {kind} pairs"
         if reasons:
             removed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
-            part += f" (removed {sum(reasons.values()):,}: {removed})"
-        parts.append(part)
+            summary += f" (removed {sum(reasons.values()):,}: {removed})"
+        parts.append(summary)
     return "; ".join(parts)
 
 
-def by_rules(
+def filter_by_rules(
     decoded: Path,
     files: dict[str, Path],
     languages: Languages,
@@ -68,12 +68,12 @@ def by_rules(
 
     Args:
         decoded: lines `source TAB hypothesis TAB reference`, in which references may be empty.
-        files: the file to write of each kind; that of references stays empty if they are not wanted.
+        files: the file to write of each kind; that of references stays empty without them.
         languages: the codes of the languages, if they are known.
-        references: whether references are wanted.
+        references: whether to include references.
         advance: called with 1 for each pair.
     """
-    cleaner = Cleaner(_profile(decoded, languages), WITHOUT)
+    cleaner = Cleaner(_profile(decoded, languages), EXCLUDED_RULES)
     cleaner.rules[REPETITION] = lambda pair: repetition_in(*pair) or ""
     counts = Counts()
     with output(files[DISTILLED]) as distilled, output(files[REFERENCE]) as kept_references:
@@ -90,7 +90,7 @@ def by_rules(
 
 
 def candidates(decoded: Path, *, references: bool) -> Iterator[PlacedPair]:
-    """Yield the pairs of decoded lines, each with its kind in place of a file; a reference that differs only."""
+    """Yield the pairs of decoded lines, each with its kind in place of a file; only references that differ."""
     for number, line in enumerate(read_lines(decoded), 1):
         source, hypothesis, reference = line.split("\t")
         yield PlacedPair(DISTILLED, number, Pair(source, hypothesis))
@@ -100,28 +100,28 @@ def candidates(decoded: Path, *, references: bool) -> Iterator[PlacedPair]:
 
 def _profile(decoded: Path, languages: Languages) -> Profile:
     """Return what is usual in the pairs: in references rather than in hypotheses, which may be bad."""
-    sample = reservoir_sample(_best_known(decoded), SAMPLE, seed=1)
+    sample = reservoir_sample(_reference_pairs(decoded), SAMPLE, seed=1)
     return Profile.of(sample, languages)
 
 
-def _best_known(decoded: Path) -> Iterator[Pair]:
+def _reference_pairs(decoded: Path) -> Iterator[Pair]:
     for line in read_lines(decoded):
         source, hypothesis, reference = line.split("\t")
         yield Pair(source, reference or hypothesis)
 
 
-def by_scores(pairs: Path, scores: Path, worst: float, file: Path, counts: Counts) -> None:
-    """Write pairs without the `worst` share of them, by their cross-entropy; the first of equal ones are removed.
+def filter_by_scores(pairs: Path, scores: Path, share: float, file: Path, counts: Counts) -> None:
+    """Write pairs without the worst `share` of them, by their cross-entropy; the first of equal ones are removed.
 
     Args:
         pairs: lines `source TAB target`.
         scores: a cross-entropy for each line.
-        worst: the share to remove, from 0 to 1.
+        share: the share to remove, from 0 to 1.
         file: the file to write.
         counts: counts what is removed.
     """
     values = np.array(list(map(float, read_lines(scores))))
-    removed = set(np.argsort(-values, kind="stable")[: int(worst * len(values))].tolist())
+    removed = set(np.argsort(-values, kind="stable")[: int(share * len(values))].tolist())
     with output(file) as stream:
         for number, line in enumerate(read_lines(pairs)):
             if number not in removed:

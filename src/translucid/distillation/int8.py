@@ -24,7 +24,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import read_header
 
 ALLOWED = 0.3
-"""The loss of BLEU by int8 weights without which a student is not fine-tuned."""
+"""The largest loss of BLEU by int8 weights for which a student is not fine-tuned."""
 UPDATES = 300
 """The number of updates of the fine-tuning."""
 RATE = 0.1
@@ -57,7 +57,7 @@ class Int8Check(BaseModel):
     after: Scores | None = None
     """The scores after fine-tuning with quantised weights, if the loss was too large."""
     kept: bool = False
-    """Whether the fine-tuned weights are those of the student now: only if int8 translates better with them."""
+    """Whether the student has the fine-tuned weights now: only if int8 translates better with them."""
 
     def __str__(self) -> str:
         """Describe the result in one line."""
@@ -139,7 +139,7 @@ def int8_scores(
         translations = replace(translator, engine=engine).translate(sources_of(pairs), split=False)
         texts.append([translation.text for translation in translations])
     criterion = Criterion([targets_of(pairs)], tuning.configuration.data.languages[1])
-    float32 = criterion.settle(texts[0])
+    float32 = criterion.choose_metric(texts[0])
     return Scores.model_validate({"metric": criterion.name, "float32": float32, "int8": criterion.score(texts[1])})
 
 
@@ -175,9 +175,9 @@ def fine_tuning_configuration(student: Path, updates: int) -> Configuration:
 
 def adopt_weights(student: Path, fine_tuned: Path) -> None:
     """Replace the weights of a run by those of a run that has fine-tuned it, and record it."""
-    folder, other = RunFolder(student), RunFolder(fine_tuned)
-    configuration, tokenizer = other.configuration(), other.tokenizer()
-    facts, origin = read_header(other.model_file)[1], folder.model_digest()
-    folder.save_model(other.load_model(configuration, tokenizer), tokenizer, facts)
-    for line in other.provenance_file.read_text(encoding="utf-8").splitlines():
+    folder, fine_tuned_folder = RunFolder(student), RunFolder(fine_tuned)
+    configuration, tokenizer = fine_tuned_folder.configuration(), fine_tuned_folder.tokenizer()
+    facts, origin = read_header(fine_tuned_folder.model_file)[1], folder.model_digest()
+    folder.save_model(fine_tuned_folder.load_model(configuration, tokenizer), tokenizer, facts)
+    for line in fine_tuned_folder.provenance_file.read_text(encoding="utf-8").splitlines():
         folder.add_provenance(json.loads(line) | {"fine-tuned": "with quantised weights", "model before": origin})

@@ -20,7 +20,7 @@ from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.engines.tuned import Tuned
 from translucid.evaluation.metrics import Criterion
 from translucid.ground.atomic import write_atomically
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.reading import read_at_most
 
 ROUNDS = 3
@@ -28,13 +28,13 @@ ROUNDS = 3
 SECONDS = 1.0
 """The time for single sentences of a system in a round; batches get the same time."""
 ALONE = 40
-"""The most sentences that are translated one at a time in a round."""
+"""The largest number of sentences that are translated one at a time in a round."""
 FEWEST_ALONE = 5
-"""The fewest of them, however slow the system is."""
+"""The smallest number of them, however slow the system is."""
 FEWEST_TOGETHER = 64
-"""The fewest sentences that are translated together."""
+"""The smallest number of sentences that are translated together."""
 LARGEST = 1 << 22
-"""The most bytes of a saved report."""
+"""The largest size of a saved report, in bytes."""
 MEGABYTE = 1e6
 
 Role: TypeAlias = Literal["teacher", "student"]
@@ -130,13 +130,13 @@ class Measurements(BaseModel):
     systems: list[Measured] = []
 
     @classmethod
-    def resumed(cls, file: Path, new: Measurements) -> Measurements:
-        """Return what a file has of the same systems on the same machine; `new` if it has nothing."""
+    def resumed(cls, file: Path, empty: Measurements) -> Measurements:
+        """Return what a file has of the same systems on the same machine; `empty` if it has nothing."""
         with suppress(OSError, ValidationError):
             saved = cls.model_validate_json(read_at_most(file, LARGEST))
-            if (saved.key, saved.machine) == (new.key, new.machine):
+            if (saved.key, saved.machine) == (empty.key, empty.machine):
                 return saved
-        return new
+        return empty
 
     def complete(self, rounds: int) -> bool:
         """Return whether all systems are measured."""
@@ -147,10 +147,10 @@ class Measurements(BaseModel):
         """Return the score of a system by the metric."""
         return system.bleu if self.metric == "BLEU" else system.chrf
 
-    def with_system(self, place: int, system: Measured) -> Self:
-        """Return measurements with other figures of the system at a place, or with a new one at the end."""
+    def with_system(self, index: int, system: Measured) -> Self:
+        """Return measurements with other figures of the system at an index, or with a new one at the end."""
         systems = [*self.systems]
-        systems[place : place + 1] = [system]
+        systems[index : index + 1] = [system]
         return self.model_copy(update={"systems": systems})
 
     def save(self, file: Path) -> None:
@@ -206,23 +206,23 @@ def measure(
     steps = len(systems) * (1 + rounds) - len(measurements.systems)
     for saved in measurements.systems:
         steps -= len(saved.rounds)
-    with counting(console, "measuring", steps) as advance:
+    with progress_bar(console, "measuring", steps) as advance:
         criterion = Criterion([targets_of(pairs)], language)
-        for place in range(len(measurements.systems), len(systems)):
-            measurements = _scored(systems[place], sources, criterion, measurements)
+        for index in range(len(measurements.systems), len(systems)):
+            measurements = _score_system(systems[index], sources, criterion, measurements)
             measurements.save(file)
             advance(1)
         # The systems take turns, so that a time at which the machine is busy slows all of them down.
         texts = Random(1).sample(sources, len(sources))
         for number in range(rounds):
-            for place, system in enumerate(systems):
-                measured = measurements.systems[place]
+            for index, system in enumerate(systems):
+                measured = measurements.systems[index]
                 if len(measured.rounds) > number:
                     continue
-                timed = _timed(system, texts, measured.seconds, seconds)
+                timed = _time_system(system, texts, measured.seconds, seconds)
                 measured = measured.model_copy(update={"rounds": [*measured.rounds, timed]})
                 busy = max(measurements.busy, load_average())
-                measurements = measurements.with_system(place, measured).model_copy(update={"busy": busy})
+                measurements = measurements.with_system(index, measured).model_copy(update={"busy": busy})
                 measurements.save(file)
                 advance(1)
     return measurements
@@ -233,13 +233,15 @@ def load_average() -> float:
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
-def _scored(system: System, sources: Sequence[str], criterion: Criterion, measurements: Measurements) -> Measurements:
+def _score_system(
+    system: System, sources: Sequence[str], criterion: Criterion, measurements: Measurements
+) -> Measurements:
     """Add a system with its scores; the first one decides on the metric."""
     started = time.perf_counter()
     texts = system.translate(sources)
-    spent = time.perf_counter() - started
+    elapsed = time.perf_counter() - started
     if not measurements.systems:
-        criterion.settle(texts)
+        criterion.choose_metric(texts)
         measurements = measurements.model_copy(update={"metric": criterion.name})
     bleu, chrf = criterion.scores(texts)
     signatures = [f"{score.name}|{score.signature}" for score in (bleu, chrf)]
@@ -250,43 +252,43 @@ def _scored(system: System, sources: Sequence[str], criterion: Criterion, measur
         bleu=bleu.value,
         chrf=chrf.value,
         bytes=system.bytes,
-        seconds=spent,
+        seconds=elapsed,
     )
     with_signatures = measurements.model_copy(update={"signatures": signatures})
     return with_signatures.with_system(len(measurements.systems), measured)
 
 
-def _timed(system: System, texts: Sequence[str], for_all: float, seconds: float) -> Round:
+def _time_system(system: System, texts: Sequence[str], total_seconds: float, seconds: float) -> Round:
     """Time a system.
 
     Args:
         system: the system.
         texts: sentences in random order.
-        for_all: the time in which the system translates all of them, roughly.
+        total_seconds: the time in which the system translates all of them, roughly.
         seconds: the time for single sentences; batches get the same time.
     """
     system.translate(texts[:1])  # its memory has been displaced from the processor's cache by other systems
-    alone = []
-    until = time.perf_counter() + seconds
+    times = []
+    deadline = time.perf_counter() + seconds
     for text in texts[:ALONE]:
         started = time.perf_counter()
         system.translate([text])
         ended = time.perf_counter()
-        alone.append(ended - started)
-        if ended > until and len(alone) >= FEWEST_ALONE:
+        times.append(ended - started)
+        if ended > deadline and len(times) >= FEWEST_ALONE:
             break
-    size = max(FEWEST_TOGETHER, int(len(texts) * seconds / max(for_all, 1e-9)))
-    together = texts[:size]
+    size = max(FEWEST_TOGETHER, int(len(texts) * seconds / max(total_seconds, 1e-9)))
+    batch = texts[:size]
     repetitions = 0
     started = time.perf_counter()
-    until = started + seconds
-    while not repetitions or time.perf_counter() < until:
-        system.translate(together)
+    deadline = started + seconds
+    while not repetitions or time.perf_counter() < deadline:
+        system.translate(batch)
         repetitions += 1
-    spent = time.perf_counter() - started
-    words = sum(len(text.split()) for text in together)
+    elapsed = time.perf_counter() - started
+    words = sum(len(text.split()) for text in batch)
     return Round(
-        milliseconds=1000 * median(alone),
-        sentences_per_second=repetitions * len(together) / spent,
-        words_per_second=repetitions * words / spent,
+        milliseconds=1000 * median(times),
+        sentences_per_second=repetitions * len(batch) / elapsed,
+        words_per_second=repetitions * words / elapsed,
     )

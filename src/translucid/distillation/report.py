@@ -33,9 +33,10 @@ PICTURES = "report.svg", "report.png"
 
 
 def pareto_front(systems: Sequence[Measured], measurements: Measurements) -> list[Measured]:
-    """Return the systems than which no other is both as good and as fast, and better in one of the two; fastest first.
+    """Return the systems that no other one dominates, the fastest first.
 
-    Quality is the score by the metric of the measurements, speed the time for one sentence.
+    A system dominates another one if it is at least as good and as fast, and better in one of the two. Quality is the
+    score by the metric of the measurements, speed the time for one sentence.
     """
     front: list[Measured] = []
     # The better of two equally fast ones comes first.
@@ -95,8 +96,8 @@ class Report:
             raise UserError("there are no sentences to measure with", file=self.student, fix="Give them with --test.")
         self.folder.mkdir(exist_ok=True)
         file, key = self.folder / FIGURES, self._key(tuning, pairs)
-        new = Measurements(key=key, machine=machine(), sentences=len(pairs))
-        measurements = Measurements.resumed(file, new)
+        empty = Measurements(key=key, machine=machine(), sentences=len(pairs))
+        measurements = Measurements.resumed(file, empty)
         if not measurements.complete(rounds):
             language = tuning.configuration.data.languages[1]
             with tempfile.TemporaryDirectory(prefix="translucid-") as name:
@@ -113,14 +114,14 @@ class Report:
         self._write(measurements)
         return measurements
 
-    def _systems(self, tuning: Tuning, key: str, place: Path, source: str | None, target: str | None) -> list[System]:
-        """Open all systems; the files of their shortlists are in `place`."""
-        lists = Shortlists.of(tuning, self.folder / SHORTLISTS, key).write(place)
+    def _systems(self, tuning: Tuning, key: str, folder: Path, source: str | None, target: str | None) -> list[System]:
+        """Open all systems; the files of their shortlists are in `folder`."""
+        lists = Shortlists.of(tuning, self.folder / SHORTLISTS, key).write(folder)
         return [*teacher_systems(self.teachers, source, target), *student_systems(tuning, lists)]
 
     def _key(self, tuning: Tuning, pairs: Sequence[Pair]) -> str:
         """Return a fingerprint of everything that the figures depend on, but the machine."""
-        made_from = {
+        inputs = {
             "runs": [RunFolder(run).model_digest() for run in (self.student, *self.teachers)],
             "tokenizer": tuning.tokenizer.fingerprint,
             "decoding": tuning.configuration.decoding.model_dump(exclude={"beam"}),
@@ -129,7 +130,7 @@ class Report:
             "pairs": pairs,
             "versions": [__version__, ctranslate2.__version__, torch.__version__],
         }
-        return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
     def _write(self, measurements: Measurements) -> None:
         """Write the page and the plots."""
@@ -153,8 +154,8 @@ class Report:
 
     def table(self, measurements: Measurements) -> Table:
         """Return the table for the terminal."""
-        first, *figures, mark = COLUMNS
-        table = table_of(first, figures=figures)
+        system_column, *figures, mark = COLUMNS
+        table = table_of(system_column, figures=figures)
         table.add_column(mark)
         for row in rows(measurements, self.bounds):
             table.add_row(*row)
@@ -180,15 +181,15 @@ class Report:
             answer = f"met by {best.name}, beam {best.beam}" if best else "met by no student"
             yield f"{self.bounds}: {answer}."
 
-    def adopt(self, chosen: Measured) -> None:
+    def adopt(self, system: Measured) -> None:
         """Save the engine, weights, candidates and beam of a student as the defaults of its run."""
         shortlist = None
-        if chosen.tuned.considered != "all pieces":
-            shortlist = Shortlists.read(self.folder / SHORTLISTS).lists[chosen.tuned.considered]
-        save_tuned(self.student, chosen.tuned, shortlist)
+        if system.tuned.considered != "all pieces":
+            shortlist = Shortlists.read(self.folder / SHORTLISTS).lists[system.tuned.considered]
+        save_tuned(self.student, system.tuned, shortlist)
         folder = RunFolder(self.student)
         configuration = folder.configuration()
-        decoding = configuration.decoding.model_copy(update={"beam": chosen.beam})
+        decoding = configuration.decoding.model_copy(update={"beam": system.beam})
         folder.save_configuration(configuration.model_copy(update={"decoding": decoding}))
 
 

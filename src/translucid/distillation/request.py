@@ -1,4 +1,4 @@
-"""What a distillation is made from: runs, files and options."""
+"""The inputs of a distillation: runs, files and options."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SMALL = 1_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """All that a distillation is made from."""
+    """The inputs of a distillation."""
 
     teachers: tuple[Path, ...]
     """The runs of the teachers, whose probabilities are averaged."""
@@ -89,7 +89,7 @@ class Request:
         """
         run = self.teachers[0]
         configuration = RunFolder(run).configuration().between(*self.languages)
-        configuration.refuse_other_reader("text", run)
+        configuration.refuse_other_input("text", run)
         if configuration.data.tokenizer.languages and None in configuration.data.languages:
             fix = "Choose two of them with --source-language and --target-language."
             raise UserError("translates between several languages", file=run, fix=fix)

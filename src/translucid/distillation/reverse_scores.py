@@ -57,10 +57,10 @@ class ReverseScoreWorker(AnyWorker):
         for line in window.lines:
             source, target = line.decode().split("\t")
             pairs.append(Pair(target, source))
-        written = []
+        lines = []
         for score in score_pairs(self.reverse.model, self.reverse.pipeline, pairs, self.reverse.device):
             if isinstance(score, str):  # the reason why there is none
-                written.append("inf")
+                lines.append("inf")
             else:
-                written.append(f"{-score.log_probability / len(score.tokens):.6f}")
-        return window, Done(as_lines(written))
+                lines.append(f"{-score.log_probability / len(score.tokens):.6f}")
+        return window, Done(as_lines(lines))

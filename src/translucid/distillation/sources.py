@@ -23,7 +23,7 @@ from translucid.ground.errors import UserError
 from translucid.runs.corpus_files import Corpora, pairs_of, read_corpora
 
 UNREADABLE = "unreadable"
-LOOKED_AT = 1000
+LANGUAGE_SAMPLE = 1000
 """The number of sentences whose language is guessed."""
 
 
@@ -106,8 +106,8 @@ def _refuse_other_direction(request: Request, file: Path) -> None:
         UserError: they are.
     """
     source, target = map(known_language, request.configuration.data.languages)
-    first = [line.partition("\t")[0] for line in islice(read_lines(file), LOOKED_AT)]
-    if source and target and source != target and guess_language(first) == target:
+    sample = [line.partition("\t")[0] for line in islice(read_lines(file), LANGUAGE_SAMPLE)]
+    if source and target and source != target and guess_language(sample) == target:
         name = next(iter((*request.pairs, *request.text)), None)
         what = f"looks like {target} first, and the teacher translates from {source} to {target}"
         raise UserError(what, file=name, fix="Exchange the sides, or give a teacher of the other direction.")
@@ -118,7 +118,7 @@ def _pairs(request: Request, corpora: Corpora, held_out: set[str], seen: DigestS
     assert corpora.bad
     corpora.bad.count = 0  # the pairs to hold out were chosen in a first pass over the files
     pairs = DigestSet()
-    for text in corpora.kept(request.data.filter, skipped):
+    for text in corpora.filtered(request.data.filter, skipped):
         pair = Pair(*map(one_space, text))
         if pair.source in held_out:
             skipped.add("held out")

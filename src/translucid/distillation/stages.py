@@ -30,7 +30,7 @@ class Stage(NamedTuple):
     """A stage."""
 
     name: str
-    doing: str
+    activity: str
     """What the progress bar says."""
     files: tuple[str, ...] = ()
     """The files that the stage writes into the folder, whose content is part of its results; or a temporary folder."""
@@ -67,7 +67,7 @@ class Stages:
 
     def label(self, stage: Stage) -> str:
         """Return what the progress bar of a stage says, such as `2 of 7: translating`."""
-        return f"{self.stages.index(stage) + 1} of {len(self.stages)}: {stage.doing}"
+        return f"{self.stages.index(stage) + 1} of {len(self.stages)}: {stage.activity}"
 
     def begun(self, stage: Stage) -> bool:
         """Whether a stage has been started."""
@@ -159,5 +159,5 @@ class Stages:
 
 def _as_json(identity: dict[str, Any]) -> dict[str, Any]:
     """Return an identity as it is read from a record: with lists in place of tuples."""
-    read: dict[str, Any] = json.loads(json.dumps(identity))
-    return read
+    plain: dict[str, Any] = json.loads(json.dumps(identity))
+    return plain

@@ -54,7 +54,7 @@ def estimated_bytes(configuration: Configuration) -> int:
 
 
 def chosen_preset(request: Request, pairs: int) -> str | None:
-    """Return the preset of the student: that of the request, or the largest for so many pairs that is small enough.
+    """Return the preset of the student: that of the request, or the largest that fits the number of pairs and the size.
 
     None if the request has a file of settings instead. The smallest preset is returned if all are too large.
 
@@ -64,10 +64,10 @@ def chosen_preset(request: Request, pairs: int) -> str | None:
     """
     if request.preset or request.config:
         return request.preset
-    for name, fewest in STUDENTS.items():
-        most = request.bounds.megabytes
-        fits = most is None or estimated_bytes(resolve(preset=name)) <= most * MEGABYTE
-        if pairs >= fewest and fits:
+    for name, min_pairs in STUDENTS.items():
+        max_megabytes = request.bounds.megabytes
+        fits = max_megabytes is None or estimated_bytes(resolve(preset=name)) <= max_megabytes * MEGABYTE
+        if pairs >= min_pairs and fits:
             return name
     return name
 
@@ -90,14 +90,14 @@ def student_configuration(
         UserError: a setting is wrong, or one of the resumed training has changed.
     """
     config = recipe(request.config) if request.config else None
-    configured = partial(
+    configure = partial(
         configuration_to_train,
         earlier,
         request.device,
         file=config,
         preset=preset,
         assignments=[*_guided(request, config), *_soft_targets(request, config), *request.settings],
-        shipped=config in recipes().values(),
+        is_recipe=config in recipes().values(),
     )
     source, target = request.configuration.data.languages
     overrides: dict[str, Any] = {"data.source_language": source, "data.target_language": target}
@@ -109,24 +109,24 @@ def student_configuration(
     for key, names in files.items():
         overrides[key] = list(map(str, names))
     links = overrides.pop(LINKS, None)
-    configuration = configured(overrides)
+    configuration = configure(overrides)
     if links and configuration.training.guided_alignment:
-        configuration = configured({**overrides, LINKS: links})
+        configuration = configure({**overrides, LINKS: links})
     return configuration
 
 
 def _guided(request: Request, config: Path | None) -> list[str]:
-    """Return the setting for guided alignment, unless it is not wanted, or the file of settings has another."""
-    named = read_settings(config).get("training") if config else None
-    if not request.align or "guided_alignment" in (named or {}):
+    """Return the setting for guided alignment, unless words are not linked, or the file of settings has another."""
+    training_settings = read_settings(config).get("training") if config else None
+    if not request.align or "guided_alignment" in (training_settings or {}):
         return []
     return [f"training.guided_alignment={GUIDED}"]
 
 
 def _soft_targets(request: Request, config: Path | None) -> list[str]:
     """Return the setting for stored probabilities of the teachers, unless the file of settings decides."""
-    named = read_settings(config).get("training") if config else None
-    if not request.word_level or "soft_targets" in (named or {}):
+    training_settings = read_settings(config).get("training") if config else None
+    if not request.word_level or "soft_targets" in (training_settings or {}):
         return []
     return [f"training.soft_targets={SOFT_TARGETS}"]
 

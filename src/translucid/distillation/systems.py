@@ -25,7 +25,7 @@ from translucid.runs.run_folder import RunFolder
 BEAMS = 5, 1
 """The beams that each system is measured with."""
 LARGEST = 1 << 27
-"""The most bytes of the file with shortlists."""
+"""The largest size of the file with shortlists, in bytes."""
 
 
 class Shortlists(BaseModel):
@@ -43,11 +43,11 @@ class Shortlists(BaseModel):
             if saved.key == key:
                 return saved
         pairs = 0
-        if tuning.configuration.model.looks and tuning.data.train:
+        if tuning.configuration.model.has_cross_attention and tuning.data.train:
             pairs = PAIRS
-        made = cls(key=key, lists=tuning.lists(pairs))
-        write_atomically(file, made.model_dump_json().encode())
-        return made
+        shortlists = cls(key=key, lists=tuning.lists(pairs))
+        write_atomically(file, shortlists.model_dump_json().encode())
+        return shortlists
 
     @classmethod
     def read(cls, file: Path) -> Shortlists:
@@ -81,21 +81,21 @@ def student_systems(tuning: Tuning, lists: Mapping[CandidateVocabulary, Path]) -
     run = tuning.folder.path
     translator = Translator.open(tuning.folder, tuning.configuration, "cpu", "torch")
     systems = []
-    for tuned in _reported(tuning.configurations(lists)):
+    for tuned in _systems_to_report(tuning.configurations(lists)):
         shortlist = lists.get(tuned.considered)
         engine = engine_for(translator.torch_engine, translator.tokenizer, tuned, shortlist)
         systems += _systems("student", replace(translator, engine=engine), tuned, [run], shortlist)
     return systems
 
 
-def _reported(configurations: Sequence[Tuned]) -> list[Tuned]:
-    """Leave out our search where CTranslate2 runs the model, and lists of candidates with its full weights."""
+def _systems_to_report(configurations: Sequence[Tuned]) -> list[Tuned]:
+    """Leave out our search if CTranslate2 runs the model, and lists of candidates with float32 weights."""
     if configurations[0].engine == "torch":
         return list(configurations)
     reported = []
     for tuned in configurations:
-        listed = tuned.considered != "all pieces"
-        if tuned.engine == "ctranslate2" and not (listed and tuned.quantization == "float32"):
+        has_shortlist = tuned.considered != "all pieces"
+        if tuned.engine == "ctranslate2" and not (has_shortlist and tuned.quantization == "float32"):
             reported.append(tuned)
     return reported
 

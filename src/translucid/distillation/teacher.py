@@ -18,7 +18,7 @@ class TeacherJob(Job):
 
     choose: Choice = "best"
     window: ClassVar[int] = 1024
-    """The number of sentences that are translated together, of which an interrupted job keeps a multiple."""
+    """The number of sentences that are translated together; an interrupted job keeps a multiple of it."""
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same."""
@@ -40,13 +40,13 @@ class TeacherWorker(Worker):
         sources = [source for source, _ in cells]
         # The sentences have been split before, and real pairs are translated as they are.
         translations = self.translator.stream(sources, self.job.options, split=False, first=window.before.lines)
-        written = []
+        lines = []
         for (source, reference), translation in zip(cells, translations, strict=True):
             hypothesis = translation.text
             if reference and self.job.choose == "nearest":
                 hypothesis = nearest(translation.alternatives, reference)
-            written.append("\t".join((source, one_space(hypothesis), reference)))
-        return window, Done(as_lines(written))
+            lines.append("\t".join((source, one_space(hypothesis), reference)))
+        return window, Done(as_lines(lines))
 
 
 def teacher_job(request: Request) -> TeacherJob:
@@ -64,7 +64,7 @@ def teacher_job(request: Request) -> TeacherJob:
         changes |= {"sample": True}
     return TeacherJob(
         request.teachers[0],
-        configuration.searching(changes),
+        configuration.decoding_with(changes),
         others=request.teachers[1:],
         device=request.device,
         engine=request.engine,

@@ -18,7 +18,7 @@ MOST_SEGMENTS = 250_000
 """The largest number of segments of a document."""
 MOST_PARTS = 200_000
 """The largest number of tags and texts between tags in a segment."""
-_most: ContextVar[int] = ContextVar("most", default=MOST_SEGMENTS)
+_max_segments: ContextVar[int] = ContextVar("max_segments", default=MOST_SEGMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,41 +27,41 @@ class Segment:
 
     source: TaggedText
     place: str
-    """The position in the document in a person's words: `line 12`, `slide 3`."""
+    """The position in the document for people: `line 12`, `slide 3`."""
     existing: str | None = None
-    """The translation in the document, which stays unless the user asks for another one."""
+    """The translation that the document already has; it stays unless the user asks for a new one."""
     note: str | None = None
-    """A comment of the document for translators."""
+    """A comment in the document for translators."""
     longest: int | None = None
     """The largest number of characters of the translation, if the document limits it."""
 
 
 @contextmanager
-def at_most(segments: int) -> Iterator[None]:
-    """Limit the number of segments of documents that are read in this context; reading stops at the first too many."""
-    before = _most.set(min(segments, MOST_SEGMENTS))
+def limit_segments(limit: int) -> Iterator[None]:
+    """Limit the number of segments of documents that are read in this context; reading stops once it is exceeded."""
+    token = _max_segments.set(min(limit, MOST_SEGMENTS))
     try:
         yield
     finally:
-        _most.reset(before)
+        _max_segments.reset(token)
 
 
 class TooManyParts(Exception):  # noqa: N818  # The caller that knows the file's name turns it into a `UserError`.
     """A text has more than `MOST_PARTS` parts."""
 
 
-def most_segments() -> int:
+def max_segments() -> int:
     """Return the largest number of segments that a document may have in this context."""
-    return _most.get()
+    return _max_segments.get()
 
 
 class SegmentList(list[Segment]):
-    """The segments of a document that is being read; a document with too many is refused before it fills the memory."""
+    """The segments of a document that is being read; one with too many is refused before it fills the memory."""
 
     def __init__(self, name: str) -> None:
         """Create an empty list for the file called `name`."""
         super().__init__()
-        self.name, self.most = name, _most.get()
+        self.name, self.limit = name, _max_segments.get()
 
     def add(self, segment: Segment) -> int:
         """Append a segment, and return its number.
@@ -81,8 +81,8 @@ class SegmentList(list[Segment]):
         Raises:
             UserError: `segments` is over the limit.
         """
-        if segments > self.most:
-            raise UserError(f"has more than {self.most:,} texts", file=self.name, fix="Split it.")
+        if segments > self.limit:
+            raise UserError(f"has more than {self.limit:,} texts", file=self.name, fix="Split it.")
 
 
 class NearMatch(NamedTuple):
@@ -109,7 +109,7 @@ class Target:
     """Other translations, the best first, if the caller asked for more than one."""
 
     def within(self, longest: int | None) -> Target:
-        """Return the translation, with a further doubt if it has more characters than `longest`; None is no limit."""
+        """Return the translation, with another doubt if it has more than `longest` characters; None means no limit."""
         length = len(self.marked.text)
         if longest is None or length <= longest:
             return self
@@ -124,7 +124,7 @@ class Document(Protocol):
         """The translatable segments, in reading order."""
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """Return the document with translations by the number of their segment; every other byte is unchanged.
+        """Return the document with the translations of segments, by their numbers; every other byte is unchanged.
 
         Without translations, the result is the original document.
         """

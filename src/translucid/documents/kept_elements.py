@@ -48,7 +48,7 @@ class Copy(NamedTuple):
     core: str
     """The content without white space at its ends."""
     number: int
-    """The number of equal contents before it in the text."""
+    """The number of equal contents that precede it in the text."""
     start: int
     """The start of the core in the text for the model."""
     element: KeptElement
@@ -67,13 +67,13 @@ class Collapsed(NamedTuple):
 
 
 class _Element(NamedTuple):
-    """An element without letters, or a word with such elements, and its place in the text."""
+    """An element without letters, or a word with such elements, and its span in the text."""
 
     start: int
     end: int
-    first: int
+    first_mark: int
     """The index of its first mark."""
-    last: int
+    last_mark: int
     """The index of its last mark."""
     hidden: bool = False
     """Whether the model does not see it, because it is not a word of the sentence."""
@@ -101,8 +101,8 @@ def collapsed(source: TaggedText, hidden: Collection[str] = (), *, attached: boo
             hide[i] = True
 
 
-def copy_places(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy]], set[str]]:
-    """Return the places of the copies in a translation, and the contents that it lacks or has too often.
+def find_copies(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy]], set[str]]:
+    """Return the spans of the copies in a translation, and the contents that it has too rarely or too often.
 
     Args:
         text: the translation.
@@ -111,7 +111,7 @@ def copy_places(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy
     by_core: dict[str, list[Copy]] = defaultdict(list)
     for copy in source.copies:
         by_core[copy.core].append(copy)
-    places: list[tuple[int, int, Copy]] = []
+    found: list[tuple[int, int, Copy]] = []
     lost = set[str]()
     for core, copies in by_core.items():
         spans = spans_of(core, text)
@@ -119,18 +119,18 @@ def copy_places(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy
         if not len(copies) <= len(spans) <= count:
             lost.add(core)
             continue
-        at = -1
+        index = -1
         for i, copy in enumerate(copies):
-            # The same position among equal contents; in proportion if the translation has fewer of them.
-            wanted = copy.number * len(spans) // count
-            last = len(spans) - len(copies) + i  # leaves places for the copies after it
-            at = min(max(wanted, at + 1), last)
-            places.append((*spans[at], copy))
-    places.sort(key=lambda place: place[:2])
-    for (_, end, _), (start, _, later) in pairwise(places):
+            # The same position among equal contents, scaled if the translation has fewer of them.
+            expected = copy.number * len(spans) // count
+            last = len(spans) - len(copies) + i  # leaves enough spans for the copies after it
+            index = min(max(expected, index + 1), last)
+            found.append((*spans[index], copy))
+    found.sort(key=lambda copy_span: copy_span[:2])
+    for (_, end, _), (start, _, following) in pairwise(found):
         if start < end:
-            lost.add(later.core)
-    return places, lost
+            lost.add(following.core)
+    return found, lost
 
 
 def spans_of(core: str, text: str) -> list[Span]:
@@ -139,20 +139,20 @@ def spans_of(core: str, text: str) -> list[Span]:
     >>> spans_of("2", "2, 12, [2] and 2.5")
     [(0, 1), (8, 9)]
     """
-    before = behind = ""
+    before = after = ""
     if core[0].isdigit():
         before = r"(?<!\d)(?<!\d[.,])"
     elif core[0].isalnum():
         before = r"(?<![^\W_])"
     if core[-1].isdigit():
-        behind = r"(?!\d|[.,]\d)"
+        after = r"(?!\d|[.,]\d)"
     elif core[-1].isalnum():
-        behind = r"(?![^\W_])"
-    return list(map(re.Match.span, re.finditer(f"{before}{re.escape(core)}{behind}", text)))
+        after = r"(?![^\W_])"
+    return list(map(re.Match.span, re.finditer(f"{before}{re.escape(core)}{after}", text)))
 
 
 def expanded(parts: Iterable[str | Mark]) -> Iterator[str | Mark]:
-    """Yield texts and marks, and instead of each kept element its content."""
+    """Yield texts and marks, with the content of each kept element in its place."""
     for part in parts:
         if isinstance(part, KeptElement):
             yield from part.parts
@@ -168,29 +168,29 @@ def _elements_and_words(source: TaggedText) -> Iterator[_Element]:
     """Yield elements without letters, and words that have such elements between their letters."""
     text, elements, breaks = source.text, list(_elements(source)), _breaks(source)
     words = _Words(source, elements, breaks)
-    done = i = 0
+    processed = i = 0
     while i < len(elements):
         block = [elements[i]]  # elements that touch each other
         while i + len(block) < len(elements) and elements[i + len(block)].start == block[-1].end:
             block.append(elements[i + len(block)])
         i += len(block)
         start, end = block[0].start, block[-1].end
-        if start < done:  # The word before contains it.
+        if start < processed:  # The previous word contains it.
             continue
         # The characters that touch the elements.
-        left = right = ""
+        left_character = right_character = ""
         if start not in breaks and not text[start].isspace():
-            left = text[start - 1 : start]
+            left_character = text[start - 1 : start]
         if end not in breaks and not text[end - 1].isspace():
-            right = text[end : end + 1]
-        is_in_word = is_letter(left) and (is_letter(right) or words.is_symbol(block[0]))
-        if is_in_word and (word := words.around((start, end), done)):
+            right_character = text[end : end + 1]
+        is_in_word = is_letter(left_character) and (is_letter(right_character) or words.is_symbol(block[0]))
+        if is_in_word and (word := words.word_around((start, end), processed)):
             yield word
-            done = word.end
+            processed = word.end
         else:
             for element in block:
-                yield element._replace(hidden=_is_attached(source, element, left, right))
-            done = end
+                yield element._replace(hidden=_is_attached(source, element, left_character, right_character))
+            processed = end
 
 
 class _Words:
@@ -198,10 +198,10 @@ class _Words:
 
     def __init__(self, source: TaggedText, elements: Sequence[_Element], breaks: Collection[int]) -> None:
         self.source, self.elements, self.breaks = source, elements, breaks
-        self.mark_places = source.mark_places
+        self.mark_offsets = source.mark_offsets
         self.edges = {*map(_START, elements), *map(attrgetter("end"), elements)}
 
-    def around(self, span: Span, low: int) -> _Element | None:
+    def word_around(self, span: Span, low: int) -> _Element | None:
         """Return the word around an element, without punctuation at its ends, as one element.
 
         Args:
@@ -212,30 +212,30 @@ class _Words:
             The word; None if it is too long, or contains only one mark of a pair.
         """
         start, end = self._ends(span, low)
-        first, last = bisect_left(self.elements, start, key=_START), bisect_left(self.elements, end, key=_START)
-        inside = self.elements[first:last]
-        end = max(end, inside[-1].end)
+        first_element = bisect_left(self.elements, start, key=_START)
+        inner_elements = self.elements[first_element : bisect_left(self.elements, end, key=_START)]
+        end = max(end, inner_elements[-1].end)
         if end - start > LONGEST_WORD:
             return None
-        least = min(bisect_right(self.mark_places, start), inside[0].first)
-        most = max(bisect_left(self.mark_places, end) - 1, inside[-1].last)
-        # Marks at the ends of the word may belong to it or not, as in `<i>x</i><sub>1</sub>`: at most three are tried
-        # on each side, which bounds the time.
-        outer = bisect_left(self.mark_places, start), bisect_right(self.mark_places, end) - 1
-        for first in range(least, max(outer[0], least - 3) - 1, -1):
-            for last in range(most, min(outer[1], most + 3) + 1):
-                word = _Element(start, end, first, last)
-                if _is_whole(self.source, word):
+        inner_first = min(bisect_right(self.mark_offsets, start), inner_elements[0].first_mark)
+        inner_last = max(bisect_left(self.mark_offsets, end) - 1, inner_elements[-1].last_mark)
+        # Marks at the ends of the word may belong to it or not, as in `<i>x</i><sub>1</sub>`. Only three are tried on
+        # each side, to bound the time.
+        outer_first, outer_last = bisect_left(self.mark_offsets, start), bisect_right(self.mark_offsets, end) - 1
+        for first_mark in range(inner_first, max(outer_first, inner_first - 3) - 1, -1):
+            for last_mark in range(inner_last, min(outer_last, inner_last + 3) + 1):
+                word = _Element(start, end, first_mark, last_mark)
+                if _is_balanced(self.source, word):
                     return word
         return None
 
     def is_symbol(self, element: _Element) -> bool:
-        """Whether the word before an element is a symbol that its number belongs to."""
-        near = self.source.text[max(0, element.start - 2 * _LONGEST_SYMBOL) : element.start]
-        word = re.search(r"[^\W\d_]+\Z", near)
+        """Whether the word before an element is a symbol to which its number belongs."""
+        context = self.source.text[max(0, element.start - 2 * _LONGEST_SYMBOL) : element.start]
+        word = re.search(r"[^\W\d_]+\Z", context)
         if not word or not _core(self.source, element)[0].isalnum():
             return False
-        raw = self.source.marks[element.first].raw
+        raw = self.source.marks[element.first_mark].raw
         if _RAISED.search(raw) and _SYMBOL.match(word[0]):
             return True
         return len(word[0]) <= _LONGEST_SYMBOL and bool(_LOWERED.search(raw))
@@ -253,10 +253,10 @@ class _Words:
             end -= 1
         return start, end
 
-    def _continues(self, place: int, character: str) -> bool:
-        """Whether a word continues beyond a place, to this character."""
+    def _continues(self, offset: int, character: str) -> bool:
+        """Whether a word continues at an offset with this character."""
         ends = character.isspace() or character in "<>" or WITHOUT_SPACES.match(character)
-        return place not in self.breaks and not ends
+        return offset not in self.breaks and not ends
 
 
 def _elements(source: TaggedText) -> Iterator[_Element]:
@@ -267,19 +267,19 @@ def _elements(source: TaggedText) -> Iterator[_Element]:
     within_parts = set[int]()
     for _, start, end in parts:
         within_parts.update(range(start + 1, end))
-    waiting = [tag_tree(source)]
-    while waiting:
-        node = waiting.pop()
+    stack = [tag_tree(source)]
+    while stack:
+        node = stack.pop()
         start, end = node.span
         is_element = len(node.marks) == 2 and blanks[end] - blanks[start] < end - start
         if not is_element or letters[start] < letters[end]:
-            waiting.extend(inner for inner in reversed(node.inside) if inner.span[0] < inner.span[1])
+            stack.extend(child for child in reversed(node.children) if child.span[0] < child.span[1])
             continue
         element = _Element(start, end, node.marks[0], node.marks[1])
-        if start in within_parts or end in within_parts:  # It splits a placeholder.
+        if start in within_parts or end in within_parts:  # The element splits a placeholder.
             continue
         is_punctuation = _SENTENCE.issuperset(text[start:end])
-        if _is_whole(source, element) and (_stands_alone(text, element) or not is_punctuation):
+        if _is_balanced(source, element) and (_stands_alone(text, element) or not is_punctuation):
             yield element
 
 
@@ -290,53 +290,53 @@ def _stands_alone(text: str, element: _Element) -> bool:
     return not around.strip() and len(text[start:end].strip()) < len(text.strip())
 
 
-def _is_whole(source: TaggedText, element: _Element) -> bool:
+def _is_balanced(source: TaggedText, element: _Element) -> bool:
     """Whether an element contains both marks of each pair or none."""
     open_counts: Counter[int] = Counter()
-    for mark in source.marks[element.first : element.last + 1]:
+    for mark in source.marks[element.first_mark : element.last_mark + 1]:
         if mark.pair is not None:
             open_counts[mark.pair] += mark.side.depth
     return not any(open_counts.values())
 
 
 def _breaks(source: TaggedText) -> set[int]:
-    """Return the places of marks that separate words as a space does."""
-    return {mark.at for mark in source.marks if separates_words(mark)}
+    """Return the offsets of marks that separate words as a space does."""
+    return {mark.offset for mark in source.marks if separates_words(mark)}
 
 
-def _is_attached(source: TaggedText, element: _Element, left: str, right: str) -> bool:
+def _is_attached(source: TaggedText, element: _Element, left_character: str, right_character: str) -> bool:
     """Whether an element belongs to a word or a sentence that it touches, as the number of a footnote does."""
-    beside = list(filter(str.isalnum, (left, right)))
-    if not beside:
-        return bool(left) and left in CLOSING
-    if any(map(is_letter, beside)):
+    neighbours = list(filter(str.isalnum, (left_character, right_character)))
+    if not neighbours:
+        return bool(left_character) and left_character in CLOSING
+    if any(map(is_letter, neighbours)):
         return True
-    # Without spaces between words, only the form shows whether it is a footnote or a number of the sentence.
-    return bool(_RAISED.search(source.marks[element.first].raw)) or not _core(source, element)[0].isalnum()
+    # In scripts without spaces, only the form shows whether it is a footnote or a number of the sentence.
+    return bool(_RAISED.search(source.marks[element.first_mark].raw)) or not _core(source, element)[0].isalnum()
 
 
 def _built(source: TaggedText, elements: Sequence[_Element], hide: Sequence[bool]) -> tuple[Collapsed, list[int]]:
     """Return a text whose elements are marks and copies, and the indices of the elements that cannot be copies."""
     pieces: list[str | Mark] = []
-    shown: list[tuple[int, int, KeptElement]] = []
-    at = mark_at = removed = 0
+    visible: list[tuple[int, int, KeptElement]] = []
+    position = mark_index = removed = 0
     for i, element in enumerate(elements):
-        pieces += _slice(source, at, element.start, mark_at, element.first).parts
-        at, mark_at = element.end, element.last + 1
-        inside = _slice(source, element.start, element.end, element.first, mark_at)
-        kept = KeptElement(element.start, inside.whole, parts=tuple(inside.parts))
+        pieces += _slice(source, position, element.start, mark_index, element.first_mark).parts
+        position, mark_index = element.end, element.last_mark + 1
+        content = _slice(source, element.start, element.end, element.first_mark, mark_index)
+        kept_element = KeptElement(element.start, content.full_text, parts=tuple(content.parts))
         if hide[i]:
-            pieces.append(kept)
-            removed += len(inside.text)
+            pieces.append(kept_element)
+            removed += len(content.text)
         else:
-            pieces.append(inside.text)
-            shown.append((i, at - removed - len(inside.text.lstrip()), kept))
-    pieces += _slice(source, at, len(source.text), mark_at, len(source.marks)).parts
+            pieces.append(content.text)
+            visible.append((i, position - removed - len(content.text.lstrip()), kept_element))
+    pieces += _slice(source, position, len(source.text), mark_index, len(source.marks)).parts
     result = TaggedText.of(pieces, source.syntax)
     copies: list[Copy] = []
     spans: dict[str, list[Span]] = {}
     lost: list[int] = []
-    for i, start, kept in shown:
+    for i, start, kept_element in visible:
         core = _core(source, elements[i])
         if core not in spans and len(copies) < MOST_COPIES:
             spans[core] = spans_of(core, result.text)
@@ -345,11 +345,11 @@ def _built(source: TaggedText, elements: Sequence[_Element], hide: Sequence[bool
         if len(copies) == MOST_COPIES or span not in spans[core]:
             lost.append(i)
         else:
-            copies.append(Copy(core, spans[core].index(span), start, kept))
+            copies.append(Copy(core, spans[core].index(span), start, kept_element))
     return Collapsed(result, tuple(copies)), lost
 
 
 def _slice(source: TaggedText, start: int, end: int, first: int, last: int) -> TaggedText:
-    """Return a range of a text with the marks from an index up to another one."""
-    marks = (replace(mark, at=mark.at - start) for mark in source.marks[first:last])
+    """Return a range of a text with a range of its marks."""
+    marks = (replace(mark, offset=mark.offset - start) for mark in source.marks[first:last])
     return TaggedText(source.text[start:end], tuple(marks))

@@ -1,4 +1,4 @@
-"""The kinds of documents, which the ending of the file name determines."""
+"""The kinds of documents; the ending of the file name determines the kind."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _is_pdf(name: str) -> bool:
 def not_translated(name: str) -> UserError:
     """Return the error for a file of a kind that cannot be translated."""
     if _is_pdf(name):
-        what = "is a PDF, which holds places of letters instead of paragraphs: it cannot be translated in place"
+        what = "is a PDF, which stores positions of letters instead of paragraphs, so it cannot be translated in place"
         return UserError(what, file=name, fix=PDF_FIX)
     endings = " ".join(_BY_ENDING)
     fix = f"Supported: {endings}. Pass plain text on standard input or as an argument."

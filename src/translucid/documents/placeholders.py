@@ -1,10 +1,10 @@
 """Strategies to preserve the parts of a text that must be in its translation exactly once, such as placeholders.
 
-There are four levels; each is tried if the one before has lost, doubled or invented a part:
+There are four levels; the next is tried if a part was lost, doubled or invented:
 0. The parts stay in the text, as they are or as vocabulary pieces that the model has learned to copy.
 1. A name or a number stands in for each part.
 2. Likewise, with numbers instead of names and names instead of numbers.
-3. The parts are removed from the text, and put into the translation by alignment, as marks are.
+3. The parts are removed from the text, and inserted into the translation by word alignment, as marks are.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from translucid.data.non_translatable import differences, kept_parts, lost_numbers
 from translucid.documents import stand_ins, text_parts
-from translucid.documents.kept_elements import Collapsed, collapsed, copy_places, spans_of
+from translucid.documents.kept_elements import Collapsed, collapsed, find_copies, spans_of
 from translucid.documents.stand_ins import is_sign, occurrences, parts_of
-from translucid.documents.tag_projection import placed, readable
+from translucid.documents.tag_projection import project_tags, readable
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.text_parts import Edit, Part, edited
 from translucid.documents.word_links import Links, Span, with_copies
@@ -38,20 +38,20 @@ class _State(NamedTuple):
 
     level: int = 0
     lost: frozenset[str] = frozenset()
-    """Numbers that were lost; they are removed, or shorter numbers stand in for them."""
+    """Numbers that were lost; from now on, stand-ins replace them, or they are removed."""
     pieces: bool = False
     """Whether the model has learned to copy pieces."""
     replaced: frozenset[str] = frozenset()
-    """The contents of elements without letters for which something stands in."""
+    """The contents of elements without letters that stand-ins replace."""
     hidden: frozenset[str] = frozenset()
     """The contents that the model does not see."""
     attached: bool = False
     """Whether the model sees contents that touch a word."""
 
-    def without(self, lost: Collection[str], every: Iterable[str]) -> _State:
-        """Return the next state if contents of elements were lost; the third time, all contents are hidden."""
+    def without(self, lost: Collection[str], contents: Iterable[str]) -> _State:
+        """Return the next state after contents of elements were lost; the third time, all contents are hidden."""
         if self.replaced and self.hidden:
-            return self._replace(hidden=self.hidden.union(every))
+            return self._replace(hidden=self.hidden.union(contents))
         replaced = set[str]()
         if not self.replaced:
             replaced = {core for core in lost if not is_sign(core) and core[0] not in "[("}
@@ -60,14 +60,14 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True)
 class PlaceholderStrategy:
-    """One way to translate a source: the text for the model, and the way back from its translation."""
+    """One way to translate a source: the text for the model, and the restoration of its translation."""
 
-    whole: TaggedText
-    """The source, in which the marker of an access key is a part."""
-    shown: Collapsed
-    """The same, in which elements without letters are marks or copies."""
+    original: TaggedText
+    """The source, in which markers of access keys, direction controls and wordless elements are parts."""
+    collapsed_source: Collapsed
+    """The original with each element without letters collapsed to a mark or a copy."""
     source: TaggedText
-    """The same with stand-ins for some parts; other parts are marks."""
+    """The collapsed source with stand-ins for some parts, and marks for others."""
     stand_ins: Mapping[str, _StandIn]
     """The replaced parts by their stand-in."""
     expected: Counter[str] = field(default_factory=Counter)
@@ -89,15 +89,19 @@ class PlaceholderStrategy:
 
     @classmethod
     def of_pair(cls, source: TaggedText, translation: str) -> PlaceholderStrategy:
-        """Return a strategy for an existing translation; elements whose content it lacks are added as a whole."""
-        whole = text_parts.with_key(source)
-        shown = collapsed(whole, attached=True)
+        """Return a strategy for an existing translation; elements with missing content are appended as a whole."""
+        original = text_parts.with_key(source)
+        collapsed_source = collapsed(original, attached=True)
         hidden = set[str]()
-        while lost := copy_places(translation, shown)[1]:
+        while lost := find_copies(translation, collapsed_source)[1]:
             hidden |= lost
-            shown = collapsed(whole, hidden, attached=True)
+            collapsed_source = collapsed(original, hidden, attached=True)
         return PlaceholderStrategy(
-            whole, shown, shown.source, {}, state=_State(hidden=frozenset(hidden), attached=True)
+            original,
+            collapsed_source,
+            collapsed_source.source,
+            {},
+            state=_State(hidden=frozenset(hidden), attached=True),
         )
 
     @property
@@ -111,17 +115,19 @@ class PlaceholderStrategy:
         return readable(self.source).text.strip()
 
     def after(self, translation: str) -> PlaceholderStrategy | None:
-        """Return the next strategy to try; None if the translation of `text` has all parts, or no level is left."""
+        """Return the next strategy to try; None if the translation of `text` has all parts, or at the last level."""
         source, target = self.restored(self.text), self.restored(translation)
         state = self.state
-        if lacking := copy_places(target, self.shown)[1]:
-            return _strategy(self.whole, state.without(lacking, (copy.core for copy in self.shown.copies)))
+        if missing := find_copies(target, self.collapsed_source)[1]:
+            return _strategy(
+                self.original, state.without(missing, (copy.core for copy in self.collapsed_source.copies))
+            )
         if self._is_broken(source, target, translation):
-            if state.level == stand_ins.LAST:
+            if state.level == stand_ins.LAST_LEVEL:
                 return None
-            return _strategy(self.whole, state._replace(level=state.level + 1))
-        lost = frozenset(lost_numbers(source, target, syntax=self.whole.syntax)) - state.lost
-        return _strategy(self.whole, state._replace(lost=state.lost | lost)) if lost else None
+            return _strategy(self.original, state._replace(level=state.level + 1))
+        lost = frozenset(lost_numbers(source, target, syntax=self.original.syntax)) - state.lost
+        return _strategy(self.original, state._replace(lost=state.lost | lost)) if lost else None
 
     def target(self, translation: str, links: Links) -> TaggedText:
         """Return the translation with the marks and parts of the source, each once.
@@ -130,29 +136,29 @@ class PlaceholderStrategy:
             translation: a translation of `text` that passed `after`.
             links: the links between the words of both.
         """
-        text, read = translation.strip(), readable(self.source).text
+        text, model_text = translation.strip(), readable(self.source).text
         names: dict[str, str] = {}
         unsplit: list[Span] = []
         for name, stand_in in self.stand_ins.items():
             names[stand_in.raw] = name
             unsplit += occurrences(name, TaggedText(text))
         copied: list[tuple[int, int]] = []
-        for word in {names.get(copy.core, copy.core) for copy in self.shown.copies}:
-            before, behind = spans_of(word, read), spans_of(word, text)
-            unsplit += behind
-            if len(before) == len(behind):
-                for (source_start, _), (target_start, _) in zip(before, behind, strict=True):
+        for word in {names.get(copy.core, copy.core) for copy in self.collapsed_source.copies}:
+            source_spans, target_spans = spans_of(word, model_text), spans_of(word, text)
+            unsplit += target_spans
+            if len(source_spans) == len(target_spans):
+                for (source_start, _), (target_start, _) in zip(source_spans, target_spans, strict=True):
                     copied.append((source_start, target_start))
-        target = placed(self.source, text, with_copies(links, read, text, copied), unsplit)
-        return text_parts.absorbed(_with_elements(self._restored(target, joins=True), self.shown))
+        target = project_tags(self.source, text, with_copies(links, model_text, text, copied), unsplit)
+        return text_parts.absorbed(_with_elements(self._restored(target, joins=True), self.collapsed_source))
 
     def restored(self, text: str) -> str:
-        """Return the text for the model, or a translation of it, with the parts in the place of their stand-ins."""
+        """Return the text for the model, or a translation of it, with the parts in place of their stand-ins."""
         return self._restored(TaggedText(text), joins=False).text
 
     @property
     def doubts(self) -> list[str]:
-        """A doubt about the parts whose place was guessed from the alignment, if there are any."""
+        """A doubt about the parts that were placed by alignment, if there are any."""
         guessed = [mark.raw for mark in self.source.marks if isinstance(mark, Part) and not is_sign(mark.raw)]
         guessed += sorted(self.state.hidden)
         return [f"placed: {' '.join(dict.fromkeys(guessed))}"] if guessed else []
@@ -163,19 +169,19 @@ class PlaceholderStrategy:
         for name in self.stand_ins:
             if len(occurrences(name, text_for_model)) != len(occurrences(name, translated)):
                 return True
-        if any(differences(self.expected, target, self.whole.syntax)):
+        if any(differences(self.expected, target, self.original.syntax)):
             return True
         return self._is_nested(source) and not self._is_nested(target)
 
     def _is_nested(self, text: str) -> bool:
-        return text_parts.nested(part for part, _, _ in kept_parts(text, self.whole.syntax))
+        return text_parts.nested(part for part, _, _ in kept_parts(text, self.original.syntax))
 
     def _restored(self, marked: TaggedText, *, joins: bool) -> TaggedText:
-        """Return a text with the parts in the place of their stand-ins.
+        """Return a text with the parts in place of their stand-ins.
 
         Args:
             marked: the text.
-            joins: whether the spaces that the stand-ins needed are removed.
+            joins: whether to remove the spaces that the stand-ins needed.
         """
         text = marked.text
         edits: list[Edit] = []
@@ -189,13 +195,13 @@ class PlaceholderStrategy:
         return edited(marked, dict.fromkeys(edits))  # Two stand-ins may share the space between them.
 
 
-def _strategy(whole: TaggedText, state: _State) -> PlaceholderStrategy:
+def _strategy(original: TaggedText, state: _State) -> PlaceholderStrategy:
     """Return the strategy of a state: with stand-ins for some units of the source, and with others as marks."""
     level, pieces = state.level, state.pieces
-    shown = collapsed(whole, state.hidden, attached=state.attached)
-    source = shown.source
+    collapsed_source = collapsed(original, state.hidden, attached=state.attached)
+    source = collapsed_source.source
     replaced, in_copies = [], set[int]()
-    for copy in shown.copies:
+    for copy in collapsed_source.copies:
         in_copies.update(range(copy.start, copy.end))
         if copy.core in state.replaced or (pieces and any(map(str.isalpha, copy.core))):
             replaced.append(copy)
@@ -205,48 +211,50 @@ def _strategy(whole: TaggedText, state: _State) -> PlaceholderStrategy:
         units += stand_ins.merged(source, (part for part in parts if part[1] not in in_copies))
     units += (unit for unit in stand_ins.numbers_of(source, state.lost) if unit.start not in in_copies)
     units.sort(key=lambda unit: unit.start)
-    # On level 0 without pieces, only lost numbers and copies have stand-ins: those of level 1.
+    # At level 0 without pieces, only lost numbers and copies have stand-ins, as at level 1.
     names = stand_ins.stand_in_names(source.text, units, level if level or pieces else 1, pieces)
     if nameless := {copy.core for copy in replaced if copy.core not in names}:
-        return _strategy(whole, state._replace(hidden=state.hidden | nameless))
-    left, right = stand_ins.touched(source.text, units, names)
+        return _strategy(original, state._replace(hidden=state.hidden | nameless))
+    space_left, space_right = stand_ins.needed_spaces(source.text, units, names)
     by_name: dict[str, _StandIn] = {}
     edits: list[Edit] = []
     removed = set[int]()
     for i, unit in enumerate(units):
         if unit.raw in names:
             name = names[unit.raw]
-            edits.append(Edit(unit.start, unit.end, " " * left[i] + name + " " * right[i]))
-            # The spaces go again only if the part touches letters wherever it occurs, and is not an address.
-            before = by_name.get(name, _StandIn(unit.raw, True, True))
-            touches = not stand_ins.is_address(unit.raw)
+            edits.append(Edit(unit.start, unit.end, " " * space_left[i] + name + " " * space_right[i]))
+            # The spaces are removed again only if the part touches letters wherever it occurs, and is not an address.
+            previous = by_name.get(name, _StandIn(unit.raw, True, True))
+            can_touch = not stand_ins.is_address(unit.raw)
             by_name[name] = _StandIn(
-                unit.raw, before.touches_left and left[i] and touches, before.touches_right and right[i] and touches
+                unit.raw,
+                previous.touches_left and space_left[i] and can_touch,
+                previous.touches_right and space_right[i] and can_touch,
             )
         elif level or unit.raw[0].isdigit():
             edits.append(Edit(unit.start, unit.end, Part(0, unit.raw)))
             removed.update(range(unit.start, unit.end))
     expected = Counter(raw for raw, start, _ in parts if start not in removed)
-    return PlaceholderStrategy(whole, shown, edited(source, edits), by_name, expected, state)
+    return PlaceholderStrategy(original, collapsed_source, edited(source, edits), by_name, expected, state)
 
 
-def _with_elements(marked: TaggedText, shown: Collapsed) -> TaggedText:
-    """Return a translation with the elements, and the white space at their ends, around the copies of their content."""
-    text, edits, done = marked.text, list[Edit](), 0
-    left = dict.fromkeys(shown.copies)
-    for start, end, copy in copy_places(text, shown)[0]:
-        if start < done:
+def _with_elements(marked: TaggedText, collapsed_source: Collapsed) -> TaggedText:
+    """Return a translation in which each copy becomes its element, with the white space at the ends of its content."""
+    text, edits, last_end = marked.text, list[Edit](), 0
+    missing = dict.fromkeys(collapsed_source.copies)
+    for start, end, copy in find_copies(text, collapsed_source)[0]:
+        if start < last_end:
             continue
-        del left[copy]
+        del missing[copy]
         content = "".join(part for part in copy.element.parts if isinstance(part, str))
-        # The element brings its white space along.
-        if content[0].isspace() and start > done and text[start - 1].isspace():
+        # The element contains this white space itself.
+        if content[0].isspace() and start > last_end and text[start - 1].isspace():
             start -= 1
         if content[-1].isspace() and text[end : end + 1].isspace():
             end += 1
         edits.append(Edit(start, end, copy.element))
-        done = end
-    edits += (Edit(len(text), len(text), copy.element) for copy in left)
+        last_end = end
+    edits += (Edit(len(text), len(text), copy.element) for copy in missing)
     return edited(marked, edits)
 
 

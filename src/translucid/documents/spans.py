@@ -1,4 +1,4 @@
-"""Spans of text and marks: built from the parts that a scanner yields, and replaced by their translations."""
+"""Spans of text and marks: how parts of a text become spans, and translations replace the spans."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from translucid.data.non_translatable import stands_alone
+from translucid.data.non_translatable import is_non_translatable
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import MOST_PARTS, Target, TooManyParts
 from translucid.documents.splicing import Edit, splice
@@ -55,8 +55,8 @@ class Span(NamedTuple):
     start: int
     end: int
     marked: TaggedText
-    places: tuple[tuple[int, int], ...] = ()
-    """The start and end of each mark in the text."""
+    mark_spans: tuple[tuple[int, int], ...] = ()
+    """The span of each mark in the text."""
 
 
 def spanned(
@@ -82,33 +82,33 @@ def spanned(
         syntax: the syntax of placeholders in the words.
     """
     paired = _trimmed(text, _paired(parts), blank)
-    words, marks, places = "", [], []
-    spaced = False  # whether the words so far end with a space
+    words, marks, mark_spans = "", [], []
+    ends_with_space = False  # whether `words` ends with a space
     for part, pair in paired:
         between_steps()
         if part.side is None:
-            new = decode(text[part.start : part.end])
+            decoded = decode(text[part.start : part.end])
             if folds:
-                new = _FOLDED.sub(" ", new)
-                # White space on both sides of a tag counts once, as in browsers.
-                if spaced:
-                    new = new.removeprefix(" ")
-            words += new
-            if new:
-                spaced = words.endswith(" ")
+                decoded = _FOLDED.sub(" ", decoded)
+                # As in browsers, white space on both sides of a tag counts as one space.
+                if ends_with_space:
+                    decoded = decoded.removeprefix(" ")
+            words += decoded
+            if decoded:
+                ends_with_space = words.endswith(" ")
         else:
-            if part.spaces and words and not spaced:
-                words, spaced = words + " ", True
+            if part.spaces and words and not ends_with_space:
+                words, ends_with_space = words + " ", True
             raw = part.raw
             if raw is None:
                 raw = text[part.start : part.end]
             marks.append(Mark(len(words), raw, part.side, pair))
-            places.append((part.start, part.end))
-            # An image or a placeholder is visible, so a space after it is another one.
-            spaced = spaced and (part.side is not Side.alone or part.spaces)
-    if not words.strip() or stands_alone(words, syntax):
+            mark_spans.append((part.start, part.end))
+            # An image or a placeholder is visible, so a space after it counts again.
+            ends_with_space = ends_with_space and (part.side is not Side.alone or part.spaces)
+    if not words.strip() or is_non_translatable(words, syntax):
         return None
-    return Span(paired[0][0].start, paired[-1][0].end, TaggedText(words, tuple(marks), syntax), tuple(places))
+    return Span(paired[0][0].start, paired[-1][0].end, TaggedText(words, tuple(marks), syntax), tuple(mark_spans))
 
 
 def margins(text: str) -> tuple[int, int]:
@@ -130,19 +130,19 @@ _Paired = list[tuple[Part, int | None]]
 
 
 def _paired(parts: Iterable[Part]) -> _Paired:
-    """Give the same number to each opening mark and the mark that closes it; marks without partner stand alone."""
-    kept: list[Part] = []
+    """Give both marks of each pair the same number; marks without a partner become single marks."""
+    nonempty: list[Part] = []
     for part in parts:
         between_steps()
-        if len(kept) > MOST_PARTS:
+        if len(nonempty) > MOST_PARTS:
             raise TooManyParts
         if part.end > part.start:
-            kept.append(part)
+            nonempty.append(part)
     numbers: dict[int, int] = {}
-    for number, pair in enumerate(matched_tags(map(attrgetter("side", "name"), kept))):
+    for number, pair in enumerate(matched_tags(map(attrgetter("side", "name"), nonempty))):
         numbers.update(dict.fromkeys(pair, number))
     paired: _Paired = []
-    for i, part in enumerate(kept):
+    for i, part in enumerate(nonempty):
         if part.side and i not in numbers:
             part = replace(part, side=Side.alone)
         paired.append((part, numbers.get(i)))
@@ -152,33 +152,33 @@ def _paired(parts: Iterable[Part]) -> _Paired:
 def trimmed(pairs: Sequence[int | None], is_loose: Callable[[int], bool], *, empty_elements: bool = True) -> slice:
     """Return the range of the parts that belong to a sentence.
 
-    The tags of an element around all of it do not belong to it, and neither do loose parts at its ends.
+    The tags of an element around the whole sentence do not belong to it, and neither do loose parts at its ends.
 
     Args:
         pairs: for each part, the number that it shares with the other tag of its element, if it is a tag.
-        is_loose: whether the part of an index, such as white space, does not belong to a sentence next to it.
+        is_loose: whether the part at an index, such as white space, does not belong to a sentence beside it.
         empty_elements: whether elements without content at the ends do not belong to it either.
     """
     is_loose = cache(is_loose)
-    first, end = 0, len(pairs)
+    start, end = 0, len(pairs)
 
     def is_element(opening: int, closing: int) -> bool:
-        return first <= opening < closing < end and pairs[opening] == pairs[closing] is not None
+        return start <= opening < closing < end and pairs[opening] == pairs[closing] is not None
 
-    while first < end:
-        if is_loose(first):
-            first += 1
+    while start < end:
+        if is_loose(start):
+            start += 1
         elif is_loose(end - 1):
             end -= 1
-        elif is_element(first, end - 1):
-            first, end = first + 1, end - 1
-        elif empty_elements and is_element(first, first + 1):
-            first += 2
+        elif is_element(start, end - 1):
+            start, end = start + 1, end - 1
+        elif empty_elements and is_element(start, start + 1):
+            start += 2
         elif empty_elements and is_element(end - 2, end - 1):
             end -= 2
         else:
             break
-    return slice(first, end)
+    return slice(start, end)
 
 
 def _trimmed(text: str, paired: _Paired, blank: re.Pattern[str]) -> _Paired:
@@ -193,18 +193,18 @@ def _trimmed(text: str, paired: _Paired, blank: re.Pattern[str]) -> _Paired:
 
     pairs: list[int | None] = []
     for part, pair in paired:
-        # A closing tag that changes, such as that of a link, belongs to the text of its element.
-        has_changed = part.raw is not None
-        pairs.append(None if has_changed else pair)
-    kept = paired[trimmed(pairs, is_loose)]
-    if kept and kept[0][0].side is None:
-        part = kept[0][0]
+        # A closing tag that is rewritten, such as that of a link, belongs to the text of its element.
+        is_rewritten = part.raw is not None
+        pairs.append(None if is_rewritten else pair)
+    sentence = paired[trimmed(pairs, is_loose)]
+    if sentence and sentence[0][0].side is None:
+        part = sentence[0][0]
         if match := blank.match(text, part.start, part.end):
-            kept[0] = (replace(part, start=match.end()), None)
-    if kept and kept[-1][0].side is None:
-        part = kept[-1][0]
-        kept[-1] = (replace(part, end=_end(text, part, blank)), None)
-    return kept
+            sentence[0] = (replace(part, start=match.end()), None)
+    if sentence and sentence[-1][0].side is None:
+        part = sentence[-1][0]
+        sentence[-1] = (replace(part, end=_end(text, part, blank)), None)
+    return sentence
 
 
 def _end(text: str, part: Part, blank: re.Pattern[str]) -> int:
@@ -218,7 +218,7 @@ Write = Callable[[str], str]
 
 
 class Spans:
-    """The spans of a text, by the numbers of their segments; a span may lie in a mark of another, as `alt` does."""
+    """The spans of a text, by the numbers of their segments; a span such as `alt` may be in a mark of another span."""
 
     def __init__(self, text: str) -> None:
         """Start without spans in `text`."""
@@ -238,28 +238,28 @@ class Spans:
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
         """Return the edits that put these translations into the text."""
-        done: list[Edit] = []
-        # From the last to the first: when the outer span's turn comes, the spans in its marks are done.
+        edits: list[Edit] = []
+        # From the last to the first, so that the spans in its marks are edited before the outer span.
         for number in sorted(self._spans, key=lambda number: self._spans[number][0].start, reverse=True):
             between_steps()
             if number in targets:
                 span, write, write_first = self._spans[number]
-                inside = []
-                while done and done[-1].start < span.end:
-                    inside.append(done.pop())
-                new = "".join(self._written(span, targets[number].marked, inside, write, write_first))
-                done.append(Edit(span.start, span.end, new))
-        return done
+                mark_edits = []
+                while edits and edits[-1].start < span.end:
+                    mark_edits.append(edits.pop())
+                translation = "".join(self._written(span, targets[number].marked, mark_edits, write, write_first))
+                edits.append(Edit(span.start, span.end, translation))
+        return edits
 
     def filled(self, targets: Mapping[int, Target]) -> str:
         """Return the text with these translations."""
         return splice(self.text, self.edits(targets))
 
     def _written(
-        self, span: Span, target: TaggedText, inside: list[Edit], write: Write, write_first: Write
+        self, span: Span, target: TaggedText, mark_edits: list[Edit], write: Write, write_first: Write
     ) -> Iterator[str]:
-        """Yield words and marks of a target; `inside` are edits in marks of its source."""
-        changed = self._changed_marks(span, inside) if inside else {}
+        """Yield the words and marks of a target; `mark_edits` are the edits in marks of its source."""
+        changed = self._changed_marks(span, mark_edits) if mark_edits else {}
         at_line_start = True
         for part in target.parts:
             if not isinstance(part, Mark):
@@ -267,22 +267,22 @@ class Spans:
                 yield encode(part)
                 at_line_start = False
                 continue
-            if ready := changed.get(part.raw):
-                yield ready.pop(0)
+            if forms := changed.get(part.raw):
+                yield forms.pop(0)
             else:
                 yield part.raw
             at_line_start = "\n" in part.raw
 
-    def _changed_marks(self, span: Span, inside: list[Edit]) -> dict[str, list[str]]:
+    def _changed_marks(self, span: Span, mark_edits: list[Edit]) -> dict[str, list[str]]:
         """Return the marks of a span with edits applied: for each original mark, its edited forms in order."""
         changed: dict[str, list[str]] = defaultdict(list)
         key = attrgetter("start")
-        ordered = sorted(inside, key=key)
-        for mark, (start, end) in zip(span.marked.marks, span.places, strict=True):
+        ordered = sorted(mark_edits, key=key)
+        for mark, (start, end) in zip(span.marked.marks, span.mark_spans, strict=True):
             first, last = bisect_left(ordered, start, key=key), bisect_left(ordered, end, key=key)
             edits = [Edit(e.start - start, e.end - start, e.new) for e in ordered[first:last] if e.end <= end]
-            new = mark.raw
+            raw = mark.raw
             if edits:
-                new = splice(self.text[start:end], edits)
-            changed[mark.raw].append(new)
+                raw = splice(self.text[start:end], edits)
+            changed[mark.raw].append(raw)
         return changed

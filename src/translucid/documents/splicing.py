@@ -33,7 +33,7 @@ class TextFile(NamedTuple):
 
     text: str
     encoding: str
-    mark: bytes
+    bom: bytes
     """The byte order mark, or nothing; it is not part of the text."""
     name: str = ""
     """The file name for messages."""
@@ -45,31 +45,31 @@ class TextFile(NamedTuple):
         Args:
             name: the file name for messages.
             content: the bytes; a byte order mark determines the encoding.
-            encoding: the encoding without a byte order mark, as the file itself declares it; UTF-8 by default.
+            encoding: the encoding that the file declares, for files without a byte order mark; UTF-8 by default.
 
         Raises:
             UserError: the bytes are not valid in that encoding.
         """
-        mark, used = b"", encoding or "utf-8"
-        for bom, bom_encoding in _BOMS.items():
-            if content.startswith(bom):
-                mark, used = bom, bom_encoding
+        bom, codec = b"", encoding or "utf-8"
+        for candidate, bom_encoding in _BOMS.items():
+            if content.startswith(candidate):
+                bom, codec = candidate, bom_encoding
         try:
-            text = content[len(mark) :].decode(used)
-            if text.encode(used) == content[len(mark) :]:
-                return cls(text, used, mark, name)
+            text = content[len(bom) :].decode(codec)
+            if text.encode(codec) == content[len(bom) :]:
+                return cls(text, codec, bom, name)
             line = None
         except LookupError as error:
             raise UserError(
-                f"is in an encoding that is not known, {used}", file=name, fix="Save it as UTF-8."
+                f"is in an encoding that is not known, {codec}", file=name, fix="Save it as UTF-8."
             ) from error
         except UnicodeError as error:
             line = content.count(b"\n", 0, getattr(error, "start", 0)) + 1
-        raise UserError(f"is not {used.upper()}", file=name, line=line, fix="Save it as UTF-8.")
+        raise UserError(f"is not {codec.upper()}", file=name, line=line, fix="Save it as UTF-8.")
 
     @property
     def line_end(self) -> str:
-        """The line end for new lines: the first in the text that has both characters, else the only one in use."""
+        """The line end for new lines: the first with both CR and LF if there is one, else the one in use."""
         match = re.search(r"\r{1,7}\n", self.text)
         if match:
             return match[0]
@@ -80,21 +80,21 @@ class TextFile(NamedTuple):
         """The non-breaking space for new HTML: the entity if the text uses it, else the character."""
         return "&nbsp;" if "&nbsp;" in self.text else "\N{NO-BREAK SPACE}"
 
-    def line(self, place: int) -> int:
-        """Return the number, from 1, of the line of a character; linear in `place`, so only for messages."""
-        return self.text.count("\n", 0, place) + 1
+    def line(self, offset: int) -> int:
+        """Return the number, from 1, of the line of a character; linear in `offset`, so only for messages."""
+        return self.text.count("\n", 0, offset) + 1
 
     def spliced(self, edits: Iterable[Edit]) -> bytes:
         """Return the content with edits; characters that the encoding lacks are written as `&#...;`.
 
-        Halves of surrogate pairs, which no encoding has, become U+FFFD.
+        Halves of surrogate pairs, which cannot be encoded, become U+FFFD.
         """
         encodable = (edit._replace(new=_SURROGATE.sub("\ufffd", edit.new)) for edit in edits)
-        return self.mark + splice(self.text, encodable).encode(self.encoding, "xmlcharrefreplace")
+        return self.bom + splice(self.text, encodable).encode(self.encoding, "xmlcharrefreplace")
 
 
 def splice(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with edits, which may come in any order.
+    """Apply edits, given in any order, to a text.
 
     >>> splice("one two three", [Edit(4, 7, "2"), Edit(0, 3, "1")])
     '1 2 three'
@@ -102,10 +102,10 @@ def splice(text: str, edits: Iterable[Edit]) -> str:
     Raises:
         ValueError: two edits overlap.
     """
-    parts, at = [], 0
+    parts, end = [], 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        if edit.start < at or edit.end < edit.start:
+        if edit.start < end or edit.end < edit.start:
             raise ValueError(f"characters {edit.start} to {edit.end} are replaced twice")
-        parts += [text[at : edit.start], edit.new]
-        at = edit.end
-    return "".join([*parts, text[at:]])
+        parts += [text[end : edit.start], edit.new]
+        end = edit.end
+    return "".join([*parts, text[end:]])

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from translucid.data.non_translatable import FOUND, kept_parts, numbers
+from translucid.data.non_translatable import PART_MARK, kept_parts, numbers
 from translucid.data.placeholder_syntax import UNITS
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.documents.tagged_text import TaggedText
@@ -16,8 +16,8 @@ from translucid.documents.tagged_text import TaggedText
 NAMES = "Tom", "Max", "Nina", "Oscar", "Eva", "Victor", "Sonia", "Martin"
 """Names that are the same in many languages."""
 NUMBERS = "47", "58", "63", "72", "86", "94", "35", "29"
-LAST = 3
-"""The level on which no part can be lost."""
+LAST_LEVEL = 3
+"""The level at which no part can be lost."""
 _COUNTS = re.compile(
     r"%[-+#0 ]*\d*(?:\.\d+)?(?:hh?|ll?|z)?[diufFeEgGxXo]"
     r"|\{(?:\d+|n|num|number|count|total)\}|%\((?:n|num|number|count|total)\)[sd]"
@@ -27,19 +27,19 @@ _UNIT = re.compile(rf"(?:{UNITS})(?![^\W_])")
 _ENDINGS = {"s", "in"}
 """Units that may also be the ending of a word, as in `{name}s`."""
 _BLOCK = re.compile(r"\{\{\s*(?:[#/^!>]|else\b)|\{[#/:@]|\{%|<%(?!=)|<\?php")
-"""The begin, middle or end of a template block, which no word can stand in for."""
+"""The start, middle or end of a template block, which no word can stand in for."""
 WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 )
 """Letters of scripts without spaces between words."""
-_PARTS_WORDS = re.compile(r"<(?:br|hr|img)\b|<[^>]*/>|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
+_SEPARATES_WORDS = re.compile(r"<(?:br|hr|img)\b|<[^>]*/>|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
 """Tags and entities that separate words without a space."""
 _ADDRESS = re.compile(r"[\w.+-]++@|[a-z][a-z0-9+.-]*://|www\.|mailto:|tel:|sms:")
 _LATIN = "A-Za-z\u00c0-\u024f"
 
 
 class Unit(NamedTuple):
-    """One part of a text, or several adjacent ones: one word stands in for the whole unit."""
+    """One part of a text, or several adjacent parts, with one stand-in."""
 
     raw: str
     start: int
@@ -65,50 +65,50 @@ def letters_before(text: str, parts: Iterable[tuple[str, int, int]]) -> list[int
 
 
 def cut_at_marks(marked: TaggedText) -> str:
-    """Return a text with the character `FOUND` at the place of each mark within it."""
-    return FOUND.join(marked.text[start:end] for start, end in pairwise([0, *_cuts(marked), len(marked.text)]))
+    """Return a text with the character `PART_MARK` in place of each mark within it."""
+    return PART_MARK.join(marked.text[start:end] for start, end in pairwise([0, *_cuts(marked), len(marked.text)]))
 
 
 def _uncut(marked: TaggedText, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Convert spans of the text of `cut_at_marks` to spans of the text itself."""
-    places = [at + i for i, at in enumerate(_cuts(marked))]
+    offsets = [cut + i for i, cut in enumerate(_cuts(marked))]
     for start, end in spans:
-        yield start - bisect_left(places, start), end - bisect_left(places, end)
+        yield start - bisect_left(offsets, start), end - bisect_left(offsets, end)
 
 
 def _cuts(marked: TaggedText) -> list[int]:
-    return sorted({mark.at for mark in marked.marks if 0 < mark.at < len(marked.text)})
+    return sorted({mark.offset for mark in marked.marks if 0 < mark.offset < len(marked.text)})
 
 
 def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterator[Unit]:
     """Yield units of adjacent parts; signs, and parts with a mark between them, are not merged."""
-    marks = set(marked.mark_places)
+    marks = set(marked.mark_offsets)
     units: list[Unit] = []
     for raw, start, end in parts:
-        apart = is_sign(raw)
-        if units and units[-1].end == start and start not in marks and not apart and not units[-1].is_sign:
+        is_separate = is_sign(raw)
+        if units and units[-1].end == start and start not in marks and not is_separate and not units[-1].is_sign:
             units[-1] = Unit(units[-1].raw + raw, units[-1].start, end)
         else:
-            units.append(Unit(raw, start, end, apart, counts=bool(_COUNTS.fullmatch(raw))))
+            units.append(Unit(raw, start, end, is_separate, counts=bool(_COUNTS.fullmatch(raw))))
     for unit in units:
         yield _with_unit(marked.text, unit, marks)
 
 
-def numbers_of(marked: TaggedText, wanted: Collection[str]) -> Iterator[Unit]:
-    """Yield the wanted numbers of a text as units."""
-    marks = set(marked.mark_places)
+def numbers_of(marked: TaggedText, values: Collection[str]) -> Iterator[Unit]:
+    """Yield the numbers of a text that are in `values` as units."""
+    marks = set(marked.mark_offsets)
     for raw, start, end in numbers(marked.text, marked.syntax):
-        if raw in wanted:
+        if raw in values:
             yield _with_unit(marked.text, Unit(raw, start, end, counts=True), marks)
 
 
 def unit_of(raw: str, start: int) -> Unit:
-    """Return the unit of a text."""
+    """Return a text at an offset as a unit."""
     return Unit(raw, start, start + len(raw), counts=raw[0].isdigit() or bool(_COUNTS.fullmatch(raw)))
 
 
 def _with_unit(text: str, unit: Unit, marks: Collection[int]) -> Unit:
-    """Return a unit with the symbol of a unit of measurement that touches it, as in `%dpx` and `10kg`."""
+    """Return a unit extended by an adjacent unit of measurement, as in `%dpx` and `10kg`."""
     if unit.is_sign or unit.end in marks:
         return unit
     match = _UNIT.match(text, unit.end)
@@ -120,21 +120,21 @@ def _with_unit(text: str, unit: Unit, marks: Collection[int]) -> Unit:
 def stand_in_names(text: str, units: Iterable[Unit], level: int, pieces: bool) -> dict[str, str]:
     """Return the stand-in of each unit by its text; units without one must be removed from the text.
 
-    On level 0, a model that has learned pieces reads these. On level 1, a number stands in for a number and a name for
-    other units; on level 2, a name for a number and a number for others.
+    At level 0, a model that has learned pieces reads these. At level 1, a number stands in for a number, and a name for
+    any other unit; at level 2, a name stands in for a number, and a number for any other unit.
     """
     names: dict[str, str] = {}
-    free = {NAMES: _not_in(text, NAMES), NUMBERS: _not_in(text, NUMBERS), PLACEHOLDERS: iter(PLACEHOLDERS)}
+    unused = {NAMES: _not_in(text, NAMES), NUMBERS: _not_in(text, NUMBERS), PLACEHOLDERS: iter(PLACEHOLDERS)}
     for unit in units:
         is_number = unit.raw[0].isdigit()
-        if unit.raw in names or level == LAST or (unit.is_sign and level):
+        if unit.raw in names or level == LAST_LEVEL or (unit.is_sign and level):
             continue
         words: tuple[str, ...] = NAMES
         if pieces and not level and not is_number:
             words = PLACEHOLDERS
         elif is_number or unit.counts == (level == 1):
             words = NUMBERS
-        if name := next(free[words], None):
+        if name := next(unused[words], None):
             names[unit.raw] = name
     return names
 
@@ -143,27 +143,27 @@ def _not_in(text: str, words: Iterable[str]) -> Iterator[str]:
     return (word for word in words if word not in text)
 
 
-def touched(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple[list[bool], list[bool]]:
+def needed_spaces(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple[list[bool], list[bool]]:
     """Return for each unit whether its stand-in needs a space on the left, and on the right.
 
-    It needs one if a letter or another stand-in touches it there, unless that stand-in has the space.
+    It needs one if a letter or another stand-in touches it there, unless the other stand-in provides the space.
     """
 
-    def passing(order: Iterable[Unit], is_forward: bool) -> Iterator[bool]:
-        touches, edge = False, -1
-        for unit in order:
-            near, far, beside = unit.start, unit.end, text[unit.start - 1 : unit.start]
+    def needs_space(ordered_units: Iterable[Unit], is_forward: bool) -> Iterator[bool]:
+        touches, previous_end = False, -1
+        for unit in ordered_units:
+            near_end, far_end, neighbour = unit.start, unit.end, text[unit.start - 1 : unit.start]
             if not is_forward:
-                near, far, beside = unit.end, unit.start, text[unit.end : unit.end + 1]
-            if near != edge:
-                touches = is_letter(beside)
-            named = unit.raw in names and not unit.is_sign
-            yield named and touches
-            # On the way back, the unit to the left needs no space if this one has it.
-            touches = is_forward if named else touches and not _PARTS_WORDS.match(unit.raw)
-            edge = far
+                near_end, far_end, neighbour = unit.end, unit.start, text[unit.end : unit.end + 1]
+            if near_end != previous_end:
+                touches = is_letter(neighbour)
+            has_word = unit.raw in names and not unit.is_sign
+            yield has_word and touches
+            # Backwards, the unit on the left needs no space if this unit provides it.
+            touches = is_forward if has_word else touches and not _SEPARATES_WORDS.match(unit.raw)
+            previous_end = far_end
 
-    return list(passing(units, True)), list(passing(reversed(units), False))[::-1]
+    return list(needs_space(units, True)), list(needs_space(reversed(units), False))[::-1]
 
 
 def is_letter(character: str) -> bool:
@@ -181,7 +181,7 @@ def is_sign(part: str) -> bool:
 
 
 def is_address(part: str) -> bool:
-    """Whether a part is an address, which letters after it would become part of."""
+    """Whether a part is an address, so that letters after it would become part of it."""
     return bool(_ADDRESS.match(part))
 
 

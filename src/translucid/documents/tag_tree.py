@@ -25,23 +25,23 @@ def matched_tags(tags: Iterable[Tag]) -> list[tuple[int, int]]:
     A closing tag closes the last open element of its name; the elements in it that are still open have no closing tag.
     """
     pairs: list[tuple[int, int]] = []
-    waiting: list[tuple[Hashable, int]] = []  # the names and indices of the open tags
-    depths = defaultdict[Hashable, list[int]](list)  # by name, the places of its tags in `waiting`
+    open_tags: list[tuple[Hashable, int]] = []  # the names and indices of the open tags
+    depths = defaultdict[Hashable, list[int]](list)  # by name, the indices of its tags in `open_tags`
     for i, (side, name) in enumerate(tags):
         if side is Side.opens:
-            depths[name].append(len(waiting))
-            waiting.append((name, i))
+            depths[name].append(len(open_tags))
+            open_tags.append((name, i))
         elif side is Side.closes and depths[name]:
             depth = depths[name][-1]
-            pairs.append((waiting[depth][1], i))
-            for ended, _ in waiting[depth:]:
+            pairs.append((open_tags[depth][1], i))
+            for ended, _ in open_tags[depth:]:
                 depths[ended].pop()
-            del waiting[depth:]
+            del open_tags[depth:]
     return pairs
 
 
 def nested(tags: Sequence[Tag]) -> bool:
-    """Whether each closing tag closes the last tag that is still open, and none stays open."""
+    """Whether each closing tag closes the last open tag, and no tag stays open."""
     count = sum(side in (Side.opens, Side.closes) for side, _ in tags)
     return count == 2 * len(matched_tags(tags))
 
@@ -53,8 +53,8 @@ class TagNode:
     span: tuple[int, int]
     """The span in the source."""
     marks: list[int]
-    """The indices of its marks: two of an element, one of a single mark, none of the whole text."""
-    inside: list[TagNode] = field(default_factory=list)
+    """The indices of its marks: two for an element, one for a single mark, none for the whole text."""
+    children: list[TagNode] = field(default_factory=list)
 
 
 def tag_tree(source: TaggedText) -> TagNode:
@@ -69,46 +69,46 @@ def tag_tree(source: TaggedText) -> TagNode:
     root = TagNode((0, length), [])
     path = [root]
     for i, mark in enumerate(source.marks):
-        at = min(max(mark.at, 0), length)
+        start = min(max(mark.offset, 0), length)
         partner_index = partner.get(i, -1)
         if partner_index > i and len(path) <= DEEPEST:
-            end = min(max(source.marks[partner_index].at, at), length)
-            node = TagNode((at, end), [i, partner_index])
-            path[-1].inside.append(node)
+            end = min(max(source.marks[partner_index].offset, start), length)
+            node = TagNode((start, end), [i, partner_index])
+            path[-1].children.append(node)
             path.append(node)
         elif path[-1].marks[1:] == [i]:
             path.pop()
         else:
-            path[-1].inside.append(TagNode((at, at), [i]))
+            path[-1].children.append(TagNode((start, start), [i]))
     return root
 
 
-def every_node(node: TagNode) -> Iterator[TagNode]:
+def walk(node: TagNode) -> Iterator[TagNode]:
     """Yield a node and all its descendants."""
     yield node
-    for inner in node.inside:
-        yield from every_node(inner)
+    for child in node.children:
+        yield from walk(child)
 
 
 def complete(source: TaggedText, target: TaggedText) -> TaggedText:
-    """Return a translation with each mark of its source once, well nested if those of the source are.
+    """Return a translation with each mark of its source once, and well nested if the source is.
 
-    Elements, and marks that are lost, go to the end of the text; marks that are doubled are removed.
+    The tags of elements and lost marks are appended to the text; duplicate marks are removed.
     """
     kind = attrgetter("raw", "side")
-    wanted = Counter(map(kind, source.marks))
-    is_complete = Counter(map(kind, target.marks)) == wanted
+    needed = Counter(map(kind, source.marks))
+    is_complete = Counter(map(kind, target.marks)) == needed
     if is_complete and (_is_nested(target) or not _is_nested(source)):
         return target
     marks = list[Mark]()
     for mark in target.marks:
-        if mark.side is Side.alone and wanted[mark.raw, mark.side] > 0:
-            wanted[mark.raw, mark.side] -= 1
+        if mark.side is Side.alone and needed[mark.raw, mark.side] > 0:
+            needed[mark.raw, mark.side] -= 1
             marks.append(mark)
     for mark in source.marks:
-        if mark.side is not Side.alone or wanted[mark.raw, mark.side] > 0:
-            wanted[mark.raw, mark.side] -= 1
-            marks.append(replace(mark, at=len(target.text)))
+        if mark.side is not Side.alone or needed[mark.raw, mark.side] > 0:
+            needed[mark.raw, mark.side] -= 1
+            marks.append(replace(mark, offset=len(target.text)))
     return TaggedText(target.text, tuple(marks))
 
 

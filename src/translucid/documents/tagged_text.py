@@ -13,7 +13,7 @@ from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.splicing import LINE_BREAKS, Edit, splice
 
 _WHITE = " \t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""White space except non-breaking spaces, which are there for a reason."""
+"""White space except non-breaking spaces, which authors write on purpose."""
 
 
 class Side(Enum):
@@ -41,10 +41,10 @@ class Side(Enum):
 class Mark:
     """A tag or a placeholder at its place in a text."""
 
-    at: int
+    offset: int
     """The number of characters of the text before it."""
     raw: str
-    """The mark in the syntax of the document, in which it is written again."""
+    """The mark in the syntax of the document."""
     side: Side = Side.alone
     pair: int | None = None
     """A number that the two marks of an element share; None for a single mark."""
@@ -55,7 +55,7 @@ class KeptElement(Mark):
     """An element without translatable letters, such as `<sup>2</sup>`, with its content."""
 
     parts: tuple[str | Mark, ...] = ()
-    """The texts and marks that it consists of."""
+    """The texts and marks in it, including its tags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class TaggedText:
     """A text without its marks, and the marks in order.
 
     >>> marked = TaggedText("Save now", (Mark(0, "<b>", Side.opens, 0), Mark(4, "</b>", Side.closes, 0)))
-    >>> marked.whole
+    >>> marked.full_text
     '<b>Save</b> now'
     """
 
@@ -75,13 +75,13 @@ class TaggedText:
 
     @classmethod
     def of(cls, parts: Iterable[str | Mark], syntax: PlaceholderSyntax = PlaceholderSyntax.prose) -> TaggedText:
-        """Join texts and marks; their order determines the places of the marks."""
+        """Join texts and marks; their order determines the offsets of the marks."""
         texts: list[str] = []
         marks: list[Mark] = []
         size = 0
         for part in parts:
             if isinstance(part, Mark):
-                marks.append(replace(part, at=size))
+                marks.append(replace(part, offset=size))
             else:
                 texts.append(part)
                 size += len(part)
@@ -90,27 +90,27 @@ class TaggedText:
     @property
     def parts(self) -> Iterator[str | Mark]:
         """The texts, none of them empty, and the marks, in order."""
-        at = 0
+        start = 0
         for mark in self.marks:
-            if mark.at > at:
-                yield self.text[at : mark.at]
-                at = mark.at
+            if mark.offset > start:
+                yield self.text[start : mark.offset]
+                start = mark.offset
             yield mark
-        if self.text[at:]:
-            yield self.text[at:]
+        if self.text[start:]:
+            yield self.text[start:]
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
         """The text with its marks in the syntax of the document; the text is not escaped."""
-        whole = ""
+        text = ""
         for part in self.parts:
-            whole += part.raw if isinstance(part, Mark) else part
-        return whole
+            text += part.raw if isinstance(part, Mark) else part
+        return text
 
     @property
-    def mark_places(self) -> list[int]:
+    def mark_offsets(self) -> list[int]:
         """The number of characters before each mark."""
-        return [mark.at for mark in self.marks]
+        return [mark.offset for mark in self.marks]
 
     def spliced(self, edits: Sequence[Edit]) -> TaggedText:
         """Return the text with edits; a mark within an edited range goes before it.
@@ -122,24 +122,24 @@ class TaggedText:
         shifts = [0, *accumulate(len(edit.new) - (edit.end - edit.start) for edit in edits)]
 
         def moved(mark: Mark) -> Mark:
-            done = bisect_right(ends, mark.at)
-            at = mark.at
-            if done < len(edits):
-                at = min(at, edits[done].start)
-            return replace(mark, at=at + shifts[done])
+            count = bisect_right(ends, mark.offset)
+            offset = mark.offset
+            if count < len(edits):
+                offset = min(offset, edits[count].start)
+            return replace(mark, offset=offset + shifts[count])
 
         return replace(self, text=splice(self.text, edits), marks=tuple(map(moved, self.marks)))
 
     def replaced(self, pattern: re.Pattern[str], new: str) -> TaggedText:
-        """Return the text with `new` in the place of each match of a pattern."""
+        """Return the text with each match of a pattern replaced by `new`."""
         return self.spliced([Edit(*match.span(), new) for match in pattern.finditer(self.text)])
 
     @property
     def stripped(self) -> TaggedText:
         """The text without white space at both ends; white space between a mark and words stays."""
-        places = self.mark_places
-        end = max(len(self.text.rstrip(_WHITE)), *places, 0)
-        start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *places, end)
+        offsets = self.mark_offsets
+        end = max(len(self.text.rstrip(_WHITE)), *offsets, 0)
+        start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *offsets, end)
         return self.spliced([Edit(0, start, ""), Edit(end, len(self.text), "")])
 
     @property

@@ -21,24 +21,24 @@ class Text:
     """A plain text, line by line."""
 
     def __init__(self, file: TextFile) -> None:
-        """Take the lines with letters as segments."""
+        """Add the lines that contain letters as segments."""
         self._file = file
         self._spans: list[tuple[int, int]] = []
         self.segments = SegmentList(file.name)
-        at, line = 0, 1
+        counted, line = 0, 1
         for match in _LINE.finditer(file.text):
-            first, end = match.span()
+            start, end = match.span()
             if any(map(str.isalpha, match[0])):
-                line += file.text.count("\n", at, first)
-                at = first
-                self._spans.append((first, end))
+                line += file.text.count("\n", counted, start)
+                counted = start
+                self._spans.append((start, end))
                 self.segments.add(Segment(TaggedText(match[0]), f"line {line}"))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the text with translations, each in one line."""
         edits = []
         for number, target in targets.items():
-            edits.append(Edit(*self._spans[number], _BREAKS.sub(" ", target.marked.whole)))
+            edits.append(Edit(*self._spans[number], _BREAKS.sub(" ", target.marked.full_text)))
         return self._file.spliced(edits)
 
 

@@ -1,4 +1,4 @@
-"""Parts of a text, such as tags in the strings of a program, that become marks during translation."""
+"""Parts of a text, such as tags in message strings, that become marks during translation."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def with_key(source: TaggedText) -> TaggedText:
     markers = list(_KEY.finditer(source.text))
     if len(markers) != 1 or source.text.count(markers[0][0][-1]) != 1:
         return source
-    at = markers[0].end() - 1
+    offset = markers[0].end() - 1
     for _, start, end in kept_parts(source.text, source.syntax):
-        if start <= at < end:
+        if start <= offset < end:
             return source
-    return edited(source, [Edit(at, at + 1, Part(0, source.text[at]))])
+    return edited(source, [Edit(offset, offset + 1, Part(0, source.text[offset]))])
 
 
 def with_wordless_elements(source: TaggedText) -> TaggedText:
@@ -59,14 +59,14 @@ def with_wordless_elements(source: TaggedText) -> TaggedText:
     letters = letters_before(source.text, parts)
     tags = [part for part in parts if part[0].startswith("<")]
     edits: list[Edit] = []
-    done = -1
-    # Sorted by the opening tag, an outer element comes before the elements in it, which it includes.
+    last_included = -1
+    # Sorted by their opening tags, outer elements come before the elements in them.
     for first, last in sorted(_pairs(tags)):
-        inside = source.text[tags[first][2] : tags[last][1]]
-        if first > done and inside.strip() and letters[tags[first][2]] == letters[tags[last][1]]:
+        content = source.text[tags[first][2] : tags[last][1]]
+        if first > last_included and content.strip() and letters[tags[first][2]] == letters[tags[last][1]]:
             for raw, start, end in tags[first : last + 1]:
                 edits.append(Edit(start, end, Part(0, raw)))
-            done = last
+            last_included = last
     return edited(source, edits)
 
 
@@ -76,20 +76,20 @@ def with_direction_signs(source: TaggedText) -> TaggedText:
 
 
 def _pairs(tags: Iterable[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the indices of tags that open and close the same element and have no unclosed tag between them."""
-    waiting: list[tuple[str, int]] = []
+    """Yield the indices of the opening and closing tag of each element that contains no unclosed tag."""
+    open_tags: list[tuple[str, int]] = []
     for i, (raw, _, _) in enumerate(tags):
         side, name = tag_of(raw)
         if side is Side.opens:
-            waiting.append((name, i))
-        elif side is Side.closes and waiting and waiting[-1][0] == name:
-            yield waiting.pop()[1], i
+            open_tags.append((name, i))
+        elif side is Side.closes and open_tags and open_tags[-1][0] == name:
+            yield open_tags.pop()[1], i
 
 
 def edited(marked: TaggedText, edits: Iterable[Edit]) -> TaggedText:
-    """Return a text with ranges replaced by texts or parts; marks keep their place relative to the rest.
+    """Return a text with ranges replaced by texts or parts; the offsets of marks are adjusted.
 
-    A tag becomes a mark of a pair if its partner becomes a mark too.
+    Tags become a pair of marks if both become marks.
     """
     ordered = sorted(edits, key=lambda edit: edit.start)
     if not ordered:
@@ -100,20 +100,20 @@ def edited(marked: TaggedText, edits: Iterable[Edit]) -> TaggedText:
 
 def _with_edits(marked: TaggedText, edits: Iterable[Edit]) -> Iterator[str | Mark]:
     """Yield the texts and marks of a text after edits, which are in order; marks in a replaced range go after it."""
-    text, at, waiting = marked.text, 0, deque(marked.marks)
+    text, position, pending = marked.text, 0, deque(marked.marks)
     for edit in [*edits, Edit(len(text), len(text), "")]:
-        while waiting and waiting[0].at <= edit.start:
-            mark = waiting.popleft()
-            yield text[at : mark.at]
+        while pending and pending[0].offset <= edit.start:
+            mark = pending.popleft()
+            yield text[position : mark.offset]
             yield mark
-            at = max(at, mark.at)
-        yield text[at : edit.start]
+            position = max(position, mark.offset)
+        yield text[position : edit.start]
         yield edit.new
-        at = edit.end
+        position = edit.end
 
 
 def _paired(marks: Sequence[Mark]) -> tuple[Mark, ...]:
-    """Return the marks; parts that are the tags of an element become a pair."""
+    """Return marks; parts that are the tags of an element become a pair."""
     paired = list(marks)
     tags = []
     for mark in marks:
@@ -138,25 +138,25 @@ def tag_of(raw: str) -> tuple[Side | None, str]:
 def absorbed(marked: TaggedText) -> TaggedText:
     """Return a text with its parts as text again.
 
-    A space separates addresses from letters, which would otherwise become part of them.
+    A space is inserted between addresses and letters, which would otherwise become part of the address.
     """
     return TaggedText.of(_absorbed(expanded(marked.parts)), marked.syntax)
 
 
 def _absorbed(parts: Iterable[str | Mark]) -> Iterator[str | Mark]:
-    last = ""  # the text or part before, if no mark stands between
+    previous = ""  # the previous text or part, unless a mark is in between
     for part in parts:
         if isinstance(part, Mark) and not isinstance(part, Part):
             yield part
-            last = ""
+            previous = ""
             continue
-        new = part.raw if isinstance(part, Part) else str(part)
-        if (is_address(last) or is_address(new)) and last[-1:].isalnum() and new[:1].isalnum():
-            new = f" {new}"
-        yield new
-        last = new
+        text = part.raw if isinstance(part, Part) else str(part)
+        if (is_address(previous) or is_address(text)) and previous[-1:].isalnum() and text[:1].isalnum():
+            text = f" {text}"
+        yield text
+        previous = text
 
 
 def nested(parts: Iterable[str]) -> bool:
-    """Whether each closing tag closes the last tag that is still open."""
+    """Whether each closing tag closes the last open tag, and no tag stays open."""
     return tag_tree.nested(list(map(tag_of, parts)))

@@ -1,4 +1,4 @@
-"""Word links between two texts: the run of target words that fits a source span, and the links that a cut crosses."""
+"""Word links between two texts: the run of target words that matches a source span, and the links across a cut."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ class Run(NamedTuple):
     first: int
     last: int
     low: int
-    """The start of the free place that contains them, in characters of the target."""
+    """The start of the free span that contains them, in characters of the target."""
     high: int
 
 
-class FreePlaces:
-    """The free places of a span of the target: those between the spans that elements have taken; they may be empty."""
+class FreeSpans:
+    """The free spans of the target, between the spans that elements have taken; they may be empty."""
 
     def __init__(self, span: Span) -> None:
-        """Start with all of `span` as one free place."""
+        """Start with all of `span` free."""
         self.lows, self.highs = [span[0]], [span[1]]
 
     def take(self, span: Span) -> None:
-        """Split the first free place that contains a span into the places before and after it."""
+        """Split the first free span that contains a span into the parts before and after it."""
         start, end = span
         i = bisect_left(self.highs, end)
         i = min(i, len(self.lows) - 1)
@@ -71,31 +71,31 @@ class FreePlaces:
         self.lows.insert(i + 1, end)
 
     def containing(self, start: int, end: int) -> Span | None:
-        """Return the free place that contains a span, if there is one."""
+        """Return the free span that contains a span, if there is one."""
         i = bisect_left(self.highs, end)
         if i == len(self.lows) or start < self.lows[i]:
             return None
         return self.lows[i], self.highs[i]
 
-    def hold(self, places: Indices) -> NDArray[np.bool_]:
-        """Return for each of some offsets whether it is in a free place."""
-        which = np.searchsorted(self.highs, places)
-        return np.array([*self.lows, np.inf])[which] <= places
+    def contain(self, offsets: Indices) -> NDArray[np.bool_]:
+        """Return for each offset whether it is in a free span."""
+        indices = np.searchsorted(self.highs, offsets)
+        return np.array([*self.lows, np.inf])[indices] <= offsets
 
-    def nearest(self, at: int) -> int:
-        """Return the nearest offset in a free place."""
-        i = bisect_left(self.highs, at)
+    def nearest(self, offset: int) -> int:
+        """Return the nearest offset in a free span."""
+        i = bisect_left(self.highs, offset)
         edges = self.highs[max(i - 1, 0) : i]
         if i < len(self.lows):
-            edges.append(max(at, self.lows[i]))
-        return min(edges, key=lambda place: abs(place - at))
+            edges.append(max(offset, self.lows[i]))
+        return min(edges, key=lambda edge: abs(edge - offset))
 
 
 class WordLinks:
     """Two texts and the links between their words."""
 
     def __init__(self, source: str, target: str, links: Links) -> None:
-        """Ignore links to words that do not exist; without any, assume that both texts have the same word order."""
+        """Ignore links to words that do not exist; without links, assume the same word order in both texts."""
         self.texts = source, target
         self.source, self.target = words_of(source), words_of(target)
         sizes = len(self.source), len(self.target)
@@ -116,7 +116,7 @@ class WordLinks:
         self._of_source: dict[int, tuple[Indices, Vector]] = {}
         for s, targets in targets_of.items():
             self._of_source[s] = np.array(targets, np.int64), np.array(shares_of[s])
-        # The last cut (source words on its left) and the mass of these words: cuts move from left to right.
+        # The number of source words left of the last cut, and their mass: cuts move from left to right.
         self._on_left = 0, np.zeros(len(self.target))
         self.linked = np.array(list(map(bool, self.shares)), bool)
         _, _, self._starts, self._ends = columns_of(self.target)
@@ -124,86 +124,86 @@ class WordLinks:
         self._source_middles = list(map(_middle, self.source))
 
     def touched(self, span: Span) -> range:
-        """Return the source words of which a span has a letter."""
+        """Return the source words that overlap a span by at least one letter."""
         return range(bisect_right(self._source_ends, span[0]), bisect_left(self._source_starts, span[1]))
 
-    def inside(self, span: Span) -> set[int]:
-        """Return the source words that a span covers by half at least, or else the one that it covers most."""
+    def covered_words(self, span: Span) -> set[int]:
+        """Return the source words of which a span covers at least half, else the one that it covers most."""
         shares: dict[int, float] = {}
         for i in self.touched(span):
             word = self.source[i]
             covered = min(word.core_end, span[1]) - max(word.core_start, span[0])
             if covered > 0:
                 shares[i] = covered / (word.core_end - word.core_start)
-        covered_words = {i for i, share in shares.items() if share >= _HALF}
-        if covered_words or not shares:
-            return covered_words
+        words = {i for i, share in shares.items() if share >= _HALF}
+        if words or not shares:
+            return words
         return {max(shares, key=shares.__getitem__)}
 
     def mass(self, words: Iterable[int]) -> Vector:
-        """Return for each target word the share of its links that goes to some source words."""
+        """Return for each target word the share of its links to the given source words."""
         mass = np.zeros(len(self.target))
         for s in words:
             targets, shares = self.shares_of(s)
             mass[targets] += shares
         return mass
 
-    def weights(self, inside: set[int], around: Vector) -> Vector:
-        """Return for each target word the gain of having it in an element; a negative gain means that it is outside.
+    def weights(self, source_words: set[int], sibling_mass: Vector) -> Vector:
+        """Return for each target word the gain of having it in an element; words with a negative gain stay outside.
 
         Args:
-            inside: the source words of the element.
-            around: the mass of the words of this element and its siblings.
+            source_words: the source words of the element.
+            sibling_mass: the mass of the words of this element and its siblings.
         """
-        inside_mass = self.mass(inside)
-        return np.where(self.linked, 2 * inside_mass - around - _HALF, 0.0)
+        own_mass = self.mass(source_words)
+        return np.where(self.linked, 2 * own_mass - sibling_mass - _HALF, 0.0)
 
-    def best_run(self, inside: set[int], around: Vector, free: FreePlaces) -> Run | None:
-        """Return the run of target words with the greatest weight in one of the free places, if there is one.
+    def best_run(self, source_words: set[int], sibling_mass: Vector, free: FreeSpans) -> Run | None:
+        """Return the run of target words with the greatest weight within one free span, if there is one.
 
-        Words without links may be between other words of the run, but not at its ends.
+        The run may contain words without links, but does not begin or end with one.
         """
-        weights = self.weights(inside, around)
-        greatest, run = _NOISE, None
-        # Only free places that contain a word with a gain can have a run.
-        worthy = np.flatnonzero(weights > _NOISE)
-        for place in dict.fromkeys(free.containing(self._starts[t], self._ends[t]) for t in worthy):
-            if place is None:
+        weights = self.weights(source_words, sibling_mass)
+        best_total, run = _NOISE, None
+        # Only free spans that contain a word with a gain can have a run.
+        candidates = np.flatnonzero(weights > _NOISE)
+        for free_span in dict.fromkeys(free.containing(self._starts[t], self._ends[t]) for t in candidates):
+            if free_span is None:
                 continue
-            begin = bisect_left(self._starts, place[0])
-            first, last, total = _heaviest(weights[begin : bisect_right(self._ends, place[1])])
-            if total > greatest + _NOISE:
-                greatest, run = total, Run(begin + first, begin + last, *place)
+            start = bisect_left(self._starts, free_span[0])
+            first, last, total = _heaviest(weights[start : bisect_right(self._ends, free_span[1])])
+            if total > best_total + _NOISE:
+                best_total, run = total, Run(start + first, start + last, *free_span)
         if run is None:
-            return self._single(inside, free)
+            return self._single(source_words, free)
         unlinked = int(np.argmax(self.linked[run.first :]))
         return run._replace(first=run.first + unlinked)
 
-    def _single(self, inside: set[int], free: FreePlaces) -> Run | None:
-        """Return the free word that is linked to an element most, even if it is linked to others more."""
-        mass = self.mass(inside)
+    def _single(self, source_words: set[int], free: FreeSpans) -> Run | None:
+        """Return the free word with the strongest links to an element, even if it has stronger links to others."""
+        mass = self.mass(source_words)
         for t in np.argsort(-mass, kind="stable"):
             if mass[t] <= FAINT:
                 break
-            if place := free.containing(self._starts[t], self._ends[t]):
-                return Run(int(t), int(t), *place)
+            if free_span := free.containing(self._starts[t], self._ends[t]):
+                return Run(int(t), int(t), *free_span)
         return None
 
-    def grown(self, run: Run, leads: bool, ends: bool) -> Run:
-        """Return a run with the unlinked words before it if it begins its parent, and after it if it ends it."""
+    def grown(self, run: Run, is_first: bool, is_last: bool) -> Run:
+        """Extend a run by the unlinked words before it if it is first in its parent, and after it if it is last."""
         first, last = run.first, run.last
-        while leads and first and not self.shares[first - 1] and self.target[first - 1].start >= run.low:
+        while is_first and first and not self.shares[first - 1] and self.target[first - 1].start >= run.low:
             first -= 1
-        end = len(self.target) - 1
-        while ends and last < end and not self.shares[last + 1] and self.target[last + 1].end <= run.high:
+        last_index = len(self.target) - 1
+        while is_last and last < last_index and not self.shares[last + 1] and self.target[last + 1].end <= run.high:
             last += 1
         return run._replace(first=first, last=last)
 
     def part_of_word(self, span: Span, run: Run) -> Span | None:
-        """Return the part of a target run that fits a part of a source word; None if the span is not part of one word.
+        """Return the part of a target run that matches part of a source word; None if the span is not part of one word.
 
-        It is the same letters if the run has them; else, of one target word, as many letters of its beginning or end;
-        else the target words at the same proportion of the run.
+        If the run contains the same letters, these are the result. Otherwise, the result is as many letters at the
+        beginning or end of a single target word, or the words at the same relative position in a run of several.
         """
         touched = self.touched(span)
         if len(touched) != 1:
@@ -215,27 +215,27 @@ class WordLinks:
             return None
         words = self.target[run.first : run.last + 1]
         low, high = words[0].core_start, words[-1].core_end
-        part = self.texts[0][max(span[0], word.core_start) : min(span[1], word.core_end)]
-        same = self.texts[1].find(part, low, high)
-        if same >= 0 and len(part) > 1:
-            return same, same + len(part)
-        wanted = low + (high - low) * max(before, 0) / size, high - (high - low) * max(after, 0) / size
+        source_part = self.texts[0][max(span[0], word.core_start) : min(span[1], word.core_end)]
+        copy_start = self.texts[1].find(source_part, low, high)
+        if copy_start >= 0 and len(source_part) > 1:
+            return copy_start, copy_start + len(source_part)
+        expected = low + (high - low) * max(before, 0) / size, high - (high - low) * max(after, 0) / size
         if len(words) > 1:
-            first = min(words, key=lambda word: abs(word.core_start - wanted[0]))
-            last = min(words[words.index(first) :], key=lambda word: abs(word.core_end - wanted[1]))
+            first = min(words, key=lambda word: abs(word.core_start - expected[0]))
+            last = min(words[words.index(first) :], key=lambda word: abs(word.core_end - expected[1]))
             return first.core_start, last.core_end
-        letters = min(len(part), max(high - low - 1, 1))
+        letters = min(len(source_part), max(high - low - 1, 1))
         if before <= 0:
             return low, low + letters
         if after <= 0:
             return high - letters, high
-        start = min(round(wanted[0]), high - 1)
-        return start, max(round(wanted[1]), start + 1)
+        start = min(round(expected[0]), high - 1)
+        return start, max(round(expected[1]), start + 1)
 
     def punctuation(self, span: Span) -> tuple[str | None, str]:
-        """Return the punctuation before and after the source words in a span, as far as it is in the span.
+        """Return the punctuation before and after the source words in a span, limited to the span.
 
-        The first is None if the first word has no punctuation before it.
+        The former is None if the first word has no punctuation before it.
         """
         touched = self.touched(span)
         first, last = self.source[touched[0]], self.source[touched[-1]]
@@ -245,31 +245,34 @@ class WordLinks:
             opening = text[max(first.start, span[0]) : first.core_start]
         return opening, text[last.core_end : min(last.end, span[1])]
 
-    def left_of(self, place: int) -> int:
+    def left_of(self, offset: int) -> int:
         """Return the number of source words before an offset."""
-        return bisect_right(self._source_middles, place)
+        return bisect_right(self._source_middles, offset)
 
     @cached_property
     def middles(self) -> Vector:
         """The middle of each target word, in characters."""
         return np.array(list(map(_middle, self.target)))
 
-    def crossing(self, left: int) -> Vector:
-        """Return for each gap between target words, from that before the first, the mass of the links that cross it.
+    def crossing(self, left_count: int) -> Vector:
+        """Return for each gap between target words, from the one before the first, the mass of the links that cross it.
 
-        `left`: the number of source words before the cut. A link crosses the cut if only one of its words is before it.
+        A link crosses the cut between the texts if only one of its words is before the cut.
+
+        Args:
+            left_count: the number of source words before the cut.
         """
-        at, on_left = self._on_left
-        if left < at:
-            at, on_left = 0, np.zeros(len(self.target))
-        on_left = on_left + self.mass(range(at, left))
-        self._on_left = left, on_left
+        last_count, on_left = self._on_left
+        if left_count < last_count:
+            last_count, on_left = 0, np.zeros(len(self.target))
+        on_left = on_left + self.mass(range(last_count, left_count))
+        self._on_left = left_count, on_left
         # In the gap before the first target word, all links of the left words cross. In the gap after a target word,
         # its links to the left do not cross, and its links to the right do.
         return np.cumsum(np.concatenate(([on_left.sum()], self.linked - 2 * on_left)))  # [T + 1]
 
     def shares_of(self, source: int) -> tuple[Indices, Vector]:
-        """Return the target words that a source word is linked to, and its share of each; none if it does not exist."""
+        """Return the target words linked to a source word, and its share of each; none if it does not exist."""
         return self._of_source.get(source, _NO_LINKS)
 
 
@@ -277,7 +280,7 @@ def with_copies(links: Links, source: str, target: str, copies: Iterable[tuple[i
     """Return links in which copied words are linked to their copies only.
 
     Args:
-        links: the links of the model; without any there is nothing to correct.
+        links: the links of the model; they may be empty, and then stay so.
         source: the source text.
         target: its translation.
         copies: the offsets of copied words in both texts.
@@ -301,8 +304,8 @@ def _heaviest(weights: Vector) -> tuple[int, int, float]:
     before = np.concatenate(([0.0], sums[:-1]))
     totals = sums - np.minimum.accumulate(before)  # the greatest sum of a run that ends here
     last = int(np.argmax(totals >= totals.max() - _NOISE))
-    least = before[: last + 1].min() + _NOISE
-    first = last - int(np.argmax(before[last::-1] <= least))
+    minimum = before[: last + 1].min() + _NOISE
+    first = last - int(np.argmax(before[last::-1] <= minimum))
     return first, last, float(totals[last])
 
 

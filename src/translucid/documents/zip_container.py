@@ -1,4 +1,4 @@
-"""Zip files, such as Office documents and e-books: replaced members, and others with their bytes, flags and times.
+"""Zip files, such as Office documents and e-books: other members keep their bytes, flags and times.
 
 Untrusted files are safe to read (docs/security.md): the unpacked size is limited, and no name leads out of the file.
 """
@@ -65,25 +65,25 @@ class ZipContainer:
                 infos = archive.infolist()
                 self._directory = archive.start_dir
         except (BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
-            raise self.refused("is damaged, or no file of this kind") from error
+            raise self.error("is damaged, or no file of this kind") from error
         if not infos:
-            raise self.refused("holds no files")
+            raise self.error("holds no files")
         if len(infos) > MOST_MEMBERS:
-            raise self.refused(f"has more than {MOST_MEMBERS:,} files in it")
+            raise self.error(f"has more than {MOST_MEMBERS:,} files in it")
         for info in infos:
             self._check(info)
         self.names = list(map(_name, infos))
         """The names of the members, in the form of `member_name`."""
         if len(set(map(str.casefold, self.names))) < len(self.names):
-            raise self.refused("has two files of the same name in it")
+            raise self.error("has two files of the same name in it")
         self._records = self._located(infos)
         self._unpacked = 0
 
-    def refused(self, what: str, member: str = "") -> UserError:
+    def error(self, what: str, member: str = "") -> UserError:
         """Return the error for an invalid file or member."""
-        return UserError(what, file=self.place(member) if member else self.name, fix=_FIX)
+        return UserError(what, file=self.display_name(member) if member else self.name, fix=_FIX)
 
-    def place(self, member: str) -> str:
+    def display_name(self, member: str) -> str:
         """Return the name of a member for messages."""
         return f"{self.name}/{member}"
 
@@ -95,41 +95,41 @@ class ZipContainer:
         """
         record = self._records.get(member_name(member))
         if record is None:
-            raise self.refused("is not in it", member)
+            raise self.error("is not in it", member)
         info = record.info
         self._unpacked += info.file_size
         if self._unpacked > LARGEST:
-            raise self.refused(f"holds more than {LARGEST >> 20} MiB of text")
+            raise self.error(f"holds more than {LARGEST >> 20} MiB of text")
         data = self.content[record.data : record.data + info.compress_size]
         if info.compress_type == ZIP_DEFLATED:
-            unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+            decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
             try:
-                data = unpacking.decompress(data, info.file_size + 1)
+                data = decompressor.decompress(data, info.file_size + 1)
             except zlib.error as error:
-                raise self.refused("is damaged", member) from error
+                raise self.error("is damaged", member) from error
         if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
-            raise self.refused("is damaged", member)
+            raise self.error("is damaged", member)
         return data
 
-    def filled(self, new: Mapping[str, bytes]) -> bytes:
+    def filled(self, contents: Mapping[str, bytes]) -> bytes:
         """Return the file with new contents of some members; without any, the bytes are the same."""
-        out, moved, packed, at = BytesIO(), dict[str, int](), dict[str, bytes](), 0
+        out, offsets, compressed, position = BytesIO(), dict[str, int](), dict[str, bytes](), 0
         for record in sorted(self._records.values(), key=attrgetter("start")):
             member = record.name
-            out.write(self.content[at : record.start])
-            moved[member], at = out.tell(), record.end
-            if member in new:
-                packed[member] = self._packed(record, new[member])
-                out.write(self._local(record, new[member], packed[member]))
+            out.write(self.content[position : record.start])
+            offsets[member], position = out.tell(), record.end
+            if member in contents:
+                compressed[member] = self._compressed(record, contents[member])
+                out.write(self._local(record, contents[member], compressed[member]))
             else:
                 out.write(self.content[record.start : record.end])
         directory = out.tell()
         for member, record in self._records.items():
             entry = list(record.entry)
-            entry[16] = moved[member]
-            if member in packed:
+            entry[16] = offsets[member]
+            if member in compressed:
                 entry[3] &= ~_SIZES_FOLLOW
-                entry[7:10] = zlib.crc32(new[member]), len(packed[member]), len(new[member])
+                entry[7:10] = zlib.crc32(contents[member]), len(compressed[member]), len(contents[member])
             out.write(_CENTRAL.pack(*entry) + record.texts)
         end = list(_END.unpack_from(self.content, self._end))
         end[5:7] = out.tell() - directory, directory
@@ -139,13 +139,13 @@ class ZipContainer:
     def _check(self, info: ZipInfo) -> None:
         name = _name(info)
         if _UNSAFE.search(name) or _UNSAFE.search(info.orig_filename) or not name:
-            raise self.refused("has a file in it whose name leads out of it", name)
+            raise self.error("has a file in it whose name leads out of it", name)
         if info.flag_bits & _ENCRYPTED:
-            raise self.refused("is encrypted", name)
+            raise self.error("is encrypted", name)
         if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-            raise self.refused("is packed in a way that can't be read", name)
+            raise self.error("is packed in a way that can't be read", name)
         if info.file_size > max(SMALL, LARGEST_RATIO * info.compress_size):
-            raise self.refused("is packed far too well to be harmless", name)
+            raise self.error("is packed far too well to be harmless", name)
 
     def _located(self, infos: list[ZipInfo]) -> dict[str, _Record]:
         """Return the members by their names.
@@ -159,82 +159,82 @@ class ZipContainer:
         starts = sorted(map(attrgetter("header_offset"), infos))
         ends: dict[int, int] = {}
         for start, end in zip(starts, [*starts[1:], self._directory], strict=True):
-            ends.setdefault(start, end)  # Of two members at the same place, the first has no room.
+            ends.setdefault(start, end)  # If two members have the same offset, the first one has no room.
         records = {}
-        at = self._directory
+        position = self._directory
         for info in infos:
             name, start = _name(info), info.header_offset
-            entry = _CENTRAL.unpack_from(self.content, at)
-            texts = at + _CENTRAL.size
-            at = texts + entry[10] + entry[11] + entry[12]
+            entry = _CENTRAL.unpack_from(self.content, position)
+            texts = position + _CENTRAL.size
+            position = texts + entry[10] + entry[11] + entry[12]
             if entry[16] != start:
-                raise self.refused("is a zip file of a kind that can't be read")
+                raise self.error("is a zip file of a kind that can't be read")
             try:
                 local = _LOCAL.unpack_from(self.content, start)
             except struct.error as error:
-                raise self.refused("is damaged", name) from error
+                raise self.error("is damaged", name) from error
             data = start + _LOCAL.size + local[9] + local[10]
             if local[0] != b"PK\3\4" or data + info.compress_size > ends[start]:
-                raise self.refused("is damaged", name)
-            records[name] = _Record(info, name, start, data, ends[start], entry, self.content[texts:at])
-        if self.content[at : at + 4] != b"PK\5\6" or len(self.content) < at + _END.size:
-            raise self.refused("is a zip file of a kind that can't be read")
-        self._end = at
+                raise self.error("is damaged", name)
+            records[name] = _Record(info, name, start, data, ends[start], entry, self.content[texts:position])
+        if self.content[position : position + 4] != b"PK\5\6" or len(self.content) < position + _END.size:
+            raise self.error("is a zip file of a kind that can't be read")
+        self._end = position
         return records
 
-    def _packed(self, record: _Record, content: bytes) -> bytes:
+    def _compressed(self, record: _Record, content: bytes) -> bytes:
         if record.info.compress_type == ZIP_STORED:
             return content
-        packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-        return packing.compress(content) + packing.flush()
+        compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        return compressor.compress(content) + compressor.flush()
 
-    def _local(self, record: _Record, content: bytes, packed: bytes) -> bytes:
+    def _local(self, record: _Record, content: bytes, compressed: bytes) -> bytes:
         """Return a member with new content: its header with the new sizes, and the packed data."""
         header = list(_LOCAL.unpack_from(self.content, record.start))
         header[2] &= ~_SIZES_FOLLOW
-        header[6:9] = zlib.crc32(content), len(packed), len(content)
+        header[6:9] = zlib.crc32(content), len(compressed), len(content)
         after_name = record.start + _LOCAL.size + header[9]
         extra = _without_sizes(self.content[after_name : record.data])
         header[10] = len(extra)
-        return _LOCAL.pack(*header) + self.content[record.start + _LOCAL.size : after_name] + extra + packed
+        return _LOCAL.pack(*header) + self.content[record.start + _LOCAL.size : after_name] + extra + compressed
 
 
 class Bundle:
     """A zip file with texts in several members, as a document."""
 
-    def __init__(self, packed: ZipContainer) -> None:
+    def __init__(self, archive: ZipContainer) -> None:
         """Start without members."""
-        self.packed = packed
-        self.segments = SegmentList(packed.name)
+        self.archive = archive
+        self.segments = SegmentList(archive.name)
         # The name of each member, the number of its first segment, and the member as a document.
         self._members: list[tuple[str, int, Document]] = []
 
-    def add(self, member: str, document: Document, part: str) -> None:
+    def add(self, member: str, document: Document, label: str) -> None:
         """Add the segments of a member.
 
         Args:
             member: the name of the member.
             document: the member as a document.
-            part: the name of the member for people.
+            label: the name of the member for people.
 
         Raises:
             UserError: the file has too many segments.
         """
         self._members.append((member, len(self.segments), document))
         for segment in document.segments:
-            self.segments.add(replace(segment, place=", ".join(filter(None, (part, segment.place)))))
+            self.segments.add(replace(segment, place=", ".join(filter(None, (label, segment.place)))))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the file with translations, which get all tags of their source, so that XML stays well-formed."""
-        new = {}
+        contents = {}
         for member, first, document in self._members:
-            of_member = {}
+            member_targets = {}
             for i in range(len(document.segments)):
                 if target := targets.get(first + i):
-                    of_member[i] = target
-            if of_member:
-                new[member] = document.filled(completed(document.segments, of_member))
-        return self.packed.filled(new) if new else self.packed.content
+                    member_targets[i] = target
+            if member_targets:
+                contents[member] = document.filled(completed(document.segments, member_targets))
+        return self.archive.filled(contents) if contents else self.archive.content
 
 
 def member_name(name: str) -> str:
@@ -253,10 +253,10 @@ def _name(info: ZipInfo) -> str:
 
 def _without_sizes(extra: bytes) -> bytes:
     """Return the extra fields of a member without those of its sizes (zip64)."""
-    kept, at = b"", 0
-    while at + 4 <= len(extra):
-        kind, size = struct.unpack_from("<2H", extra, at)
+    fields, position = b"", 0
+    while position + 4 <= len(extra):
+        kind, size = struct.unpack_from("<2H", extra, position)
         if kind != 1:
-            kept += extra[at : at + 4 + size]
-        at += 4 + size
-    return kept
+            fields += extra[position : position + 4 + size]
+        position += 4 + size
+    return fields

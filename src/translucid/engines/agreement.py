@@ -59,7 +59,7 @@ def largest_difference(score: Score, other: Score, tokenizer: Tokenizer, longest
 
 
 def _random_sentence(generator: random.Random, opening: Sequence[int], count: int, size: int) -> list[int]:
-    """Return ids that begin with `opening`, go on with `count` random pieces of `size`, and have the end token."""
+    """Return `opening`, followed by `count` random ids below `size` and the end token."""
     ids = [*opening]
     for _ in range(count):
         ids.append(generator.randrange(len(SPECIAL), size))
@@ -96,8 +96,8 @@ def equations_digest() -> str:
     return fingerprint.hexdigest()
 
 
-def _mean_difference(first: list[float], second: list[float]) -> float:
+def _mean_difference(log_probs: list[float], other_log_probs: list[float]) -> float:
     """Return the mean absolute difference of the log-probabilities of a sentence."""
-    if not all(map(math.isfinite, first)):  # the weights are damaged, which the search reports by itself
+    if not all(map(math.isfinite, log_probs)):  # the weights are damaged, which the search reports by itself
         return 0.0
-    return sum(map(abs, map(operator.sub, first, second))) / len(first)
+    return sum(map(abs, map(operator.sub, log_probs, other_log_probs))) / len(log_probs)

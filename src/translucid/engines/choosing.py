@@ -42,7 +42,7 @@ def choose_engine(
     *,
     device: str = "auto",
     threads: int | None = None,
-    listed: bool = True,
+    use_shortlist: bool = True,
     pieces: Path | None = None,
     adapter: Adapter | None = None,
 ) -> Engine:
@@ -61,7 +61,7 @@ def choose_engine(
         torch_engine: returns the PyTorch engine, and loads the model for it.
         device: auto, cpu, cuda, cuda:1 or mps.
         threads: the number of threads of a fast engine; one for each core by default.
-        listed: whether a shortlist may be used; it holds for one pair of languages.
+        use_shortlist: whether a shortlist may be used; it holds for one pair of languages.
         pieces: the file of the pieces of the target language, if only these are candidates, as in `torch_engine`.
         adapter: the adapter that the PyTorch engine has, if any.
 
@@ -72,51 +72,53 @@ def choose_engine(
     if name == "torch":
         require_pytorch("the engine torch")
         return torch_engine()
-    where = _place(device)
-    if name == "auto" and where != "cpu":
+    resolved_device = _resolve_device(device)
+    if name == "auto" and resolved_device != "cpu":
         return torch_engine()
-    if name == "ctranslate2" and not where.startswith(("cpu", "cuda")):
-        raise UserError(f"CTranslate2 does not run on {where}", fix="Use --engine torch, or --device cpu.")
-    if name == "onnx" and where != "cpu":
+    if name == "ctranslate2" and not resolved_device.startswith(("cpu", "cuda")):
+        raise UserError(f"CTranslate2 does not run on {resolved_device}", fix="Use --engine torch, or --device cpu.")
+    if name == "onnx" and resolved_device != "cpu":
         raise UserError(
-            f"our graphs for ONNX Runtime do not run on {where}", fix="Use --engine torch, or --device cpu."
+            f"our graphs for ONNX Runtime do not run on {resolved_device}", fix="Use --engine torch, or --device cpu."
         )
-    tuned = _tuning_result(run, configuration, listed=listed)
+    tuned = _tuning_result(run, configuration, use_shortlist=use_shortlist)
     # The candidates of one direction are no result of tuning, so `use_torch` must not save them.
-    searching = tuned
+    settings = tuned
     if pieces:
-        searching = tuned.model_copy(update={"considered": "target-language pieces", "pieces": pieces})
+        settings = tuned.model_copy(update={"considered": "target-language pieces", "pieces": pieces})
 
-    # A fast engine asks for this one whenever a rule is beyond it: the model is loaded once.
+    # A fast engine calls this whenever it lacks a rule; the cache loads the model once.
     @cache
     def narrowed() -> TorchEngine:
-        return torch_engine().narrowed(searching.considered, searching.shortlist(run.path), tokenizer)
+        return torch_engine().narrowed(settings.considered, settings.shortlist(run.path), tokenizer)
 
-    chosen = tuned.engine if name == "auto" else name
-    if chosen == "torch" or not (chosen == "onnx" or ctranslate2_supports(configuration.model)):
+    engine_name = tuned.engine if name == "auto" else name
+    if engine_name == "torch" or not (engine_name == "onnx" or ctranslate2_supports(configuration.model)):
         require_pytorch(f"the model of {run.path}, which CTranslate2 does not support,")
-    if chosen == "torch":
+    if engine_name == "torch":
         return narrowed()
-    fast: CTranslate2Engine | OnnxEngine
-    if chosen == "onnx":
+    fast_engine: CTranslate2Engine | OnnxEngine
+    if engine_name == "onnx":
         from translucid.engines.onnx.searching import OnnxEngine
 
-        fast = OnnxEngine.of_run(run, configuration, tokenizer, narrowed, searching, threads=threads, adapter=adapter)
+        fast_engine = OnnxEngine.of_run(
+            run, configuration, tokenizer, narrowed, settings, threads=threads, adapter=adapter
+        )
     else:
         from translucid.engines.ctranslate2.searching import CTranslate2Engine
 
-        fast = CTranslate2Engine.of_run(
-            run, configuration, tokenizer, narrowed, searching, device=where, threads=threads, adapter=adapter
+        fast_engine = CTranslate2Engine.of_run(
+            run, configuration, tokenizer, narrowed, settings, device=resolved_device, threads=threads, adapter=adapter
         )
-    if fast.difference <= TOLERANCE:
-        return fast
-    if name == chosen:
-        refuse_disagreement(fast.difference, run.path, TITLES[chosen])
-    use_torch(run.path, tuned, fast.difference, TITLES[chosen])
+    if fast_engine.difference <= TOLERANCE:
+        return fast_engine
+    if name == engine_name:
+        refuse_disagreement(fast_engine.difference, run.path, TITLES[engine_name])
+    use_torch(run.path, tuned, fast_engine.difference, TITLES[engine_name])
     return narrowed()
 
 
-def _place(device: str) -> str:
+def _resolve_device(device: str) -> str:
     """Return the device on which an engine runs: cpu, cuda, cuda:1 or mps.
 
     Raises:
@@ -132,7 +134,7 @@ def _place(device: str) -> str:
     return str(choose_device(device))
 
 
-def _tuning_result(run: RunFolder, configuration: Configuration, *, listed: bool) -> Tuned:
+def _tuning_result(run: RunFolder, configuration: Configuration, *, use_shortlist: bool) -> Tuned:
     """Return the result of `translucid tune`, or the defaults; without its shortlist where that does not hold."""
     tuned = load_tuned(run.path)
     if tuned is None:
@@ -142,7 +144,7 @@ def _tuning_result(run: RunFolder, configuration: Configuration, *, listed: bool
         tuned = tuned.model_copy(update={"engine": "ctranslate2"})
     if tuned.engine == "torch" and _onnx_is_faster(configuration.model, tuned):
         tuned = tuned.model_copy(update={"engine": "onnx"})
-    if listed and tuned.languages in (None, configuration.data.languages):
+    if use_shortlist and tuned.languages in (None, configuration.data.languages):
         return tuned
     return tuned.model_copy(update={"considered": "all pieces"})
 
@@ -159,9 +161,9 @@ def use_torch(run: Path, tuned: Tuned, difference: float, engine: str = TITLES["
     from translucid.ground.console import Console
 
     shortlist = run / SHORTLIST
-    listed = shortlist.read_text(encoding="utf-8") if shortlist.exists() else None
+    content = shortlist.read_text(encoding="utf-8") if shortlist.exists() else None
     with suppress(OSError):  # in a read-only folder the warning is repeated each time
-        save_tuned(run, tuned.model_copy(update={"engine": "torch", "difference": difference}), listed)
+        save_tuned(run, tuned.model_copy(update={"engine": "torch", "difference": difference}), content)
     warning = (
         f"warning: {disagreement(difference, engine)}. Our own search translates; translucid tune {run} compares again"
     )

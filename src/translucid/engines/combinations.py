@@ -55,9 +55,9 @@ def refuse_together(options: Mapping[str, object]) -> None:
     Raises:
         UserError: two options exclude each other, or an option modifies one that is not in use.
     """
-    for first, second, why in CONFLICTS:
-        if options.get(first) and options.get(second):
-            raise UserError(f"{first} and {second} do not go together: {why}", fix="Leave one of them out.")
+    for option, other, reason in CONFLICTS:
+        if options.get(option) and options.get(other):
+            raise UserError(f"{option} and {other} do not go together: {reason}", fix="Leave one of them out.")
     for name, needed in NEEDS.items():
         if options.get(name) and not options.get(needed):
             raise UserError(f"{name} is for {needed}", fix=f"Add {needed}, or leave {name} out.")

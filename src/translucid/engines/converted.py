@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from translucid import __version__
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.agreement import equations_digest
-from translucid.ground.cache import find_kept, keep
+from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 from translucid.runs.configuration import Configuration
@@ -37,30 +37,30 @@ Opened = TypeVar("Opened")
 
 
 def open_converted(
-    kind: str, made_from: Mapping[str, object], convert: Callable[[Path], None], opened: Callable[[Path], Opened]
+    kind: str, identity: Mapping[str, object], convert: Callable[[Path], None], open_model: Callable[[Path], Opened]
 ) -> Opened:
     """Open a converted model from the cache, or convert it first.
 
     Args:
         kind: the engine that opens the model.
-        made_from: whatever the converted numbers depend on, for JSON. A change makes another model.
+        identity: whatever the converted numbers depend on, for JSON. A change makes another model.
         convert: writes a converted model into a folder.
-        opened: opens the model in a folder, which may be deleted afterwards.
+        open_model: opens the model in a folder, which may be deleted afterwards.
 
     Raises:
         UserError: the model can't be converted.
     """
-    fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
-    kept = find_kept(kind, fingerprint)
-    if kept:
+    fingerprint = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    cached = find_cached(kind, fingerprint)
+    if cached:
         with suppress(OSError, ValueError, RuntimeError, UserError):  # a damaged model is converted again
-            return opened(kept)
+            return open_model(cached)
     with tempfile.TemporaryDirectory(prefix="translucid-") as name:
-        made = Path(name) / "model"
-        convert(made)
+        folder = Path(name) / "model"
+        convert(folder)
         with suppress(OSError):  # without space or a home folder, the model is not kept
-            keep(kind, fingerprint, partial(shutil.copytree, made), KEPT)
-        return opened(made)
+            add_to_cache(kind, fingerprint, partial(shutil.copytree, folder), KEPT)
+        return open_model(folder)
 
 
 def conversion_identity(

@@ -52,10 +52,10 @@ class MinimumRisk:
         log_probs = np.array([hypothesis.log_probability for hypothesis in nbest])
         expected = pairwise_chrf(texts) @ weights(log_probs, options.nbest if options.sample else None)
         # Each segmentation of a text has its own weight, as random samples do, but the text is returned once.
-        first: dict[str, Hypothesis] = {}
+        by_text: dict[str, Hypothesis] = {}
         for text, hypothesis, score in zip(texts, nbest, expected.tolist(), strict=True):
-            first.setdefault(text.strip(), hypothesis.scored(score, "expected chrF"))
-        return in_order(first.values())
+            by_text.setdefault(text.strip(), hypothesis.scored(score, "expected chrF"))
+        return in_order(by_text.values())
 
 
 def weights(log_probs: NDArray[np.float64], draws: int | None) -> NDArray[np.float64]:

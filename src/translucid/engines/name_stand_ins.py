@@ -48,61 +48,65 @@ class NameStandIns:
         """Use the model's `tokenizer`, a list of `terms` with names, and the code of the target `language`."""
         self.tokenizer, self.terms = tokenizer, terms
         # Languages of other scripts than Latin transcribe foreign names.
-        self.writes_names_anew = script_of(language or "") not in ("Latn", "")
+        self.transcribes_names = script_of(language or "") not in ("Latn", "")
 
     def search(
         self, texts: Sequence[Sequence[Piece]], search: Search, search_again: Callable[[TermList | None], Search]
     ) -> tuple[list[list[Piece]], list[list[list[Hypothesis]]]]:
-        """Return the pieces of texts with the stand-ins that were used at last, and the hypotheses of each.
+        """Return the pieces of texts with the stand-ins of the last attempt, and the hypotheses of each.
 
         Args:
             texts: the pieces of each text.
             search: searches for all of them.
             search_again: returns a search for some of them, constrained by these terms if there are any.
         """
-        read = [list(map(self._for_model, pieces)) for pieces in texts]
-        nbest_lists = search(read)
-        lost = self._lost(read, nbest_lists)
-        unforced = [self._nouns, *(self._names[first:] for first in OTHER_NAMES)]
-        if self.writes_names_anew:
+        model_pieces = [list(map(self._for_model, pieces)) for pieces in texts]
+        nbest_lists = search(model_pieces)
+        lost = self._lost(model_pieces, nbest_lists)
+        word_lists = [self._nouns, *(self._names[start:] for start in OTHER_NAMES)]
+        if self.transcribes_names:
             # A transcribed stand-in can't be recognised in the translation unless the search is forced to write it.
-            unforced = []
+            word_lists = []
         no_words: list[str] = []
-        for words in (*unforced, self._names, no_words):
+        for words in (*word_lists, self._names, no_words):
             if not lost:
                 break
             pieces = [self._with_stand_ins(texts[i][k], words) or texts[i][k] for i, _, k in lost]
             is_forced = words is self._names
-            again = _searched(pieces, search_again, is_forced=is_forced)
-            for (i, place, k), piece, hypotheses in zip(lost, pieces, again, strict=True):
-                read[i][k], nbest_lists[i][place] = piece, hypotheses
-            # A name too many, where nothing else was found, is better than one that the model has to spell.
-            lost = self._lost(read, nbest_lists, more=is_forced)
-        return read, nbest_lists
+            retried = _search_lost(pieces, search_again, is_forced=is_forced)
+            for (i, index, k), piece, hypotheses in zip(lost, pieces, retried, strict=True):
+                model_pieces[i][k], nbest_lists[i][index] = piece, hypotheses
+            # If nothing else was found, an extra name is better than one that the model has to spell.
+            lost = self._lost(model_pieces, nbest_lists, allow_more=is_forced)
+        return model_pieces, nbest_lists
 
     def _lost(
-        self, read: Sequence[Sequence[Piece]], nbest_lists: Sequence[list[list[Hypothesis]]], *, more: bool = False
+        self,
+        model_pieces: Sequence[Sequence[Piece]],
+        nbest_lists: Sequence[list[list[Hypothesis]]],
+        *,
+        allow_more: bool = False,
     ) -> list[Lost]:
-        """Remove hypotheses that lack a stand-in, and return the pieces of which none is left.
+        """Remove hypotheses that lack a stand-in, and return the pieces that have none left.
 
         Args:
-            read: the pieces of each text.
+            model_pieces: the pieces of each text.
             nbest_lists: the hypotheses of those that were searched for.
-            more: whether a translation may have stand-ins more often than the source.
+            allow_more: whether a translation may have stand-ins more often than the source.
         """
         lost = []
-        for i, pieces in enumerate(read):
+        for i, pieces in enumerate(model_pieces):
             searched = [k for k, piece in enumerate(pieces) if piece.ids]
-            for place, k in enumerate(searched):
+            for index, k in enumerate(searched):
                 complete = [
                     hypothesis
-                    for hypothesis in nbest_lists[i][place]
-                    if self._has_stand_ins(pieces[k], hypothesis, more=more)
+                    for hypothesis in nbest_lists[i][index]
+                    if self._has_stand_ins(pieces[k], hypothesis, allow_more=allow_more)
                 ]
                 if complete:
-                    nbest_lists[i][place] = complete
+                    nbest_lists[i][index] = complete
                 else:
-                    lost.append((i, place, k))
+                    lost.append((i, index, k))
         return lost
 
     def _for_model(self, piece: Piece) -> Piece:
@@ -112,12 +116,12 @@ class NameStandIns:
         matches = terms_in(self.terms, piece.masked.text)
         if not matches:
             return piece
-        staying: set[int] = set()
+        unchanged: set[int] = set()
         for match in matches:
-            if _stays(match):
-                staying.update(range(match.start, match.end))
-        others = [word for word in words_without_signs(piece.masked.text) if word.start not in staying]
-        if not piece.masked.parts and not others:
+            if _is_copied(match):
+                unchanged.update(range(match.start, match.end))
+        other_words = [word for word in words_without_signs(piece.masked.text) if word.start not in unchanged]
+        if not piece.masked.parts and not other_words:
             return replace(piece, ids=[])
         stand_ins = self._names
         if self.tokenizer.has_placeholders:
@@ -128,26 +132,26 @@ class NameStandIns:
         """Return a piece with some of the words in the place of its unfamiliar names; None if it has none."""
         masked = piece.masked
         matches = [match for match in terms_in(self.terms, masked.text) if self._is_unfamiliar(match)]
-        there = masked.text.casefold()
-        # A word that the text has already could not be told from the stand-in.
-        free = (word for word in words if word.casefold() not in there)
+        lowered_text = masked.text.casefold()
+        # A word that the text already has could not be distinguished from the stand-in.
+        unused = (word for word in words if word.casefold() not in lowered_text)
         names: dict[str, NameStandIn] = {}
         parts = []
-        at = 0
+        offset = 0
         for match in matches:
             if match.text not in names:
-                word = next(free, None)
+                word = next(unused, None)
                 if word is None:
                     continue
                 names[match.text] = NameStandIn(word, match.text, match.targets[0])
             word = names[match.text].word
             if not any(map(str.isalnum, masked.text[: match.start])):  # at the beginning of the sentence
                 word = capitalised(word)
-            parts += [masked.text[at : match.start], word]
-            at = match.end
+            parts += [masked.text[offset : match.start], word]
+            offset = match.end
         if not names:
             return None
-        text = "".join([*parts, masked.text[at:]])
+        text = "".join([*parts, masked.text[offset:]])
         (ids,) = self.tokenizer.encode_source([text])
         return replace(piece, ids=[*ids, SPECIAL.end], masked=masked._replace(text=text, names=tuple(names.values())))
 
@@ -156,7 +160,7 @@ class NameStandIns:
         if unspaced(match.text):
             return False
         # Terms are annotated for a model that was trained with them: it reads the target of a name.
-        is_name = _stays(match) or (_is_name(match) and not self.tokenizer.marks_terms)
+        is_name = _is_copied(match) or (_is_name(match) and not self.tokenizer.marks_terms)
         if not is_name:
             return False
         ids = self.tokenizer.encode_source([match.text])[0][len(self.tokenizer.source_opening) :]
@@ -164,13 +168,13 @@ class NameStandIns:
 
     @cached_property
     def _names(self) -> list[str]:
-        return self._known_first(USUAL_NAMES)
+        return self._by_familiarity(USUAL_NAMES)
 
     @cached_property
     def _nouns(self) -> list[str]:
-        return self._known_first(USUAL_NOUNS)
+        return self._by_familiarity(USUAL_NOUNS)
 
-    def _known_first(self, words: Sequence[str]) -> list[str]:
+    def _by_familiarity(self, words: Sequence[str]) -> list[str]:
         """Return the words that are no terms, those with the fewest pieces first: the model knows them best."""
         words = [word for word in words if not self.terms.matches(word)]
         pieces = {}
@@ -179,20 +183,20 @@ class NameStandIns:
             pieces[word] = len(source) + len(target)
         return sorted(words, key=pieces.__getitem__)
 
-    def _has_stand_ins(self, piece: Piece, hypothesis: Hypothesis, *, more: bool) -> bool:
-        """Whether a translation has each stand-in of a piece as often as the source, or at least as often if `more`."""
+    def _has_stand_ins(self, piece: Piece, hypothesis: Hypothesis, *, allow_more: bool) -> bool:
+        """Whether a translation has each stand-in as often as the source piece, or more often if `allow_more`."""
         if not piece.masked.names:
             return True
         text = self.tokenizer.decode(hypothesis.tokens)
         for name in piece.masked.names:
             pattern = name_pattern([name.word])
-            wanted, there = len(pattern.findall(piece.masked.text)), len(pattern.findall(text))
-            if there < wanted or (there > wanted and not more):
+            expected, actual = len(pattern.findall(piece.masked.text)), len(pattern.findall(text))
+            if actual < expected or (actual > expected and not allow_more):
                 return False
         return True
 
 
-def _stays(match: Match) -> bool:
+def _is_copied(match: Match) -> bool:
     """Whether a term is kept as it is in translations."""
     return match.targets == (match.text,)
 
@@ -207,7 +211,7 @@ def _is_name(match: Match) -> bool:
     return all(word.text[0].isupper() for word in words_in(term.source) if word.text.isalpha())
 
 
-def _searched(
+def _search_lost(
     pieces: Sequence[Piece], search_again: Callable[[TermList | None], Search], *, is_forced: bool
 ) -> list[list[Hypothesis]]:
     """Return the hypotheses of pieces that were lost, found by one search for all pieces with the same constraints."""
@@ -222,7 +226,7 @@ def _searched(
         terms = None
         if words:
             terms = TermList(Term(word, "", case=True) for word in words)
-        again = search_again(terms)([[pieces[number]] for number in numbers])
-        for number, (hypotheses,) in zip(numbers, again, strict=True):
+        results = search_again(terms)([[pieces[number]] for number in numbers])
+        for number, (hypotheses,) in zip(numbers, results, strict=True):
             nbest_lists[number] = hypotheses
     return nbest_lists

@@ -56,7 +56,7 @@ def reverse_configuration(run: Path, configuration: Configuration) -> Configurat
         UserError: it is no translator, or its languages show that it translates in the same direction.
     """
     opposite = RunFolder(run).configuration()
-    opposite.refuse_other_reader("text", run)
+    opposite.refuse_other_input("text", run)
     source, target = configuration.data.languages
     if opposite.data.tokenizer.languages:
         return opposite.between(target, source)
@@ -88,10 +88,10 @@ class ReverseModel(NamedTuple):
         folder = RunFolder(run)
         opposite = reverse_configuration(run, configuration)
         tokenizer = folder.tokenizer().between(*opposite.data.languages, opposite.data.tokenizer)
-        chosen = choose_device(device)
-        model = folder.load_sequence_model(opposite, tokenizer).to(chosen)
-        reverse = TextPipeline(tokenizer, opposite.longest, opposite.data.languages[0])
-        return cls(model, reverse, chosen)
+        torch_device = choose_device(device)
+        model = folder.load_sequence_model(opposite, tokenizer).to(torch_device)
+        pipeline = TextPipeline(tokenizer, opposite.longest, opposite.data.languages[0])
+        return cls(model, pipeline, torch_device)
 
 
 @dataclass(frozen=True)

@@ -71,12 +71,12 @@ class NumPyTransformer:
             what = f"there is no layer {options.layer or 0} with a head {options.head or 0}"
             raise UserError(what, fix=f"The model has {layers} layers with {heads} heads: change alignment.layer.")
         if options.method == "norms":
-            of_layers = self._norms(pair, options.head)
+            layer_weights = self._norms(pair, options.head)
         elif options.head is None:
-            of_layers = pair.cross.mean(1)
+            layer_weights = pair.cross.mean(1)
         else:
-            of_layers = pair.cross[:, options.head]
-        weights: Floats = of_layers.mean(0) if options.layer is None else of_layers[options.layer]
+            layer_weights = pair.cross[:, options.head]
+        weights: Floats = layer_weights.mean(0) if options.layer is None else layer_weights[options.layer]
         if options.shift:
             return np.concatenate([weights[1:], weights[-1:]])
         return weights
@@ -84,8 +84,8 @@ class NumPyTransformer:
     def aligned(self, pair: ForcedPair, target: Sequence[int], layer: Mapping[str, Floats]) -> Floats:
         """Return the weights [T, S] of a trained alignment layer; see `decoding.maps.AlignmentLayer`."""
         features = _norm(layer, "feature_norm", pair.features)
-        pieces = self.arrays["output.weight"][list(target)]
-        query = _linear(layer, "query", np.concatenate([features, pieces], -1))
+        piece_vectors = self.arrays["output.weight"][list(target)]
+        query = _linear(layer, "query", np.concatenate([features, piece_vectors], -1))
         key = _linear(layer, "key", _norm(layer, "state_norm", pair.states))
         return _softmax(query @ key.T / math.sqrt(key.shape[1]))
 
@@ -127,8 +127,8 @@ class NumPyTransformer:
         key, value = np.split(_linear(self.arrays, f"{name}.key_value", memory), 2, axis=-1)
         scores = query @ self._heads(key).transpose(0, 2, 1) / np.float32(math.sqrt(query.shape[-1]))
         if causal:
-            later = np.triu(np.ones(scores.shape[1:], np.bool_), 1)
-            scores[:, later] = -np.inf
+            future = np.triu(np.ones(scores.shape[1:], np.bool_), 1)
+            scores[:, future] = -np.inf
         weights = _softmax(scores)
         context = (weights @ self._heads(value)).transpose(1, 0, 2).reshape(len(x), -1)
         return _linear(self.arrays, f"{name}.output", context), weights

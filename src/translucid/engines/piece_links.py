@@ -21,11 +21,11 @@ from translucid.models.protocol import SequenceModel
 FAINT = 0.1
 """The least attention that links two pieces."""
 TOGETHER = 512
-"""Pairs processed between two progress reports."""
+"""The number of pairs between two progress reports."""
 BATCH = 4096
-"""Tokens in a batch, padding included."""
+"""The number of tokens in a batch, padding included."""
 TEXTS = 20_000
-"""Texts that are encoded at a time."""
+"""The number of texts that are encoded at a time."""
 
 Pieces = tuple[list[int], list[int]]
 """Source and target ids of a pair, both with the end token."""
@@ -41,12 +41,12 @@ class PieceLinks(NamedTuple):
     frequency: NDArray[np.float64]
     """The frequency of each target piece."""
 
-    def shortlist(self, tokenizer: Tokenizer, each: int, always: int, languages: Sequence[str] = ()) -> str:
+    def shortlist(self, tokenizer: Tokenizer, per_source: int, always: int, languages: Sequence[str] = ()) -> str:
         """Return a shortlist for CTranslate2: lines `source piece TAB target pieces`, the first for all sources.
 
         Args:
             tokenizer: the tokenizer of the ids.
-            each: the number of target pieces that a source piece adds.
+            per_source: the number of target pieces that a source piece adds.
             always: the number of the most frequent target pieces, which are candidates for every source.
             languages: pieces that stand for a language, which are candidates for every source too.
         """
@@ -66,10 +66,10 @@ class PieceLinks(NamedTuple):
         lines = ["\t" + listed(for_all, target_pieces)]
         for source in range(len(SPECIAL), len(source_pieces)):
             piece = source_pieces[source]
-            targets = by_source.get(source, [])[:each]
-            same = target_ids.get(piece)
-            if same is not None and same not in targets:  # names and numbers are copied
-                targets.append(same)
+            targets = by_source.get(source, [])[:per_source]
+            identical = target_ids.get(piece)
+            if identical is not None and identical not in targets:  # names and numbers are copied
+                targets.append(identical)
             if targets and not SEPARATORS & set(piece):
                 lines.append(f"{piece}\t{listed(targets, target_pieces)}")
         return "\n".join(lines) + "\n"
@@ -89,10 +89,10 @@ def seen_pieces(
     pieces = tokenizer.target_vocabulary
     always = frozenset(languages)
     seen = {i for i, piece in enumerate(pieces) if piece in always}
-    for part in batched(texts, TEXTS):
-        seen.update(*tokenizer.encode_target(part))
+    for batch in batched(texts, TEXTS):
+        seen.update(*tokenizer.encode_target(batch))
         if on_texts:
-            on_texts(len(part))
+            on_texts(len(batch))
     return f"\t{listed(sorted(seen), pieces)}\n"
 
 
@@ -112,19 +112,19 @@ def learn_links(
     entries = model.output.out_features
     keys, weights = np.empty(0, np.int64), np.empty(0)
     frequency = np.zeros(entries)
-    for part in batched(pairs, TOGETHER):
+    for batch in batched(pairs, TOGETHER):
         new_keys, new_weights = [keys], [weights]
-        for _, source, target in paired_batches(part, model.pad, device, BATCH):
+        for _, source, target in paired_batches(batch, model.pad, device, BATCH):
             attention = cross_attention(model, source, target, layer, head)  # [B, T, S]
             linked = (attention >= FAINT) & (target != model.pad)[:, :, None]
             row, t, s = linked.nonzero(as_tuple=True)
             new_keys.append((source[row, s] * entries + target[row, t]).cpu().numpy())
             new_weights.append(attention[linked].cpu().numpy())
-        for _, ids in part:
+        for _, ids in batch:
             np.add.at(frequency, ids, 1)
         # Summed after each part, so that memory holds each linked pair once, not each of its occurrences.
-        keys, where = np.unique(np.concatenate(new_keys), return_inverse=True)
-        weights = np.bincount(where, np.concatenate(new_weights), len(keys)).astype(np.float64)
+        keys, inverse = np.unique(np.concatenate(new_keys), return_inverse=True)
+        weights = np.bincount(inverse, np.concatenate(new_weights), len(keys)).astype(np.float64)
         if on_batch:
-            on_batch(len(part))
+            on_batch(len(batch))
     return PieceLinks(keys, weights, frequency)

@@ -60,7 +60,7 @@ class _ConfidenceFile(_Fitted):
 
     @model_validator(mode="after")
     def _has_all_features(self) -> Self:
-        if not self.estimator.whole():
+        if not self.estimator.is_complete():
             raise ValueError("features of the estimator are missing")
         return self
 
@@ -70,7 +70,7 @@ class _ValidationFile(_Fitted):
 
     @model_validator(mode="after")
     def _has_whole_words(self) -> Self:
-        self.scores.known()  # raises ValueError if its words are damaged
+        self.scores.training_words()  # raises ValueError if its words are damaged
         return self
 
 
@@ -104,11 +104,11 @@ def load_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages) 
     content = _ConfidenceFile.read(file, option=" --confidence")
     if content is None:
         return None, ""
-    again = f"{file} was fitted to %s and is ignored; run translucid tune --confidence again"
+    message = f"{file} was fitted to %s and is ignored; run translucid tune --confidence again"
     if not content.is_of(run, tokenizer):
-        return None, again % "another model"
+        return None, message % "another model"
     if content.languages and content.languages != languages:
-        return None, again % f"translations from {content.languages[0]} to {content.languages[1]}"
+        return None, message % f"translations from {content.languages[0]} to {content.languages[1]}"
     kind = content.estimator.kind
     if kind in NEED_PYTORCH and not has_pytorch():
         return None, f"{file} reads {kind}, which needs PyTorch: translations have no confidence"
@@ -125,8 +125,8 @@ def confidence_note(run: RunFolder, languages: Languages) -> str:
 
 def save_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, estimator: Estimator) -> None:
     """Save an estimator in the run folder."""
-    marks = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
-    _ConfidenceFile(**marks, estimator=estimator).write(_new_file(run, CONFIDENCE, languages))
+    identity = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
+    _ConfidenceFile(**identity, estimator=estimator).write(_new_file(run, CONFIDENCE, languages))
 
 
 def load_validation_scores(run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> ValidationScores | None:
@@ -145,8 +145,8 @@ def save_validation_scores(
     run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, scores: ValidationScores
 ) -> None:
     """Save validation scores; `languages`: those of the sentences, for a multilingual model."""
-    marks = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
-    _ValidationFile(**marks, scores=scores).write(_new_file(run, VALIDATION, languages), indent=None)
+    identity = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
+    _ValidationFile(**identity, scores=scores).write(_new_file(run, VALIDATION, languages), indent=None)
 
 
 def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceModel) -> AlignmentLayer | None:
@@ -170,8 +170,8 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
         layer.load_state_dict(tensors)
         layer = layer.to(device).eval().requires_grad_(False)
         # One pass over an empty pair shows whether the widths are those of the model.
-        nothing = torch.tensor([[model.eos]], device=device)
-        forced_pass(model, nothing, nothing, look=False, layer=layer)
+        end_token = torch.tensor([[model.eos]], device=device)
+        forced_pass(model, end_token, end_token, with_attention=False, layer=layer)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         file = fitted_file(run, ALIGNMENT, languages)
         raise UserError("does not fit the model", file=file, fix=_FIX % "--alignments") from error
@@ -199,9 +199,9 @@ def load_tuned_lens(run: RunFolder, languages: Languages, model: SequenceModel) 
 
 
 def _fitted(
-    run: RunFolder, name: str, languages: Languages, option: str, read: Callable[[Path], tuple[Fitted, dict[str, Any]]]
+    run: RunFolder, name: str, languages: Languages, option: str, load: Callable[[Path], tuple[Fitted, dict[str, Any]]]
 ) -> Fitted | None:
-    """Read, with `read`, what was fitted to the model of a run; None without it for these languages.
+    """Read, with `load`, what was fitted to the model of a run; None without it for these languages.
 
     Raises:
         UserError: the file is damaged, or belongs to another model.
@@ -209,7 +209,7 @@ def _fitted(
     file = fitted_file(run, name, languages)
     if not file.exists():
         return None
-    fitted, facts = read(file)
+    fitted, facts = load(file)
     return fitted if _is_for(facts, run, languages, file, option) else None
 
 

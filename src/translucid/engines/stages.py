@@ -86,17 +86,17 @@ class SearchStages:
             on_done: called with the number of finished pieces after each batch.
         """
         by_text = list(map(translatable, texts))
-        every = list(chain.from_iterable(by_text))
+        all_pieces = list(chain.from_iterable(by_text))
         if options.sample:
-            # Equal pieces have different random samples, which depend on where a piece is, not on its batch.
-            by_piece = self._distinct_texts(every, options, on_done, _piece_numbers(by_text, first))
+            # Equal pieces have different random samples, which depend on a piece's position, not on its batch.
+            by_piece = self._distinct_texts(all_pieces, options, on_done, _piece_numbers(by_text, first))
         else:
-            keys = list(map(self._key, every))
-            different = dict(zip(keys, every, strict=True))
-            if on_done and len(different) < len(every):
-                on_done(len(every) - len(different))
-            results = self._distinct_texts(list(different.values()), options, on_done)
-            by_key = dict(zip(different, results, strict=True))
+            keys = list(map(self._key, all_pieces))
+            distinct = dict(zip(keys, all_pieces, strict=True))
+            if on_done and len(distinct) < len(all_pieces):
+                on_done(len(all_pieces) - len(distinct))
+            results = self._distinct_texts(list(distinct.values()), options, on_done)
+            by_key = dict(zip(distinct, results, strict=True))
             by_piece = list(map(by_key.__getitem__, keys))
         remaining = iter(by_piece)
         return [list(islice(remaining, len(pieces))) for pieces in by_text]
@@ -110,11 +110,11 @@ class SearchStages:
     ) -> list[list[Hypothesis]]:
         """Return for each piece hypotheses with different texts; arguments as those of `decode`."""
 
-        def text_of(place: int, hypothesis: Hypothesis) -> str:
-            return self.pipeline.text(pieces[place], hypothesis.tokens)
+        def text_of(index: int, hypothesis: Hypothesis) -> str:
+            return self.pipeline.text(pieces[index], hypothesis.tokens)
 
-        def search_again(places: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
-            return self.decode(list(map(pieces.__getitem__, places)), wider)
+        def search_again(indices: list[int], wider_options: DecodingOptions) -> list[list[Hypothesis]]:
+            return self.decode(list(map(pieces.__getitem__, indices)), wider_options)
 
         nbest_lists = self.decode(pieces, options, on_done, numbers)
         return distinct_texts(nbest_lists, options, text_of, search_again)
@@ -145,17 +145,17 @@ class SearchStages:
                 "--rerank-with": self.ranking is not None and self.ranking.needs_beam,
             }
         )
-        wide = self.ranking.widened(options) if self.ranking else options
+        search_options = self.ranking.widened(options) if self.ranking else options
         constraints = () if options.sample else self.constraints
-        read = self.pipeline.read(pieces)
-        nbest_lists = self.engine.decode(read, wide, on_batch, numbers)
+        source_ids = self.pipeline.inputs(pieces)
+        nbest_lists = self.engine.decode(source_ids, search_options, on_batch, numbers)
         for constraint in constraints:
-            nbest_lists = constraint(pieces, read, nbest_lists, wide, self.engine)
+            nbest_lists = constraint(pieces, source_ids, nbest_lists, search_options, self.engine)
         if self.ranking:
             # Otherwise the ranking might choose a hypothesis that lacks a term.
             for constraint in constraints:
                 nbest_lists = list(map(constraint.complete, pieces, nbest_lists))
-            nbest_lists = self.ranking(pieces, nbest_lists, wide)
+            nbest_lists = self.ranking(pieces, nbest_lists, search_options)
         return [nbest[: options.nbest] for nbest in nbest_lists]
 
     def pairs(self, parts: Sequence[Part]) -> list[tuple[list[int], list[int]]]:
@@ -164,11 +164,11 @@ class SearchStages:
         for piece, hypothesis in parts:
             pieces.append(piece)
             targets.append(hypothesis.with_end)
-        return list(zip(self.pipeline.read(pieces), targets, strict=True))
+        return list(zip(self.pipeline.inputs(pieces), targets, strict=True))
 
 
 def _piece_numbers(texts: Sequence[Sequence[Piece]], first: int) -> list[int]:
-    """Return a number for each piece, which depends on its place in its text and on the number of that text only."""
+    """Return a number for each piece, which depends only on its index in its text and on the number of that text."""
     numbers: list[int] = []
     for text, pieces in enumerate(texts, first):
         start = text * MOST_PIECES

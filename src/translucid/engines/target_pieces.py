@@ -1,7 +1,7 @@
-"""The pieces of each target language of a multilingual model: the candidates in directions that no pair taught.
+"""The pieces of each target language of a multilingual model: the candidates in zero-shot directions.
 
-In such a direction, models often write another of their languages (Zhang et al. 2020, arXiv 2004.11867, section 3.3),
-at times in the middle of a sentence. Without the pieces of the other languages, they can't.
+In a direction without training pairs, models often write another of their languages (Zhang et al. 2020, arXiv
+2004.11867, section 3.3), at times in the middle of a sentence. Without the pieces of the other languages, they can't.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ LEAST_SHARE = 0.01
 Names and foreign words bring nearly every frequent piece of English into the text of other languages.
 """
 AT_ONCE = 1 << 22
-"""Ids that are counted at a time."""
+"""The number of ids that are counted at a time."""
 
 
 def pieces_file(run: RunFolder, languages: Languages, options: DataOptions) -> Path | None:
-    """Return the file with the candidates of a direction that no training pair taught; None for other directions."""
+    """Return the file with the candidates of a zero-shot direction; None for other directions."""
     if not options.directions or languages in options.directions:
         return None
     file = _file(run, languages[1])
@@ -44,7 +44,7 @@ def pieces_file(run: RunFolder, languages: Languages, options: DataOptions) -> P
 def save_target_pieces(
     run: RunFolder, corpus: EncodedCorpus, sizes: Sequence[int], targets: Sequence[str | None], tokenizer: Tokenizer
 ) -> None:
-    """Write the pieces of each target language into a run folder; pieces that the files list already stay.
+    """Write the pieces of each target language into a run folder; pieces that the files already list stay.
 
     Args:
         run: the run folder.
@@ -54,14 +54,16 @@ def save_target_pieces(
         tokenizer: the tokenizer of the run.
     """
     counts: dict[str | None, NDArray[np.int64]] = {}
-    first = 0
+    first_pair = 0
     for size, language in zip(sizes, targets, strict=True):
-        begin, end = corpus.target_offsets[[first, first + size]]
-        total = counts.setdefault(language, np.zeros(tokenizer.target_size, np.int64))
+        begin, end = corpus.target_offsets[[first_pair, first_pair + size]]
+        language_counts = counts.setdefault(language, np.zeros(tokenizer.target_size, np.int64))
         for start in range(begin, end, AT_ONCE):
-            total += np.bincount(corpus.target_ids[start : min(start + AT_ONCE, end)], minlength=len(total))
-        first += size
-    for language, ids in of_languages(counts, tokenizer).items():
+            language_counts += np.bincount(
+                corpus.target_ids[start : min(start + AT_ONCE, end)], minlength=len(language_counts)
+            )
+        first_pair += size
+    for language, ids in language_pieces(counts, tokenizer).items():
         file = _file(run, language)
         file.parent.mkdir(exist_ok=True)
         if file.exists():
@@ -69,7 +71,7 @@ def save_target_pieces(
         write_atomically(file, f"\t{listed(ids.tolist(), tokenizer.target_vocabulary)}\n".encode())
 
 
-def of_languages(
+def language_pieces(
     counts: Mapping[str | None, NDArray[np.int64]], tokenizer: Tokenizer
 ) -> dict[str | None, NDArray[np.int64]]:
     """Return the ids of the pieces of each language, given how often its text has each piece.
@@ -87,10 +89,10 @@ def of_languages(
     return ids
 
 
-def copy_target_pieces(before: RunFolder, run: RunFolder) -> None:
-    """Copy the files of the run with whose model another run begins; files that the other run has already stay."""
-    for file in before.path.glob(f"{TARGET_PIECES}/*.tsv"):
-        target = run.path / file.relative_to(before.path)
+def copy_target_pieces(initial_run: RunFolder, run: RunFolder) -> None:
+    """Copy the files of the initial run to a run that starts from it; files that the run already has stay."""
+    for file in initial_run.path.glob(f"{TARGET_PIECES}/*.tsv"):
+        target = run.path / file.relative_to(initial_run.path)
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
             write_atomically(target, file.read_bytes())

@@ -1,6 +1,6 @@
 """Translations with the terms of their sources: made from a free translation, and assessed.
 
-A model that is forced to write a word which it would not choose often writes its own word beside it, breaks off and
+A model that is forced to write a word which it would not choose often writes its own word too, breaks off and
 starts again, or forgets the rest. So the result of a constrained search competes with the free translation in which the
 target of a term replaces the words that the attention links to it.
 """
@@ -26,7 +26,7 @@ PREFIX = 3
 SHORT = 3
 """The length of words, in letters, that may be linked to a part of a term by chance, such as articles."""
 _ASKING = frozenset("?!¿¡？！؟")
-"""Punctuation that other languages write in other places."""
+"""Punctuation whose position depends on the language."""
 
 Span = tuple[int, int]
 
@@ -47,12 +47,12 @@ class Draft:
     def spans(self) -> dict[int, list[Span]]:
         """The words that each missing match replaces, then others to delete; without matches that have none."""
         spans: dict[int, list[Span]] = {}
-        taken: set[Span] = set()
+        used: set[Span] = set()
         for number in self.missing:
-            free = [span for span in _cores(self.text, self.linked[number]) if span not in taken]
-            if free:
-                spans[number] = _runs(self.text, free)
-                taken.update(free)
+            unused = [span for span in _cores(self.text, self.linked[number]) if span not in used]
+            if unused:
+                spans[number] = _runs(self.text, unused)
+                used.update(unused)
         return spans
 
     @property
@@ -69,18 +69,19 @@ class Draft:
         for number, target in zip(self.missing, targets, strict=True):
             if number not in self.spans:
                 return None
-            first, *others = self.spans[number]
-            written = self.text[slice(*first)]
-            if written[:1].isupper() and not self.matches[number].exact:
+            main_span, *extra_spans = self.spans[number]
+            original = self.text[slice(*main_span)]
+            if original[:1].isupper() and not self.matches[number].exact:
                 target = capitalised(target)
-            edits.append((*first, target))
+            edits.append((*main_span, target))
             # Short words stay: an article may be linked to the term by chance.
-            for start, end in others:
+            for start, end in extra_spans:
                 if end - start > SHORT:
                     edits.append((len(self.text[:start].rstrip()), end, ""))
         text = self.text
-        for start, end, new in sorted(edits, reverse=True):  # from the end, so that the offsets before it stay valid
-            text = text[:start] + new + text[end:]
+        # From the end, so that the offsets before an edit stay valid.
+        for start, end, replacement in sorted(edits, reverse=True):
+            text = text[:start] + replacement + text[end:]
         return " ".join(text.split())
 
 
@@ -126,7 +127,7 @@ def faults(draft: Draft, terms: TermList, source: str, text: str) -> int:
     """Return a penalty for the faults of a translation relative to the free one.
 
     It counts missing terms; words that terms should have replaced; repeated parts of terms, and repeated runs of words;
-    and how many words there are fewer than in the free translation, or more than `SLACK` above it.
+    and the number of words below that of the free translation, or more than `SLACK` above it.
 
     Args:
         draft: the free translation.
@@ -135,20 +136,20 @@ def faults(draft: Draft, terms: TermList, source: str, text: str) -> int:
         text: the translation.
     """
     occurrences = terms.occurrences(draft.matches, text)
-    there = Counter(_words_outside(text, occurrences))
+    words = Counter(_words_outside(text, occurrences))
     replaced = Counter(draft.replaced)
-    kept = terms.occurrences(draft.matches, draft.text)
-    expected = Counter(_words_outside(draft.text, kept)) - replaced
-    new, gone = there - expected, expected - there
-    left = sum((new & replaced).values())
+    draft_occurrences = terms.occurrences(draft.matches, draft.text)
+    expected = Counter(_words_outside(draft.text, draft_occurrences)) - replaced
+    added, missing = words - expected, expected - words
+    unreplaced = sum((added & replaced).values())
     term_words: set[str] = set()
     for match in draft.matches:
         for target in match.targets:
             term_words.update(folded(words_without_signs(target)))
-    parts = sum(count for word, count in new.items() if _is_part(word, term_words))
-    more = new.total() - gone.total()
-    difference = max(-more, more - SLACK, 0)
-    wrong = left + parts + bool(restarted(source, text))
+    term_parts = sum(count for word, count in added.items() if _is_part(word, term_words))
+    surplus = added.total() - missing.total()
+    difference = max(-surplus, surplus - SLACK, 0)
+    wrong = unreplaced + term_parts + bool(restarted(source, text))
     return MISSING * occurrences.count(None) + WRONG * wrong + difference
 
 

@@ -61,9 +61,9 @@ class FreeTranslation:
     """The source text, masked, without annotations."""
     ids: list[int]
     """The source ids."""
-    read: list[int]
+    input_ids: list[int]
     """The source ids that the model reads: the same, or with annotations."""
-    free: Hypothesis
+    hypothesis: Hypothesis
     """The free translation."""
     text: str
     """The text of the free translation."""
@@ -114,7 +114,7 @@ class TermConstraint:
     def __call__(
         self,
         pieces: Sequence[Piece],
-        read: Sequence[list[int]],
+        source_ids: Sequence[list[int]],
         nbest_lists: Sequence[list[Hypothesis]],
         options: DecodingOptions,
         engine: Engine,
@@ -123,13 +123,13 @@ class TermConstraint:
 
         Args:
             pieces: the source pieces.
-            read: the source ids that the model has read for each piece.
+            source_ids: the source ids that the model has read for each piece.
             nbest_lists: the hypotheses of each piece, the best first.
             options: the options of the search.
             engine: the engine that has found them.
         """
         constrained = [*nbest_lists]
-        sentences = self._free_translations(pieces, read, nbest_lists)
+        sentences = self._free_translations(pieces, source_ids, nbest_lists)
         tasks = [sentence for sentence in sentences if sentence.missing]
         if tasks:
             for task, best in zip(tasks, self._with_missing(tasks, options, engine), strict=True):
@@ -140,8 +140,8 @@ class TermConstraint:
             label = term_alone(sentence.source, sentence.matches)
             if label and label != self.tokenizer.decode(nbest[0].tokens):
                 labels[sentence.number] = label
-        for number, best_label in self._scored(engine, dict(enumerate(read)), labels, options).items():
-            constrained[number] = below(best_label, constrained[number])[: options.nbest]
+        for number, best_label in self._scored(engine, dict(enumerate(source_ids)), labels, options).items():
+            constrained[number] = put_first(best_label, constrained[number])[: options.nbest]
         return constrained
 
     def complete(self, piece: Piece, nbest: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -155,11 +155,11 @@ class TermConstraint:
         return sum(use.outcome == "missing" for use in self.terms.uses(matches, text))
 
     def _free_translations(
-        self, pieces: Sequence[Piece], read: Sequence[list[int]], nbest_lists: Sequence[list[Hypothesis]]
+        self, pieces: Sequence[Piece], source_ids: Sequence[list[int]], nbest_lists: Sequence[list[Hypothesis]]
     ) -> list[FreeTranslation]:
         """Return all sentences with their best translations."""
         sentences: list[FreeTranslation] = []
-        for number, (piece, ids, nbest) in enumerate(zip(pieces, read, nbest_lists, strict=True)):
+        for number, (piece, ids, nbest) in enumerate(zip(pieces, source_ids, nbest_lists, strict=True)):
             source, text = piece.masked.text, self.tokenizer.decode(nbest[0].tokens)
             matches = terms_in(self.terms, source)
             uses = self.terms.uses(matches, text)
@@ -181,10 +181,10 @@ class TermConstraint:
         constrained: Mapping[int, list[Hypothesis]] = defaultdict(list)
         if has_pytorch():
             constrained = self._constrained(tasks, linked, options)
-        chosen = []
+        best_lists = []
         for i, (task, draft) in enumerate(zip(tasks, drafts, strict=True)):
-            chosen.append(self._chosen(task, draft, [*substituted[i], *constrained[i]]))
-        return chosen
+            best_lists.append(self._select(task, draft, [*substituted[i], *constrained[i]]))
+        return best_lists
 
     def _constrained(
         self, tasks: Sequence[FreeTranslation], linked: Sequence[Links], options: DecodingOptions
@@ -192,25 +192,27 @@ class TermConstraint:
         """Return for each sentence, by number, the hypotheses of a search that is constrained to write its terms."""
         from translucid.decoding.constraints import Constraints
 
-        wanted = {}
+        phrases_by_sentence = {}
         for i, (task, words) in enumerate(zip(tasks, linked, strict=True)):
-            # Terms that are there are constraints as well, as they might get lost; their words cost nothing extra.
+            # Terms that are present are constraints as well, as they might get lost; their words cost nothing extra.
             constrained: list[Match] = []
-            instead: list[list[int]] = []
-            for match, use, of_term in zip(task.matches, task.uses, words, strict=True):
+            replaced_tokens: list[list[int]] = []
+            for match, use, linked_words in zip(task.matches, task.uses, words, strict=True):
                 if use.outcome != "inflected":
                     constrained.append(match)
-                    instead.append([])
+                    replaced_tokens.append([])
                 if use.outcome == "missing":
-                    instead[-1] += [word.token for word in of_term]
-            if phrases := self._forms.constraints(constrained, instead):
-                wanted[i] = phrases
+                    replaced_tokens[-1] += [word.token for word in linked_words]
+            if phrases := self._forms.constraints(constrained, replaced_tokens):
+                phrases_by_sentence[i] = phrases
         hypotheses = defaultdict[int, list[Hypothesis]](list)
-        if wanted:
-            constraints = Constraints([*wanted.values()], self._forms.edges)
-            wide = options.model_copy(update={"beam": max(options.beam, NARROWEST)})
-            again = self.torch_engine().decode([tasks[i].read for i in wanted], wide, constraints=constraints)
-            hypotheses.update(zip(wanted, again, strict=True))
+        if phrases_by_sentence:
+            constraints = Constraints([*phrases_by_sentence.values()], self._forms.edges)
+            wide_options = options.model_copy(update={"beam": max(options.beam, NARROWEST)})
+            nbest_lists = self.torch_engine().decode(
+                [tasks[i].input_ids for i in phrases_by_sentence], wide_options, constraints=constraints
+            )
+            hypotheses.update(zip(phrases_by_sentence, nbest_lists, strict=True))
         return hypotheses
 
     def _substituted(
@@ -218,23 +220,23 @@ class TermConstraint:
     ) -> Mapping[int, list[Hypothesis]]:
         """Return for each sentence, by number, its free translation with targets for the words linked to its terms."""
         texts: dict[tuple[int, int], str] = {}
-        reads: dict[tuple[int, int], list[int]] = {}
+        source_ids: dict[tuple[int, int], list[int]] = {}
         for i, (task, draft) in enumerate(zip(tasks, drafts, strict=True)):
             for k, text in enumerate(dict.fromkeys(self._with_terms(draft))):
-                texts[i, k], reads[i, k] = text, task.read
+                texts[i, k], source_ids[i, k] = text, task.input_ids
         hypotheses = defaultdict[int, list[Hypothesis]](list)
-        for (i, _), hypothesis in self._scored(engine, reads, texts, options).items():
+        for (i, _), hypothesis in self._scored(engine, source_ids, texts, options).items():
             hypotheses[i].append(hypothesis)
         return hypotheses
 
     def _scored(
-        self, engine: Engine, read: Mapping[Key, list[int]], texts: Mapping[Key, str], options: DecodingOptions
+        self, engine: Engine, source_ids: Mapping[Key, list[int]], texts: Mapping[Key, str], options: DecodingOptions
     ) -> dict[Key, Hypothesis]:
         """Score translations, and return a hypothesis for each that the vocabulary can write.
 
         Args:
             engine: computes the log-probabilities.
-            read: the source ids, by key.
+            source_ids: the source ids, by key.
             texts: the translations, by key.
             options: the options with the length penalty.
         """
@@ -243,7 +245,7 @@ class TermConstraint:
         for key, tokens in zip(texts, self.tokenizer.encode_target([*texts.values()]), strict=True):
             if SPECIAL.unknown not in tokens:
                 encoded[key] = tokens
-                pairs.append((read[key], [*tokens, SPECIAL.end]))
+                pairs.append((source_ids[key], [*tokens, SPECIAL.end]))
         if not encoded:
             return {}
         opening = [0.0] * len(self.tokenizer.target_opening)
@@ -262,15 +264,15 @@ class TermConstraint:
             forms.append([*match.targets])
             preferred.append(match.targets[0])
             if match.inflects:
-                others = chain.from_iterable(map(self._forms.common, match.targets))
-                forms[-1] += islice(others, OTHER_FORMS)
+                other_forms = chain.from_iterable(map(self._forms.common, match.targets))
+                forms[-1] += islice(other_forms, OTHER_FORMS)
         texts = [draft.with_terms(preferred)]
-        for i, of_term in enumerate(forms):
-            for form in of_term[1:]:
+        for i, term_forms in enumerate(forms):
+            for form in term_forms[1:]:
                 texts.append(draft.with_terms([*preferred[:i], form, *preferred[i + 1 :]]))
         return list(filter(None, texts))
 
-    def _chosen(self, task: FreeTranslation, draft: Draft, candidates: Sequence[Hypothesis]) -> list[Hypothesis]:
+    def _select(self, task: FreeTranslation, draft: Draft, candidates: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the candidates with the most terms, the best first; none if the free translation has as many."""
         ranked: list[tuple[int, int, float, Hypothesis]] = []
         texts: set[str] = set()
@@ -284,35 +286,35 @@ class TermConstraint:
         ranked.sort(key=lambda candidate: candidate[:3])
         if not ranked or ranked[0][0] >= len(task.missing):
             return []
-        first, *others = [hypothesis for missing, _, _, hypothesis in ranked if missing == ranked[0][0]]
-        return below(first, others)
+        best, *others = [hypothesis for missing, _, _, hypothesis in ranked if missing == ranked[0][0]]
+        return put_first(best, others)
 
     def _linked_words(self, tasks: Sequence[FreeTranslation]) -> list[Links]:
         """Return for each term of each sentence the words of the free translation that are linked to it.
 
         A source word is linked to the target word with the greatest share of the attention to it. An article may have
-        more of it than the noun behind it.
+        more of it than the noun after it.
         """
         linked: list[Links] = []
         if self.attention is None:
             for task in tasks:
                 linked.append([[]] * len(task.matches))
             return linked
-        pairs = [(task.ids, task.free.with_end) for task in tasks]
+        pairs = [(task.ids, task.hypothesis.with_end) for task in tasks]
         for task, weights in zip(tasks, self.attention(pairs), strict=True):
             shares = weights.shares  # [T, S]
             words = _words(task, weights.target)
-            of_sentence: Links = []
+            sentence_links: Links = []
             for match in task.matches:
-                of_sentence.append([])
+                sentence_links.append([])
                 for column in _source_words(task.source, match, shares.shape[1]):
                     if words:
-                        of_sentence[-1].append(_translating(words, shares[:, column]))
-            linked.append(of_sentence)
+                        sentence_links[-1].append(_most_linked_word(words, shares[:, column]))
+            linked.append(sentence_links)
         return linked
 
 
-def below(best: Hypothesis, others: Sequence[Hypothesis]) -> list[Hypothesis]:
+def put_first(best: Hypothesis, others: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Return the chosen hypothesis and those of the others without a higher score, so that it stays the first."""
     return [best, *in_order([hypothesis for hypothesis in others if hypothesis.score <= best.score])]
 
@@ -330,34 +332,34 @@ def refuse_mode(mode: TermsMode, tokenizer: Tokenizer) -> None:
 
 def _words(task: FreeTranslation, words: Sequence[tuple[str, int, int]]) -> list[LinkedWord]:
     """Return the words of a free translation, given each word, the number of its first token, and the next word's."""
-    linked, at = [], 0
+    linked, offset = [], 0
     for word, token, _ in words:
-        start, span = task.text.find(word, at), None
+        start, span = task.text.find(word, offset), None
         end = start + len(word)
-        at = max(at, end)
+        offset = max(offset, end)
         if start >= 0:
             span = start, end
-        linked.append(LinkedWord(task.free.tokens[token], span))
+        linked.append(LinkedWord(task.hypothesis.tokens[token], span))
     return linked
 
 
 def _source_words(source: str, match: Match, count: int) -> range:
     """Return the numbers of the source words, of which there are `count`, that a term covers."""
-    # The words of attention end at white space: a term may begin within one, as behind a bracket.
-    ahead = source[: match.start]
-    first = len(ahead.split())
-    if ahead and not ahead[-1].isspace():
-        first -= 1
-    return range(first, min(first + len(match.text.split()), count))
+    # The words of attention end at white space: a term may begin within one, such as after a bracket.
+    preceding = source[: match.start]
+    start = len(preceding.split())
+    if preceding and not preceding[-1].isspace():
+        start -= 1
+    return range(start, min(start + len(match.text.split()), count))
 
 
-def _translating(words: Sequence[LinkedWord], shares: Floats) -> LinkedWord:
+def _most_linked_word(words: Sequence[LinkedWord], shares: Floats) -> LinkedWord:
     """Return the word with the greatest share [T], but not a short one before a longer one with almost as much."""
     best = int(shares.argmax())
-    behind = best + 1
-    if behind == len(words) or not _is_short(words[best]) or _is_short(words[behind]):
+    following = best + 1
+    if following == len(words) or not _is_short(words[best]) or _is_short(words[following]):
         return words[best]
-    return words[behind] if shares[behind] >= ALMOST * shares[best] else words[best]
+    return words[following] if shares[following] >= ALMOST * shares[best] else words[best]
 
 
 def _is_short(word: LinkedWord) -> bool:

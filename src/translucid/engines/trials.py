@@ -36,7 +36,7 @@ class Trial(NamedTuple):
     score: float
     metric: str = "BLEU"
     """The metric of the score, BLEU or chrF."""
-    tells: bool = True
+    is_meaningful: bool = True
     """Whether the score of the first trial is high enough for a comparison with the others."""
     same: bool = False
     """Whether the translations are those of the first trial."""
@@ -66,31 +66,31 @@ def trials(
         shortlists: the files of the shortlists, by the candidates that they name.
         language: the code of the target language, if it is known.
     """
-    whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
+    torch_engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     pipeline = TextPipeline(tokenizer, model.max_length or sys.maxsize)
     pieces = list(map(pipeline.encode, sources_of(pairs)))
     sources = [piece.ids for piece in pieces]
     criterion = Criterion([targets_of(pairs)], language)
-    first: list[str] = []
-    tells = True
+    first_texts: list[str] = []
+    is_meaningful = True
     for tuned in configurations:
-        engine = engine_for(whole, tokenizer, tuned, shortlists.get(tuned.considered))
+        engine = engine_for(torch_engine, tokenizer, tuned, shortlists.get(tuned.considered))
         engine.decode(sources[:8], options)  # the first batch allocates memory and starts threads: it is not timed
         started = time.perf_counter()
         nbest_lists = engine.decode(sources, options)
-        spent = time.perf_counter() - started
+        seconds = time.perf_counter() - started
         texts = [pipeline.text(piece, nbest[0].tokens) for piece, nbest in zip(pieces, nbest_lists, strict=True)]
-        if first:
+        if first_texts:
             score = criterion.score(texts)
         else:
-            score, first = criterion.settle(texts), texts
-            tells = criterion.tells(score)
-        yield Trial(tuned, len(pairs) / spent, score, criterion.name, tells, texts == first)
+            score, first_texts = criterion.choose_metric(texts), texts
+            is_meaningful = criterion.is_meaningful(score)
+        yield Trial(tuned, len(pairs) / seconds, score, criterion.name, is_meaningful, texts == first_texts)
 
 
-def engine_for(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
+def engine_for(torch_engine: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
     """Return an engine that translates in one of the ways, given the PyTorch engine with the whole vocabulary."""
-    narrowed = whole.narrowed(tuned.considered, shortlist, tokenizer)
+    narrowed = torch_engine.narrowed(tuned.considered, shortlist, tokenizer)
     if tuned.engine == "torch":
         return narrowed
     if tuned.engine == "onnx":
@@ -124,17 +124,17 @@ def all_configurations(
     return configurations
 
 
-def fastest(tried: Sequence[Trial], allowed: float) -> Trial:
+def fastest(results: Sequence[Trial], allowed: float) -> Trial:
     """Return the fastest trial whose score is at most `allowed` below that of the first.
 
     If the score is too low to tell, return the fastest trial whose translations equal those of the first.
     """
-    full = tried[0]
-    if full.tells:
-        good = [trial for trial in tried if trial.score >= full.score - allowed]
+    reference = results[0]
+    if reference.is_meaningful:
+        acceptable = [trial for trial in results if trial.score >= reference.score - allowed]
     else:
-        good = [trial for trial in tried if trial is full or trial.same]
-    return max(good, key=lambda trial: trial.sentences_per_second)
+        acceptable = [trial for trial in results if trial is reference or trial.same]
+    return max(acceptable, key=lambda trial: trial.sentences_per_second)
 
 
 def greedy_texts(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair], tuned: Tuned) -> list[str]:
@@ -142,9 +142,9 @@ def greedy_texts(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pai
 
     No rule prevents loops, since other programs run an exported model without one.
     """
-    whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
+    torch_engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source(sources_of(pairs))]
-    nbest_lists = engine_for(whole, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
+    nbest_lists = engine_for(torch_engine, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
     return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in nbest_lists]
 
 
@@ -156,7 +156,7 @@ class Comparison(NamedTuple):
     original: float
     exported: float
     quantization: Quantization
-    tells: bool
+    is_meaningful: bool
     """Whether the run translates well enough for a comparison, or the translations are equal."""
 
     @classmethod
@@ -170,9 +170,9 @@ class Comparison(NamedTuple):
     ) -> Comparison:
         """Compare translations of the run and of the exported model."""
         criterion = Criterion([targets_of(pairs)], language)
-        score = criterion.settle(original)
-        tells = criterion.tells(score) or list(original) == list(exported)
-        return cls(criterion.name, score, criterion.score(exported), quantization, tells)
+        score = criterion.choose_metric(original)
+        is_meaningful = criterion.is_meaningful(score) or list(original) == list(exported)
+        return cls(criterion.name, score, criterion.score(exported), quantization, is_meaningful)
 
     def refuse_loss(self, run: Path) -> None:
         """Check that the exported model is about as good as the run.
@@ -180,7 +180,7 @@ class Comparison(NamedTuple):
         Raises:
             UserError: the exported model has lost more than is allowed, or the scores are too low for a comparison.
         """
-        if not self.tells:
+        if not self.is_meaningful:
             what = f"can't be compared on --check: {self.metric} {self.original:.2f} of its own translations is too low"
             raise UserError(what, file=run, fix="Give pairs that it translates well, or leave out --check.")
         if self.original - self.exported >= ALLOWED:

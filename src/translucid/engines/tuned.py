@@ -14,9 +14,9 @@ from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
-from translucid.runs.run_folder import FOUND
+from translucid.runs.run_folder import TUNING_FILES
 
-FILE, SHORTLIST = FOUND
+FILE, SHORTLIST = TUNING_FILES
 
 
 class ResultFile(BaseModel):
@@ -25,8 +25,8 @@ class ResultFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
-    def read(cls, file: Path, largest: int = 1 << 16, option: str = "") -> Self | None:
-        """Read a file of at most `largest` bytes; None without one.
+    def read(cls, file: Path, max_bytes: int = 1 << 16, option: str = "") -> Self | None:
+        """Read a file of at most `max_bytes` bytes; None without one.
 
         Raises:
             UserError: the file is damaged; `translucid tune` with this `option` writes it again.
@@ -34,7 +34,7 @@ class ResultFile(BaseModel):
         if not file.exists():
             return None
         try:
-            return cls.model_validate_json(read_at_most(file, largest))
+            return cls.model_validate_json(read_at_most(file, max_bytes))
         except (ValidationError, OSError) as error:
             raise UserError(
                 "can't be read", file=file, fix=f"Delete it, or run translucid tune{option} again."
@@ -58,7 +58,7 @@ class Tuned(ResultFile):
     """The languages for which a shortlist was learned, for a multilingual model; others consider all pieces."""
 
     pieces: Path | None = Field(None, exclude=True)
-    """The file of the pieces of the target language, in a direction that no pair taught."""
+    """The file of the pieces of the target language, in a zero-shot direction."""
 
     difference: float | None = None
     """The difference between a fast engine and the model, in nats a token, if that is why it is not used."""
@@ -100,11 +100,11 @@ def listed_sources(file: Path, tokenizer: Tokenizer) -> frozenset[int]:
     """
     pieces = tokenizer.source_pieces(range(tokenizer.source_size))
     ids = {piece: number for number, piece in enumerate(pieces)}
-    listed = set()
+    listed_pieces = set()
     for line in read_lines(file):
         source, *targets = line.split("\t")
         if source and targets != [source]:
-            listed.add(source)
-    if not listed:
+            listed_pieces.add(source)
+    if not listed_pieces:
         return frozenset(ids.values())
-    return frozenset(map(ids.__getitem__, listed & ids.keys()))
+    return frozenset(map(ids.__getitem__, listed_pieces & ids.keys()))

@@ -26,7 +26,7 @@ from translucid.engines.onnx.searching import OnnxEngine
 from translucid.engines.piece_links import learn_links, seen_pieces
 from translucid.engines.trials import Trial, all_configurations, fastest, trials
 from translucid.engines.tuned import Tuned, save_tuned
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
@@ -81,10 +81,10 @@ def find_fastest(
     if not shortlists:
         pairs = 0
     lists = tuning.lists(pairs)
-    tried = tuning.try_all(tuning.corpora.valid[:sentences], lists)
-    best = fastest(tried, allow)
-    tuning.save(best, tried[0].score, lists.get(best.tuned.considered))
-    return tried, best
+    results = tuning.try_all(tuning.corpora.valid[:sentences], lists)
+    best = fastest(results, allow)
+    tuning.save(best, results[0].score, lists.get(best.tuned.considered))
+    return results, best
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ class Tuning:
         """
         folder = RunFolder(run)
         configuration = folder.configuration().between(source, target)
-        configuration.refuse_other_reader("text", run)
+        configuration.refuse_other_input("text", run)
         options = configuration.data
-        if shortlists and not configuration.model.looks:
+        if shortlists and not configuration.model.has_cross_attention:
             what = "there are no shortlists: they are learned from attention, and it has none"
             raise UserError(what, file=run, fix="Leave out --shortlists.")
         files = {"train": train or options.train, "valid": valid or options.valid, "weights": None}
@@ -146,13 +146,13 @@ class Tuning:
         lists: dict[CandidateVocabulary, str] = {}
         always = self._unlisted_pieces(data.tokenizer)
         if data.train and (self.tokenizer.joint or data.tokenizer.shared_ids):
-            with counting(self.console, "reading the training text", None) as advance:
-                targets = (pair.target for pair in self.corpora.kept(data.filter))
+            with progress_bar(self.console, "reading the training text", None) as advance:
+                targets = (pair.target for pair in self.corpora.filtered(data.filter))
                 lists["seen pieces"] = seen_pieces(self.tokenizer, targets, advance, always)
         if pairs:
-            encoded = self.pipeline.pairs(list(islice(self.corpora.kept(data.filter), pairs)))
+            encoded = self.pipeline.pairs(list(islice(self.corpora.filtered(data.filter), pairs)))
             ids = [pair.ids for pair in encoded if pair.longest <= self.pipeline.longest]
-            with counting(self.console, "learning the shortlists", len(ids)) as advance:
+            with progress_bar(self.console, "learning the shortlists", len(ids)) as advance:
                 taught = next(iter(taught_readings(self.configuration)), None)
                 links = learn_links(self.model, ids, CPU, advance, taught=taught)
             for name, sizes in LISTS.items():
@@ -178,33 +178,35 @@ class Tuning:
         test = [pair for pair, ids in zip(pairs, encoded, strict=True) if len(ids.source) <= self.pipeline.longest]
         if not test:
             raise UserError("there are no sentences to try that the model takes in one piece", fix="See --valid.")
-        tried = []
-        with tempfile.TemporaryDirectory(prefix="translucid-") as place:
+        results = []
+        with tempfile.TemporaryDirectory(prefix="translucid-") as folder_name:
             files: dict[CandidateVocabulary, Path] = {}
             for name, content in lists.items():
-                files[name] = Path(place) / f"{name}.tsv"
+                files[name] = Path(folder_name) / f"{name}.tsv"
                 files[name].write_text(content, encoding="utf-8")
             configurations = self.configurations(files)
             if len(configurations) == 1:
                 what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
                 raise UserError(what, file=self.folder.path, fix="See translucid tune --shortlists.")
             options, language = self.configuration.decoding, self.configuration.data.languages[1]
-            with counting(self.console, "trying ways to translate", len(configurations)) as advance:
+            with progress_bar(self.console, "trying configurations", len(configurations)) as advance:
                 for trial in trials(self.model, self.tokenizer, test, options, configurations, files, language):
-                    tried.append(trial)
+                    results.append(trial)
                     advance(1)
-        return tried
+        return results
 
     def configurations(self, lists: Iterable[CandidateVocabulary]) -> list[Tuned]:
         """Return the ways to translate that compute what the model computes, with these lists of candidates."""
         configurations = all_configurations(self.model, lists, opened=bool(self.tokenizer.target_opening))
-        fast = configurations[0].engine
-        if fast != "torch":
-            whole = TorchEngine.of(self.model, self.tokenizer, CPU)
-            kind = CTranslate2Engine if fast == "ctranslate2" else OnnxEngine
-            difference = kind.difference_from(whole, self.tokenizer)
+        engine_name = configurations[0].engine
+        if engine_name != "torch":
+            torch_engine = TorchEngine.of(self.model, self.tokenizer, CPU)
+            kind = CTranslate2Engine if engine_name == "ctranslate2" else OnnxEngine
+            difference = kind.difference_from(torch_engine, self.tokenizer)
             if not difference <= TOLERANCE:  # not `>`: NaN is too large too
-                self.console.print(f"{disagreement(difference, TITLES[fast])}; our own search is used", soft_wrap=True)
+                self.console.print(
+                    f"{disagreement(difference, TITLES[engine_name])}; our own search is used", soft_wrap=True
+                )
                 return [
                     tuned.model_copy(update={"difference": difference})
                     for tuned in configurations
@@ -214,15 +216,15 @@ class Tuning:
 
     def save(self, best: Trial, score: float, shortlist: str | None) -> None:
         """Save the fastest way with its shortlist; `score`: that of the first trial."""
-        if not best.tells:
+        if not best.is_meaningful:
             self.console.print(
-                f"{best.metric} {score:.2f} is too low to tell what a faster way loses: only ways that write "
-                "the same are chosen from",
+                f"{best.metric} {score:.2f} is too low to measure a loss: only configurations with the same "
+                "translations are considered",
                 soft_wrap=True,
             )
         tuned = best.tuned.model_copy(update={"languages": self.configuration.data.chosen_languages})
         save_tuned(self.folder.path, tuned, shortlist)
         if best.tuned.engine != "torch":
             # Converts the model, so that the first translation need not wait for it.
-            whole = TorchEngine.of(self.model, self.tokenizer, CPU)
-            choose_engine("auto", self.folder, self.configuration, self.tokenizer, lambda: whole, device="cpu")
+            torch_engine = TorchEngine.of(self.model, self.tokenizer, CPU)
+            choose_engine("auto", self.folder, self.configuration, self.tokenizer, lambda: torch_engine, device="cpu")

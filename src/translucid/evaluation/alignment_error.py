@@ -39,15 +39,15 @@ class AlignmentOptions(OptionGroup):
     both: bool = True
     """Also find the target word that attends most to each source word, and combine both readings by grow-diagonal."""
 
-    def of(self, taught: bool) -> AlignmentOptions:
-        """Return the options that apply to a run: only a run that was `taught` has an alignment layer."""
-        if taught and self.learned:
+    def of(self, has_layer: bool) -> AlignmentOptions:
+        """Return the options that apply to a run, depending on whether it has an alignment layer."""
+        if has_layer and self.learned:
             return AlignmentOptions(both=self.both)
         return self.model_copy(update={"learned": False})
 
-    def reads_contributions(self, taught: bool) -> bool:
-        """Whether a run reads norms or contributions; one that was `taught` may read its alignment layer."""
-        return self.of(taught).method != "weights"
+    def reads_contributions(self, has_layer: bool) -> bool:
+        """Whether a run reads norms or contributions; one that has an alignment layer may read that instead."""
+        return self.of(has_layer).method != "weights"
 
 
 class Gold(NamedTuple):
@@ -124,8 +124,8 @@ def alignment_score(predicted: Sequence[Links], gold: Sequence[Gold]) -> Alignme
     return AlignmentScore(rate, _ratio(in_possible, total), _ratio(in_sure, sure))
 
 
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+def _ratio(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator else 0.0
 
 
 def read_gold(file: str | Path, pairs: Sequence[Pair]) -> list[Gold]:
@@ -134,7 +134,7 @@ def read_gold(file: str | Path, pairs: Sequence[Pair]) -> list[Gold]:
 
 
 def linked_to_gold(file: str | Path, pairs: Iterable[Pair], *, reverse: bool = False) -> Iterator[tuple[Pair, Gold]]:
-    """Yield sentence pairs with their gold links, which a file has one pair per line.
+    """Yield sentence pairs with their gold links, of which a file has one line per pair.
 
     A line is `0-0 1?2`, with `-` for sure links and `?` for links that are only possible; in .jsonl it is the field
     `alignment`. Spaces separate words.
@@ -142,7 +142,7 @@ def linked_to_gold(file: str | Path, pairs: Iterable[Pair], *, reverse: bool = F
     Args:
         file: the file.
         pairs: the pairs, which are read together with the file.
-        reverse: whether the sides of the pairs are exchanged; the file links their targets to their sources then.
+        reverse: whether source and target of the pairs are exchanged; the file then links targets to sources.
 
     Raises:
         UserError: a line has another format or links a word that does not exist, or the number of lines differs from
@@ -151,10 +151,10 @@ def linked_to_gold(file: str | Path, pairs: Iterable[Pair], *, reverse: bool = F
     lines, remaining = enumerate(read_lines(file), 1), iter(pairs)
     number = 0
     for pair in remaining:
-        before = number
+        previous = number
         number, line = next(lines, (0, ""))
         if not number:
-            raise _unequal(file, before, before + 1 + sum(1 for _ in remaining))
+            raise _unequal(file, previous, previous + 1 + sum(1 for _ in remaining))
         gold = _links_of_line(line, file, number)
         words = len(pair.source.split()), len(pair.target.split())
         if reverse:
@@ -163,9 +163,9 @@ def linked_to_gold(file: str | Path, pairs: Iterable[Pair], *, reverse: bool = F
         else:
             _refuse_outside(gold, words, file, number)
         yield pair, gold
-    more = sum(1 for _ in lines)
-    if more:
-        raise _unequal(file, number + more, number)
+    extra = sum(1 for _ in lines)
+    if extra:
+        raise _unequal(file, number + extra, number)
 
 
 def _unequal(file: str | Path, lines: int, pairs: int) -> UserError:

@@ -51,22 +51,22 @@ def by_length(
         buckets[bisect_right(LENGTHS, _words(source)) - 1].append(i)
     rows = []
     for bucket, name in enumerate(interval_names(LENGTHS)):
-        inside = buckets[bucket]
-        if not inside:
+        indices = buckets[bucket]
+        if not indices:
             continue
-        texts = list(map(hypotheses.__getitem__, inside))
-        wanted = [list(map(reference.__getitem__, inside)) for reference in references]
-        scores = bleu.corpus_score(texts, wanted).score, chrf.corpus_score(texts, wanted).score  # type: ignore[arg-type]
-        ratio = sum(map(_words, texts)) / max(sum(map(_words, wanted[0])), 1)
-        rows.append(LengthRow(name, len(inside), *scores, ratio))
+        texts = list(map(hypotheses.__getitem__, indices))
+        reference_texts = [list(map(reference.__getitem__, indices)) for reference in references]
+        scores = bleu.corpus_score(texts, reference_texts).score, chrf.corpus_score(texts, reference_texts).score  # type: ignore[arg-type]
+        ratio = sum(map(_words, texts)) / max(sum(map(_words, reference_texts[0])), 1)
+        rows.append(LengthRow(name, len(indices), *scores, ratio))
     return rows
 
 
 def interval_names(edges: Sequence[int]) -> list[str]:
     """Return the names of the intervals between whole numbers, such as `0`, `5-9` and, for the last, `1000+`."""
     names = []
-    for first, after in pairwise(edges):
-        names.append(f"{first}-{after - 1}" if after - first > 1 else f"{first}")
+    for start, end in pairwise(edges):
+        names.append(f"{start}-{end - 1}" if end - start > 1 else f"{start}")
     return [*names, f"{edges[-1]}+"]
 
 
@@ -129,16 +129,21 @@ def by_frequency(
         words: a function that splits a text into words.
         edges: the lowest frequency of each class, from 0.
     """
-    # Words by the number of their class.
-    wanted, written, right = Counter[int](), Counter[int](), Counter[int]()
+    # The numbers of words by the index of their class.
+    reference_counts, hypothesis_counts, correct_counts = Counter[int](), Counter[int](), Counter[int]()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         # The intersection of counters has the smaller count of each word.
         in_hypothesis, in_reference = Counter(words(hypothesis)), Counter(words(reference))
-        for total, counter in (wanted, in_reference), (written, in_hypothesis), (right, in_hypothesis & in_reference):
+        counters = (
+            (reference_counts, in_reference),
+            (hypothesis_counts, in_hypothesis),
+            (correct_counts, in_hypothesis & in_reference),
+        )
+        for total, counter in counters:
             for word, count in counter.items():
                 total[bisect_right(edges, counts.get(word, 0)) - 1] += count
     rows = []
-    for place, name in enumerate(interval_names(edges)):
-        if wanted[place]:
-            rows.append(FrequencyRow(name, wanted[place], written[place], right[place]))
+    for index, name in enumerate(interval_names(edges)):
+        if reference_counts[index]:
+            rows.append(FrequencyRow(name, reference_counts[index], hypothesis_counts[index], correct_counts[index]))
     return rows

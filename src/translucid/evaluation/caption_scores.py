@@ -1,6 +1,6 @@
 """Scores of captions: BLEU and CIDEr-D as papers report them, and sacreBLEU's BLEU with its signature.
 
-CIDEr-D is the consensus of a caption with those of people (Vedantam et al. 2015, arXiv 1411.5726).
+CIDEr-D measures the consensus of a caption with captions by people (Vedantam et al. 2015, arXiv 1411.5726).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from translucid.ground.errors import UserError
 _CLITICS = ("n't", "'s", "'re", "'ve", "'ll", "'d", "'m")
 _JOINED = re.compile(rf"(?<=\w)(?:{'|'.join(_CLITICS)})\b|(?<=\bcan)not\b")
 _PUNCTUATION = re.compile(
-    r"""[;!?()\[\]{}"“”„«»…¿¡–—、。，！？；：]  # which divide words
+    r"""[;!?()\[\]{}"“”„«»…¿¡–—、。，！？；：]  # which separate words
     | \.{2,} | -{2,} | `+ | ''
     | (?<!\d)[,:] | [,:](?!\d)                 # but not 1,000 and 10:30
     """,
@@ -30,7 +30,7 @@ LONGEST = 4
 SIGMA = 6.0
 """The standard deviation of the length penalty, in words."""
 Gram: TypeAlias = tuple[Hashable, ...]
-"""Consecutive words."""
+"""An n-gram: consecutive words."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ def papers_tokens(text: str) -> list[str]:
     which needs Java; its output is the same on 99.9 % of the captions of Flickr8k (it keeps the full stop of `mr.`, and
     writes -lrb- for a bracket). In scripts without spaces, such as Chinese, each character is a word.
     """
-    apart = _JOINED.sub(r" \g<0>", spaced(text.lower().replace("’", "'").replace("‘", "'")))
+    separated = _JOINED.sub(r" \g<0>", spaced(text.lower().replace("’", "'").replace("‘", "'")))
     words = []
-    for word in _PUNCTUATION.sub(" ", apart).split():
+    for word in _PUNCTUATION.sub(" ", separated).split():
         word = word.strip(".,:-")
         if word not in _CLITICS:  # whose apostrophe is part of the word
             word = word.strip(".,:-'")
@@ -88,26 +88,26 @@ def caption_scores(
     if not hypotheses:
         raise UserError("there are no captions to score", fix="Give captions and references.")
     captions = list(map(papers_tokens, hypotheses))
-    wanted = [list(map(papers_tokens, of_image)) for of_image in references]
-    cider = cider_d(captions, wanted)  # raises an error if the numbers differ
-    joined_references = [list(map(" ".join, of_image)) for of_image in wanted]
+    reference_words = [list(map(papers_tokens, image_references)) for image_references in references]
+    cider = cider_d(captions, reference_words)  # raises an error if the numbers differ
+    joined_references = [list(map(" ".join, image_references)) for image_references in reference_words]
     bleu = _papers_bleu(list(map(" ".join, captions)), joined_references)
     sacrebleu = corpus_bleu(hypotheses, reference_sets(references), language=language)
     return CaptionScores(bleu, sum(cider) / len(cider), sacrebleu)
 
 
-def _papers_bleu(captions: Sequence[str], wanted: Sequence[Sequence[str]]) -> tuple[float, float, float, float]:
+def _papers_bleu(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, float, float, float]:
     """Return BLEU-1 to BLEU-4 without smoothing, with the closest reference length (Papineni et al. 2002)."""
     from sacrebleu.metrics.bleu import BLEU
 
     # The corpus is counted once, up to 4-grams, for all four scores.
-    counted = BLEU(tokenize="none", force=True).corpus_score(captions, reference_sets(wanted))  # type: ignore[arg-type]
+    statistics = BLEU(tokenize="none", force=True).corpus_score(captions, reference_sets(references))  # type: ignore[arg-type]
 
     # sacreBLEU computes BLEU from counts and lengths, of which BLEU-n needs the first n.
     def up_to(n: int) -> float:
-        counts, totals = list(counted.counts[:n]), list(counted.totals[:n])
+        counts, totals = list(statistics.counts[:n]), list(statistics.totals[:n])
         score: float = BLEU.compute_bleu(
-            counts, totals, counted.sys_len, counted.ref_len, smooth_method="none", max_ngram_order=n
+            counts, totals, statistics.sys_len, statistics.ref_len, smooth_method="none", max_ngram_order=n
         ).score
         return score
 
@@ -139,37 +139,37 @@ class Cider:
     """
 
     def __init__(self, references: Iterable[Sequence[Sequence[Hashable]]], *, sigma: float = SIGMA) -> None:
-        """Count the images of each n-gram.
+        """Count the images whose references have each n-gram.
 
         Args:
             references: for each image, the words of one or more references.
             sigma: the standard deviation of the length penalty, in words.
         """
-        self.common: Counter[Gram] = Counter()
-        images = 0
-        for of_image in references:
+        self.image_counts: Counter[Gram] = Counter()
+        count = 0
+        for image_references in references:
             # An image counts once, however many of its references have the n-gram.
-            self.common.update(set().union(*map(grams, of_image)))
-            images += 1
-        self.images, self.sigma = math.log(max(images, 1)), sigma
+            self.image_counts.update(set().union(*map(grams, image_references)))
+            count += 1
+        self.log_images, self.sigma = math.log(max(count, 1)), sigma
 
     def __call__(self, captions: Sequence[Sequence[Hashable]], references: Sequence[Sequence[Hashable]]) -> list[float]:
         """Return the CIDEr-D of each caption of an image with these references."""
         reference_vectors = list(map(self._vector, references))
         scores = []
         for caption in map(self._vector, captions):
-            likenesses = [_likeness(caption, reference, self.sigma) for reference in reference_vectors]
-            scores.append(10 * sum(likenesses) / len(reference_vectors))
+            similarities = [_similarity(caption, reference, self.sigma) for reference in reference_vectors]
+            scores.append(10 * sum(similarities) / len(reference_vectors))
         return scores
 
     def _vector(self, words: Sequence[Hashable]) -> _Vector:
         weights: list[dict[Gram, float]] = [{} for _ in range(LONGEST)]
         for gram, count in grams(words).items():
             # An n-gram of no reference counts like one of a single image.
-            weights[len(gram) - 1][gram] = count * (self.images - math.log(max(1, self.common[gram])))
+            weights[len(gram) - 1][gram] = count * (self.log_images - math.log(max(1, self.image_counts[gram])))
         norms = []
-        for of_length in weights:
-            squares = [weight * weight for weight in of_length.values()]
+        for length_weights in weights:
+            squares = [weight * weight for weight in length_weights.values()]
             norms.append(math.sqrt(sum(squares)))
         return _Vector(weights, norms, len(words))
 
@@ -195,8 +195,8 @@ def cider_d(
         raise UserError(what, fix="Each caption needs at least one reference.")
     cider = Cider(references, sigma=sigma)
     scores = []
-    for words, of_image in zip(hypotheses, references, strict=True):
-        scores += cider([words], of_image)
+    for words, image_references in zip(hypotheses, references, strict=True):
+        scores += cider([words], image_references)
     return scores
 
 
@@ -209,7 +209,7 @@ def grams(words: Sequence[Hashable]) -> Counter[Gram]:
     return counts
 
 
-def _likeness(caption: _Vector, reference: _Vector, sigma: float) -> float:
+def _similarity(caption: _Vector, reference: _Vector, sigma: float) -> float:
     """Return the mean over n of the clipped cosines, times the length penalty."""
     total = 0.0
     for n in range(LONGEST):

@@ -43,13 +43,13 @@ class ClassifierScores(NamedTuple):
 def classification_scores(
     probabilities: NDArray[np.floating], truth: NDArray[np.integer], names: list[str]
 ) -> ClassifierScores:
-    """Score probabilities [texts, labels] of texts whose labels are truth [texts], places in `names`."""
+    """Score probabilities [texts, labels] of texts with the labels `truth` [texts], indices into `names`."""
     predicted = probabilities.argmax(1)
     confusion = np.zeros((len(names),) * 2, np.int64)
     np.add.at(confusion, (truth, predicted), 1)
-    right = probabilities[np.arange(len(truth)), truth]
-    entropy = float(-np.log(np.maximum(right, 1e-30)).mean())
-    labels = {name: _of_label(confusion, place) for place, name in enumerate(names)}
+    true_probabilities = probabilities[np.arange(len(truth)), truth]
+    entropy = float(-np.log(np.maximum(true_probabilities, 1e-30)).mean())
+    labels = {name: _label_scores(confusion, index) for index, name in enumerate(names)}
     error = calibration_error(probabilities.max(1), predicted == truth)
     accuracy = float((predicted == truth).mean())
     return ClassifierScores(accuracy, macro_f1(confusion), error, entropy, confusion.tolist(), labels)
@@ -57,24 +57,24 @@ def classification_scores(
 
 def macro_f1(confusion: NDArray[np.integer]) -> float:
     """Return the mean over labels of F1 = 2 P R / (P + R), 0 without a hit; `confusion`: counts [true, predicted]."""
-    return float(np.mean([_of_label(confusion, place).f1 for place in range(len(confusion))]))
+    return float(np.mean([_label_scores(confusion, label).f1 for label in range(len(confusion))]))
 
 
-def calibration_error(sure: NDArray[np.floating], right: NDArray[np.bool_], bins: int = BINS) -> float:
+def calibration_error(confidence: NDArray[np.floating], correct: NDArray[np.bool_], bins: int = BINS) -> float:
     """Return sum_b n_b / n |accuracy in b - mean confidence in b| over bins b of equal width.
 
     Args:
-        sure: [texts], the probability of the predicted label.
-        right: [texts], whether the prediction is correct.
+        confidence: [texts], the probability of the predicted label.
+        correct: [texts], whether the prediction is correct.
         bins: the number of bins.
     """
-    places = np.clip(np.ceil(sure * bins).astype(int) - 1, 0, bins - 1)
-    gaps = np.bincount(places, right.astype(float) - sure, bins)
-    return float(np.abs(gaps).sum() / len(sure))
+    bin_indices = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    gaps = np.bincount(bin_indices, correct.astype(float) - confidence, bins)
+    return float(np.abs(gaps).sum() / len(confidence))
 
 
-def _of_label(confusion: NDArray[np.integer], place: int) -> LabelScores:
-    hits, predicted, actual = confusion[place, place], confusion[:, place].sum(), confusion[place].sum()
+def _label_scores(confusion: NDArray[np.integer], label: int) -> LabelScores:
+    hits, predicted, actual = confusion[label, label], confusion[:, label].sum(), confusion[label].sum()
     precision, recall = float(hits / max(predicted, 1)), float(hits / max(actual, 1))
     f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
     return LabelScores(precision, recall, f1, int(actual))

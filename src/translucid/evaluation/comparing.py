@@ -17,7 +17,7 @@ from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
 
 MOST_TESTED = 20_000
-"""The maximum number of sentences of a significance test; sacreBLEU holds a thousand samples in memory, 1.4 GB."""
+"""The maximum number of sentences of a significance test; sacreBLEU holds 1,000 samples in memory, 1.4 GB."""
 
 
 FEWEST_TESTED = 6
@@ -26,7 +26,7 @@ FEWEST_TESTED = 6
 differences, and would report 1/10,001."""
 
 
-class Tested(NamedTuple):
+class Significance(NamedTuple):
     """The results of sacreBLEU's two significance tests of one metric (Koehn 2004; Riezler and Maxwell 2005).
 
     A p-value is the probability of a difference as large between two systems that are equally good.
@@ -50,11 +50,11 @@ class MetricRow(NamedTuple):
     a: float
     b: float
     signature: str
-    tested: Tested | None
+    tested: Significance | None
     """None if the test was not requested, or too few sentences differ."""
 
 
-class Apart(NamedTuple):
+class DifferingSentence(NamedTuple):
     """A sentence that the two systems translate differently."""
 
     number: int
@@ -80,8 +80,8 @@ class Comparison:
     metrics: list[MetricRow]
     by_length: list[tuple[LengthRow, LengthRow]]
     by_frequency: list[tuple[FrequencyRow, FrequencyRow]]
-    apart: list[Apart]
-    """The sentences whose chrF differs most, first those on which B is better."""
+    apart: list[DifferingSentence]
+    """The sentences whose chrF differs most; those on which B is better come first."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -125,13 +125,13 @@ class Comparison:
         yield ""
         yield table
         table = table_of("word's frequency", figures=("in references", "F1 A", "F1 B", "B - A"))
-        for rare_a, rare_b in self.by_frequency:
-            table.add_row(rare_a.times, f"{rare_a.words:,}", *_with_difference(rare_a.f1, rare_b.f1))
+        for row_a, row_b in self.by_frequency:
+            table.add_row(row_a.times, f"{row_a.words:,}", *_with_difference(row_a.f1, row_b.f1))
         yield ""
         yield table
         for sentence in self.apart:
-            marked = Text(f"\nsentence {sentence.number:,}", "bold")
-            yield marked.append(f"  chrF {sentence.chrf_a:.1f} and {sentence.chrf_b:.1f}", "not bold")
+            heading = Text(f"\nsentence {sentence.number:,}", "bold")
+            yield heading.append(f"  chrF {sentence.chrf_a:.1f} and {sentence.chrf_b:.1f}", "not bold")
             yield f"source     {sentence.source}\nreference  {sentence.reference}"
             yield f"A          {sentence.a}\nB          {sentence.b}"
 
@@ -184,25 +184,26 @@ def compare(
     scores_a = corpus_scores(a, references, tokenize=tokenize, lowercase=lowercase)
     scores_b = corpus_scores(b, references, tokenize=tokenize, lowercase=lowercase)
     equal = sum(map(eq, a, b))
-    tested: dict[str, Tested] = {}
+    tested: dict[str, Significance] = {}
     # Sentences with equal translations do not contribute to a difference.
     if significance and len(a) - equal >= FEWEST_TESTED:
-        tested = _tested(a, b, references, tokenize=tokenize, lowercase=lowercase)
+        tested = _significance_tests(a, b, references, tokenize=tokenize, lowercase=lowercase)
     rows = []
     for score_a, score_b in zip(scores_a, scores_b, strict=True):
         rows.append(MetricRow(score_a.name, score_a.value, score_b.value, score_a.signature, tested.get(score_a.name)))
     lengths_a = by_length(sources, a, references, tokenize=tokenize, lowercase=lowercase)
     lengths_b = by_length(sources, b, references, tokenize=tokenize, lowercase=lowercase)
-    first = list(map(_first, zip(*references, strict=True)))
-    rare_a, rare_b = by_frequency(a, first, counts, words), by_frequency(b, first, counts, words)
+    first_references = list(map(_first_reference, zip(*references, strict=True)))
+    frequency_a = by_frequency(a, first_references, counts, words)
+    frequency_b = by_frequency(b, first_references, counts, words)
     return Comparison(
         (name_a, name_b),
         len(a),
         equal,
         rows,
         list(zip(lengths_a, lengths_b, strict=True)),
-        list(zip(rare_a, rare_b, strict=True)),
-        _apart(sources, a, b, references, samples, lowercase=lowercase),
+        list(zip(frequency_a, frequency_b, strict=True)),
+        _differing_sentences(sources, a, b, references, samples, lowercase=lowercase),
     )
 
 
@@ -217,26 +218,27 @@ def refuse_too_many(sentences: int) -> None:
         raise UserError(what, fix="Give fewer, or --no-significance.")
 
 
-def _first(texts: Iterable[str | None]) -> str:
+def _first_reference(texts: Iterable[str | None]) -> str:
     """Return the first reference of a sentence."""
     return next(text for text in texts if text is not None)
 
 
-def _tested(
+def _significance_tests(
     a: Sequence[str], b: Sequence[str], references: ReferenceSets, *, tokenize: str, lowercase: bool
-) -> dict[str, Tested]:
+) -> dict[str, Significance]:
     from sacrebleu.significance import PairedTest
 
     tests: list[tuple[dict[str, Any], dict[str, list[Any]]]] = []
     for kind in ("bs", "ar"):  # paired bootstrap resampling, approximate randomisation
-        known = {metric.__class__.__name__: metric for metric in metrics(tokenize=tokenize, lowercase=lowercase)}
+        scorers = metrics(tokenize=tokenize, lowercase=lowercase)
+        by_name = {metric.__class__.__name__: metric for metric in scorers}
         # sacreBLEU takes None for a missing reference, though its types do not say so.
-        tests.append(PairedTest([("A", a), ("B", b)], known, references, kind)())  # type: ignore[arg-type]
+        tests.append(PairedTest([("A", a), ("B", b)], by_name, references, kind)())  # type: ignore[arg-type]
     (signatures, bootstrap), (other_signatures, randomisation) = tests
     tested = {}
     for name in signatures:
         a_result, b_result = bootstrap[name]
-        tested[plain_name(name)] = Tested(
+        tested[plain_name(name)] = Significance(
             float(a_result.ci),
             float(b_result.ci),
             float(b_result.p_value),
@@ -246,7 +248,7 @@ def _tested(
     return tested
 
 
-def _apart(
+def _differing_sentences(
     sources: Sequence[str],
     a: Sequence[str],
     b: Sequence[str],
@@ -254,20 +256,21 @@ def _apart(
     samples: int,
     *,
     lowercase: bool,
-) -> list[Apart]:
+) -> list[DifferingSentence]:
     from sacrebleu.metrics.chrf import CHRF
 
     chrf = CHRF(lowercase=lowercase)
-    apart = []
+    sentences = []
     for number, (source, text_a, text_b, *texts) in enumerate(zip(sources, a, b, *references, strict=True), 1):
         if text_a != text_b:
-            known = [text for text in texts if text is not None]
-            chrf_a, chrf_b = chrf.sentence_score(text_a, known).score, chrf.sentence_score(text_b, known).score
-            apart.append(Apart(number, source, known[0], text_a, text_b, chrf_a, chrf_b))
+            sentence_references = [text for text in texts if text is not None]
+            chrf_a = chrf.sentence_score(text_a, sentence_references).score
+            chrf_b = chrf.sentence_score(text_b, sentence_references).score
+            sentences.append(DifferingSentence(number, source, sentence_references[0], text_a, text_b, chrf_a, chrf_b))
     # From the largest gain of B to its largest loss.
-    apart.sort(key=lambda sentence: sentence.chrf_a - sentence.chrf_b)
-    better = [sentence for sentence in apart[:samples] if sentence.chrf_b > sentence.chrf_a]
-    worse = [sentence for sentence in apart[::-1][:samples] if sentence.chrf_b < sentence.chrf_a]
+    sentences.sort(key=lambda sentence: sentence.chrf_a - sentence.chrf_b)
+    better = [sentence for sentence in sentences[:samples] if sentence.chrf_b > sentence.chrf_a]
+    worse = [sentence for sentence in sentences[::-1][:samples] if sentence.chrf_b < sentence.chrf_a]
     return [*better, *worse]
 
 

@@ -83,8 +83,8 @@ def read_contrasts(file: str | Path) -> tuple[list[Pair], list[Contrast]]:
         try:
             record = _Record.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            what = f"is no record of a contrast ({'.'.join(map(str, first['loc']))}: {first['msg']})"
+            first_error = error.errors(include_url=False)[0]
+            what = f"is no record of a contrast ({'.'.join(map(str, first_error['loc']))}: {first_error['msg']})"
             raise UserError(what, file=file, line=number + 1, fix=_FIX) from error
         if record.contrast is None:
             continue
@@ -123,8 +123,8 @@ def first_difference(right: Sequence[int], wrong: Sequence[int]) -> int | None:
     >>> first_difference([5, 6, 2], [5, 7, 8, 2])
     1
     """
-    places = enumerate(zip(right, wrong, strict=False))  # both end with an end token, so neither begins the other
-    return next((place for place, (token, other) in places if token != other), None)
+    token_pairs = enumerate(zip(right, wrong, strict=False))  # both end with an end token, so neither begins the other
+    return next((position for position, (token, other) in token_pairs if token != other), None)
 
 
 def contrast_rows(preferences: Sequence[Preference]) -> list[ContrastRow]:
@@ -139,15 +139,16 @@ def contrast_rows(preferences: Sequence[Preference]) -> list[ContrastRow]:
     rows = []
     for name, group in groups.items():
         in_context = _share(item.in_context for item in group)
-        found = _share(item.antecedent_found for item in group)
-        rows.append(ContrastRow(name, len(group), sum(item.alone for item in group) / len(group), in_context, found))
+        antecedent_found = _share(item.antecedent_found for item in group)
+        alone = sum(item.alone for item in group) / len(group)
+        rows.append(ContrastRow(name, len(group), alone, in_context, antecedent_found))
     return rows
 
 
 def _share(values: Iterable[bool | None]) -> float | None:
-    """Return the share of true values among those that are known; None if there are none."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    """Return the share of true values among those that are not None; None if there are none."""
+    defined = [value for value in values if value is not None]
+    return sum(defined) / len(defined) if defined else None
 
 
 def contrast_table(rows: Sequence[ContrastRow]) -> Table:

@@ -45,7 +45,7 @@ NAMED = 5
 """The maximum number of unknown words that a warning names."""
 
 
-class Measured(NamedTuple):
+class SentenceMeasures(NamedTuple):
     """Measures of one sentence and its translation."""
 
     log_probability: float
@@ -54,8 +54,8 @@ class Measured(NamedTuple):
     """The number of pieces of the source's words beyond one per word."""
     unknown: float
     """The number of words that are not in the training text, plus `SHARE` times their share of all words."""
-    new: list[str]
-    """These words."""
+    unknown_words: list[str]
+    """The words that are not in the training text."""
 
 
 class Spread(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -87,7 +87,7 @@ class ValidationScores(BaseModel, frozen=True, extra="forbid"):
     """The fingerprints of the words in base64, 4 bytes each, sorted."""
 
     @classmethod
-    def of(cls, sentences: Sequence[Measured], words: WordSet | None) -> ValidationScores:
+    def of(cls, sentences: Sequence[SentenceMeasures], words: WordSet | None) -> ValidationScores:
         """Summarise the measures of at least one sentence; `words`: those of the training text, if known."""
         log_probabilities, pieces, unknown, _ = zip(*sentences, strict=True)
         spreads = {"log_probability": Spread.of(log_probabilities), "pieces": Spread.of(pieces)}
@@ -95,7 +95,7 @@ class ValidationScores(BaseModel, frozen=True, extra="forbid"):
             return cls(sentences=len(sentences), **spreads)
         return cls(sentences=len(sentences), **spreads, unknown=Spread.of(unknown), words=words.encoded())
 
-    def known(self) -> WordSet | None:
+    def training_words(self) -> WordSet | None:
         """Return the words of the training text, if they are known.
 
         Raises:
@@ -125,8 +125,8 @@ class WordSet:
 
     def __contains__(self, word: str) -> bool:
         number = np.uint32(_fingerprint(_folded(word)))
-        place = int(np.searchsorted(self.fingerprints, number))
-        return place < len(self.fingerprints) and self.fingerprints[place] == number
+        index = int(np.searchsorted(self.fingerprints, number))
+        return index < len(self.fingerprints) and self.fingerprints[index] == number
 
     def encoded(self) -> str:
         """Return the set as text."""
@@ -154,13 +154,13 @@ class Familiarity:
     tokenizer: Tokenizer
     scores: ValidationScores | None = None
     """The scores of the run; without them there is nothing to compare with."""
-    listed: frozenset[int] | None = None
+    shortlist_pieces: frozenset[int] | None = None
     """The source pieces of the shortlist, if the search is restricted to its target pieces."""
 
     @cached_property
     def words(self) -> WordSet | None:
         """The words of the training text, if they are known."""
-        return self.scores.known() if self.scores else None
+        return self.scores.training_words() if self.scores else None
 
     def about(
         self,
@@ -168,7 +168,7 @@ class Familiarity:
         ids: Sequence[int],
         tokens: Sequence[int],
         log_probability: float,
-        known: Collection[str] = (),
+        translated_words: Collection[str] = (),
     ) -> list[str]:
         """Return warnings of a sentence that is unlike the training data, and of words that the shortlist lacks.
 
@@ -177,22 +177,22 @@ class Familiarity:
             ids: its tokens without the end token.
             tokens: the tokens of its translation without the end token.
             log_probability: the log-probability of the translation, in nats.
-            known: casefolded words with a given translation, such as those of terms.
+            translated_words: casefolded words with a given translation, such as those of terms.
         """
         warnings = self._unlisted(source)
         if not self.scores or not any(map(str.isalpha, without_fixed(source))):
             return warnings
-        measurement = measured(self.tokenizer, self.words, source, ids, tokens, log_probability, known)
-        # How improbable the translation is, in deviations; unknown words are added.
-        unlikely = -self.scores.log_probability.above(measurement.log_probability)
+        measurement = measure(self.tokenizer, self.words, source, ids, tokens, log_probability, translated_words)
+        # The improbability of the translation is measured in standard deviations; unknown words are added.
+        improbability = -self.scores.log_probability.above(measurement.log_probability)
         if self.words and self.scores.unknown:
-            strange = unlikely + WORDS * self.scores.unknown.above(measurement.unknown) > LIMIT
+            is_unfamiliar = improbability + WORDS * self.scores.unknown.above(measurement.unknown) > LIMIT
         else:
-            strange = unlikely + self.scores.pieces.above(measurement.pieces) > PIECES_LIMIT
-        if not strange:
+            is_unfamiliar = improbability + self.scores.pieces.above(measurement.pieces) > PIECES_LIMIT
+        if not is_unfamiliar:
             return warnings
-        if measurement.new:
-            warnings.append(f"unknown words: the training text does not have {_listing(measurement.new)}")
+        if measurement.unknown_words:
+            warnings.append(f"unknown words: the training text does not have {_listing(measurement.unknown_words)}")
         else:
             usual = self.scores.log_probability.mean
             figures = f"log-probability {measurement.log_probability:.1f} a token, {usual:.1f} in validation"
@@ -201,47 +201,47 @@ class Familiarity:
 
     def _unlisted(self, source: str) -> list[str]:
         """Return a warning of words with a piece that the shortlist lacks."""
-        if self.listed is None:
+        if self.shortlist_pieces is None:
             return []
         words = list(dict.fromkeys(_words(source)))
-        lacking = []
+        missing = []
         for word, ids in zip(words, self.tokenizer.encode_source(words), strict=True):
             pieces = chain.from_iterable(_word_pieces(self.tokenizer, ids))
-            if not self.listed.issuperset(pieces):
-                lacking.append(word)
-        return [f"shortlist: it has no translations of {_listing(lacking)}"] if lacking else []
+            if not self.shortlist_pieces.issuperset(pieces):
+                missing.append(word)
+        return [f"shortlist: it has no translations of {_listing(missing)}"] if missing else []
 
 
-def measured(
+def measure(
     tokenizer: Tokenizer,
-    known: WordSet | None,
+    known_words: WordSet | None,
     source: str,
     ids: Sequence[int],
     tokens: Sequence[int],
     log_probability: float,
-    translated: Collection[str] = (),
-) -> Measured:
+    translated_words: Collection[str] = (),
+) -> SentenceMeasures:
     """Measure a sentence and its translation.
 
     Args:
         tokenizer: the model's tokenizer.
-        known: the words of the training text, if they are known.
+        known_words: the words of the training text, if they are known.
         source: the source, as in `Familiarity.about`.
         ids: its tokens.
         tokens: the tokens of the translation.
         log_probability: the log-probability of the translation.
-        translated: words with a given translation.
+        translated_words: words with a given translation.
     """
-    words = [word for word in _words(source) if _folded(word) not in translated]
-    new = []
-    if known is not None:
-        new = [word for word in words if word not in known]
-    unknown = len(new) + SHARE * len(new) / max(len(words), 1)
+    words = [word for word in _words(source) if _folded(word) not in translated_words]
+    unknown_words = []
+    if known_words is not None:
+        unknown_words = [word for word in words if word not in known_words]
+    unknown = len(unknown_words) + SHARE * len(unknown_words) / max(len(words), 1)
     # With the end token, whose probability is part of the translation's.
     count = len(tokens) - len(tokenizer.target_opening) + 1
     by_word = _word_pieces(tokenizer, ids)
     pieces = sum(map(len, by_word)) - len(by_word)
-    return Measured(log_probability / count, pieces, unknown, new)
+    return SentenceMeasures(log_probability / count, pieces, unknown, unknown_words)
 
 
 def _word_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[list[int]]:
@@ -275,6 +275,6 @@ def _fingerprint(word: str) -> int:
 
 def _listing(words: Sequence[str]) -> str:
     """Return the first words as a list for a message."""
-    different = list(dict.fromkeys(words))
-    listing = ", ".join(different[:NAMED])
-    return f"{listing} …" if len(different) > NAMED else listing
+    distinct = list(dict.fromkeys(words))
+    listing = ", ".join(distinct[:NAMED])
+    return f"{listing} …" if len(distinct) > NAMED else listing

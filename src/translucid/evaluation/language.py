@@ -22,7 +22,7 @@ from translucid.models.language_options import LanguageShape
 
 ROWS = 32
 """The number of rows in which texts are read."""
-TOGETHER = 1024
+CHUNK = 1024
 """The number of tokens whose logits are in memory at a time."""
 LARGEST = 700.0
 """The largest exponent of e that is no overflow."""
@@ -76,25 +76,25 @@ class TextScores:
     def render(self) -> Iterator[RenderableType]:
         """Yield a table and a text for people."""
         table = table_of("metric", "score", "how", overflow="fold")
-        of_all = "compares models of any vocabulary"
-        for name, value, how in (
-            ("perplexity a word", f"{self.perplexity_word:,.2f}", of_all),
-            ("bits a character", f"{self.bits_per_character:.3f}", of_all),
+        any_vocabulary = "compares models of any vocabulary"
+        for name, value, description in (
+            ("perplexity a word", f"{self.perplexity_word:,.2f}", any_vocabulary),
+            ("bits a character", f"{self.bits_per_character:.3f}", any_vocabulary),
             ("perplexity a token", f"{self.perplexity:,.2f}", "compares models of one vocabulary"),
             ("tokens right", f"{100 * self.accuracy:.1f}%", "ranked first, given those before"),
         ):
-            table.add_row(name, Text(value, "bold"), Text(how, "dim"))
+            table.add_row(name, Text(value, "bold"), Text(description, "dim"))
         yield table
         size, rate = self.size, self.tokens / max(self.seconds, 1e-9)
-        counted = f"{size.texts:,} texts, {size.words:,} words, {size.characters:,} characters, {self.tokens:,} tokens"
-        yield Text(f"{counted}, ends of texts included; {rate:,.0f} tokens/s")
+        summary = f"{size.texts:,} texts, {size.words:,} words, {size.characters:,} characters, {self.tokens:,} tokens"
+        yield Text(f"{summary}, ends of texts included; {rate:,.0f} tokens/s")
 
 
 @torch.inference_mode()
-def measured(model: LanguageModel[Any], texts: EncodedTexts, window: int, device: torch.device) -> list[TextScores]:
+def score_texts(model: LanguageModel[Any], texts: EncodedTexts, window: int, device: torch.device) -> list[TextScores]:
     """Score texts, which are read one after the other in several rows, each window with its left context.
 
-    A model of two directions has scores for each.
+    A bidirectional model has scores for each direction.
 
     Args:
         model: the model in evaluation mode.
@@ -104,7 +104,7 @@ def measured(model: LanguageModel[Any], texts: EncodedTexts, window: int, device
     """
     count = directions(model)
     stream = stream_of(count)(texts, ROWS, stride(model, window))
-    windows = stream.straight()
+    windows = stream.equal_windows()
     batches = (stream.batch(windows, number).to(device) for number in range(len(windows.ends)))
     # Of each direction: negative log-probability, tokens ranked first, tokens.
     sums = [[0.0, 0, 0] for _ in range(count)]
@@ -114,12 +114,12 @@ def measured(model: LanguageModel[Any], texts: EncodedTexts, window: int, device
             by_direction = list(zip(features.unbind(1), labels.unbind(1), strict=True))
         for total, (inputs, targets) in zip(sums, by_direction, strict=True):
             real = targets != model.pad
-            for part, wanted in zip(inputs[real].split(TOGETHER), targets[real].split(TOGETHER), strict=True):
-                logits = model.output(part).float()
+            for input_chunk, target_chunk in zip(inputs[real].split(CHUNK), targets[real].split(CHUNK), strict=True):
+                logits = model.output(input_chunk).float()
                 # The sum over millions of tokens needs float64, which Apple GPUs lack.
-                total[0] += float(F.cross_entropy(logits, wanted, reduction="none").cpu().double().sum())
-                total[1] += int((logits.argmax(-1) == wanted).sum())
-                total[2] += len(wanted)
+                total[0] += float(F.cross_entropy(logits, target_chunk, reduction="none").cpu().double().sum())
+                total[1] += int((logits.argmax(-1) == target_chunk).sum())
+                total[2] += len(target_chunk)
     return [TextScores(nats, int(correct), int(tokens), texts.size) for nats, correct, tokens in sums]
 
 
@@ -151,13 +151,13 @@ def readings(model: LanguageModel[Any], windows: Iterable[Batch]) -> Iterator[tu
 
     A model without a state reads each window together with the one before.
     """
-    state, before = None, None
+    state, previous = None, None
     for window in windows:
         ids = window.targets_in
         if state is None or model.context is not None:
             state = model.begin(len(ids), ids.device)
-        seen = ids if before is None else torch.cat([before, ids], -1)
-        reading, state = model.read_on(seen, state)
-        # Those of the window before were yielded with it.
+        inputs = ids if previous is None else torch.cat([previous, ids], -1)
+        reading, state = model.read_on(inputs, state)
+        # The features of the previous window have already been yielded.
         yield reading.features[..., -ids.size(-1) :, :], window.labels
-        before = None if model.context is None else ids
+        previous = None if model.context is None else ids

@@ -19,10 +19,6 @@ from translucid.ground.errors import UserError, nearest
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
     from sacrebleu.metrics.bleu import BLEU
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
 
 DEFAULT = "13a"
 """sacreBLEU's tokenizer for languages with spaces between words."""
@@ -53,15 +49,14 @@ _SAMPLE = 1000
 _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 """The extras of the package sacreBLEU that tokenizers need."""
 
-
 ReferenceSets: TypeAlias = Sequence[Sequence[str | None]]
 """Sets of references with one reference per sentence, or None."""
 NGRAM = 4
 """The length of BLEU's longest n-grams; without a match of that length, BLEU is 0 however good a translation is."""
 SHARE = 0.1
 """The minimum share of sentences with a reference of that many words, so that BLEU is meaningful."""
-TELLS = {"BLEU": 1.0, "chrF": 10.0}
-"""Scores below which a difference is chance, as hardly any word is correct."""
+MEANINGFUL = {"BLEU": 1.0, "chrF": 10.0}
+"""The scores from which a difference is meaningful; below them, hardly any word is correct."""
 
 
 @dataclass(frozen=True)
@@ -139,13 +134,13 @@ def bleu_metric(tokenize: str, *, lowercase: bool = False, force: bool = True) -
     try:
         return BLEU(tokenize=tokenize, lowercase=lowercase, force=force)
     except (Exception, SystemExit) as error:  # sacreBLEU exits the process if a download fails
-        instead = f"Or give --tokenize {CHARACTERS}, which needs nothing."
+        alternative = f"Or give --tokenize {CHARACTERS}, which needs nothing."
         if extra := _EXTRAS.get(tokenize):
             what = f"sacreBLEU's tokenizer {tokenize} needs packages that are not installed"
-            raise UserError(what, fix=f'Run: pip install "sacrebleu[{extra}]". {instead}') from error
+            raise UserError(what, fix=f'Run: pip install "sacrebleu[{extra}]". {alternative}') from error
         reason = str(getattr(error, "reason", error)) or type(error).__name__
         what = f"sacreBLEU's tokenizer {tokenize} needs a model that it downloads, which failed ({reason})"
-        raise UserError(what, fix=f"Try again with a network. {instead}") from error
+        raise UserError(what, fix=f"Try again with a network. {alternative}") from error
 
 
 def bleu_tokenizer(language: str | None, references: Iterable[Sequence[str | None]] = ()) -> str:
@@ -158,8 +153,8 @@ def bleu_tokenizer(language: str | None, references: Iterable[Sequence[str | Non
         language: the code of the language, if it is known.
         references: sets of references, from which the script is detected if the code does not determine it.
     """
-    written = script_of(language) if language else ""
-    name = _BY_SCRIPT.get(written or _script_of(references), DEFAULT)
+    script_code = script_of(language) if language else ""
+    name = _BY_SCRIPT.get(script_code or _script_of(references), DEFAULT)
     return name if name not in _EXTRAS or _installed(name) else CHARACTERS
 
 
@@ -198,7 +193,8 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
     from sacrebleu.metrics.chrf import CHRF
 
     metric = CHRF()
-    return [metric.sentence_score(text, [right]).score for text, right in zip(hypotheses, references, strict=True)]
+    pairs = zip(hypotheses, references, strict=True)
+    return [metric.sentence_score(text, [reference]).score for text, reference in pairs]
 
 
 def reference_sets(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
@@ -214,11 +210,11 @@ def without_blank(references: Sequence[Sequence[str]]) -> ReferenceSets:
     if len(set(map(len, references))) != 1:  # scoring reports sets of unequal length
         return references
     sets: list[list[str | None]] = list(map(list, references))
-    for i, of_sentence in enumerate(zip(*references, strict=True)):
-        if any(map(str.strip, of_sentence)):
-            for of_set, text in zip(sets, of_sentence, strict=True):
+    for i, sentence_references in enumerate(zip(*references, strict=True)):
+        if any(map(str.strip, sentence_references)):
+            for reference_set, text in zip(sets, sentence_references, strict=True):
                 if not text.strip():
-                    of_set[i] = None
+                    reference_set[i] = None
     return sets
 
 
@@ -283,14 +279,14 @@ class Criterion:
     def _score(self, name: str, hypotheses: Sequence[str]) -> float:
         return self._metrics[name].corpus_score(hypotheses, self.references).score  # type: ignore[arg-type]
 
-    def tells(self, score: float) -> bool:
+    def is_meaningful(self, score: float) -> bool:
         """Return whether a score is high enough for a difference to be meaningful."""
-        return score >= TELLS[self.name]
+        return score >= MEANINGFUL[self.name]
 
-    def settle(self, hypotheses: Sequence[str]) -> float:
-        """Return the score of the baseline translations, and change the metric to chrF if their BLEU is too low."""
+    def choose_metric(self, hypotheses: Sequence[str]) -> float:
+        """Return the score of baseline translations, after changing the metric to chrF if their BLEU is too low."""
         score = self.score(hypotheses)
-        if self.name == "BLEU" and not self.tells(score):
+        if self.name == "BLEU" and not self.is_meaningful(score):
             self.name = "chrF"
             score = self.score(hypotheses)
         return score
@@ -299,11 +295,11 @@ class Criterion:
 def long_enough(references: ReferenceSets, tokenize: str) -> bool:
     """Return whether the references are long enough for BLEU with one of sacreBLEU's tokenizers."""
     tokenizer = bleu_metric(tokenize).tokenizer
-    long = 0
+    long_references = 0
     # One long reference of a sentence is enough for BLEU to count its 4-grams.
     for row in zip(*references, strict=True):
         for text in row:
             if text is not None and len(tokenizer(text).split()) >= NGRAM:
-                long += 1
+                long_references += 1
                 break
-    return long >= SHARE * len(references[0])
+    return long_references >= SHARE * len(references[0])

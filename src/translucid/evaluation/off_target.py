@@ -8,7 +8,7 @@ from translucid.data.languages import short_code
 from translucid.data.sentences import language_probabilities
 
 LONGEST = 2000
-"""The number of characters of a text by which its language is identified."""
+"""The number of leading characters of a text by which its language is identified."""
 
 
 def identified(text: str, languages: Collection[str]) -> str | None:
@@ -38,12 +38,12 @@ def off_target_rate(texts: Iterable[str], target: str, languages: Iterable[str])
     Returns:
         The rate from 0 to 1; None if the target language can't be identified, or no text has letters.
     """
-    wanted, known = short_code(target), language_probabilities("a")
-    candidates = {code for code in map(short_code, languages) if code in known} | {wanted}
-    if wanted not in known:
+    target_code, identifiable = short_code(target), language_probabilities("a")
+    candidates = {code for code in map(short_code, languages) if code in identifiable} | {target_code}
+    if target_code not in identifiable:
         return None
-    of_texts = [identified(text, candidates) for text in texts]
-    counted = [code for code in of_texts if code]
-    if not counted:
+    codes = [identified(text, candidates) for text in texts]
+    identified_codes = [code for code in codes if code]
+    if not identified_codes:
         return None
-    return sum(code != wanted for code in counted) / len(counted)
+    return sum(code != target_code for code in identified_codes) / len(identified_codes)

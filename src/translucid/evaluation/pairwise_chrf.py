@@ -29,16 +29,17 @@ def pairwise_chrf(texts: Sequence[str]) -> NDArray[np.float64]:
         matches = np.zeros((count, count))
         for k in range(1, int(counts.max(initial=0)) + 1):
             # Counts are small integers, which float32 represents exactly.
-            has = (counts[:, (counts >= k).any(0)] >= k).astype(np.float32)
-            matches += has @ has.T
+            present = (counts[:, (counts >= k).any(0)] >= k).astype(np.float32)
+            matches += present @ present.T
         # Text i has the precision, as the translation, and text j the recall.
         both = (sizes[:, None] > 0) & (sizes > 0)
         precision += np.divide(matches, sizes[:, None], out=np.zeros_like(matches), where=both)
         recall += np.divide(matches, sizes, out=np.zeros_like(matches), where=both)
         orders += both
     precision, recall = precision / np.maximum(orders, 1), recall / np.maximum(orders, 1)
-    below = BETA**2 * precision + recall
-    return 100 * np.divide((1 + BETA**2) * precision * recall, below, out=np.zeros_like(below), where=below > 0)
+    denominator = BETA**2 * precision + recall
+    numerator = (1 + BETA**2) * precision * recall
+    return 100 * np.divide(numerator, denominator, out=np.zeros_like(denominator), where=denominator > 0)
 
 
 def _counts(texts: Sequence[str], n: int) -> NDArray[np.int64]:
@@ -49,6 +50,6 @@ def _counts(texts: Sequence[str], n: int) -> NDArray[np.int64]:
         grams = [text[i : i + n] for i in range(len(text) - n + 1)]
         by_text.append([numbers.setdefault(gram, len(numbers)) for gram in grams])
     counts = np.zeros((len(texts), len(numbers)), np.int64)
-    for row, of_text in zip(counts, by_text, strict=True):
-        np.add.at(row, of_text, 1)
+    for row, text_grams in zip(counts, by_text, strict=True):
+        np.add.at(row, text_grams, 1)
     return counts

@@ -16,7 +16,7 @@ from pydantic import BaseModel, PositiveInt, ValidationError, model_validator
 from torch import Tensor
 
 from translucid.corpora.scenes import GROUND
-from translucid.corpora.scenes.words import COLOURS, MATERIALS, NUMBERS, PLURALS, SAID, SIZES
+from translucid.corpora.scenes.words import COLOURS, MATERIALS, NUMBERS, PLURALS, SIZES, WORDINGS
 from translucid.data.readers.corpus import read_lines
 from translucid.ground.errors import UserError
 
@@ -25,7 +25,7 @@ Box: TypeAlias = tuple[float, float, float, float]
 About: TypeAlias = tuple[int, ...] | None
 """The things that a word refers to, counted from 0, or `GROUND`; empty for a function word; None if unknown."""
 _SINGULARS = dict(zip(PLURALS.values(), PLURALS, strict=True)) | dict(zip(PLURALS, PLURALS, strict=True))
-_RELATIONS = set(" ".join(chain.from_iterable(SAID.values())).split()) - {"to", "the", "of", "than"}
+_RELATIONS = set(" ".join(chain.from_iterable(WORDINGS.values())).split()) - {"to", "the", "of", "than"}
 _PLACES = {"top", "bottom", "middle", "corner"}
 KINDS: dict[str, str] = {
     **dict.fromkeys(_SINGULARS, "object"),
@@ -120,10 +120,10 @@ def points_of(
     kinds = list(map(KINDS.get, words))
     boxes: list[list[Box]] = []
     for kind, things in zip(kinds, gold_of_words(words, gold), strict=True):
-        of_word: list[Box] = []
+        word_boxes: list[Box] = []
         if kind and things:
-            of_word += map(gold.box_of, things)
-        boxes.append(of_word)
+            word_boxes += map(gold.box_of, things)
+        boxes.append(word_boxes)
     hits = pointing(weights, grid, boxes)
     return [(kind, hit) for kind, hit in zip(kinds, hits, strict=True) if kind]
 
@@ -154,9 +154,9 @@ def _hit(cell: int, grid: tuple[int, int], boxes: Sequence[Box]) -> Hit:
     # A word may refer to several things: any of their boxes counts.
     overlapping, centred = np.zeros(grid, bool), np.zeros(grid, bool)
     for left, top, right, bottom in boxes:
-        down, across = _cells(grid[0], top, bottom), _cells(grid[1], left, right)
-        overlapping |= np.outer(down[0], across[0])
-        centred |= np.outer(down[1], across[1])
+        row_masks, column_masks = _cells(grid[0], top, bottom), _cells(grid[1], left, right)
+        overlapping |= np.outer(row_masks[0], column_masks[0])
+        centred |= np.outer(row_masks[1], column_masks[1])
     row, column = divmod(cell, grid[1])
     shares = float(overlapping.mean()), float(centred.mean())
     return Hit(row, column, bool(overlapping[row, column]), bool(centred[row, column]), *shares)
@@ -237,10 +237,10 @@ def read_gold(path: str | Path) -> dict[str, GoldImage]:
         try:
             gold = GoldImage.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where, problem = ".".join(map(str, first["loc"])), first["msg"]
-            if where:  # an error in the whole line has no place within it
-                problem = f"{where}: {problem}"
+            first_error = error.errors(include_url=False)[0]
+            location, problem = ".".join(map(str, first_error["loc"])), first_error["msg"]
+            if location:  # an error in the whole line has no place within it
+                problem = f"{location}: {problem}"
             what = f"is not a line of gold boxes ({problem})"
             raise UserError(what, file=path, line=number, fix=fix) from error
         if gold_images.setdefault(gold.image, gold) is not gold:
@@ -251,10 +251,10 @@ def read_gold(path: str | Path) -> dict[str, GoldImage]:
 def gold_of_words(words: Sequence[str], gold: GoldImage) -> list[About]:
     """Return what each word of a caption refers to.
 
-    A caption that equals one of the image's captions has its gold. For others, noun phrases are looked up: `two small
-    red striped stars` refers to all stars that are small, red and striped. If there are none, it is unknown what the
-    words of the phrase refer to; so is the number if there are more or fewer. Words of relation refer to the things of
-    all noun phrases, whether or not the relation holds.
+    A caption that equals one of the image's captions has its gold. In other captions, noun phrases are looked up: `two
+    small red striped stars` refers to all stars that are small, red and striped. If there are none, it is unknown what
+    the words of the phrase refer to; if there are more or fewer, it is unknown what the number refers to. Words of
+    relation refer to the things of all noun phrases, whether or not the relation holds.
     """
     for caption in gold.captions:
         if caption.words == tuple(words):
@@ -263,23 +263,23 @@ def gold_of_words(words: Sequence[str], gold: GoldImage) -> list[About]:
     for i, word in enumerate(words):
         if word in KINDS:
             references[i] = None
-    everything: set[int] = set()
+    all_things: set[int] = set()
     all_known = True
     for start, end in _noun_phrases(words):
-        things = _like(words[start:end], gold)
-        everything.update(things)
+        things = _things_like(words[start:end], gold)
+        all_things.update(things)
         all_known = all_known and bool(things)
         for i in range(start, end):
             references[i] = things or None
             # A number refers to the things only if it is their number.
             if words[i] in NUMBERS and NUMBERS.index(words[i]) != len(things):
                 references[i] = None
-    of_relation = tuple(sorted(everything)) if all_known else ()
-    of_ground = gold.ground.split()
+    relation_things = tuple(sorted(all_things)) if all_known else ()
+    ground_words = gold.ground.split()
     for i, word in enumerate(words):
         if KINDS.get(word) == "relation":
-            references[i] = of_relation or None
-        elif word in of_ground:
+            references[i] = relation_things or None
+        elif word in ground_words:
             references[i] = (GROUND,)
     return references
 
@@ -297,7 +297,7 @@ def _noun_phrases(words: Sequence[str]) -> list[tuple[int, int]]:
     return phrases
 
 
-def _like(phrase: Sequence[str], gold: GoldImage) -> tuple[int, ...]:
+def _things_like(phrase: Sequence[str], gold: GoldImage) -> tuple[int, ...]:
     """Return the things with the properties of a noun phrase."""
     properties = {_SINGULARS.get(word, word) for word in phrase if word not in NUMBERS}
     things = []

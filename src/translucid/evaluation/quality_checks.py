@@ -26,7 +26,7 @@ LOOP = re.compile(r"(?<!\S)(\S++(?: \S++){0,3})(?: \1){3}(?!\S)")
 """One to four words, four times in a row."""
 _SENTENCE_END = re.compile(r"[.!?。！？।][\s\"'»”)]+\S|[。！？]\S")
 """A possible boundary between sentences."""
-_AROUND = string.punctuation + "¿¡«»“”„…"
+_EDGE_SIGNS = string.punctuation + "¿¡«»“”„…"
 _STUTTER = re.compile(r"(\w)\1{5}")
 """A letter six times in a row."""
 _RUN = 8
@@ -46,9 +46,9 @@ SHOUTING = 1.5
 """The ratio of pieces of a text in capitals to those in lower case from which capitals are unknown to the model."""
 UNSURE = -1.0
 """The mean log-probability of a token below which the languages of a translation are checked."""
-LETTERS, SURE, HARDLY = 15, 0.7, 0.05
+MIN_LETTERS, MIN_PROBABILITY, MAX_EXPECTED = 15, 0.7, 0.05
 """For another language: the minimum number of letters, its minimum probability, the maximum of the expected one."""
-ALIKE, WORDS = 0.8, 4
+MIN_COPIED, MIN_WORDS = 0.8, 4
 """For a copy: the minimum share of its different words that are in the source, and their minimum number."""
 
 
@@ -63,7 +63,7 @@ class QualityChecks:
     target_language: str | None
     """The code of the target language, if known."""
     scripts: Callable[[], set[str | None]] | None = None
-    """A function that returns the known scripts, if they were computed before."""
+    """A function that returns the known scripts, if they have been computed already."""
 
     @cached_property
     def _known_scripts(self) -> set[str | None]:
@@ -83,33 +83,33 @@ class QualityChecks:
         """
         # Tokens that name a language do not count.
         ids, tokens = ids[len(self.tokenizer.source_opening) :], tokens[len(self.tokenizer.target_opening) :]
-        doubts = [*self._unknown(source, ids), *self._capitals(source, ids)]
-        doubts += self._length(source, ids, target, tokens)
+        warnings = [*self._unknown(source, ids), *self._capitals(source, ids)]
+        warnings += self._length(source, ids, target, tokens)
         if repeated := repetition_in(source, target):
-            doubts.append(f"repeated: {repeated}")
+            warnings.append(f"repeated: {repeated}")
         lost, invented = lost_and_invented(source, target, PlaceholderSyntax.message)
         if lost:
-            doubts.append(f"lost: {' '.join(lost)}")
+            warnings.append(f"lost: {' '.join(lost)}")
         if invented:
-            doubts.append(f"invented: {' '.join(invented)}")
+            warnings.append(f"invented: {' '.join(invented)}")
         copied = self.source_language != self.target_language and _is_copy(source, target)
         if copied:
-            doubts.append("copied: most words are those of the source")
+            warnings.append("copied: most words are those of the source")
         if copied or log_probability < UNSURE * (len(tokens) + 1):
-            doubts += _wrong_language("the source", source, self.source_language)
-            doubts += _wrong_language("the translation", target, self.target_language)
-        return doubts
+            warnings += _wrong_language("the source", source, self.source_language)
+            warnings += _wrong_language("the translation", target, self.target_language)
+        return warnings
 
     def _unknown(self, source: str, ids: Sequence[int]) -> Iterator[str]:
         if SPECIAL.unknown in ids:
             # A letter that the model knows in the other case is a matter of capitals.
-            capitals, lower_case, others = [], [], []
+            capitals, lower_case, neither_case = [], [], []
             for character in dict.fromkeys(source):
                 if character.isspace() or not self._is_unknown(character):
                     continue
                 swapped = character.swapcase()
                 if swapped == character or self._is_unknown(swapped):
-                    others.append(character)
+                    neither_case.append(character)
                 elif character.isupper():
                     capitals.append(character)
                 elif character.islower():
@@ -117,8 +117,8 @@ class QualityChecks:
             for name, letters in (("capitals", capitals), ("lower case", lower_case)):
                 if letters:
                     yield f"{name}: the model has never seen {_shown(letters)}"
-            if others:
-                yield f"unknown characters: {_shown(others)}"
+            if neither_case:
+                yield f"unknown characters: {_shown(neither_case)}"
         if source.isascii() and "LATIN" in self._known_scripts:
             return
         scripts = set(map(script, filter(str.isalpha, source)))
@@ -141,10 +141,10 @@ class QualityChecks:
         if not target.strip():
             return ["too short: nothing came out"]
         if _SENTENCE_END.search(source):
-            before = len(split_sentences(source, self.source_language))
-            after = len(split_sentences(target, self.target_language))
-            if after < before and len(tokens) < FEWER * len(ids):
-                return [f"too short: {_count(after, 'sentence')} for {before}"]
+            source_sentences = len(split_sentences(source, self.source_language))
+            target_sentences = len(split_sentences(target, self.target_language))
+            if target_sentences < source_sentences and len(tokens) < FEWER * len(ids):
+                return [f"too short: {_count(target_sentences, 'sentence')} for {source_sentences}"]
         words = f"{_count(len(target.split()), 'word')} for {len(source.split())}"
         if len(ids) >= FEW and len(tokens) < SHORT * len(ids):
             return [f"too short: {words}"]
@@ -156,16 +156,16 @@ class QualityChecks:
 def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
     """Return the scripts of source pieces with two or more letters, and those of many single letters."""
     single: dict[str | None, int] = {}
-    known: set[str | None] = set()
+    scripts: set[str | None] = set()
     for piece in tokenizer.source_pieces(range(tokenizer.source_size)):
-        scripts = list(map(script, filter(str.isalpha, piece)))
-        if len(scripts) > 1:
-            known.update(scripts)
-        elif scripts:
-            (kind,) = scripts
+        letter_scripts = list(map(script, filter(str.isalpha, piece)))
+        if len(letter_scripts) > 1:
+            scripts.update(letter_scripts)
+        elif letter_scripts:
+            (kind,) = letter_scripts
             single[kind] = single.get(kind, 0) + 1
     # Chinese, for example, has pieces of one character, but many of them.
-    return known | {kind for kind, count in single.items() if count >= 100}
+    return scripts | {kind for kind, count in single.items() if count >= 100}
 
 
 def repetition_in(source: str, target: str) -> str | None:
@@ -185,9 +185,9 @@ def restarted(source: str, target: str) -> str | None:
     beginning, or a prefix of a name beside the name. If a word occurs twice in the source, only the last case counts.
     """
     source_words = list(map(_bare, source.split()))
-    words = [word.strip(_AROUND) for word in target.split()]
-    long = [word for word in source_words if len(word) > 1]
-    if len(set(long)) == len(long):
+    words = [word.strip(_EDGE_SIGNS) for word in target.split()]
+    longer_words = [word for word in source_words if len(word) > 1]
+    if len(set(longer_words)) == len(longer_words):
         plain = [word.casefold() for word in words]
         for i, size in product(range(len(words) - 3), range(2, _RUN + 1)):
             if plain[i : i + size] == plain[i + size : i + 2 * size]:
@@ -203,49 +203,51 @@ def restarted(source: str, target: str) -> str | None:
     return None
 
 
-def _alike(first: str, second: str) -> bool:
+def _alike(word: str, other: str) -> bool:
     """Return whether two different words begin with the same two letters; a single letter is enough in short words."""
-    if first == second or not first or not second:
+    if word == other or not word or not other:
         return False
-    shorter = min(len(first), len(second), 2)
-    return first[:shorter] == second[:shorter]
+    shorter = min(len(word), len(other), 2)
+    return word[:shorter] == other[:shorter]
 
 
-def _broken(word: str, whole: str) -> bool:
+def _broken(word: str, name: str) -> bool:
     """Return whether a word is a proper prefix of another."""
-    return word != whole and bool(word) and whole.startswith(word)
+    return word != name and bool(word) and name.startswith(word)
 
 
 def _is_copy(source: str, target: str) -> bool:
     """Return whether most words of a translation are in the source."""
     target_words = {word for word in map(_bare, target.split()) if len(word) > 1}
-    if len(target_words) < WORDS:
+    if len(target_words) < MIN_WORDS:
         return False
-    return len(target_words & set(map(_bare, source.split()))) >= ALIKE * len(target_words)
+    return len(target_words & set(map(_bare, source.split()))) >= MIN_COPIED * len(target_words)
 
 
 def _bare(word: str) -> str:
     return word.strip(string.punctuation).casefold()
 
 
-def _wrong_language(what: str, text: str, expected: str | None) -> list[str]:
+def _wrong_language(subject: str, text: str, expected: str | None) -> list[str]:
     """Return a warning if the language of a text is clearly not the expected one."""
-    if not expected or sum(map(str.isalpha, text)) < LETTERS:
+    if not expected or sum(map(str.isalpha, text)) < MIN_LETTERS:
         return []
     # The beginning is enough to detect a language.
-    ranked = language_probabilities(text[:500])
+    probabilities = language_probabilities(text[:500])
     expected_code = short_code(expected)
-    best, probability = max(ranked.items(), key=lambda item: item[1])
-    if expected_code not in ranked or probability < SURE or ranked[expected_code] > HARDLY:
+    best, probability = max(probabilities.items(), key=lambda item: item[1])
+    if expected_code not in probabilities or probability < MIN_PROBABILITY:
         return []
-    return [f"wrong language: {what} looks like {best}, not {expected_code}"]
+    if probabilities[expected_code] > MAX_EXPECTED:
+        return []
+    return [f"wrong language: {subject} looks like {best}, not {expected_code}"]
 
 
-def _count(number: int, what: str) -> str:
+def _count(number: int, noun: str) -> str:
     plural = "" if number == 1 else "s"
-    return f"{number} {what}{plural}"
+    return f"{number} {noun}{plural}"
 
 
 def _shown(characters: Sequence[str]) -> str:
-    shown = " ".join(characters[:10])
-    return f"{shown} …" if len(characters) > 10 else shown
+    listing = " ".join(characters[:10])
+    return f"{listing} …" if len(characters) > 10 else listing

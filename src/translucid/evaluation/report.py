@@ -15,7 +15,7 @@ from translucid.evaluation.quality_checks import LOOP
 from translucid.ground.console import table_of
 
 
-class Forced(NamedTuple):
+class ForcedScores(NamedTuple):
     """The scores of the references by forced decoding, per token of the model's vocabulary."""
 
     perplexity: float
@@ -41,7 +41,7 @@ class Evaluation:
     """The number of translations that repeat one to four words four times in a row, unlike the source."""
     engine: str = ""
     """The engine of the search."""
-    forced: Forced | None = None
+    forced: ForcedScores | None = None
     """The scores of the first references, if they were requested and not all pairs are too long."""
     too_long: int = 0
     """The number of pairs that are too long for the model, and left out of `forced`."""
@@ -71,12 +71,12 @@ class Evaluation:
         by = f" by {self.engine}" if self.engine else ""
         yield f"{self.sentences:,} sentences in {self.seconds:.1f} s ({rate:,.0f} a second){by}"
         if self.forced:
-            left = ""
+            omitted = ""
             if self.too_long:
-                left = f"; {self.too_long:,} pairs are too long for the model and left out"
+                omitted = f"; {self.too_long:,} pairs are too long for the model and left out"
             yield (
                 f"perplexity {self.forced.perplexity:.2f}, accuracy {self.forced.accuracy:.1%} of "
-                f"{self.forced.tokens:,} reference tokens of its own vocabulary{left}"
+                f"{self.forced.tokens:,} reference tokens of its own vocabulary{omitted}"
             )
         elif self.too_long:
             yield Text("no perplexity: all pairs are too long for the model", "yellow")
@@ -102,7 +102,7 @@ def evaluate(
     *,
     seconds: float = 0.0,
     engine: str = "",
-    forced: Forced | None = None,
+    forced: ForcedScores | None = None,
     too_long: int = 0,
     lengths: bool = False,
     tokenize: str | None = None,

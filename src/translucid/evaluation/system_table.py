@@ -153,9 +153,9 @@ def system_table(
         UserError: there is nothing to compare, sets have unequal lengths, the tokenizer is unknown, or there are too
             many sentences to test.
     """
-    first = systems[0][1]
+    baseline = systems[0][1]
     if significance:
-        refuse_too_many(len(first))
+        refuse_too_many(len(baseline))
     signatures: dict[str, str] = {}
     rows: list[tuple[str, dict[str, Score]]] = []
     for name, output in systems:
@@ -164,7 +164,7 @@ def system_table(
         rows.append((name, {score.name: Score(score.value) for score in scores}))
     if significance:
         signatures = _test(rows, systems, references, tokenize=tokenize, lowercase=lowercase)
-    return SystemTable(len(first), rows, _means(rows), signatures)
+    return SystemTable(len(baseline), rows, _means(rows), signatures)
 
 
 def _test(
@@ -178,14 +178,14 @@ def _test(
     """Add intervals and p-values to the scores of `rows`, and return the signatures of the test by metric."""
     from sacrebleu.significance import PairedTest
 
-    known = {metric.__class__.__name__: metric for metric in metrics(tokenize=tokenize, lowercase=lowercase)}
+    metrics_by_name = {metric.__class__.__name__: metric for metric in metrics(tokenize=tokenize, lowercase=lowercase)}
     outputs = [(str(number), output) for number, (_, output) in enumerate(systems)]
     # sacreBLEU takes None for a missing reference, though its types do not say so.
-    signatures, results = PairedTest(outputs, known, references, "bs")()  # type: ignore[arg-type]
-    first = systems[0][1]
+    signatures, results = PairedTest(outputs, metrics_by_name, references, "bs")()  # type: ignore[arg-type]
+    baseline = systems[0][1]
     for number, (_, scores) in enumerate(rows):
         # sacreBLEU's p-value of (nearly) equal outputs, or of equal scores, is meaningless, see `FEWEST_TESTED`.
-        differs = len(first) - sum(map(eq, first, systems[number][1])) >= FEWEST_TESTED
+        differs = len(baseline) - sum(map(eq, baseline, systems[number][1])) >= FEWEST_TESTED
         for name in signatures:
             result: Any = results[name][number]
             metric = plain_name(name)

@@ -42,7 +42,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         UserError: the disk is full, or the folder can't be written to.
     """
     try:
-        with _replacing(path) as file:
+        with _replacement(path) as file:
             file.write(content)
     except OSError as error:
         fix = "What was saved before is untouched; make room or choose another folder."
@@ -50,7 +50,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def _replacement(path: Path) -> Iterator[BinaryIO]:
     # A temporary file in the same folder, because only a renaming within a file system is atomic.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
@@ -78,13 +78,13 @@ def replace(temporary: Path, path: Path) -> None:
     Raises:
         OSError: the file can't be renamed.
     """
-    until = time.monotonic() + 1.0
+    deadline = time.monotonic() + 1.0
     while True:
         try:
             temporary.replace(path)
             return
         except PermissionError:
-            if sys.platform != "win32" or time.monotonic() > until:
+            if sys.platform != "win32" or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
 
@@ -99,23 +99,23 @@ def write_output(path: Path, content: bytes) -> None:
 def output(path: Path) -> Iterator[BinaryIO]:
     """Open a file or stream that the user has named for writing.
 
-    A file appears, or is replaced, when everything is written, whole or not at all. Standard output by any of its
-    names, pipes and character devices are written to directly.
+    A file appears, or is replaced, only when everything is written. Standard output by any of its names, pipes and
+    character devices are written to directly.
 
     Raises:
         UserError: the file can't be written.
     """
-    with explained(path):
+    with explain_write_errors(path):
         if is_stream(path):
             with open_stream(path) as stream:
                 yield stream
         else:
-            with _replacing(resolve_symlinks(path)) as file:
+            with _replacement(resolve_symlinks(path)) as file:
                 yield file
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_write_errors(path: Path) -> Iterator[None]:
     """Turn an `OSError` while writing a file that the user has named into a `UserError`.
 
     Raises:
@@ -128,8 +128,8 @@ def explained(path: Path) -> Iterator[None]:
         if isinstance(error, BrokenPipeError) and _descriptor(path) == 1:
             raise
         fix = "Check the path, or make room."
-        place = "standard output" if str(path) == "-" else path  # `UserError` calls a lone `-` standard input
-        raise UserError(f"can't be written ({error.strerror})", file=place, fix=fix) from error
+        name = "standard output" if str(path) == "-" else path  # `UserError` calls a lone `-` standard input
+        raise UserError(f"can't be written ({error.strerror})", file=name, fix=fix) from error
 
 
 def is_stream(path: Path) -> bool:
@@ -140,7 +140,7 @@ def is_stream(path: Path) -> bool:
     """
     if _descriptor(path) is not None:
         return True
-    with explained(path):
+    with explain_write_errors(path):
         try:
             kind = stat.S_IFMT(path.stat().st_mode)
         except FileNotFoundError:
@@ -156,10 +156,10 @@ def open_stream(path: Path) -> BinaryIO:
     Raises:
         OSError: the path can't be written to.
     """
-    number = _descriptor(path)
-    if number is None:
+    descriptor = _descriptor(path)
+    if descriptor is None:
         return BufferedWriter(_UnseekableFile(path, "w"))
-    return BufferedWriter(_UnseekableFile(os.dup(number), "w"))  # a copy, so that closing it leaves ours open
+    return BufferedWriter(_UnseekableFile(os.dup(descriptor), "w"))  # a copy, so that closing it leaves ours open
 
 
 class _UnseekableFile(FileIO):
@@ -185,22 +185,22 @@ def _descriptor(path: Path) -> int | None:
     return _DESCRIPTORS.get(name)
 
 
-def refuse_to_lose(out: Path, overwrite: bool, mark: str, what: str) -> None:
+def refuse_overwrite(out: Path, overwrite: bool, marker: str, kind: str) -> None:
     """Check, before any work, that a folder may be written.
 
     Args:
         out: the folder.
         overwrite: whether it may be replaced if it is of the same kind.
-        mark: the name of a file that every folder of this kind has.
-        what: the kind of folder, for the message.
+        marker: the name of a file that every folder of this kind has.
+        kind: the kind of folder, for the message.
 
     Raises:
         UserError: the folder exists and may not be replaced, or its parent does not exist.
     """
     if out.exists() and not overwrite:
         raise UserError("is there already", file=out, fix="Replace it with --overwrite.")
-    if out.exists() and not (out / mark).exists():
-        raise UserError(f"is not {what}, so it is not replaced", file=out, fix="Choose another folder.")
+    if out.exists() and not (out / marker).exists():
+        raise UserError(f"is not {kind}, so it is not replaced", file=out, fix="Choose another folder.")
     if not out.parent.is_dir():
         raise UserError("can't be written (there is no such folder)", file=out, fix="Check the path.")
 
@@ -218,27 +218,27 @@ def refuse_unusable_name(name: str) -> None:
 
 
 @contextmanager
-def whole_folder(out: Path) -> Iterator[Path]:
+def atomic_folder(out: Path) -> Iterator[Path]:
     """Yield an empty folder to write into; at the end it is renamed to `out`, and replaces a folder of that name.
 
-    An exception leaves everything as it was. A link to a folder stays a link.
+    If there is an exception, nothing changes. A link to a folder stays a link.
 
     Raises:
         UserError: the folder can't be written.
     """
     out = resolve_symlinks(out)
-    half, replaced = out.with_name(f".{out.name}.tmp"), _aside(out)
+    temporary, old = out.with_name(f".{out.name}.tmp"), _old_path(out)
     try:
-        if replaced.exists() and not out.exists():  # a process was killed between the renamings of `replace_folder`
-            replaced.rename(out)
-        shutil.rmtree(half, ignore_errors=True)
-        half.mkdir()
-        yield half
-        replace_folder(half, out)
+        if old.exists() and not out.exists():  # a process was killed between the renamings of `replace_folder`
+            old.rename(out)
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        yield temporary
+        replace_folder(temporary, out)
     except OSError as error:
         raise UserError(f"can't be written ({error.strerror})", file=out, fix="Choose another folder.") from error
     finally:
-        shutil.rmtree(half, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def replace_folder(new: Path, out: Path) -> None:
@@ -250,28 +250,28 @@ def replace_folder(new: Path, out: Path) -> None:
     Raises:
         OSError: the folder can't be replaced; both folders are as they were.
     """
-    replaced = _aside(out)
-    shutil.rmtree(replaced, ignore_errors=True)
+    old = _old_path(out)
+    shutil.rmtree(old, ignore_errors=True)
     if out.exists():
-        out.rename(replaced)
+        out.rename(old)
     try:
         new.rename(out)
     except OSError:
-        if replaced.exists():
-            replaced.rename(out)
+        if old.exists():
+            old.rename(out)
         raise
-    shutil.rmtree(replaced, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder, or leave it complete where Windows refuses because one of its files is open."""
-    removed = _aside(folder)
-    shutil.rmtree(removed, ignore_errors=True)  # a removal that was interrupted
+    old = _old_path(folder)
+    shutil.rmtree(old, ignore_errors=True)  # a removal that was interrupted
     with suppress(OSError):
-        folder.rename(removed)
-    shutil.rmtree(removed, ignore_errors=True)
+        folder.rename(old)
+    shutil.rmtree(old, ignore_errors=True)
 
 
-def _aside(folder: Path) -> Path:
+def _old_path(folder: Path) -> Path:
     """Return the temporary name of a folder that is being replaced or removed."""
     return folder.with_name(f".{folder.name}.old")

@@ -1,7 +1,7 @@
-"""Folders in the user's cache, each written once, whole or not at all.
+"""Folders in the user's cache, each written once and atomically.
 
-The key of a folder is a fingerprint of everything that it was made from, so that none is ever stale. Each folder has
-checksums of its files.
+The key of a folder is a fingerprint of everything that it was made from, so that no folder is ever stale. Each folder
+has checksums of its files.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from translucid.ground.atomic import remove_folder, replace_folder
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 
-_SUMS = "sha256.json"
+_CHECKSUM_FILE = "sha256.json"
 
 
-def find_kept(kind: str, made_from: str) -> Path | None:
+def find_cached(kind: str, key: str) -> Path | None:
     """Return a cached folder, if it is complete and undamaged.
 
     Args:
         kind: the kind of the folder's content.
-        made_from: the hexadecimal fingerprint of what it was made from.
+        key: the hexadecimal fingerprint of what it was made from.
     """
-    cached = _root(kind) / made_from
+    cached = _root(kind) / key
     with suppress(OSError, ValueError, UserError):  # the folder is missing or damaged: the caller makes it again
-        sums = json.loads((cached / _SUMS).read_text())
-        if _is_ours(cached.parent) and isinstance(sums, dict) and _checksums(cached, sums) == sums:
-            os.utime(cached)  # `keep` removes the folders whose last use is longest ago
+        checksums = json.loads((cached / _CHECKSUM_FILE).read_text())
+        if _is_ours(cached.parent) and isinstance(checksums, dict) and _checksums(cached, checksums) == checksums:
+            os.utime(cached)  # `add_to_cache` removes the least recently used folders
             return cached
     return None
 
 
-def keep(kind: str, made_from: str, make: Callable[[Path], object], most: int) -> Path:
+def add_to_cache(kind: str, key: str, make: Callable[[Path], object], limit: int) -> Path:
     """Make a folder and put it into the cache.
 
     Args:
         kind: the kind of the folder's content.
-        made_from: the hexadecimal fingerprint of what it is made from.
+        key: the hexadecimal fingerprint of what it is made from.
         make: creates a folder and writes its content.
-        most: how many folders of this kind stay: those of the most recent use.
+        limit: the number of folders of this kind to keep, the most recently used ones.
 
     Raises:
         OSError: the disk is full, there is no home folder, or the cache belongs to somebody else.
@@ -55,20 +55,20 @@ def keep(kind: str, made_from: str, make: Callable[[Path], object], most: int) -
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not _is_ours(root):
         raise PermissionError(f"{root} is somebody else's")
-    cached = root / made_from
+    cached = root / key
     with tempfile.TemporaryDirectory(prefix=".", dir=root) as name:
-        half = Path(name) / "made"
-        make(half)
-        names = [file.name for file in half.iterdir() if file.is_file()]
-        (half / _SUMS).write_text(json.dumps(_checksums(half, names)))
+        temporary = Path(name) / "made"
+        make(temporary)
+        names = [file.name for file in temporary.iterdir() if file.is_file()]
+        (temporary / _CHECKSUM_FILE).write_text(json.dumps(_checksums(temporary, names)))
         try:
-            replace_folder(half, cached)
+            replace_folder(temporary, cached)
         except OSError:
             # Another process may have been quicker: Windows leaves its folder in place while a file of it is open.
-            if find_kept(kind, made_from) is None:
+            if find_cached(kind, key) is None:
                 raise
     folders = root.glob("[!.]*")  # without the temporary folders, whose names begin with a point
-    for old in sorted(folders, key=lambda folder: -folder.stat().st_mtime)[most:]:
+    for old in sorted(folders, key=lambda folder: -folder.stat().st_mtime)[limit:]:
         remove_folder(old)
     return cached
 
@@ -84,4 +84,4 @@ def _is_ours(folder: Path) -> bool:
 
 def _checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Return the SHA-256 of each of these files, without hidden files such as locks."""
-    return {name: digest(folder / name) for name in names if name != _SUMS and not name.startswith(".")}
+    return {name: digest(folder / name) for name in names if name != _CHECKSUM_FILE and not name.startswith(".")}

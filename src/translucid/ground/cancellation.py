@@ -1,7 +1,7 @@
-"""Cancellation: long work asks between its steps whether its result is still wanted.
+"""Cancellation: long work checks between its steps whether its result is still needed.
 
-A search asks before each token, an explanation before each batch. The caller sets the function that they call with
-`asked_between_steps`; without one they run to their end.
+A search checks before each token, an explanation before each batch. With `call_between_steps`, the caller sets the
+function that they call; without one, they run to the end.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ class Cancelled(Exception):  # noqa: N818  # not an error: the caller does not w
     """The caller cancelled the work."""
 
 
-_ask: ContextVar[Callable[[], None] | None] = ContextVar("ask", default=None)
+_check: ContextVar[Callable[[], None] | None] = ContextVar("check", default=None)
 
 
 @contextmanager
-def asked_between_steps(ask: Callable[[], None]) -> Iterator[None]:
-    """Within the context, call `ask` between the steps of work; it may wait, or raise `Cancelled` to end the work."""
-    before = _ask.set(ask)
+def call_between_steps(check: Callable[[], None]) -> Iterator[None]:
+    """Within the context, call `check` between the steps of work; it may wait, or raise `Cancelled` to end the work."""
+    token = _check.set(check)
     try:
         yield
     finally:
-        _ask.reset(before)
+        _check.reset(token)
 
 
-def asked_about() -> bool:
-    """Return whether work calls a function between its steps."""
-    return _ask.get() is not None
+def is_cancellable() -> bool:
+    """Whether work in this context can be cancelled, because a function is called between its steps."""
+    return _check.get() is not None
 
 
 def between_steps() -> None:
@@ -41,5 +41,5 @@ def between_steps() -> None:
     Raises:
         Cancelled: the caller does not want the next step.
     """
-    if ask := _ask.get():
-        ask()
+    if check := _check.get():
+        check()

@@ -27,14 +27,14 @@ _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u20
 The last are no valid UTF-8. Tabs and line feeds are harmless.
 """
 
-EVERY = 1.0
+PROGRESS_INTERVAL = 1.0
 """The shortest time between two JSON lines of progress, in seconds."""
 
 LogFormat = Literal["text", "json", "off"]
-"""What is written on standard error: text for people; one JSON object a line; warnings and errors only."""
+"""What is written to standard error: text for people; one JSON object per line; warnings and errors only."""
 
 _LEVELS = {"warning:": "warning", "error:": "error", "internal error:": "error"}
-"""The levels of messages by how they begin; all others have the level `info`."""
+"""The level of a message by its prefix; other messages have the level `info`."""
 
 
 class Console(RichConsole):
@@ -57,18 +57,18 @@ class Console(RichConsole):
         """The format of this console."""
         return self.log_format if self.stderr else "text"
 
-    def print(self, *objects: Any, figures: Mapping[str, Any] | None = None, **more: Any) -> None:
+    def print(self, *objects: Any, figures: Mapping[str, Any] | None = None, **options: Any) -> None:
         """Print as Rich does, but do not crop lines that escapes have made longer than the terminal is wide.
 
         Args:
             objects: what is printed.
             figures: further fields of a JSON line.
-            more: keyword arguments of Rich's `print`.
+            options: keyword arguments of Rich's `print`.
         """
         if self.format == "text":
-            super().print(*objects, **{"crop": False, **more})
+            super().print(*objects, **{"crop": False, **options})
             return
-        line = _plain(objects)
+        line = _plain_text(objects)
         level = _level(line)
         if self.quiet or (self.format == "off" and level == "info"):
             return
@@ -86,7 +86,7 @@ class Console(RichConsole):
             if segment.control:  # Rich's own codes, such as those that move the cursor
                 yield segment
             else:
-                yield segment._replace(text=_UNSAFE.sub(_escaped, segment.text))
+                yield segment._replace(text=_UNSAFE.sub(_escape, segment.text))
 
 
 def table_of(*words: str, figures: Iterable[str] = (), overflow: OverflowMethod = "ellipsis") -> Table:
@@ -100,34 +100,34 @@ def table_of(*words: str, figures: Iterable[str] = (), overflow: OverflowMethod 
 
 
 @contextmanager
-def counting(
-    console: Console, what: str, total: int | None, *, hidden: bool = False
+def progress_bar(
+    console: Console, label: str, total: int | None, *, hidden: bool = False
 ) -> Iterator[Callable[[int], None]]:
     """Show a progress bar with the rate and the time left on a terminal; yields a function that advances it."""
     if console.format == "json":
-        with _counting_in_lines(console, what, total) as advance:
+        with _progress_lines(console, label, total) as advance:
             yield advance
         return
-    columns = TextColumn(what), BarColumn(bar_width=20), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()
+    columns = TextColumn(label), BarColumn(bar_width=20), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
+        task = progress.add_task(label, total=total)
         yield lambda count: progress.advance(task, count)
 
 
 @contextmanager
-def _counting_in_lines(console: Console, what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Write the progress as JSON lines, at most one in `EVERY` seconds, and one at the end."""
-    done, written, last = 0, -1, time.monotonic()
+def _progress_lines(console: Console, label: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Write the progress as JSON lines, at most one in `PROGRESS_INTERVAL` seconds, and one at the end."""
+    done, written, last_time = 0, -1, time.monotonic()
 
     def write() -> None:
-        nonlocal written, last
-        written, last = done, time.monotonic()
-        console.print(what, figures={"done": done, "total": total})
+        nonlocal written, last_time
+        written, last_time = done, time.monotonic()
+        console.print(label, figures={"done": done, "total": total})
 
     def advance(count: int) -> None:
         nonlocal done
         done += count
-        if time.monotonic() - last >= EVERY:
+        if time.monotonic() - last_time >= PROGRESS_INTERVAL:
             write()
 
     try:
@@ -143,8 +143,8 @@ class _Rate(Column):
 
 
 def _level(message: str) -> str:
-    for beginning, level in _LEVELS.items():
-        if message.startswith(beginning):
+    for prefix, level in _LEVELS.items():
+        if message.startswith(prefix):
             return level
     return "info"
 
@@ -156,7 +156,7 @@ def _json_number(figure: Any) -> Any:
     return figure
 
 
-def _plain(objects: Iterable[Any]) -> str:
+def _plain_text(objects: Iterable[Any]) -> str:
     """Return what Rich prints without colours on a terminal so wide that it breaks no line."""
     file = StringIO()
     Console(file=file, width=10_000).print(*objects, soft_wrap=True)
@@ -164,5 +164,5 @@ def _plain(objects: Iterable[Any]) -> str:
     return "\n".join(map(str.rstrip, lines))  # Rich fills up the cells of a table with spaces
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()

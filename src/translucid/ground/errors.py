@@ -1,4 +1,4 @@
-"""The one exception for what the user can put right: exit code 2 and one clear line.
+"""The exception for what the user can fix: exit code 2 and one clear line.
 
 Any other exception is a defect of this program (exit code 1).
 """
@@ -28,7 +28,7 @@ class UserError(Exception):
         """
         self.file = file
         """The file as the caller gave it: a `Path` is a file on this machine, a text the name of a user's document."""
-        super().__init__(_one_line(f"{_place(file, line)}{what}. {fix}".strip()))
+        super().__init__(_one_line(f"{_location(file, line)}{what}. {fix}".strip()))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the finished line, because calling `__init__` with it again would add a second period."""
@@ -41,7 +41,7 @@ class UserError(Exception):
         return error
 
 
-def _place(file: object, line: int | None) -> str:
+def _location(file: object, line: int | None) -> str:
     """Return the beginning of a message, `FILE:LINE: ` or as much of it as is known."""
     if file is None:
         return ""
@@ -64,13 +64,13 @@ def _printable(character: str) -> str:
 
 def missing_package(what: str, package: str | None, extra: str) -> UserError:
     """Return the error for a package of one of our extras that is not installed."""
-    return UserError(f"{what} needs the package {package}", fix=f"Install it with {remedy(extra)}")
+    return UserError(f"{what} needs the package {package}", fix=f"Install it with {install_command(extra)}")
 
 
-def remedy(extra: str) -> str:
+def install_command(extra: str) -> str:
     """Return the command that installs one of our extras.
 
-    It names the packages themselves, which works beside a clone as well as beside an installed wheel.
+    It names the packages themselves, which works for a clone as well as for an installed wheel.
     """
     packages = []
     for requirement in metadata.requires("translucid") or []:
@@ -80,9 +80,9 @@ def remedy(extra: str) -> str:
     return f"pip install {' '.join(packages)}"
 
 
-def nearest(name: object, known: Iterable[object]) -> str:
+def nearest(name: object, candidates: Iterable[object]) -> str:
     """Return `Did you mean 'x'?` for the known name closest to a misspelt one, or the list of known names."""
-    names = sorted(map(str, known))
+    names = sorted(map(str, candidates))
     close: list[str] = []
     # A long text is no misspelt name, and the time of the comparison grows with its length.
     if isinstance(name, str) and len(name) < 100:

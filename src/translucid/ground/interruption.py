@@ -31,5 +31,5 @@ def die_of_sigterm() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
-    raise Interrupted(number)
+def _raise(signal_number: int, frame: FrameType | None) -> None:
+    raise Interrupted(signal_number)

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield `size` items at a time, at last fewer, as `itertools.batched` does from Python 3.12 on."""
+    """Yield lists of `size` items, the last one perhaps shorter, as `itertools.batched` does since Python 3.12."""
     remaining = iter(items)
     while batch := list(islice(remaining, size)):
         yield batch

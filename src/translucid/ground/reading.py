@@ -11,21 +11,21 @@ from pathlib import Path
 from translucid.ground.errors import UserError
 
 
-def refuse_strange(file: Path, folder: Path, most: int | None = None) -> None:
+def refuse_unsafe(file: Path, folder: Path, max_bytes: int | None = None) -> None:
     """Check, without opening it, that a path is a regular file, that it is in the folder, and how large it is.
 
-    A link may point to another place in the folder, and the folder may itself be a link. A missing file passes.
+    A link may point to another file in the folder, and the folder may itself be a link. A missing file is accepted.
 
     Args:
         file: a path in `folder`.
-        folder: the only folder from which may be read.
-        most: the most bytes that the file may have; no limit by default.
+        folder: the only folder that may be read from.
+        max_bytes: the most bytes that the file may have; no limit by default.
 
     Raises:
         UserError: the path is a pipe, a device or a folder, a link that leads out of the folder, or a file too large.
     """
     try:
-        facts = file.stat()
+        status = file.stat()
         inside = file.resolve(strict=True).is_relative_to(folder.resolve(strict=True))
     except FileNotFoundError:
         return
@@ -33,13 +33,15 @@ def refuse_strange(file: Path, folder: Path, most: int | None = None) -> None:
         raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
     if not inside:
         raise UserError("is a link that leads out of its folder", file=file, fix="Copy the file there if you trust it.")
-    if not stat.S_ISREG(facts.st_mode):
-        raise UserError("is not a file", file=file, fix="A folder, a pipe or a device stands in its place: remove it.")
-    if most is not None and facts.st_size > most:
-        raise UserError(f"has {facts.st_size:,} bytes, more than {most:,}", file=file, fix="It can't be one of ours.")
+    if not stat.S_ISREG(status.st_mode):
+        raise UserError("is not a file", file=file, fix="It is a folder, a pipe or a device: remove it.")
+    if max_bytes is not None and status.st_size > max_bytes:
+        raise UserError(
+            f"has {status.st_size:,} bytes, more than {max_bytes:,}", file=file, fix="It can't be one of ours."
+        )
 
 
-def read_at_most(file: Path, most: int) -> bytes:
+def read_at_most(file: Path, max_bytes: int) -> bytes:
     """Read a whole file of at most this many bytes.
 
     Raises:
@@ -49,10 +51,10 @@ def read_at_most(file: Path, most: int) -> bytes:
     content = bytearray()
     with file.open("rb") as stream:
         # In parts of 1 MiB up to the limit: the size that `stat` reports is 0 for files in /proc, and files may grow.
-        while part := stream.read(1 << 20):
-            content += part
-            if len(content) > most:
-                raise UserError(f"has more than {most:,} bytes", file=file, fix="Is this the right file?")
+        while chunk := stream.read(1 << 20):
+            content += chunk
+            if len(content) > max_bytes:
+                raise UserError(f"has more than {max_bytes:,} bytes", file=file, fix="Is this the right file?")
     return bytes(content)
 
 

@@ -23,7 +23,7 @@ class SpecialTokens(NamedTuple, Generic[Item]):
 SPECIAL = SpecialTokens(pad=0, unknown=1, start=2, end=3)
 """The ids, which are the first of each vocabulary that we learn; an imported model may have others."""
 
-SPELLED = SpecialTokens(pad="<pad>", unknown="<unk>", start="<s>", end="</s>")
+SPELLINGS = SpecialTokens(pad="<pad>", unknown="<unk>", start="<s>", end="</s>")
 """The spellings in our vocabularies, in CTranslate2 and in all figures."""
 
 TAG = "<bt>"

@@ -23,7 +23,7 @@ def refuse_picture(file: Path) -> None:
 
 
 def refuse_untranslated(parts: Sized) -> None:
-    """Check that the model has translated some part of a text; it never reads a text of numbers or addresses only.
+    """Check that the model has translated some part of a text; a text of numbers or addresses only never reaches it.
 
     Raises:
         UserError: the model has translated no part.

@@ -44,12 +44,12 @@ def refuse_unknown_heads(heads: Iterable[str], maps: Mapping[str, int]) -> None:
     Raises:
         UserError: it has no attention, or no such head.
     """
-    known = head_names(maps)
+    model_heads = head_names(maps)
     for name in heads:
-        if not known:
+        if not model_heads:
             raise UserError(f"there is no head {name!r}", fix="The model has no attention, so no head can be off.")
-        if name not in known:
-            raise UserError(f"there is no head {name!r}", fix=nearest(name, known))
+        if name not in model_heads:
+            raise UserError(f"there is no head {name!r}", fix=nearest(name, model_heads))
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,6 @@ def mean_outputs(
     for name in heads:
         attention, _, number = name.rpartition(".head.")
         point = f"{attention}.heads"
-        of_all = torch.as_tensor(sums[point]) / counts[point]  # [H, d]
-        means[name] = of_all[int(number)].float()
+        head_means = torch.as_tensor(sums[point]) / counts[point]  # [H, d]
+        means[name] = head_means[int(number)].float()
     return means

@@ -27,11 +27,11 @@ from translucid.evaluation.alignment_error import (
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.word_weights import WordWeights
 from translucid.inspection.words import span_ranges, word_spans
-from translucid.kernels.devices import own_random_state
+from translucid.kernels.devices import preserve_random_state
 from translucid.models.protocol import SequenceModel
 
 UPDATES, MOST_UPDATES, BATCH = 400, 1500, 64
-"""The least and, unless one pass over the pairs needs more, the largest number of updates; the pairs in each."""
+"""The minimum and the maximum number of updates, more if one pass over the pairs needs them; the pairs in each."""
 PASSES = 24
 """The number of passes over the pairs, within these limits."""
 RATE, WARMUP = 0.002, 50
@@ -53,54 +53,54 @@ def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Ins
 def weights_of(inspected: Inspected, options: AlignmentOptions) -> WordWeights:
     """Return the weights for alignments: those of the alignment layer if there is one, else by the options' method.
 
-    Attention weights take the place of norms and contributions that were not computed, as an ensemble has none.
+    Where norms and contributions were not computed, as for an ensemble, attention weights replace them.
     """
     if options.learned and inspected.links is not None:
         weights = inspected.links
     else:
         method: Method = "weights" if inspected.contributions is None else options.method
         weights = inspected.cross(options.layer, options.head, shift=options.shift, method=method)
-    between = inspected.words(weights).between_words.cpu().float().numpy()
-    return WordWeights(inspected.source_spans[:-1], inspected.target_spans[:-1], between)
+    word_weights = inspected.words(weights).between_words.cpu().float().numpy()
+    return WordWeights(inspected.source_spans[:-1], inspected.target_spans[:-1], word_weights)
 
 
 def choose(
-    examples: Sequence[Inspected], gold: Sequence[Gold], ways: Sequence[AlignmentOptions] = ()
+    examples: Sequence[Inspected], gold: Sequence[Gold], choices: Sequence[AlignmentOptions] = ()
 ) -> dict[AlignmentOptions, AlignmentScore]:
-    """Score several ways to derive an alignment; the best comes first.
+    """Score several ways to derive an alignment, the best first.
 
     By default, the candidates are the alignment layer, if there is one, and the attention of each layer and the average
     of all, with and without shift; each from one side and from both. If contributions were computed, so are norms and
     contributions of each layer and of all.
 
     Args:
-        examples: what the model shows of some pairs.
-        gold: the links of each pair, by people or by statistics.
-        ways: the candidates, if not all.
+        examples: inspections of some pairs.
+        gold: the links of each pair, from annotators or from statistics.
+        choices: the options to score; by default, all `candidates`.
     """
     scores = {}
-    for options in ways or candidates(examples[0]):
+    for options in choices or candidates(examples[0]):
         scores[options] = alignment_score([read_alignment(example, options) for example in examples], gold)
     # Sorting is stable: the attention comes before the layer if both have the same error rate.
     return dict(sorted(scores.items(), key=lambda item: item[1].error_rate))
 
 
 def candidates(example: Inspected) -> list[AlignmentOptions]:
-    """Return every way to derive an alignment from what a model shows."""
+    """Return the options of every way to derive an alignment from an inspection."""
     layers: list[int | None] = [*example.layers]
     if len(layers) > 1:
         layers.insert(0, None)  # the average of all
-    ways = []
+    choices = []
     methods: tuple[Method, ...] = ("weights",) if example.contributions is None else get_args(Method)
     for method, layer, shift, both in product(methods, layers, (False, True), (True, False)):
-        ways.append(AlignmentOptions(learned=False, layer=layer, method=method, shift=shift, both=both))
+        choices.append(AlignmentOptions(learned=False, layer=layer, method=method, shift=shift, both=both))
     if example.links is not None:
-        ways += [AlignmentOptions(both=True), AlignmentOptions(both=False)]
-    return ways
+        choices += [AlignmentOptions(both=True), AlignmentOptions(both=False)]
+    return choices
 
 
-class Linked(NamedTuple):
-    """A sentence pair whose words are linked."""
+class AlignmentExample(NamedTuple):
+    """A sentence pair with links between its pieces: training data for an alignment layer."""
 
     source: list[int]
     """Ids, with the end token."""
@@ -110,9 +110,9 @@ class Linked(NamedTuple):
     """[T, S], uniform over the source pieces to which a target piece is linked; a row of zeros without links."""
 
 
-def linked(
+def link_pieces(
     tokenizer: Tokenizer, source: list[int], target: list[int], gold: Gold, words: tuple[int, int]
-) -> Linked | None:
+) -> AlignmentExample | None:
     """Return a pair with its word links as links between pieces; None if the tokenizer splits it into other words.
 
     Args:
@@ -129,7 +129,7 @@ def linked(
     shares = torch.zeros(len(target), len(source))
     for source_word, target_word in gold.to_learn():
         shares[slice(*targets[target_word]), slice(*sources[source_word])] = 1
-    return Linked(source, target, shares / shares.sum(1, keepdim=True).clamp(min=1))
+    return AlignmentExample(source, target, shares / shares.sum(1, keepdim=True).clamp(min=1))
 
 
 def _word_ranges(pieces: Sequence[str], opening: int) -> list[tuple[int, int]]:
@@ -139,7 +139,7 @@ def _word_ranges(pieces: Sequence[str], opening: int) -> list[tuple[int, int]]:
 
 def learn_alignment(
     model: SequenceModel,
-    pairs: Sequence[Linked],
+    pairs: Sequence[AlignmentExample],
     device: torch.device | str = "cpu",
     on_update: Callable[[int], None] | None = None,
 ) -> AlignmentLayer:
@@ -154,17 +154,17 @@ def learn_alignment(
         device: the device of the model.
         on_update: called with 1 after each of `updates_for(pairs)` updates.
     """
-    draw, count = random.Random(SEED), updates_for(pairs)
-    frozen = _frozen(model, pairs, device)
-    with own_random_state(device):  # neither the seed nor dropout must disturb the caller's random numbers
+    rng, count = random.Random(SEED), updates_for(pairs)
+    inputs = _layer_inputs(model, pairs, device)
+    with preserve_random_state(device):  # neither the seed nor dropout must disturb the caller's random numbers
         torch.manual_seed(SEED)
-        layer = AlignmentLayer(model.output.in_features, frozen[0].states.size(-1)).to(device)
+        layer = AlignmentLayer(model.output.in_features, inputs[0].states.size(-1)).to(device)
         optimizer = torch.optim.Adam(layer.parameters(), RATE)
         schedule = LambdaLR(optimizer, lambda done: min(1.0, (done + 1) / WARMUP) * (1 - done / count))
         for _ in range(count):
-            batch = draw.sample(range(len(pairs)), min(BATCH, len(pairs)))
-            drawn = [pairs[i] for i in batch]
-            loss = _loss(layer, model, drawn, [frozen[i] for i in batch])
+            indices = rng.sample(range(len(pairs)), min(BATCH, len(pairs)))
+            batch = [pairs[i] for i in indices]
+            loss = _loss(layer, model, batch, [inputs[i] for i in indices])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -174,12 +174,14 @@ def learn_alignment(
     return layer.eval().requires_grad_(False)
 
 
-def _loss(layer: AlignmentLayer, model: SequenceModel, pairs: Sequence[Linked], frozen: Sequence[_Frozen]) -> Tensor:
+def _loss(
+    layer: AlignmentLayer, model: SequenceModel, pairs: Sequence[AlignmentExample], inputs: Sequence[_LayerInput]
+) -> Tensor:
     """Return the cross-entropy of the layer's weights, with dropout of what it reads."""
     embeddings = model.output.weight.detach()
     # Without dropout, the layer is worse on text of another domain: an error rate of 0.33 instead of 0.28 on Hansards.
-    features = F.dropout(_padded([pair.features for pair in frozen]), DROPOUT)  # [B, T, D]
-    states = F.dropout(_padded([pair.states for pair in frozen]), DROPOUT)  # [B, S, M]
+    features = F.dropout(_padded([pair.features for pair in inputs]), DROPOUT)  # [B, T, D]
+    states = F.dropout(_padded([pair.states for pair in inputs]), DROPOUT)  # [B, S, M]
     target = padded([pair.target for pair in pairs], model.pad).to(features.device)  # [B, T]
     mask = padded([pair.source for pair in pairs], model.pad).to(features.device) != model.pad  # [B, S]
     weights = layer(features, F.dropout(embeddings[target], DROPOUT), states, mask)
@@ -198,8 +200,8 @@ def _padded(rows: Sequence[Tensor]) -> Tensor:
     return batch
 
 
-class _Frozen(NamedTuple):
-    """What the model computes for a pair, which no update changes, in bfloat16."""
+class _LayerInput(NamedTuple):
+    """The model's states for a pair, which the alignment layer reads and no update changes, in bfloat16."""
 
     features: Tensor
     """[T, D], the features from which each target piece is predicted."""
@@ -208,23 +210,25 @@ class _Frozen(NamedTuple):
 
 
 @torch.no_grad()
-def _frozen(model: SequenceModel, pairs: Sequence[Linked], device: torch.device | str) -> list[_Frozen]:
-    """Compute what the alignment layer reads, once for all updates: the model takes longer than the layer."""
-    frozen: dict[int, _Frozen] = {}
-    ids = [(pair.source, pair.target) for pair in pairs]
-    for batch, source, target in paired_batches(ids, model.pad, device, BATCH_TOKENS):
+def _layer_inputs(
+    model: SequenceModel, pairs: Sequence[AlignmentExample], device: torch.device | str
+) -> list[_LayerInput]:
+    """Compute the inputs of the alignment layer once for all updates, because the model takes longer than the layer."""
+    inputs: dict[int, _LayerInput] = {}
+    pair_ids = [(pair.source, pair.target) for pair in pairs]
+    for batch, source, target in paired_batches(pair_ids, model.pad, device, BATCH_TOKENS):
         memory = model.encode(source)
         features = forced_features(model, memory, target).bfloat16()
         states = memory.states.bfloat16()
         for row, i in enumerate(batch):
             # A copy, because a view would keep the padded batch in memory.
-            frozen[i] = _Frozen(
+            inputs[i] = _LayerInput(
                 features[row, : len(pairs[i].target)].clone(), states[row, : len(pairs[i].source)].clone()
             )
-    return [frozen[i] for i in range(len(pairs))]
+    return [inputs[i] for i in range(len(pairs))]
 
 
-def updates_for(pairs: Sequence[Linked]) -> int:
-    """Return the number of updates to learn from some pairs."""
+def updates_for(pairs: Sequence[AlignmentExample]) -> int:
+    """Return the number of updates for training on some pairs."""
     one_pass = -(-len(pairs) // BATCH)
     return max(UPDATES, min(MOST_UPDATES, PASSES * one_pass), one_pass)

@@ -12,8 +12,8 @@ deviation of that sum: L_t(z) = (z - mean(z)) / deviation_t * gain.
                             both (2021, arXiv 2109.07152)
     ALTI                    c_ts = max(0, ||y_t||_1 - ||y_t - T_t(x_s)||_1), each row normalised; the matrices of the
                             encoder's layers are multiplied (Ferrando et al. 2022, arXiv 2203.04212)
-    ALTI+                   R_l = [C_cross C_enc, 0] + c_res C_self R_(l-1), R_0 = [0, I] (arXiv 2205.11631): what each
-                            position of the decoder has from each source piece and each piece of the target prefix
+    ALTI+                   R_l = [C_cross C_enc, 0] + c_res C_self R_(l-1), R_0 = [0, I] (arXiv 2205.11631): the share
+                            of each source piece and each piece of the target prefix in each decoder position
 
 Feed-forward sublayers are left out. In an attention-only model, which has neither matrices nor residual connections,
 the contributions are the weights.
@@ -39,7 +39,7 @@ from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import BlockStacks, DecoderBlock, EncoderBlock
 
 CHUNK = 1 << 21
-"""The most numbers of a tensor [N, S, t, D]; more target positions are computed in several chunks."""
+"""The maximum number of elements of a tensor [N, S, t, D]; more target positions are computed in several chunks."""
 
 
 class Terms(NamedTuple):
@@ -63,7 +63,7 @@ class Terms(NamedTuple):
         # The deviation belongs to the position t, so it divides the weights.
         return Terms(self.weights / deviation[:, None], centred, residual, self.output)
 
-    def own(self) -> Tensor:
+    def diagonal_term(self) -> Tensor:
         """Return the term s = t of a self-attention with the residual connection [N, T, D]."""
         weights = self.weights.diagonal(dim1=-2, dim2=-1)  # [N, H, T]
         return (weights[..., None] * self.inputs).sum(1) + self.residual
@@ -86,9 +86,9 @@ class Terms(NamedTuple):
         inputs = self.inputs.transpose(1, 2)  # [N, S, H, D]
         rows = max(1, CHUNK // (inputs.numel() // inputs.size(2)))
         distances = []
-        for part, output in zip(weights.split(rows, 2), self.output.split(rows, 1), strict=True):
-            rest = output[:, None] - part @ inputs  # [N, S, t, D]
-            distances.append(rest.norm(p=1, dim=-1))
+        for chunk, output in zip(weights.split(rows, 2), self.output.split(rows, 1), strict=True):
+            remainder = output[:, None] - chunk @ inputs  # [N, S, t, D]
+            distances.append(remainder.norm(p=1, dim=-1))
         differences = self.output.norm(p=1, dim=-1)[:, None] - torch.cat(distances, -1)  # [N, S, T]
         # Padding and the future contribute exactly nothing, whatever the rounding of the two sums.
         return (differences * weights.any(-1)).transpose(1, 2)
@@ -99,19 +99,19 @@ class Terms(NamedTuple):
 
 
 class _Sublayer(NamedTuple):
-    """An attention sublayer, and the points of its input and its output."""
+    """An attention sublayer, its residual connection, and the points of its input and its output."""
 
     name: str
     attention: MultiHeadAttention
-    wrapping: Residual
-    before: str
-    after: str
+    connection: Residual
+    input_point: str
+    output_point: str
 
     @property
     def points(self) -> list[str]:
         """The points whose tensors are needed."""
-        parts = [f"{self.name}.{part}" for part in ("weights", "values", "heads", "output")]
-        return [*parts, self.before, self.after]
+        terms = [f"{self.name}.{term}" for term in ("weights", "values", "heads", "output")]
+        return [*terms, self.input_point, self.output_point]
 
     def terms(self, record: Record) -> Terms:
         """Return the terms without the linearised norm of a post-norm layer."""
@@ -123,34 +123,35 @@ class _Sublayer(NamedTuple):
         weights = weights.masked_fill(replaced[..., None], 0)
         output = attention.output.weight.unflatten(1, (attention.heads, -1))  # W_O^T [D, H, d]
         inputs = values @ output.permute(1, 2, 0)  # [N, H, S, D]
-        return Terms(weights, inputs, record[self.before], record[self.after])
+        return Terms(weights, inputs, record[self.input_point], record[self.output_point])
 
     def linearised(self, terms: Terms, record: Record) -> Terms:
         """Return the terms after the norm of a post-norm layer; those of a pre-norm layer stay as they are."""
-        if self.wrapping.pre:
+        if self.connection.pre:
             return terms
-        return terms.linearised(self.wrapping.norm, terms.residual + record[f"{self.name}.output"])
+        return terms.linearised(self.connection.norm, terms.residual + record[f"{self.name}.output"])
 
 
 def _sublayers(model: BlockStacks) -> list[_Sublayer]:
     """Return the attention sublayers from the source to the last layer of the decoder."""
     sublayers = []
-    before = "encoder.input"
+    input_point = "encoder.input"
     for i, block in enumerate(model.encoder):
         assert isinstance(block, EncoderBlock)
-        name, wrapping = f"encoder.{i}", block.residuals[0]
-        assert isinstance(wrapping, Residual)
-        sublayers.append(_Sublayer(f"{name}.self", block.self_attention, wrapping, before, f"{name}.after_self"))
-        before = f"{name}.output"
-    before = "decoder.input"
+        name, connection = f"encoder.{i}", block.residuals[0]
+        assert isinstance(connection, Residual)
+        sublayers.append(_Sublayer(f"{name}.self", block.self_attention, connection, input_point, f"{name}.after_self"))
+        input_point = f"{name}.output"
+    input_point = "decoder.input"
     for i, block in enumerate(model.decoder):
         assert isinstance(block, DecoderBlock) and block.self_attention
-        name, (wrapping, outer, _) = f"decoder.{i}", block.residuals
-        assert isinstance(wrapping, Residual) and isinstance(outer, Residual)
-        after = f"{name}.after_self"
-        sublayers.append(_Sublayer(f"{name}.self", block.self_attention, wrapping, before, after))
-        sublayers.append(_Sublayer(f"{name}.cross", block.cross_attention, outer, after, f"{name}.after_cross"))
-        before = f"{name}.output"
+        name, (connection, cross_connection, _) = f"decoder.{i}", block.residuals
+        assert isinstance(connection, Residual) and isinstance(cross_connection, Residual)
+        after_self = f"{name}.after_self"
+        sublayers.append(_Sublayer(f"{name}.self", block.self_attention, connection, input_point, after_self))
+        after_cross = f"{name}.after_cross"
+        sublayers.append(_Sublayer(f"{name}.cross", block.cross_attention, cross_connection, after_self, after_cross))
+        input_point = f"{name}.output"
     return sublayers
 
 
@@ -165,7 +166,7 @@ def refuse_without_terms(model: nn.Module) -> None:
     """Check that a model has contributions.
 
     Raises:
-        UserError: its sublayers are no sums of transformed inputs.
+        UserError: its sublayers are not sums of transformed inputs.
     """
     if not has_contributions(model):
         what = "contributions and norms exist only where attention and residual connections add up, in a Transformer"
@@ -203,7 +204,7 @@ def contributions(model: SequenceModel, record: Record) -> Contributions:
     """
     refuse_without_terms(model)
     if isinstance(model, AttentionOnly):
-        return _of_weights(model, record)
+        return _attention_only_contributions(model, record)
     assert isinstance(model, BlockStacks)
     head_norms, norms, residual_norms, shares = {}, {}, {}, {}
     for sublayer in _sublayers(model):
@@ -214,9 +215,9 @@ def contributions(model: SequenceModel, record: Record) -> Contributions:
         # Pre-norm terms are not linearised, so their norms are the same.
         with_norm = norms[name].clone() if terms is plain else terms.norms()
         if name.endswith(".self"):
-            own = terms.own()
-            differences.diagonal(dim1=1, dim2=2).copy_(terms.difference(own))
-            with_norm.diagonal(dim1=1, dim2=2).copy_(own.norm(dim=-1))
+            diagonal = terms.diagonal_term()
+            differences.diagonal(dim1=1, dim2=2).copy_(terms.difference(diagonal))
+            with_norm.diagonal(dim1=1, dim2=2).copy_(diagonal.norm(dim=-1))
         else:
             residual = terms.residual
             differences = torch.cat([differences, terms.difference(residual)[..., None]], -1)
@@ -250,7 +251,7 @@ def _attention_only_points(model: AttentionOnly) -> list[str]:
     return names
 
 
-def _of_weights(model: AttentionOnly, record: Record) -> Contributions:
+def _attention_only_contributions(model: AttentionOnly, record: Record) -> Contributions:
     """Return the contributions in an attention-only model: y_t = sum_s alpha_ts x_s, without any residual."""
     head_norms, norms, shares = {}, {}, {}
     inputs = {"encoder": "encoder.input", "decoder": "decoder.input"}

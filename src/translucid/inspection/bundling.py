@@ -13,7 +13,7 @@ _IMPORT = re.compile(r'^import \{ ([^}]+) \} from "\./([\w-]+\.js)";$', re.MULTI
 _EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
 
 
-def bundle(entry: str, folders: Sequence[Path], then: str = "") -> str:
+def bundle(entry: str, folders: Sequence[Path], epilogue: str = "") -> str:
     """Return the module `entry` and all modules that it imports as one script.
 
     Each module becomes a function, so that its names stay its own. Only two forms are supported: an import on one line,
@@ -22,14 +22,14 @@ def bundle(entry: str, folders: Sequence[Path], then: str = "") -> str:
     Args:
         entry: the file name of the module.
         folders: the folders with modules, searched in this order.
-        then: code that runs after the modules, in which `modules["a.js"]` holds the exports of a module.
+        epilogue: code that runs after the modules, in which `modules["a.js"]` holds the exports of a module.
     """
     bundled: dict[str, str] = {}
     _add(entry, folders, bundled)
     modules = ""
     for name, text in bundled.items():
         modules += f"modules[{name!r}] = (() => {{\n{text}}})();\n"
-    return f'(() => {{\n"use strict";\nconst modules = {{}};\n{modules}{then}}})();\n'
+    return f'(() => {{\n"use strict";\nconst modules = {{}};\n{modules}{epilogue}}})();\n'
 
 
 def _add(name: str, folders: Sequence[Path], bundled: dict[str, str]) -> None:

@@ -9,11 +9,11 @@ from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import span_ranges, span_words, sum_ranges
 
 LARGE = 0.15
-"""The least share of a target word for which a word of a previous sentence is named."""
+"""The smallest share of a target word for which a word of a previous sentence is named."""
 
 
 class WordContribution(NamedTuple):
-    """What a source word contributes to a target word."""
+    """The contribution of a source word to a target word."""
 
     source: str
     target: str
@@ -21,7 +21,7 @@ class WordContribution(NamedTuple):
     """From 0 to 1; NaN if it is undefined."""
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Describe the contribution in one line."""
         return f"“{self.source}” of a previous sentence contributes {percent(self.share)} to “{self.target}”"
 
 
@@ -39,16 +39,16 @@ def word_contributions(inspected: Inspected, word: int) -> list[WordContribution
         ValueError: contributions were not computed.
         IndexError: there is no such word.
     """
-    target, first, after = inspected.target_spans[word]
+    target, start, end = inspected.target_spans[word]
     spans = [*inspected.context_spans, *inspected.source_spans[:-1]]
-    shares = sum_ranges(inspected.with_contributions.source[first:after], span_ranges(spans)).mean(0)
+    shares = sum_ranges(inspected.with_contributions.source[start:end], span_ranges(spans)).mean(0)
     contributions = []
     for source, share in zip(span_words(spans), shares.tolist(), strict=True):
         contributions.append(WordContribution(source, target, share))
     return contributions
 
 
-def largest_of_context(inspected: Inspected) -> WordContribution | None:
+def largest_context_contribution(inspected: Inspected) -> WordContribution | None:
     """Return the largest contribution of a word of a previous sentence, if it is large.
 
     Raises:

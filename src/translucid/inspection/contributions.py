@@ -1,4 +1,4 @@
-"""Token contributions: what the states of a translation were computed from, beyond attention weights.
+"""Token contributions: how much each token contributes to the states of a translation, beyond attention weights.
 
 `attention_terms.py` has the equations of a sublayer. This file combines sublayers and holds the results.
 """
@@ -59,17 +59,17 @@ class Contributions:
         return self.source.sum(-1)
 
     def cross(self, names: Sequence[str], layer: int | None, head: int | None, method: Method) -> Tensor:
-        """Return what target positions have from source positions [T, S]; 0 in rows that are undefined.
+        """Return the contributions of source positions to target positions [T, S]; 0 in rows that are undefined.
 
         Args:
             names: the names of the cross-attentions of the layers.
-            layer: a decoder layer. Without one, norms are averaged over layers, each row normalised before, and
-                contributions are those through all layers.
+            layer: a decoder layer. Without one, normalised norms are averaged over layers, and contributions are
+                those through all layers.
             head: a head; all if not given.
             method: `norms` or `contributions`.
 
         Raises:
-            UserError: contributions of one head are wanted.
+            UserError: contributions of one head are requested.
         """
         if method == "contributions":
             if head is not None:
@@ -90,7 +90,7 @@ class Contributions:
         """
 
         def unpadded(maps: Maps) -> dict[str, Tensor]:
-            cut = {}
+            sentence_maps = {}
             for name, values in maps.items():
                 queries, keys = slice(target), source
                 if name.startswith("encoder."):
@@ -100,8 +100,8 @@ class Contributions:
                 sentence = values[row, ..., queries, keys]
                 if values.size(-1) > self.source.size(-1) and name.endswith(".cross"):  # with the residual connection
                     sentence = torch.cat([sentence, values[row, queries, -1:]], -1)
-                cut[name] = sentence.cpu()
-            return cut
+                sentence_maps[name] = sentence.cpu()
+            return sentence_maps
 
         return Contributions(
             unpadded(self.head_norms),
@@ -121,8 +121,8 @@ class Contributions:
         return arrays | {"source": self.source, "prefix": self.prefix}
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, Tensor]) -> Contributions:
-        """Return the contributions whose `arrays` are these."""
+    def from_arrays(cls, arrays: Mapping[str, Tensor]) -> Contributions:
+        """Return the contributions from the tensors of `arrays`."""
         maps: dict[str, dict[str, Tensor]] = {kind: {} for kind in MAPS}
         for key, values in arrays.items():
             kind, separator, name = key.partition(".")
@@ -132,7 +132,7 @@ class Contributions:
 
 
 def normalised(values: Tensor) -> Tensor:
-    """Divide each row [.., S] of numbers that are not negative by its sum; a row of zeros stays as it is."""
+    """Divide each row [.., S] of non-negative numbers by its sum; a row of zeros stays unchanged."""
     total = values.sum(-1, keepdim=True)
     return values / total.masked_fill(total == 0, 1)
 

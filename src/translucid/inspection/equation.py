@@ -23,7 +23,7 @@ from translucid.attention.points import recording
 from translucid.attention.scores import Concat
 from translucid.decoding.maps import forced_features, forced_pass
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPELLED
+from translucid.ground.special import SPELLINGS
 from translucid.models.attention_only import BareAttention
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import PlainDecoder, RecurrentModel
@@ -40,9 +40,9 @@ class Equation:
     name: str
     """The name of the attention, such as `decoder.1.cross`."""
     head: int
-    looks: list[str]
+    query_pieces: list[str]
     """The piece that is predicted (or, in an encoder, read) at each query: n_q pieces of words."""
-    seen: list[str]
+    key_pieces: list[str]
     """The piece to which each key belongs: n_k pieces of words."""
     query: Tensor
     """[n_q, d_k]"""
@@ -51,11 +51,11 @@ class Equation:
     value: Tensor
     """[n_k, d_v]"""
     mask: Tensor
-    """[n_q, n_k] boolean, True = may look."""
+    """[n_q, n_k] boolean, True = may attend."""
     scores: Tensor
     """[n_q, n_k], before the mask."""
     weights: Tensor
-    """[n_q, n_k], the model's own; each row sums to 1, less with Luong's local attention."""
+    """[n_q, n_k], the model's own weights; each row sums to 1, or to less with Luong's local attention."""
     context: Tensor
     """[n_q, d_v], weights times values."""
 
@@ -64,14 +64,14 @@ class Equation:
         sizes = f"query {[*self.query.shape]}, key {[*self.key.shape]}, value {[*self.value.shape]}"
         html = f"<p><code>{escape(self.name)}</code>, head {self.head}: context = softmax(scores) value; {sizes}</p>"
         html += "<table><tr><td></td>"
-        for piece in self.seen:
+        for piece in self.key_pieces:
             html += f"<th>{escape(piece)}</th>"
         html += "</tr>"
-        for row, piece in enumerate(self.looks):
+        for row, piece in enumerate(self.query_pieces):
             html += f"<tr><th style='text-align:right'>{escape(piece)}</th>"
             columns = self.scores[row].tolist(), self.weights[row].tolist(), self.mask[row].tolist()
-            for score, weight, may in zip(*columns, strict=True):
-                text = f"{weight:.2f}" if may else "·"
+            for score, weight, allowed in zip(*columns, strict=True):
+                text = f"{weight:.2f}" if allowed else "·"
                 style = f"background:rgba(37,99,235,{weight:.3f})"
                 html += f"<td style='{style}' title='score {score:.3f}'>{text}</td>"
             html += "</tr>"
@@ -102,30 +102,30 @@ def equation(
     Raises:
         UserError: the model has no such attention or no such head.
     """
-    # What the second argument holds is shared, not copied: the weights.
+    # The tensors of the second argument, the weights, are shared instead of copied.
     copy = deepcopy(model, {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())})
     source_ids = torch.tensor([list(source)], device=device)  # [1, S]
     target_ids = torch.tensor([list(target)], device=device)  # [1, T]
     maps = forced_pass(copy, source_ids, target_ids).maps
     if name not in maps:
-        has = f"It has {', '.join(maps)}." if maps else "It has none at all."
-        raise UserError(f"this model has no attention {name!r}", fix=has)
+        fix = f"It has {', '.join(maps)}." if maps else "It has none at all."
+        raise UserError(f"this model has no attention {name!r}", fix=fix)
     if not 0 <= head < maps[name].size(1):
         raise UserError(f"there is no head {head}", fix=f"Choose one of 0 to {maps[name].size(1) - 1}.")
     query, key, value, score = _terms(copy, source_ids, target_ids, name, head)
     weights = maps[name][0, head]
-    read, written = pieces or (list(map(str, source)), list(map(str, target)))
-    looks, seen = list(written), list(read)
+    source_pieces, target_pieces = pieces or (list(map(str, source)), list(map(str, target)))
+    query_pieces, key_pieces = list(target_pieces), list(source_pieces)
     mask = torch.ones_like(weights, dtype=torch.bool)
     if name.startswith("encoder."):
-        looks = list(read)
+        query_pieces = list(source_pieces)
     elif name.endswith(".self"):  # a decoder's self-attention is causal, over the tokens that are its input
-        seen = [SPELLED.start, *written[:-1]]
+        key_pieces = [SPELLINGS.start, *target_pieces[:-1]]
         mask = causal_mask(len(query), query.device)
     if isinstance(copy, RecurrentModel) and (window := getattr(copy.decoder, "window", None)):
         mask, _ = window(query, mask[:1])  # Luong's local attention
     terms = query, key, value, mask, score(query, key), weights, weights @ value
-    return Equation(name, head, looks, seen, *map(Tensor.cpu, terms))
+    return Equation(name, head, query_pieces, key_pieces, *map(Tensor.cpu, terms))
 
 
 Terms = tuple[Tensor, Tensor, Tensor, Callable[[Tensor, Tensor], Tensor]]
@@ -152,7 +152,7 @@ def _terms(model: SequenceModel, source: Tensor, target: Tensor, name: str, head
     bare = model.get_submodule(f"{stack}.{layer}")
     assert isinstance(bare, BareAttention)
     ((query, key),) = _recorded(bare.score, model, source, target)
-    return query[0], key[0], key[0], bare.score  # its keys are its values
+    return query[0], key[0], key[0], bare.score  # the keys are also the values
 
 
 def _recorded(module: nn.Module, model: SequenceModel, source: Tensor, target: Tensor) -> list[tuple[Any, ...]]:

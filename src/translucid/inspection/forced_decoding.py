@@ -1,4 +1,4 @@
-"""Forced decoding: what can be inspected of given pairs of sources and targets, in batches."""
+"""Forced decoding: attention, probabilities and contributions of given pairs of sources and targets, in batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def forced_decoding(
     device: torch.device | str = "cpu",
     batch_tokens: int = 4096,
     *,
-    look: bool = True,
+    with_attention: bool = True,
     layer: AlignmentLayer | None = None,
     run: str = "",
     masked: Sequence[Masked] = (),
@@ -33,7 +33,7 @@ def forced_decoding(
     before: Sequence[list[int]] = (),
     with_context: bool = False,
 ) -> list[Inspected]:
-    """Return what can be inspected of each pair of source and target ids, end tokens included.
+    """Return the inspection of each pair of source and target ids, end tokens included.
 
     Args:
         model: the model, in evaluation mode.
@@ -41,7 +41,7 @@ def forced_decoding(
         pairs: ids of sources and targets.
         device: the device of the model.
         batch_tokens: tokens in a batch, padding included; every batch has at least one pair.
-        look: whether to return attention besides log-probabilities.
+        with_attention: whether to return attention besides log-probabilities.
         layer: the alignment layer of the model, if it has one.
         run: the run folder of the model, if it has one.
         masked: the sources, to show their text in place of placeholders and unknown pieces; without them, the pieces
@@ -57,9 +57,9 @@ def forced_decoding(
         batch_tokens //= 8  # the values of all heads, layers and positions are in memory at once
     inspected: dict[int, Inspected] = {}
     contexts = before or [[]] * len(pairs)
-    read = [([*context, *source], target) for context, (source, target) in zip(contexts, pairs, strict=True)]
-    for batch, source, target in paired_batches(read, model.pad, device, batch_tokens):
-        forced, shares = inspecting_pass(model, source, target, look, layer, with_contributions)
+    inputs = [([*context, *source], target) for context, (source, target) in zip(contexts, pairs, strict=True)]
+    for batch, source, target in paired_batches(inputs, model.pad, device, batch_tokens):
+        forced, shares = inspecting_pass(model, source, target, with_attention, layer, with_contributions)
         for row, i in enumerate(batch):
             source_ids, target_ids = pairs[i]
             source_pieces, target_pieces = _pieces(tokenizer, pairs[i], masked[i] if masked else None)
@@ -79,7 +79,7 @@ def forced_decoding(
                 (len(tokenizer.source_opening), len(tokenizer.target_opening)),
                 links,
                 run,
-                tuple(place for place, token in enumerate(source_ids) if token == SPECIAL.unknown),
+                tuple(position for position, token in enumerate(source_ids) if token == SPECIAL.unknown),
                 shares.of_sentence(row, positions, len(target_ids)) if shares else None,
                 context,
             )
@@ -102,28 +102,28 @@ def inspecting_pass(
     model: SequenceModel,
     source: Tensor,
     target: Tensor,
-    look: bool = True,
+    with_attention: bool = True,
     layer: AlignmentLayer | None = None,
     with_contributions: bool = False,
 ) -> tuple[ForcedPass, Contributions | None]:
-    """Return the result of `forced_pass` for a batch and, if wanted, the contributions.
+    """Return the result of `forced_pass` for a batch and, if requested, the contributions.
 
     Raises:
         UserError: the model has no contributions.
     """
     if not with_contributions:
-        return forced_pass(model, source, target, look=look, layer=layer), None
+        return forced_pass(model, source, target, with_attention=with_attention, layer=layer), None
     with recording_terms(model) as record:
-        forced = forced_pass(model, source, target, look=look, layer=layer)
+        forced = forced_pass(model, source, target, with_attention=with_attention, layer=layer)
     return forced, contributions(model, record)
 
 
 def _unpadded(maps: Maps, row: int, source: slice, target: int) -> Maps:
     """Return the maps [H, T, S] of one pair in a batch [B, H, T, S], at these source positions, without padding."""
-    cut = {}
+    pair_maps = {}
     for name, weights in maps.items():
         side, _, kind = name.split(".")
         queries = source if side == "encoder" else slice(target)
         keys = slice(target) if side == "decoder" and kind == "self" else source
-        cut[name] = weights[row, :, queries, keys].cpu()
-    return cut
+        pair_maps[name] = weights[row, :, queries, keys].cpu()
+    return pair_maps

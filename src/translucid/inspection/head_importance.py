@@ -169,8 +169,8 @@ def ablation_importance(
         total, _, _ = forced_scores(model, pairs, device, on_done, prefix_length)
         return total / len(pairs)
 
-    whole = loss(model)
-    return {name: loss(Ablation((name,), means or {}).applied(model)) - whole for name in head_names(maps)}
+    baseline = loss(model)
+    return {name: loss(Ablation((name,), means or {}).applied(model)) - baseline for name in head_names(maps)}
 
 
 def least_important_first(heads: Sequence[HeadImportance]) -> dict[str, list[str]]:

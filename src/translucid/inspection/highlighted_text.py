@@ -30,8 +30,8 @@ class HighlightedText:
     def text(self) -> Text:
         """Return the text for the terminal: blue supports, orange speaks against, and strong words are bold."""
         text = Text()
-        for place, (word, share) in enumerate(zip(self.words, self.shares(), strict=True)):
-            if place:
+        for index, (word, share) in enumerate(zip(self.words, self.shares(), strict=True)):
+            if index:
                 text.append(" ")
             text.append(word, _style(share))
         return text
@@ -57,7 +57,7 @@ def _style(share: float) -> Style:
     return Style(color=f"rgb({red},{green},{blue})", bold=abs(share) > 0.5)
 
 
-def coloured_page(heading: str, parts: Mapping[str, HighlightedText], notes: Sequence[str]) -> str:
+def coloured_page(heading: str, texts: Mapping[str, HighlightedText], notes: Sequence[str]) -> str:
     """Return a page in one file without external resources: coloured texts under their names, and notes below."""
     style = (
         "body { margin: 2rem auto; padding: 0 1rem; max-width: 45rem; font: 1rem/1.9 var(--sans); }\n"
@@ -65,8 +65,8 @@ def coloured_page(heading: str, parts: Mapping[str, HighlightedText], notes: Seq
         "span { border-radius: .2em; padding: .1em .05em; }\nsmall { opacity: .75; }\n"
     )
     body = f"<main>\n<h1>{escape(heading)}</h1>\n"
-    for name, part in parts.items():
-        body += f"<h2>{escape(name)}</h2>\n<p>{part.html()}</p>\n"
+    for name, text in texts.items():
+        body += f"<h2>{escape(name)}</h2>\n<p>{text.html()}</p>\n"
     for note in notes:
         body += f"<p><small>{escape(note)}</small></p>\n"
     return document(heading, style, body + "</main>\n")

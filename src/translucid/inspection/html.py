@@ -35,16 +35,16 @@ def page(
     details: Sequence[Mapping[str, Any]] = (),
     method: Method = "weights",
 ) -> str:
-    """Return a page without external resources: ribbons between words, all heads, and whatever else is known.
+    """Return a page without external resources: ribbons between words, all heads, and the given details.
 
     Args:
         pieces: the attention of each piece of the text.
         source: the text.
         translation: its translation.
-        details: for each piece what else can be shown: `tree`, that of its beam search (`beam_record`); `explanations`
-            (`why_record`) by method; `layers`, the predictions of each layer (`Lens.to_json`), under `encoder` those of
+        details: further views of each piece: `tree`, that of its beam search (`beam_record`); `explanations` by method
+            (`explanation_record`); `layers`, the predictions of each layer (`Lens.to_json`), under `encoder` those of
             the encoder (`DecoderLens.to_json`).
-        method: what the ribbons show at first.
+        method: the kind of map that the ribbons show at first.
     """
     frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--background); }\n"
     body = f"""<main id="pieces"></main>
@@ -82,8 +82,8 @@ def _script(
         record = viewer_record(inspected, sides=SIDES, method=method)
         source = " ".join(record["source"][record["opening"] : -1])
         sentences.append({"source_text": source, "text": " ".join(record["target"][:-1]), "record": record})
-    for sentence, of_piece in zip(sentences, details, strict=False):
-        sentence.update(of_piece)
+    for sentence, piece_details in zip(sentences, details, strict=False):
+        sentence.update(piece_details)
     content = _quoted({"run": pieces[0].run or "RUN", "languages": None, "sentences": sentences})
     return bundle("inspector.js", [WEB], f'modules["inspector.js"].showInspector({container}, {content});\n')
 
@@ -165,8 +165,8 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Me
             "source_contributions": null_for_nan(rounded(inspected.source_contributions(), 4)),
         }
         by_method = {"norms": _by_method(inspected, "norms"), "contributions": _by_method(inspected, "contributions")}
-        first = by_method.pop(method, [])
-        maps = [*first, *maps, *chain.from_iterable(by_method.values())]
+        first_maps = by_method.pop(method, [])
+        maps = [*first_maps, *maps, *chain.from_iterable(by_method.values())]
     record: dict[str, Any] = contributed | {
         "source": words.source,
         "target": words.target,
@@ -175,7 +175,7 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Me
         "words": inspected.word_positions,
         "unknown": inspected.unknown_words,
         "probabilities": rounded(map(math.exp, inspected.word_log_probs()), 4),
-        "sizes": [after - first for _, first, after in inspected.target_spans],
+        "sizes": [end - start for _, start, end in inspected.target_spans],
     }
     for side in sides:
         names = [name for name in inspected.maps if name.startswith(f"{side}.") and name.endswith(".self")]
@@ -207,26 +207,26 @@ def beam_record(trace: BeamTrace, beam: int, tokenizer: Tokenizer, alpha: float)
         tokens = trace.tokens(i)
         score = node.log_prob / length_penalty(float(len(tokens) - opening), alpha)
         text = tokenizer.decode(tokens[opening:-1])
-        known = finished.get(text)
+        previous = finished.get(text)
         # The same text may be reached by several segmentations into pieces: the chosen one, or the best, stays.
-        if known is None or i == trace.best or (known["node"] != trace.best and score > known["score"]):
+        if previous is None or i == trace.best or (previous["node"] != trace.best and score > previous["score"]):
             log_prob = round(node.log_prob, 5)
             finished[text] = {"node": i, "text": text, "log_prob": log_prob, "score": round(score, 5)}
     rows = sorted(finished.values(), key=lambda row: -row["score"])
     return {"nodes": nodes, "best": trace.best, "beam": beam, "opening": opening, "finished": rows}
 
 
-def _layers(inspected: Inspected, kind: str, before: str) -> list[dict[str, Any]]:
-    """Return the average of each layer, then each head; without maps that equal an average over more."""
+def _layers(inspected: Inspected, kind: str, prefix: str) -> list[dict[str, Any]]:
+    """Return the average map of each layer, then that of each head, without maps that equal a wider average."""
     names = chosen_maps(inspected.heads, kind)
     averages, heads = [], []
     for name in names:
         layer, maps = int(name.split(".")[1]), inspected.word_maps(name)
         if len(names) > 1 or kind != "cross":
-            averages.append(_map(before + title_of(layer, None), kind, layer, None, inspected.word_map(name)))
+            averages.append(_map(prefix + title_of(layer, None), kind, layer, None, inspected.word_map(name)))
         if len(maps) > 1:
             for head, words in enumerate(maps):
-                heads.append(_map(before + title_of(layer, head), kind, layer, head, words))
+                heads.append(_map(prefix + title_of(layer, head), kind, layer, head, words))
     return averages + heads
 
 

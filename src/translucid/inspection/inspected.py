@@ -1,4 +1,4 @@
-"""The record of everything that can be inspected of one translation, for all models; it can be saved and loaded."""
+"""The inspection of one translation: its attention, probabilities and contributions. It can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from translucid.decoding.maps import chosen_maps, rollout
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPELLED
+from translucid.ground.special import SPELLINGS
 from translucid.inspection.contributions import Contributions
 from translucid.inspection.words import WordMap, span_words, split_at_spaces, word_map, word_spans
 from translucid.models.protocol import Maps
@@ -37,7 +37,7 @@ def rounded_probability(log_prob: float) -> float:
 
 def plain(tensor: Tensor, digits: int = 4) -> Any:
     """Round a tensor of any shape to this many decimals, as nested lists."""
-    # In float64, because JSON would write a float32 such as 0.12345 with all the digits of 0.12345000356435776.
+    # In float64, because JSON would write the float32 nearest to 0.12345 as 0.12345000356435776.
     return (tensor.cpu().double() * 10**digits).round().div(10**digits).tolist()
 
 
@@ -74,7 +74,7 @@ class Inspected:
     unknown: tuple[int, ...] = ()
     """The positions of source pieces that are not in the vocabulary."""
     contributions: Contributions | None = field(default=None, compare=False)
-    """The contributions of source and target prefix, and the norms of attention, if they were wanted."""
+    """The contributions of source and target prefix, and the norms of attention, if they were computed."""
     context: int = 0
     """The number of leading source pieces of previous sentences, each of which its separator follows."""
 
@@ -98,16 +98,16 @@ class Inspected:
     @property
     def source_spans(self) -> list[tuple[str, int, int]]:
         """The words of the sentence as `word_spans` returns them, without the opening; the end token comes last."""
-        first = self.context + self.opening[0]
-        return [span for span in self._source_entries if span[1] >= first]
+        sentence_start = self.context + self.opening[0]
+        return [span for span in self._source_entries if span[1] >= sentence_start]
 
     @property
     def context_spans(self) -> list[tuple[str, int, int]]:
         """The words of previous sentences as `word_spans` returns them, without language tokens and separators."""
-        no_words = {SEPARATOR, *self.source[self.context : self.context + self.opening[0]]}
+        non_words = {SEPARATOR, *self.source[self.context : self.context + self.opening[0]]}
         spans = []
         for span in self._source_entries:
-            if span[1] < self.context and self.source[span[1]] not in no_words:
+            if span[1] < self.context and self.source[span[1]] not in non_words:
                 spans.append(span)
         return spans
 
@@ -119,8 +119,8 @@ class Inspected:
     @property
     def word_positions(self) -> list[int]:
         """The positions, among the source words of `words`, of the words of the context and of the sentence."""
-        firsts = {first for _, first, _ in (*self.context_spans, *self.source_spans[:-1])}
-        return [position for position, (_, first, _) in enumerate(self._source_entries) if first in firsts]
+        starts = {start for _, start, _ in (*self.context_spans, *self.source_spans[:-1])}
+        return [position for position, (_, start, _) in enumerate(self._source_entries) if start in starts]
 
     @property
     def source_words(self) -> list[str]:
@@ -136,8 +136,8 @@ class Inspected:
     def unknown_words(self) -> list[int]:
         """The positions, among the source words of `words`, of words with an unknown piece."""
         positions = []
-        for position, (_, first, after) in enumerate(self._source_entries):
-            if not set(range(first, after)).isdisjoint(self.unknown):
+        for position, (_, start, end) in enumerate(self._source_entries):
+            if not set(range(start, end)).isdisjoint(self.unknown):
                 positions.append(position)
         return positions
 
@@ -170,7 +170,7 @@ class Inspected:
                 input, and keeps its row.
 
         Raises:
-            UserError: the model has no attention, no such layer or no such head; or contributions of a head are wanted.
+            UserError: the model has no attention, no such layer or no such head, or a head has no contributions.
         """
         names = chosen_maps(self.heads, "cross", layer, head)
         if method == "weights":
@@ -214,7 +214,7 @@ class Inspected:
             ValueError: contributions were not computed.
         """
         shares = self.with_contributions.source_contribution
-        return [shares[first:after].mean().item() for _, first, after in self.target_spans]
+        return [shares[start:end].mean().item() for _, start, end in self.target_spans]
 
     def rollout(self) -> Tensor:
         """Return the attention from target to source pieces accumulated through all layers [T, S]."""
@@ -237,20 +237,20 @@ class Inspected:
         The keys of a decoder's self-attention are its inputs: the start token, then all words but the last. As in
         `words`, the target's opening has no rows.
         """
-        side, _, what = name.split(".")
+        side, _, kind = name.split(".")
         source, context = self.opening[0], self.context
         weights = self.maps[name].float()
         weights = weights.mean(0) if head is None else weights[head]
         if side == "encoder":
             return word_map(self.source, self.source, weights, (source, source), (context, context))
-        if what == "self":
+        if kind == "self":
             return self._over_prefix(weights)
         return self.words(weights)
 
     def _over_prefix(self, weights: Tensor) -> WordMap:
         """Merge weights [T, T] over the decoder's inputs to words."""
         opening = self.opening[1]
-        inputs = [SPELLED.start, *self.target[:-1]]
+        inputs = [SPELLINGS.start, *self.target[:-1]]
         return word_map(inputs, self.target[opening:], weights[opening:], (opening + 1, 0))
 
     def word_maps(self, name: str) -> list[WordMap]:
@@ -259,7 +259,7 @@ class Inspected:
 
     def word_log_probs(self) -> list[float]:
         """Return the log-probability of each target word: the sum over its pieces."""
-        return [sum(self.log_probs[first:after]) for _, first, after in self.target_spans]
+        return [sum(self.log_probs[start:end]) for _, start, end in self.target_spans]
 
     def word_probabilities(self) -> list[tuple[str, float]]:
         """Return the target words without the end token, each with its probability."""
@@ -305,7 +305,7 @@ class Inspected:
         arrays = {}
         for name, values in record["contributions"].items():
             arrays[name] = torch.tensor(_nan_for_null(values))
-        return replace(inspected, contributions=Contributions.of_arrays(arrays))
+        return replace(inspected, contributions=Contributions.from_arrays(arrays))
 
     def save(self, file: Path) -> None:
         """Write the record as JSON."""
@@ -326,7 +326,7 @@ class Inspected:
 
 
 def null_for_nan(values: Any) -> Any:
-    """Replace NaN, which JSON hasn't, in nested lists of numbers."""
+    """Replace NaN, which JSON does not have, in nested lists of numbers."""
     if isinstance(values, list):
         return [null_for_nan(value) for value in values]
     return None if math.isnan(values) else values

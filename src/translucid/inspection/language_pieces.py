@@ -11,8 +11,8 @@ from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.inspected import Inspected
 
-MOST = 10
-"""The most heads in a table."""
+MAX_HEADS = 10
+"""The maximum number of heads in a table."""
 
 
 class Reader(NamedTuple):
@@ -35,23 +35,23 @@ def language_readers(inspected: Inspected) -> list[Reader]:
     Raises:
         UserError: the model has no language piece.
     """
-    of_source, of_target = inspected.opening
-    if not of_source and not of_target:
+    source_opening, target_opening = inspected.opening
+    if not source_opening and not target_opening:
         fix = "Leave out --language-piece, which is for multilingual models."
         raise UserError("the model has no language piece", file=inspected.run or None, fix=fix)
     readers = []
     for name, weights in inspected.maps.items():
         side, _, kind = name.split(".")
-        pieces, first, count = inspected.source, inspected.context, of_source
-        queries = weights[:, of_target:]  # [H, T, S]
+        pieces, first, count = inspected.source, inspected.context, source_opening
+        queries = weights[:, target_opening:]  # [H, T, S]
         if side == "encoder":
             queries = weights[:, first + count :]
         elif kind == "self":
             # The decoder reads a start token before the target.
-            pieces, first, count = ["", *inspected.target], 1, of_target
-        for place in range(first, first + count):
-            for head, weight in enumerate(queries[..., place].float().mean(1).tolist()):
-                readers.append(Reader(f"{name}.head.{head}", pieces[place], weight))
+            pieces, first, count = ["", *inspected.target], 1, target_opening
+        for position in range(first, first + count):
+            for head, weight in enumerate(queries[..., position].float().mean(1).tolist()):
+                readers.append(Reader(f"{name}.head.{head}", pieces[position], weight))
     return sorted(readers, key=lambda reader: -reader.weight)
 
 
@@ -62,6 +62,6 @@ def readers_table(inspected: Inspected) -> Table:
         UserError: the model has no language piece.
     """
     table = table_of("head", "language piece", figures=("mean weight",))
-    for head, piece, weight in language_readers(inspected)[:MOST]:
+    for head, piece, weight in language_readers(inspected)[:MAX_HEADS]:
         table.add_row(head, piece, percent(weight))
     return table

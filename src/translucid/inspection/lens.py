@@ -30,7 +30,7 @@ from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import BlockStacks, TransformerLanguageModel
 
 TOP = 5
-"""The number of predictions of each layer that are kept."""
+"""The number of predictions to keep for each layer."""
 Side = Literal["encoder", "decoder"]
 
 
@@ -51,7 +51,7 @@ def state_points(model: SequenceModel, side: Side) -> dict[str, str]:
         raise UserError("a language model has no encoder", fix="Show the layers of its decoder.")
     for name in names:
         match name.split("."):
-            case [of_side, layer, "output"] if of_side == side:
+            case [point_side, layer, "output"] if point_side == side:
                 points[layer] = name
     return points
 
@@ -66,7 +66,7 @@ class TunedLens(nn.Module):
     """Maps A_l h + c_l of the decoder's states to those of its last layer; those of a new lens are the identity."""
 
     def __init__(self, layers: int, width: int) -> None:
-        """`layers`: the number of states before the last layer's, the embeddings included; `width` D: theirs."""
+        """`layers`: the number of states before the last layer's, the embeddings included; `width`: D, their width."""
         super().__init__()
         maps = [nn.Linear(width, width) for _ in range(layers)]
         for linear in maps:
@@ -130,11 +130,11 @@ def lens_pass(model: SequenceModel, source: Tensor, target: Tensor, tuned: Tuned
     # One layer at a time: the distributions of all layers over a large vocabulary could fill the memory.
     for layer, state in enumerate(decoder_states(model, source, target)):
         log_probs = lens_log_probs(model, state, layer, tuned)  # [B, T, V]
-        written = log_probs.gather(-1, target[..., None])  # [B, T, 1]
-        ranks = 1 + (log_probs > written).sum(-1)
+        target_log_probs = log_probs.gather(-1, target[..., None])  # [B, T, 1]
+        ranks = 1 + (log_probs > target_log_probs).sum(-1)
         best = log_probs.topk(min(TOP, log_probs.size(-1)))
-        layers.append((best.indices, best.values, written[..., 0], ranks))
-    return LensPass(*(torch.stack(part) for part in zip(*layers, strict=True)))
+        layers.append((best.indices, best.values, target_log_probs[..., 0], ranks))
+    return LensPass(*(torch.stack(values) for values in zip(*layers, strict=True)))
 
 
 class LensWord(NamedTuple):
@@ -201,14 +201,14 @@ class Lens:
     def words(self) -> list[LensWord]:
         """The predictions for the words, without the opening; the end token comes last."""
         words = []
-        for word, first, after in self.spans:
-            pieces = slice(first, after)
+        for word, start, end in self.spans:
+            pieces = slice(start, end)
             names = []
-            for of_layer in self.top:
-                best = [choices[0] for choices in of_layer[pieces]]
+            for layer_top in self.top:
+                best = [choices[0] for choices in layer_top[pieces]]
                 # Other pieces need not make up a word: each follows the pieces that were written, not those before it.
-                shown = [piece.replace("▁", "") or "▁" for piece in best]
-                names.append(word if best == self.target[pieces] else "·".join(shown))
+                piece_texts = [piece.replace("▁", "") or "▁" for piece in best]
+                names.append(word if best == self.target[pieces] else "·".join(piece_texts))
             best_log_probs = self.top_log_probs[:, pieces, 0].sum(1)
             probabilities = self.log_probs[:, pieces].sum(1).exp().tolist()
             ranks = self.ranks[:, pieces].amax(1).tolist()
@@ -220,23 +220,23 @@ class Lens:
         words = []
         for word in self.words:
             cells = []
-            for name, top, written, rank in zip(*word[1:], strict=True):
-                probabilities = {"top_probability": round(top, 5), "probability": round(written, 5)}
-                cells.append({"top": name, **probabilities, "rank": rank})
+            for top, top_probability, probability, rank in zip(*word[1:], strict=True):
+                probabilities = {"top_probability": round(top_probability, 5), "probability": round(probability, 5)}
+                cells.append({"top": top, **probabilities, "rank": rank})
             words.append({"word": word.word, "decided": word.decided, "layers": cells})
-        pieces = [self._piece(place) for place in range(self.opening, len(self.target))]
+        pieces = [self._piece(position) for position in range(self.opening, len(self.target))]
         kind = "tuned" if self.tuned else "logit"
         return {"lens": kind, "layers": self.layers, "words": words, "pieces": pieces}
 
-    def _piece(self, place: int) -> dict[str, Any]:
-        ranks = self.ranks[:, place].tolist()
+    def _piece(self, position: int) -> dict[str, Any]:
+        ranks = self.ranks[:, position].tolist()
         cells = []
         for layer, rank in enumerate(ranks):
-            values = self.top_log_probs[layer, place].exp().tolist()
-            top = [[name, round(value, 5)] for name, value in zip(self.top[layer][place], values, strict=True)]
-            probability = round(self.log_probs[layer, place].exp().item(), 5)
+            values = self.top_log_probs[layer, position].exp().tolist()
+            top = [[name, round(value, 5)] for name, value in zip(self.top[layer][position], values, strict=True)]
+            probability = round(self.log_probs[layer, position].exp().item(), 5)
             cells.append({"top": top, "probability": probability, "rank": rank})
-        return {"piece": self.target[place], "decided": deciding_layer(ranks), "layers": cells}
+        return {"piece": self.target[position], "decided": deciding_layer(ranks), "layers": cells}
 
     def _repr_html_(self) -> str:
         """Show a table of words and layers in a notebook."""
@@ -273,8 +273,8 @@ def read_lens(
         return names if masked is None else masked.unmask_pieces(names)
 
     top = []
-    for of_layer in result.top[:, 0].tolist():
-        top.append([pieces(ids) for ids in of_layer])
+    for layer_ids in result.top[:, 0].tolist():
+        top.append([pieces(ids) for ids in layer_ids])
     return Lens(
         list(state_points(model, "decoder")),
         pieces(target),
@@ -289,9 +289,9 @@ def read_lens(
 
 @contextmanager
 def reading_layer(model: SequenceModel, layer: str) -> Iterator[None]:
-    """Let the decoder read the encoder's states after a layer, which its final norm has normalised (DecoderLens).
+    """Let the decoder read the encoder's states after a layer, normalised by the final norm (DecoderLens).
 
-    This holds for forced decoding and for every search. `layer` is a name that `state_points` returns.
+    This applies to forced decoding and to every search. `layer` is a name that `state_points` returns.
 
     Raises:
         UserError: the model's encoder has no such layer.

@@ -62,8 +62,8 @@ def html_table(lens: Lens) -> str:
             if layer == word.decided:
                 style += ";outline:2px solid currentColor;outline-offset:-2px"
                 mark = " ✓"
-            written = f"{word.word} {percent(word.probabilities[layer])}, rank {word.ranks[layer]}"
-            html += f"<td style='{style}' title='{escape(written)}'>{escape(top)} {percent(probability)}{mark}</td>"
+            tooltip = f"{word.word} {percent(word.probabilities[layer])}, rank {word.ranks[layer]}"
+            html += f"<td style='{style}' title='{escape(tooltip)}'>{escape(top)} {percent(probability)}{mark}</td>"
         html += "</tr>"
     return html + "</table>"
 
@@ -105,8 +105,8 @@ def save_lenses(lenses: Sequence[Lens], file: Path, source: str) -> None:
         from translucid.inspection.plots import draw_lens, save_figure
 
         for number, lens in enumerate(lenses, 1):
-            place = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
-            save_figure(draw_lens(lens), place)
+            path = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
+            save_figure(draw_lens(lens), path)
 
 
 def save_decoder_lens(lens: DecoderLens, file: Path) -> None:

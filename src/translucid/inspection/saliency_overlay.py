@@ -1,4 +1,4 @@
-"""The attention of a captioner over an image, and saliency for each word of a caption: as an overlay, and as HTML."""
+"""The attention of a captioner over an image, and the saliency of each word of a caption, as overlays and HTML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torch import Tensor
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import Method
-from translucid.ground.special import SPELLED
+from translucid.ground.special import SPELLINGS
 from translucid.inspection.forced_decoding import inspecting_pass
 from translucid.inspection.html import document
 from translucid.inspection.inspected import Inspected, title_of
@@ -95,9 +95,9 @@ class SaliencyOverlay:
         size = max(1, round(width * factor)), max(1, round(height * factor))
         return np.array(Image.fromarray(self.pixels).resize(size, Image.Resampling.BICUBIC))
 
-    def places(self, word: int, most: int = 2) -> list[tuple[str, float]]:
+    def places(self, word: int, limit: int = 2) -> list[tuple[str, float]]:
         """Return the most salient thirds of the image for a word by name, each with its share of all weights."""
-        return places(self.weights[word])[:most]
+        return places(self.weights[word])[:limit]
 
     def places_text(self, word: int) -> str:
         """Return the salient places of a word as text."""
@@ -115,16 +115,16 @@ def spread(weights: NDArray[np.float32], height: int, width: int) -> NDArray[np.
     A pixel's value is the mean of all cells, weighted by a Gaussian around the centre of each cell (Xu et al. 2015,
     arXiv 1502.03044, section 5.4, upsample and filter with a Gaussian as well).
     """
-    down, across = _reach(weights.shape[0], height), _reach(weights.shape[1], width)
-    return np.matmul(down @ weights, across.T, dtype=np.float32)
+    vertical, horizontal = _cell_weights(weights.shape[0], height), _cell_weights(weights.shape[1], width)
+    return np.matmul(vertical @ weights, horizontal.T, dtype=np.float32)
 
 
-def _reach(cells: int, pixels: int) -> NDArray[np.float32]:
-    """Return the weight of each cell in each pixel along one axis [pixels, cells]; rows sum to 1."""
+def _cell_weights(cells: int, pixels: int) -> NDArray[np.float32]:
+    """Return the weight of each cell for each pixel along one axis [pixels, cells]; rows sum to 1."""
     pixel, cell = (np.arange(pixels) + 0.5) / pixels * cells, np.arange(cells) + 0.5
-    wide = SPREAD * max(1, cells / pixels)
-    reach = np.exp(-((pixel[:, None] - cell) ** 2) / (2 * wide**2))
-    return (reach / reach.sum(1, keepdims=True)).astype(np.float32)
+    deviation = SPREAD * max(1, cells / pixels)
+    weights = np.exp(-((pixel[:, None] - cell) ** 2) / (2 * deviation**2))
+    return (weights / weights.sum(1, keepdims=True)).astype(np.float32)
 
 
 def overlay(brightness: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -206,20 +206,20 @@ def page(name: str, sections: Mapping[str, SaliencyOverlay]) -> str:
         name: the name of the image.
         sections: the overlays of the same image by name; the first section is open, the others are folded.
     """
-    first = next(iter(sections.values()))
+    first_overlay = next(iter(sections.values()))
     style = (files("translucid.inspection") / "web" / "saliency_page.css").read_text(encoding="utf-8")
-    height, width = first.pixels.shape[:2]
+    height, width = first_overlay.pixels.shape[:2]
     folded = ""
     for number, (title, saliency) in enumerate(sections.items()):
         if number > 0:
             folded += f"<details><summary>{escape(title)}</summary>{_section(name, saliency, number)}</details>"
-    caption = " ".join(first.words)
-    # The image stands in the style sheet once, and serves as the background of all sections.
-    shape = f":root {{ --ratio: {width} / {height}; --picture: url({data_uri(first.pixels)}); }}\n"
+    caption = " ".join(first_overlay.words)
+    # The style sheet contains the image once; all sections use it as their background.
+    shape = f":root {{ --ratio: {width} / {height}; --picture: url({data_uri(first_overlay.pixels)}); }}\n"
     body = f"""<main>
 <h1>{escape(caption)}</h1>
-{_section(name, first, 0)}
-<details><summary>one panel a word</summary>{row_of_panels(first)}</details>
+{_section(name, first_overlay, 0)}
+<details><summary>one panel a word</summary>{row_of_panels(first_overlay)}</details>
 {folded}
 </main>
 """
@@ -294,7 +294,7 @@ class AttentionResult:
         return self.inspected.word_log_probs()[:-1]
 
     @property
-    def looks(self) -> bool:
+    def has_attention(self) -> bool:
         """Whether the model has attention; without it there are only the words and their probabilities."""
         return bool(self.inspected.layers)
 
@@ -321,11 +321,11 @@ class AttentionResult:
             UserError: the model has no attention, no such layer or no such head.
         """
         cross = self.inspected.cross(layer, head, method=method)  # [T, S]
-        first = [start for _, start, _ in self.inspected.target_spans[:-1]]
-        return cross[first].unflatten(1, self.grid)
+        first_pieces = [start for _, start, _ in self.inspected.target_spans[:-1]]
+        return cross[first_pieces].unflatten(1, self.grid)
 
 
-def look_at(
+def caption_attention(
     model: SequenceModel,
     tokenizer: Tokenizer,
     picture: Picture,
@@ -353,7 +353,7 @@ def look_at(
     source = torch.from_numpy(picture.source.copy())[None].to(device)
     forced, shares = inspecting_pass(model, source, target, with_contributions=contributions)
     maps = {name: weights[0].cpu() for name, weights in forced.maps.items()}
-    pieces = [*tokenizer.target_pieces(ids), SPELLED.end]
-    of_caption = shares.of_sentence(0, slice(len(cells)), len(pieces)) if shares else None
-    inspected = Inspected(cells, pieces, maps, forced.log_probs[0].tolist(), contributions=of_caption)
+    pieces = [*tokenizer.target_pieces(ids), SPELLINGS.end]
+    caption_shares = shares.of_sentence(0, slice(len(cells)), len(pieces)) if shares else None
+    inspected = Inspected(cells, pieces, maps, forced.log_probs[0].tolist(), contributions=caption_shares)
     return AttentionResult(picture.pixels, grid, inspected)

@@ -59,15 +59,15 @@ def save(
         save_maps(pieces, file)
         return
     for number, inspected in enumerate(pieces, 1):
-        place = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
+        path = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
         if kind == ".json":
-            inspected.save(place)
+            inspected.save(path)
             continue
         from translucid.inspection.plots import draw_words, save_figure
 
         words = inspected.words(inspected.cross(layer, head, method=method))
         label = "attention" if method == "weights" else method
-        save_figure(draw_words(words, title_of(layer, head, method), label), place)
+        save_figure(draw_words(words, title_of(layer, head, method), label), path)
 
 
 def save_maps(pieces: Iterable[Inspected], file: Path) -> int:

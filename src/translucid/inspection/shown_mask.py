@@ -14,8 +14,8 @@ class ShownMask:
     """An attention mask with the tokens of its queries and keys."""
 
     mask: Tensor
-    """[.., rows, columns] boolean, True = may look; only the first entry of leading dimensions is shown. A single row
-    holds for all queries."""
+    """[.., rows, columns] boolean, True = may attend; only the first entry of leading dimensions is shown. A single row
+    applies to all queries."""
     rows: Sequence[str]
     """The tokens of the queries."""
     columns: Sequence[str]
@@ -39,13 +39,13 @@ class ShownMask:
         html += "</tr>"
         for row, allowed in zip(self.rows, flat.tolist(), strict=True):
             html += f"<tr><th style='text-align:right'>{escape(row)}</th>"
-            for column, may in zip(self.columns, allowed, strict=True):
-                html += _cell(row, column, may)
+            for column, is_allowed in zip(self.columns, allowed, strict=True):
+                html += _cell(row, column, is_allowed)
             html += "</tr>"
         return html + "</table>"
 
 
-def _cell(row: str, column: str, may: bool) -> str:
-    verb, opacity, sign = ("may", 0.35, "✓") if may else ("may not", 0, "·")
+def _cell(row: str, column: str, is_allowed: bool) -> str:
+    verb, opacity, sign = ("may", 0.35, "✓") if is_allowed else ("may not", 0, "·")
     tooltip = escape(f"{row} {verb} look at {column}")
     return f"<td title='{tooltip}' style='text-align:center;background:rgba(21,128,61,{opacity})'>{sign}</td>"

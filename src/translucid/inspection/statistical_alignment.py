@@ -1,9 +1,9 @@
 """Word links from sentence pairs alone, without a translation model: the hidden Markov model in both directions.
 
-Each target word is written by one source word or by none. Where that source word stands depends on where the one of the
-target word before stood: p(t_i, a_i = j | a_i-1 = k) = p(jump j - k) p(t_i | s_j) (Vogel et al. 1996, C96-2141, section
-3). The models of both directions learn together, from the product of their posteriors (Liang et al. 2006, N06-1014,
-section 3.2), which excludes most wrong links.
+Each target word is written by one source word or by none. The position of that source word depends on that of the
+source word that wrote the previous target word: p(t_i, a_i = j | a_i-1 = k) = p(jump j - k) p(t_i | s_j) (Vogel et al.
+1996, C96-2141, section 3). The models of both directions learn together, from the product of their posteriors (Liang et
+al. 2006, N06-1014, section 3.2), which excludes most wrong links.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from translucid.inspection.word_weights import grow_diagonal
 EVEN_ROUNDS, ROUNDS = 5, 5
 """Rounds of expectation maximisation in which all jumps are equally probable, as in IBM model 1; and those after."""
 UNLINKED = 0.1
-"""The probability that a target word is written by no source word."""
+"""The probability that no source word writes a target word."""
 LONGEST_JUMP = 12
 """Longer jumps are as probable as this one."""
 BATCH_LINKS = 400_000
@@ -55,8 +55,8 @@ class _Batch(NamedTuple):
     """[B, T, S], the entry in the table of word pairs of each possible link; the last one for padding."""
 
 
-def statistical_links(pairs: Sequence[Pair], wanted: int) -> list[Gold]:
-    """Return links between the words, separated by white space, of the first `wanted` of some sentence pairs.
+def statistical_links(pairs: Sequence[Pair], count: int) -> list[Gold]:
+    """Return links between the words, separated by white space, of the first `count` of some sentence pairs.
 
     The model learns from all pairs. Links that both directions have are sure; those that `grow_diagonal` adds are
     possible. Signs at the edges of a word, and case, are ignored.
@@ -67,12 +67,12 @@ def statistical_links(pairs: Sequence[Pair], wanted: int) -> list[Gold]:
     model = _Model(table, source_words, target_words)
     for number in range(EVEN_ROUNDS + ROUNDS):
         model.learn(batches, jumps=number >= EVEN_ROUNDS)
-    links = [Gold(frozenset(), frozenset())] * wanted
+    links = [Gold(frozenset(), frozenset())] * count
     for batch in batches:
-        if min(batch.rows) < wanted:
+        if min(batch.rows) < count:
             forward, backward = model.posteriors(batch)
             for row, pair in enumerate(batch.rows):
-                if pair < wanted:
+                if pair < count:
                     words = sources[pair], targets[pair]
                     links[pair] = _links(forward[row], backward[row], *words)
     return links
@@ -84,10 +84,10 @@ def _numbered(texts: Sequence[str]) -> tuple[list[_Words], int]:
     numbered = []
     for text in texts:
         words = _Words([], [])
-        for position, part in enumerate(text.split()):
-            every = words_in(part)
+        for position, token in enumerate(text.split()):
+            words_inside = words_in(token)
             # A sign is linked only if it stands alone.
-            for word in folded([word for word in every if word.text.isalnum()] or every):
+            for word in folded([word for word in words_inside if word.text.isalnum()] or words_inside):
                 words.ids.append(numbers.setdefault(word, len(numbers)))
                 words.position.append(position)
         numbered.append(words)
@@ -98,15 +98,15 @@ def _batches(
     sources: Sequence[_Words], targets: Sequence[_Words], target_words: int
 ) -> tuple[list[_Batch], NDArray[np.int64]]:
     """Return batches of pairs of similar lengths, and the table: the distinct word pairs [pairs, 2]."""
-    padded, every = [], []
+    padded, unique_keys = [], []
     for rows in _rows_of_batches([len(words.ids) for words in sources], [len(words.ids) for words in targets]):
         source = _padded([sources[row].ids for row in rows])
         target = _padded([targets[row].ids for row in rows])
         key = source[:, None, :] * target_words + target[:, :, None]
         key[(source[:, None, :] < 0) | (target[:, :, None] < 0)] = -1
         padded.append((rows, source, target, key))
-        every.append(np.unique(key))
-    keys = np.unique(np.concatenate([np.zeros(0, np.int64), *every]))
+        unique_keys.append(np.unique(key))
+    keys = np.unique(np.concatenate([np.zeros(0, np.int64), *unique_keys]))
     keys = keys[keys >= 0]
     batches = []
     for rows, source, target, key in padded:
@@ -152,18 +152,18 @@ class _Model:
         self.unlinked = [torch.ones(target_words), torch.ones(source_words)]
         self.jumps = [torch.ones(2 * LONGEST_JUMP + 1) for _ in range(2)]
 
-    def _expected(self, batch: _Batch) -> tuple[_Expected, _Expected]:
-        """Return what is expected of a batch by each direction; `links` of the second are [B, S, T]."""
+    def _expectations(self, batch: _Batch) -> tuple[_Expectation, _Expectation]:
+        """Return the expectations of both directions for a batch; `links` of the second are [B, S, T]."""
         source_lengths, target_lengths = batch.lengths
-        forward = _expected(
+        forward = _forward_backward(
             self.lexicons[0][batch.entries],
-            _or_padding(self.unlinked[0][batch.targets], target_lengths),
+            _ones_at_padding(self.unlinked[0][batch.targets], target_lengths),
             source_lengths,
             self.jumps[0],
         )
-        backward = _expected(
+        backward = _forward_backward(
             self.lexicons[1][batch.entries].transpose(1, 2),
-            _or_padding(self.unlinked[1][batch.sources], source_lengths),
+            _ones_at_padding(self.unlinked[1][batch.sources], source_lengths),
             target_lengths,
             self.jumps[1],
         )
@@ -171,7 +171,7 @@ class _Model:
 
     def posteriors(self, batch: _Batch) -> tuple[Tensor, Tensor]:
         """Return the probability of each link in the model of each direction [B, T, S]."""
-        forward, backward = self._expected(batch)
+        forward, backward = self._expectations(batch)
         return forward.links, backward.links.transpose(1, 2)
 
     def learn(self, batches: Sequence[_Batch], *, jumps: bool) -> None:
@@ -180,13 +180,13 @@ class _Model:
         unlinked = [torch.zeros(len(words), dtype=torch.float64) for words in self.unlinked]
         jump_counts = [torch.full((2 * LONGEST_JUMP + 1,), 1e-3, dtype=torch.float64) for _ in range(2)]
         for batch in batches:
-            both = self._expected(batch)
-            agreed = both[0].links * both[1].links.transpose(1, 2)
-            counts += torch.bincount(batch.entries.flatten(), agreed.flatten().double(), len(counts))
+            expected = self._expectations(batch)
+            joint = expected[0].links * expected[1].links.transpose(1, 2)
+            counts += torch.bincount(batch.entries.flatten(), joint.flatten().double(), len(counts))
             for side, words in enumerate((batch.targets, batch.sources)):
-                left = (1 - both[side].links.sum(2)) * _inside(words, batch.lengths[1 - side])
-                unlinked[side] += torch.bincount(words.flatten(), left.flatten().double(), len(unlinked[side]))
-                jump_counts[side] += both[side].jumps
+                no_link = (1 - expected[side].links.sum(2)) * _inside(words, batch.lengths[1 - side])
+                unlinked[side] += torch.bincount(words.flatten(), no_link.flatten().double(), len(unlinked[side]))
+                jump_counts[side] += expected[side].jumps
         for side in range(2):
             given = self.table[:, side]
             totals = torch.bincount(given, counts[:-1], self.sizes[side]).clamp(min=1e-30)
@@ -201,13 +201,13 @@ def _inside(words: Tensor, lengths: Tensor) -> Tensor:
     return torch.arange(words.size(1)) < lengths[:, None]
 
 
-def _or_padding(unlinked: Tensor, lengths: Tensor) -> Tensor:
-    """Return [B, T], with 1 for padding, which is thus certainly written by no word."""
+def _ones_at_padding(unlinked: Tensor, lengths: Tensor) -> Tensor:
+    """Return [B, T], with 1 for padding, which thus certainly has no source word."""
     return unlinked.masked_fill(~_inside(unlinked, lengths), 1.0)
 
 
-class _Expected(NamedTuple):
-    """The expectation of one direction for a batch."""
+class _Expectation(NamedTuple):
+    """The expected links and jumps of one direction for a batch."""
 
     links: Tensor
     """[B, T, S], the probability that the source word wrote the target word."""
@@ -215,10 +215,10 @@ class _Expected(NamedTuple):
     """[2 LONGEST_JUMP + 1] float64, the number of jumps of each width, backwards first."""
 
 
-def _expected(emission: Tensor, unlinked: Tensor, lengths: Tensor, jumps: Tensor) -> _Expected:
+def _forward_backward(emission: Tensor, unlinked: Tensor, lengths: Tensor, jumps: Tensor) -> _Expectation:
     """Compute the posterior of all links by the forward-backward algorithm.
 
-    A word that no source word writes keeps the position of the word before (Och and Ney 2003, J03-1002, section 2.1).
+    A word that no source word writes keeps the position of the previous word (Och and Ney 2003, J03-1002, section 2.1).
 
     Args:
         emission: [B, T, S], p(t | s); 0 for padding.
@@ -232,32 +232,32 @@ def _expected(emission: Tensor, unlinked: Tensor, lengths: Tensor, jumps: Tensor
     inside = (torch.arange(size) < lengths[:, None]).float()  # [B, S]
     move = jumps[width] * inside[:, None]  # [B, from, to]
     move = (1 - UNLINKED) * move / move.sum(2, keepdim=True)
-    before = inside / lengths[:, None]  # [B, S], the position of the word before
-    linked, positions = [], [before]
+    alpha = inside / lengths[:, None]  # [B, S], the position of the previous word
+    linked, positions = [], [alpha]
     for word in range(emission.size(1)):
-        # The first word has no word before; all positions are equally probable.
-        reached = (1 - UNLINKED) * before if word == 0 else (before[:, None] @ move)[:, 0]
+        # The first word has no previous word; all positions are equally probable.
+        reached = (1 - UNLINKED) * alpha if word == 0 else (alpha[:, None] @ move)[:, 0]
         by_word = reached * emission[:, word]
-        by_none = UNLINKED * before * unlinked[:, word, None]
+        by_none = UNLINKED * alpha * unlinked[:, word, None]
         total = (by_word + by_none).sum(1, keepdim=True).clamp(min=1e-30)
         linked.append(by_word / total)
-        before = (by_word + by_none) / total
-        positions.append(before)
-    # `after` [B, S]: the probability of the later words, given the position, up to a factor.
-    after, counts = torch.ones_like(before), torch.zeros(len(jumps), dtype=torch.float64)
+        alpha = (by_word + by_none) / total
+        positions.append(alpha)
+    # `beta` [B, S]: the probability of the later words, given the position, up to a factor.
+    beta, counts = torch.ones_like(alpha), torch.zeros(len(jumps), dtype=torch.float64)
     for word in reversed(range(emission.size(1))):
-        scale = (positions[word + 1] * after).sum(1, keepdim=True).clamp(min=1e-30)
-        linked[word] = linked[word] * after / scale
-        written = emission[:, word] * after
-        stay = UNLINKED * unlinked[:, word, None] * after
+        scale = (positions[word + 1] * beta).sum(1, keepdim=True).clamp(min=1e-30)
+        linked[word] = linked[word] * beta / scale
+        written = emission[:, word] * beta
+        stay = UNLINKED * unlinked[:, word, None] * beta
         if word:
             moved = positions[word][:, :, None] * move * written[:, None]  # [B, from, to]
             stayed = (positions[word] * stay).sum(1)
             moved = moved / (moved.sum((1, 2)) + stayed).clamp(min=1e-30)[:, None, None]
             counts += torch.bincount(width.flatten(), moved.sum(0).flatten().double(), len(jumps))
-            after = (move @ written[:, :, None])[:, :, 0] + stay
-            after = after / after.max(1, keepdim=True).values.clamp(min=1e-30)
-    return _Expected(torch.stack(linked, 1), counts)
+            beta = (move @ written[:, :, None])[:, :, 0] + stay
+            beta = beta / beta.max(1, keepdim=True).values.clamp(min=1e-30)
+    return _Expectation(torch.stack(linked, 1), counts)
 
 
 def _links(forward: Tensor, backward: Tensor, source: _Words, target: _Words) -> Gold:

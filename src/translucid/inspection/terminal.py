@@ -26,41 +26,41 @@ BAR = 20
 SHADES = " ░▒▓█"
 """Characters for weights from 0 to 1."""
 WIDEST = 16
-"""The most columns of a drawing; a finer grid is drawn coarser."""
+"""The maximum number of columns of a drawing; a finer grid is drawn coarser."""
 GAP = 2
 """Spaces between two drawings."""
 
 
 def with_unsure(text: str, words: Sequence[tuple[str, float]]) -> Text:
     """Return a translation in bold, in which words with a probability under `UNSURE` are underlined."""
-    shown, at = Text(text, "bold"), 0
+    styled, position = Text(text, "bold"), 0
     for word, probability in words:
-        first = text.find(word, at)
+        start = text.find(word, position)
         # The text may lack a word that a later step of the text pipeline has changed.
-        if word and first >= 0:
-            at = first + len(word)
+        if word and start >= 0:
+            position = start + len(word)
             if probability < UNSURE:
-                shown.stylize("underline bright_yellow", first, at)
-    return shown
+                styled.stylize("underline bright_yellow", start, position)
+    return styled
 
 
 def heatmap(words: WordMap, width: int) -> RenderableType:
     """Return shaded cells, target words down and source words across; a list if they are wider than the terminal."""
     label = max(map(cell_len, words.target))
-    columns = [max(cell_len(word), 3) for word in words.source]
-    if label + sum(columns) + 2 * len(columns) > width:
+    column_widths = [max(cell_len(word), 3) for word in words.source]
+    if label + sum(column_widths) + 2 * len(column_widths) > width:
         return attention_table(words)
     header = Text(" " * label)
-    for place, (word, room) in enumerate(zip(words.source, columns, strict=True)):
-        style = Style(italic=True, dim=True) if place < words.context else Style(bold=True)
-        header.append("  " + word + _fill(word, room), style)
+    for index, (word, column_width) in enumerate(zip(words.source, column_widths, strict=True)):
+        style = Style(italic=True, dim=True) if index < words.context else Style(bold=True)
+        header.append("  " + word + _padding(word, column_width), style)
     lines = [header]
     for word, row in zip(words.target, words.weights.tolist(), strict=True):
-        line = Text(_fill(word, label) + word, Style(bold=True))
-        for weight, room in zip(row, columns, strict=True):
+        line = Text(_padding(word, label) + word, Style(bold=True))
+        for weight, column_width in zip(row, column_widths, strict=True):
             # A colour, and also a shade, which remains when the output is copied or has no colours.
             shade = SHADES[min(round(weight * (len(SHADES) - 1) + 0.25), len(SHADES) - 1)]
-            line.append("  ").append(shade * room, Style(color=brightness_colour(weight)))
+            line.append("  ").append(shade * column_width, Style(color=brightness_colour(weight)))
         lines.append(line)
     return Group(*lines)
 
@@ -76,7 +76,7 @@ def bar(share: float) -> str:
     return "▇" * max(1, round(share * BAR))
 
 
-def attention_table(words: WordMap, most: int = 2) -> RenderableType:
+def attention_table(words: WordMap, limit: int = 2) -> RenderableType:
     """Return a table: for each target word the source words with the greatest weights, and their shares."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right", style="bold")
@@ -84,10 +84,10 @@ def attention_table(words: WordMap, most: int = 2) -> RenderableType:
         table.add_column()
     source = with_context_marked(words.source, words.context)
     for word, row in zip(words.target[:-1], words.weights[:-1].tolist(), strict=True):
-        first, *others = _largest(row, most)
-        best = Text(f"{source[first]} {percent(row[first])}")
-        rest = strong_shares([(source[i], row[i]) for i in others])
-        table.add_row(Text(word), "←", best, Text(bar(row[first]), "cyan"), Text(rest, "dim"))
+        largest, *further = _largest(row, limit)
+        best = Text(f"{source[largest]} {percent(row[largest])}")
+        weaker = strong_shares([(source[i], row[i]) for i in further])
+        table.add_row(Text(word), "←", best, Text(bar(row[largest]), "cyan"), Text(weaker, "dim"))
     return table
 
 
@@ -139,21 +139,21 @@ def importance_table(source: Sequence[str], target: Sequence[str], importance: T
     for i, (word, row) in enumerate(zip(target, importance.tolist(), strict=True)):
         largest = max(max(map(abs, row)), 1e-9)
         best = _largest(row, 3)
-        shown = ", ".join(f"{source[s]} {row[s]:+.2f}" for s in best if row[s] > 0.1 * largest)
-        length = bar(max(row[best[0]], 0) / largest)
+        listing = ", ".join(f"{source[s]} {row[s]:+.2f}" for s in best if row[s] > 0.1 * largest)
+        bar_text = bar(max(row[best[0]], 0) / largest)
         score = f"R² {fit[i]:.2f}" if fit else ""
-        table.add_row(Text(word, "bold"), "←", Text(shown or "nothing"), Text(length, "cyan"), score)
+        table.add_row(Text(word, "bold"), "←", Text(listing or "nothing"), Text(bar_text, "cyan"), score)
     return table
 
 
-def _largest(row: Sequence[float], most: int) -> list[int]:
+def _largest(row: Sequence[float], count: int) -> list[int]:
     """Return the positions of the largest values, the largest first."""
-    return sorted(range(len(row)), key=lambda i: -row[i])[:most]
+    return sorted(range(len(row)), key=lambda i: -row[i])[:count]
 
 
-def _fill(word: str, room: int) -> str:
-    """Return the spaces that a word lacks; characters of East Asian scripts are two cells wide."""
-    return " " * (room - cell_len(word))
+def _padding(word: str, width: int) -> str:
+    """Return the spaces that pad a word to a width; characters of East Asian scripts are two cells wide."""
+    return " " * (width - cell_len(word))
 
 
 def drawings(saliency: SaliencyOverlay, width: int, *, colour: bool) -> RenderableType:
@@ -165,12 +165,12 @@ def drawings(saliency: SaliencyOverlay, width: int, *, colour: bool) -> Renderab
         colour: draw two rows of cells on a line, in half blocks of two colours; otherwise in shades.
     """
     blocks = [_drawing(saliency, i, colour=colour) for i in range(len(saliency.words))]
-    room = max((cell_len(block[0].plain) for block in blocks), default=1) + GAP
-    in_a_row = max(1, width // room)
+    block_width = max((cell_len(block[0].plain) for block in blocks), default=1) + GAP
+    per_row = max(1, width // block_width)
     lines: list[Text] = []
-    for first in range(0, len(blocks), in_a_row):
-        for parts in zip(*blocks[first : first + in_a_row], strict=True):
-            lines.append(Text(" " * GAP).join(parts))
+    for start in range(0, len(blocks), per_row):
+        for row_lines in zip(*blocks[start : start + per_row], strict=True):
+            lines.append(Text(" " * GAP).join(row_lines))
         lines.append(Text())
     return Group(*lines[:-1])  # no empty line after the last row
 
@@ -181,40 +181,40 @@ def place_table(saliency: SaliencyOverlay) -> RenderableType:
     table.add_column(justify="right", style="bold")
     table.add_column(justify="right")
     for i, (word, note) in enumerate(zip(saliency.words, saliency.notes, strict=True)):
-        (place, share), *others = saliency.places(i, 3)
-        best, length = "nothing", ""
+        (place, share), *further = saliency.places(i, 3)
+        best, bar_text = "nothing", ""
         if share:
-            best, length = f"{place} {percent(share)}", bar(share)
-        rest = strong_shares(others)
-        table.add_row(Text(word), Text(note), Text("←"), Text(best), Text(length, "cyan"), Text(rest, "dim"))
+            best, bar_text = f"{place} {percent(share)}", bar(share)
+        weaker = strong_shares(further)
+        table.add_row(Text(word), Text(note), Text("←"), Text(best), Text(bar_text, "cyan"), Text(weaker, "dim"))
     return table
 
 
 def _drawing(saliency: SaliencyOverlay, word: int, *, colour: bool) -> list[Text]:
     """Return the lines of one word: the word itself, its note, the grid."""
     rows, columns = saliency.weights[word].shape
-    across = min(columns, WIDEST)
-    down = max(2, 2 * round(rows * across / columns / 2))  # an even number: a line of text shows two rows
+    drawn_columns = min(columns, WIDEST)
+    drawn_rows = max(2, 2 * round(rows * drawn_columns / columns / 2))  # an even number: a line of text shows two rows
     weights = saliency.weights[word]
-    if (rows, columns) != (down, across):
-        weights = spread(weights, down, across)
+    if (rows, columns) != (drawn_rows, drawn_columns):
+        weights = spread(weights, drawn_rows, drawn_columns)
     bright = weights / max(float(weights.max()), 1e-9)
-    room = max(across, 8)
+    width = max(drawn_columns, 8)
     lines = [
-        Text(set_cell_size(saliency.words[word], room), "bold"),
-        Text(set_cell_size(saliency.notes[word], room), "dim"),
+        Text(set_cell_size(saliency.words[word], width), "bold"),
+        Text(set_cell_size(saliency.notes[word], width), "dim"),
     ]
     for upper, lower in zip(bright[::2], bright[1::2], strict=True):
-        lines.append(_line(upper, lower, room, colour=colour))
+        lines.append(_line(upper, lower, width, colour=colour))
     return lines
 
 
-def _line(upper: NDArray[np.float32], lower: NDArray[np.float32], room: int, *, colour: bool) -> Text:
+def _line(upper: NDArray[np.float32], lower: NDArray[np.float32], width: int, *, colour: bool) -> Text:
     line = Text()
     for above, below in zip(upper.tolist(), lower.tolist(), strict=True):
         if colour:
             line.append("▀", Style(color=brightness_colour(above), bgcolor=brightness_colour(below)))
         else:
             line.append(SHADES[round((above + below) / 2 * (len(SHADES) - 1))])
-    line.append(" " * (room - len(upper)))
+    line.append(" " * (width - len(upper)))
     return line

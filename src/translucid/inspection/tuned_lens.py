@@ -45,16 +45,16 @@ def learn_tuned_lens(
     Raises:
         UserError: the model has no layers that a lens applies to.
     """
-    lens, draw = new_tuned_lens(model), random.Random(SEED)
+    lens, rng = new_tuned_lens(model), random.Random(SEED)
     optimizer = torch.optim.Adam(lens.parameters(), RATE)
     schedule = LambdaLR(optimizer, lambda done: min(1.0, (done + 1) / WARMUP) * (1 - done / UPDATES))
     for _ in range(UPDATES):
-        sources, targets = zip(*draw.sample(pairs, min(BATCH, len(pairs))), strict=True)
+        sources, targets = zip(*rng.sample(pairs, min(BATCH, len(pairs))), strict=True)
         source, target = padded(sources, model.pad).to(device), padded(targets, model.pad).to(device)
-        states, last = _states(model, source, target)
+        states, reference = _states(model, source, target)
         for layer, state in enumerate(states):
             parameters = list(lens.maps[layer].parameters())
-            loss = _divergence(model, state, layer, lens, last)
+            loss = _divergence(model, state, layer, lens, reference)
             # `loss.backward()` would also accumulate gradients in the model.
             for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
                 parameter.grad = gradient
@@ -79,11 +79,11 @@ def divergences(
     sums: list[float] = []
     tokens = 0
     for _, source, target in paired_batches(pairs, model.pad, device, BATCH_TOKENS):
-        states, last = _states(model, source, target)
+        states, reference = _states(model, source, target)
         sums = sums or [0.0] * len(states)
-        tokens += len(last)
+        tokens += len(reference)
         for layer, state in enumerate(states):
-            sums[layer] += _divergence(model, state, layer, lens, last).item() * len(last)
+            sums[layer] += _divergence(model, state, layer, lens, reference).item() * len(reference)
     return [total / tokens for total in sums]
 
 
@@ -91,11 +91,11 @@ def divergences(
 def _states(model: SequenceModel, source: Tensor, target: Tensor) -> tuple[list[Tensor], Tensor]:
     """Return the states [n, D] of each layer but the last, and log p_last [n, V], for all tokens without padding."""
     real = target != model.pad
-    *states, last = [state[real] for state in decoder_states(model, source, target)]
-    return states, lens_log_probs(model, last, len(states))
+    *states, last_state = [state[real] for state in decoder_states(model, source, target)]
+    return states, lens_log_probs(model, last_state, len(states))
 
 
-def _divergence(model: SequenceModel, state: Tensor, layer: int, lens: TunedLens | None, last: Tensor) -> Tensor:
+def _divergence(model: SequenceModel, state: Tensor, layer: int, lens: TunedLens | None, reference: Tensor) -> Tensor:
     """Return the mean of KL(p_last || p_l) over states [n, D] of layer l, given log p_last [n, V]."""
     log_probs = lens_log_probs(model, state, layer, lens)
-    return F.kl_div(log_probs, last, reduction="batchmean", log_target=True)
+    return F.kl_div(log_probs, reference, reduction="batchmean", log_target=True)

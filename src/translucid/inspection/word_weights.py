@@ -30,7 +30,7 @@ class WordWeights(NamedTuple):
 
     @property
     def shares(self) -> Floats:
-        """The weights [T, S] as shares of the target words in what each source word received.
+        """The weights [T, S], divided by the total that each source word receives.
 
         Without this, a verb that half of the sentence attends to would be the strongest link of all these words.
         """
@@ -102,28 +102,28 @@ def link(weights: Floats, *, both: bool) -> Links:
 def grow_diagonal(forward: Iterable[tuple[int, int]], backward: Iterable[tuple[int, int]]) -> Links:
     """Join the alignments of two directions (Koehn et al. 2005, IWSLT, section 2): grow-diag.
 
-    Links in both are kept. Then links in only one of them are added while they touch a link that is kept, also at a
-    corner, and belong to a word without any link.
+    The alignment begins with the links that both directions have. Links of only one direction are then added while they
+    touch a link of the alignment, also at a corner, and belong to a word without any link.
 
     Args:
         forward: links (source, target) of the model from source to target.
         backward: links of the model from target to source, reversed to (source, target) already.
     """
     forward_links, backward_links = set(forward), set(backward)
-    kept, union = forward_links & backward_links, forward_links | backward_links
-    while candidates := _growth(kept, union - kept):
-        kept.add(min(candidates))  # only one: the word of the next may now have a link
-    return sorted(kept)
+    alignment, union = forward_links & backward_links, forward_links | backward_links
+    while candidates := _growth(alignment, union - alignment):
+        alignment.add(min(candidates))  # only one, because the next candidate's word may now have a link
+    return sorted(alignment)
 
 
-def _growth(kept: set[tuple[int, int]], others: set[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return those of the other links that touch a link that is kept and belong to a word without any."""
-    sources = {source for source, _ in kept}
-    targets = {target for _, target in kept}
+def _growth(alignment: set[tuple[int, int]], unused: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the unused links that touch a link of the alignment and belong to a word without any."""
+    sources = {source for source, _ in alignment}
+    targets = {target for _, target in alignment}
     candidates = []
-    for source, target in others:
+    for source, target in unused:
         if source in sources and target in targets:
             continue
-        if any((source + i, target + j) in kept for i, j in _NEIGHBOURS):
+        if any((source + i, target + j) in alignment for i, j in _NEIGHBOURS):
             candidates.append((source, target))
     return candidates

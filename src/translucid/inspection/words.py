@@ -1,4 +1,4 @@
-"""Grouping pieces into words, and merging what belongs to pieces into what belongs to words."""
+"""Grouping pieces into words, and merging the values of pieces into values of words."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from translucid.data.tokenizing.reserved import SEPARATOR
-from translucid.ground.special import SPELLED
+from translucid.ground.special import SPELLINGS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 BOUNDARY = "‖"
-"""What is shown in place of the separator after a previous sentence."""
+"""The symbol that is shown in place of the separator after a previous sentence."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ def word_spans(pieces: Sequence[str], opening: int = 0, context: int = 0) -> lis
     for i, piece in enumerate(pieces):
         text = piece.replace("▁", "")
         # SentencePiece may write the beginning of a word as a lone ▁ and a piece without one.
-        opened = i > opening and spans[-1][0] == "" and piece != SPELLED.end
+        continues = i > opening and spans[-1][0] == "" and piece != SPELLINGS.end
         begins = piece.startswith("▁")
-        if piece == SPELLED.end or i <= opening or (begins and not opened):
+        if piece == SPELLINGS.end or i <= opening or (begins and not continues):
             spans.append((text, i, i + 1))
         else:
-            word, first, _ = spans[-1]
-            spans[-1] = word + text, first, i + 1
+            word, start, _ = spans[-1]
+            spans[-1] = word + text, start, i + 1
     return spans
 
 
@@ -79,25 +79,25 @@ def _context_spans(pieces: Sequence[str], opening: int, context: int) -> list[tu
     """Return the words of previous sentences, language tokens included, and a `BOUNDARY` after each sentence."""
     language = list(pieces[context : context + opening])
     spans: list[tuple[str, int, int]] = []
-    first = 0
-    while first < context:
-        after = pieces.index(SEPARATOR, first)
-        sentence = list(pieces[first:after])
+    start = 0
+    while start < context:
+        end = pieces.index(SEPARATOR, start)
+        sentence = list(pieces[start:end])
         # The first sentence lacks its language token if it was cut off at the front.
-        opened = opening if sentence[:opening] == language else 0
-        spans += _moved(word_spans(sentence, opened), first)
-        spans.append((BOUNDARY, after, after + 1))
-        first = after + 1
+        leading = opening if sentence[:opening] == language else 0
+        spans += _moved(word_spans(sentence, leading), start)
+        spans.append((BOUNDARY, end, end + 1))
+        start = end + 1
     return spans
 
 
 def _moved(spans: Iterable[tuple[str, int, int]], offset: int) -> list[tuple[str, int, int]]:
     """Return spans whose pieces are this many positions later."""
-    return [(word, first + offset, after + offset) for word, first, after in spans]
+    return [(word, start + offset, end + offset) for word, start, end in spans]
 
 
 def with_context_marked(words: Sequence[str], context: int) -> list[str]:
-    """Return words for display, of which the first `context` are from previous sentences, and say so."""
+    """Return words for display, the first `context` of them marked as words of previous sentences."""
     return [*(f"{word} (context)" for word in words[:context]), *words[context:]]
 
 
@@ -108,23 +108,23 @@ def span_words(spans: Iterable[tuple[str, int, int]]) -> list[str]:
 
 def span_ranges(spans: Iterable[tuple[str, int, int]]) -> list[tuple[int, int]]:
     """Return for each span its first piece and the piece after its last, without the word."""
-    return [(first, after) for _, first, after in spans]
+    return [(start, end) for _, start, end in spans]
 
 
 def sum_ranges(values: Tensor, ranges: Iterable[tuple[int, int]]) -> Tensor:
     """Sum values of pieces [.., pieces] over the pieces of each word [.., words]."""
     import torch  # imported here because commands without PyTorch group pieces into words too
 
-    return torch.stack([values[..., first:after].sum(-1) for first, after in ranges], -1)
+    return torch.stack([values[..., start:end].sum(-1) for start, end in ranges], -1)
 
 
 def kept_ids(ids: Sequence[int], ranges: Iterable[tuple[int, int]], keep: Iterable[bool]) -> list[int]:
-    """Return the ids of the pieces of those words that are kept."""
-    kept: list[int] = []
-    for is_kept, (first, after) in zip(keep, ranges, strict=True):
+    """Return the ids of the pieces of the words to keep."""
+    result: list[int] = []
+    for is_kept, (start, end) in zip(keep, ranges, strict=True):
         if is_kept:
-            kept += ids[first:after]
-    return kept
+            result += ids[start:end]
+    return result
 
 
 def ids_without(ids: Sequence[int], ranges: Iterable[tuple[int, int]], keep: Iterable[bool]) -> list[int]:
@@ -134,10 +134,10 @@ def ids_without(ids: Sequence[int], ranges: Iterable[tuple[int, int]], keep: Ite
     [7, 9, 2]
     """
     dropped: set[int] = set()
-    for is_kept, (first, after) in zip(keep, ranges, strict=True):
+    for is_kept, (start, end) in zip(keep, ranges, strict=True):
         if not is_kept:
-            dropped.update(range(first, after))
-    return [token for place, token in enumerate(ids) if place not in dropped]
+            dropped.update(range(start, end))
+    return [token for position, token in enumerate(ids) if position not in dropped]
 
 
 def split_at_spaces(words: Iterable[str]) -> list[str]:
@@ -183,6 +183,6 @@ def word_map(
     columns = word_spans(source, opening[0], context[0])
     rows = word_spans(target, opening[1], context[1])
     merged = sum_ranges(weights, span_ranges(columns))  # [T, source words]
-    merged = torch.stack([merged[first:after].mean(0) for first, after in span_ranges(rows)])
-    before = len([first for first, _ in span_ranges(columns) if first < context[0]])
-    return WordMap(span_words(columns), span_words(rows), merged, before + opening[0], before)
+    merged = torch.stack([merged[start:end].mean(0) for start, end in span_ranges(rows)])
+    context_words = len([start for start, _ in span_ranges(columns) if start < context[0]])
+    return WordMap(span_words(columns), span_words(rows), merged, context_words + opening[0], context_words)

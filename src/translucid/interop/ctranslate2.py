@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.ctranslate2.conventions import ACTIVATIONS, layer_names
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL, SPELLED
+from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.interop.ctranslate2_file import Variables, joined_arrays, read_model_file
 from translucid.interop.hub import FAIRSEQ
 from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, read_file, read_json
@@ -68,15 +68,15 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
     }
     width = arrays["source_embedding.tokens.weight"].shape[1]
     layers = {"encoder": variables.layers("encoder"), "decoder": variables.layers("decoder")}
-    pre = bool(_same(variables, "pre_norm"))
+    pre = bool(_shared_scalar(variables, "pre_norm"))
     arrays |= joined_arrays(variables, layer_names(layers, pre=pre), width)
-    activation = _same(variables, "activation")
+    activation = _shared_scalar(variables, "activation")
     if activation not in _NONLINEARITIES:
         raise UserError(f"has the activation {activation:g}, which is not supported", file=variables.file)
     model = {
         "kind": "transformer",
         "width": width,
-        "heads": int(_same(variables, "num_heads")),
+        "heads": int(_shared_scalar(variables, "num_heads")),
         "feed_forward": len(arrays["encoder.0.feed_forward.inner.weight"]) if layers["encoder"] else 1,
         "encoder_layers": layers["encoder"],
         "decoder_layers": layers["decoder"],
@@ -89,7 +89,7 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
     return model | _positions(variables, width, arrays), arrays
 
 
-def _same(variables: Variables, name: str) -> float:
+def _shared_scalar(variables: Variables, name: str) -> float:
     """Return a number that both sides must have."""
     encoder_value, decoder_value = variables.scalar(f"encoder/{name}"), variables.scalar(f"decoder/{name}")
     if encoder_value != decoder_value:
@@ -121,15 +121,15 @@ def _positions(variables: Variables, width: int, arrays: dict[str, NDArray[np.fl
     if not variables.has(f"encoder/{name}"):
         raise UserError("has no table of positions, which is not supported", file=variables.file)
     encoder, decoder = variables.array(f"encoder/{name}", 2), variables.array(f"decoder/{name}", 2)
-    some = encoder[:256]  # enough to recognise the kind; tables of long models take long to compute
-    if encoder.shape[1] == decoder.shape[1] == width and np.array_equal(some, decoder[: len(some)]):
+    first_rows = encoder[:256]  # enough to recognise the kind; tables of long models take long to compute
+    if encoder.shape[1] == decoder.shape[1] == width and np.array_equal(first_rows, decoder[: len(first_rows)]):
         if not encoder.any():
             return {"positions": "none"}
         for kind in ("sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor"):
-            for first in _FIRST:
-                table = sinusoidal_positions(len(some), width, first=first, kind=kind).numpy()
-                if np.abs(table - some).max() < 0.01:
-                    return {"positions": kind, "first_position": first}
+            for first_position in _FIRST:
+                table = sinusoidal_positions(len(first_rows), width, first=first_position, kind=kind).numpy()
+                if np.abs(table - first_rows).max() < 0.01:
+                    return {"positions": kind, "first_position": first_position}
     arrays["source_embedding.positions.table"], arrays["target_embedding.positions.table"] = encoder, decoder
     return {"positions": "learned", "max_length": max(2, min(len(encoder), len(decoder)))}
 
@@ -162,7 +162,7 @@ def _with_vocabulary(
         tensors |= vocabulary_weights(source, target, embeddings, tensors["output.bias"])
         if "max_length" not in model:
             data["max_tokens"] = 512
-    # Marian's `>>de<<` names the target language in the source; M2M100's and NLLB's tokens stand on their own side.
+    # Marian's `>>de<<` names the target language in the source; M2M100 and NLLB have a token on each side.
     both_sides = bool(languages) and not any(name.startswith(">>") for name in languages.values())
     options = {
         "vocabulary": tokenizer.target_size,
@@ -186,8 +186,8 @@ def read_pieces(folder: Path, side: str) -> list[str]:
         UserError: there is no list, or it is damaged.
     """
     names = []
-    for which in ("shared", side):  # by the version of CTranslate2 that has written the folder
-        names += [f"{which}_vocabulary.json", f"{which}_vocabulary.txt"]
+    for prefix in ("shared", side):  # by the version of CTranslate2 that has written the folder
+        names += [f"{prefix}_vocabulary.json", f"{prefix}_vocabulary.txt"]
     for name in names:
         file = folder / name
         if not file.exists():
@@ -273,6 +273,6 @@ def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
             raise UserError(f"{key} is {name!r:.50}, which is not in the vocabulary", file=keys.file)
         return ids[name]
 
-    unknown, end = row("unk_token", SPELLED.unknown), row("eos_token", SPELLED.end)
-    start = None if zero_start else row("decoder_start_token", SPELLED.start)
-    return Vocabulary.of(ids, len(names), pad=ids.get(SPELLED.pad), unknown=unknown, start=start, end=end)
+    unknown, end = row("unk_token", SPELLINGS.unknown), row("eos_token", SPELLINGS.end)
+    start = None if zero_start else row("decoder_start_token", SPELLINGS.start)
+    return Vocabulary.of(ids, len(names), pad=ids.get(SPELLINGS.pad), unknown=unknown, start=start, end=end)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.ground.errors import UserError
-from translucid.ground.reading import reading, refuse_strange
+from translucid.ground.reading import reading, refuse_unsafe
 from translucid.kernels.machine import refuse_more_than_memory
 
 VERSION = 6
@@ -57,55 +57,55 @@ def read_model_file(file: Path) -> ModelFile:
     Raises:
         UserError: the file is damaged, truncated, of another version, or larger than this machine's memory.
     """
-    refuse_strange(file, file.parent)
+    refuse_unsafe(file, file.parent)
     with reading(file):
         size = file.stat().st_size
         refuse_more_than_memory(size, file)
         content = np.memmap(file, np.uint8, "r") if size else np.zeros(0, np.uint8)
-    place = _Place(content)
+    reader = _Reader(content)
     try:
-        (version,) = place.numbers("I")
+        (version,) = reader.numbers("I")
         if version != VERSION:
             fix = f"Convert it again with CTranslate2 3.0 or newer: its format is {VERSION}."
             raise UserError(f"is a model.bin of the format {version}, or none", file=file, fix=fix)
-        model_file = ModelFile(place.text(), place.numbers("I")[0])
-        for _ in range(place.numbers("I")[0]):
-            name = place.text()
+        model_file = ModelFile(reader.text(), reader.numbers("I")[0])
+        for _ in range(reader.numbers("I")[0]):
+            name = reader.text()
             if name in model_file.variables:
                 raise DamagedError(f"has {name[:80]!r} twice")
-            model_file.variables[name] = place.array()
-        for _ in range(place.numbers("I")[0]):
-            alias, name = place.text(), place.text()
+            model_file.variables[name] = reader.array()
+        for _ in range(reader.numbers("I")[0]):
+            alias, name = reader.text(), reader.text()
             if alias in model_file.variables or name not in model_file.variables:
                 raise DamagedError(f"has no {name[:80]!r} for {alias[:80]!r}, or both")
             model_file.variables[alias] = model_file.variables[name]
             scale = f"{name}_scale"
             if scale in model_file.variables:  # the scale of a quantised array has no alias
                 model_file.variables.setdefault(f"{alias}_scale", model_file.variables[scale])
-        if place.left:
-            raise DamagedError(f"has {place.left:,} bytes too many")
+        if reader.remaining:
+            raise DamagedError(f"has {reader.remaining:,} bytes too many")
     except DamagedError as error:
         raise UserError(f"is damaged: it {error}", file=file, fix="Get the file again.") from error
     return model_file
 
 
-class _Place:
-    """A position in the file, from which values are read."""
+class _Reader:
+    """Reads values from the content of a file, one after the other."""
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
-        self.content, self.at = content, 0
+        self.content, self.offset = content, 0
 
     @property
-    def left(self) -> int:
-        """The number of bytes after the position."""
-        return len(self.content) - self.at
+    def remaining(self) -> int:
+        """The number of bytes that have not been read."""
+        return len(self.content) - self.offset
 
     def take(self, size: int) -> NDArray[np.uint8]:
-        """Read so many bytes."""
-        if size > self.left:
+        """Read `size` bytes."""
+        if size > self.remaining:
             raise DamagedError("is cut short")
-        self.at += size
-        return self.content[self.at - size : self.at]
+        self.offset += size
+        return self.content[self.offset - size : self.offset]
 
     def numbers(self, kinds: str) -> tuple[int, ...]:
         """Read numbers of these kinds, in the notation of `struct`."""
@@ -114,11 +114,11 @@ class _Place:
 
     def text(self) -> str:
         """Read a text, after its length."""
-        written = self.take(self.numbers("H")[0]).tobytes()
-        if not written.endswith(b"\0"):
+        content = self.take(self.numbers("H")[0]).tobytes()
+        if not content.endswith(b"\0"):
             raise DamagedError("has a name without an end")
         try:
-            return written[:-1].decode()
+            return content[:-1].decode()
         except UnicodeDecodeError:
             raise DamagedError("has a name that is not UTF-8") from None
 
@@ -139,7 +139,7 @@ class Variables:
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], file: Path) -> None:
         """Take arrays by name, and the file for messages."""
-        self._arrays, self._left, self.file = arrays, {*arrays}, file
+        self._arrays, self._unused, self.file = arrays, {*arrays}, file
 
     def scalar(self, name: str, default: float | None = None) -> float:
         """Return a single number.
@@ -151,7 +151,7 @@ class Variables:
             if default is None:
                 raise UserError(f"has no {name}", file=self.file, fix="Is it a translator?")
             return default
-        self._left.discard(name)
+        self._unused.discard(name)
         array = self._arrays[name]
         value = float(_plain(array).flat[0]) if array.size == 1 else math.nan
         if not math.isfinite(value):
@@ -176,7 +176,7 @@ class Variables:
         """
         if name not in self._arrays:
             raise UserError(f"has no {name}", file=self.file, fix="Is it a translator?")
-        self._left -= {name, f"{name}_scale"}
+        self._unused -= {name, f"{name}_scale"}
         array = self._arrays[name]
         if array.ndim != dimensions:
             raise UserError(f"{name} has {array.ndim} dimensions, not {dimensions}", file=self.file, fix=_FIX)
@@ -185,12 +185,12 @@ class Variables:
             if scale is None or scale.dtype != np.float32 or scale.size not in (1, len(array)):
                 raise UserError(f"{name} has no scale", file=self.file, fix="Get the file again.")
             with np.errstate(all="ignore"):  # a damaged scale of 0 is reported below, as the numbers are not finite
-                made = array.astype(np.float32) / scale.reshape(-1, *(1,) * (dimensions - 1))
+                values = array.astype(np.float32) / scale.reshape(-1, *(1,) * (dimensions - 1))
         else:
-            made = _plain(array)
-        if not np.isfinite(made).all():
+            values = _plain(array)
+        if not np.isfinite(values).all():
             raise UserError(f"{name} has weights that are no numbers", file=self.file, fix="Get the file again.")
-        return made
+        return values
 
     def bias(self, name: str, size: int) -> NDArray[np.float32]:
         """Return a vector of `size` numbers; zeros if there is none."""
@@ -211,9 +211,9 @@ class Variables:
         Raises:
             UserError: an array that matters was not used.
         """
-        for name in sorted(self._left):
-            end = name.rpartition("/")[2]
-            if end in _IGNORED or (end in _NEUTRAL and not self.scalar(name)):
+        for name in sorted(self._unused):
+            suffix = name.rpartition("/")[2]
+            if suffix in _IGNORED or (suffix in _NEUTRAL and not self.scalar(name)):
                 continue
             raise UserError(f"has {name[:100]}, which is not supported", file=self.file, fix=_FIX)
 
@@ -238,7 +238,7 @@ def joined_arrays(
     Raises:
         UserError: an array is missing.
     """
-    made: dict[str, NDArray[np.float32]] = {}
+    arrays: dict[str, NDArray[np.float32]] = {}
     for layer_name, our_names in names:
         if layer_name.endswith("layer_norm"):
             weight, bias = variables.array(f"{layer_name}/gamma", 1), variables.array(f"{layer_name}/beta", 1)
@@ -247,5 +247,5 @@ def joined_arrays(
             bias = variables.bias(f"{layer_name}/bias", len(weight))
         ends = [width] * (len(our_names) - 1)
         for name, rows, numbers in zip(our_names, np.split(weight, ends), np.split(bias, ends), strict=True):
-            made[f"{name}.weight"], made[f"{name}.bias"] = rows, numbers
-    return made
+            arrays[f"{name}.weight"], arrays[f"{name}.bias"] = rows, numbers
+    return arrays

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import Shortlist
-from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomically
+from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.marian import CONFIGURATION, layers, units
@@ -39,7 +39,7 @@ from translucid.kernels.dispatch import reference_mode
 from translucid.models.model_options import TransformerOptions
 from translucid.models.protocol import SequenceModel
 
-HOLDS = "config.yml", "a model of Firefox"
+MARKER = "config.yml", "a model of Firefox"
 """A file by which an exported folder is recognised, and the name of its kind."""
 MULTIPLE = 64
 """The engines multiply rows of a multiple of 64 numbers, the width of a register of AVX-512 in bytes."""
@@ -101,16 +101,16 @@ def export_firefox(
         UserError: Firefox's engines can't run the model, a language is unknown, or the folder exists already or can't
             be written.
     """
-    refuse_to_lose(out, overwrite, *HOLDS)
+    refuse_overwrite(out, overwrite, *MARKER)
     refuse_other_models(model, tokenizer)
     names = Names.of(languages)
-    with whole_folder(out) as folder:
+    with atomic_folder(out) as folder:
         write_atomically(folder / names.model, model_file(_items(model, tokenizer, factors)))
         write_atomically(folder / names.vocabulary, reordered(tokenizer.models[0]))
         if shortlist:
             write_atomically(folder / names.shortlist, _shortlist(shortlist, tokenizer))
         configuration = _engine_configuration(names, with_shortlist=shortlist is not None)
-        write_atomically(folder / HOLDS[0], yaml.safe_dump(configuration, sort_keys=False).encode())
+        write_atomically(folder / MARKER[0], yaml.safe_dump(configuration, sort_keys=False).encode())
 
 
 def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer) -> None:
@@ -177,28 +177,28 @@ def _round_input(factor: float, layer: nn.Module, inputs: tuple[Tensor]) -> Tens
 
 
 def _linear_layers(model: nn.Module) -> Iterator[tuple[str, nn.Linear]]:
-    for name, part in model.named_modules():
-        if isinstance(part, nn.Linear):
-            yield name, part
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear):
+            yield name, module
 
 
 def _items(model: SequenceModel, tokenizer: Tokenizer, factors: Mapping[str, float]) -> list[Item]:
     """Return the content of the model file."""
     options = model.options
     assert isinstance(options, TransformerOptions)
-    arrays, of_matrix = arrays_of(model), _factors_of_matrices(options, factors)
-    missing = -len(arrays[_EMBEDDING]) % _COLUMNS
-    arrays[_EMBEDDING] = np.pad(arrays[_EMBEDDING], ((0, missing), (0, 0)))
-    arrays[_BIAS] = np.pad(arrays[_BIAS], ((0, 0), (0, missing)), constant_values=NEVER)
+    arrays, matrix_factors = arrays_of(model), _factors_of_matrices(options, factors)
+    padding = -len(arrays[_EMBEDDING]) % _COLUMNS
+    arrays[_EMBEDDING] = np.pad(arrays[_EMBEDDING], ((0, padding), (0, 0)))
+    arrays[_BIAS] = np.pad(arrays[_BIAS], ((0, 0), (0, padding)), constant_values=NEVER)
     items = []
     for name, array in arrays.items():
-        if name in of_matrix:
+        if name in matrix_factors:
             items.append(Item.of_matrix(name, array, transposed=name != _EMBEDDING))
         else:
             items.append(Item.of_floats(name, array))
     # With a shortlist, the engines multiply by selected rows of the embeddings, a matrix without a name.
-    of_matrix["none"] = of_matrix[_EMBEDDING]
-    for name, factor in of_matrix.items():
+    matrix_factors["none"] = matrix_factors[_EMBEDDING]
+    for name, factor in matrix_factors.items():
         items.append(Item.of_floats(f"{name}_QuantMultA", np.array([[factor]], np.float32)))
     size = len(arrays[_EMBEDDING])
     return [*items, Item.of_text(CONFIGURATION, configuration_text(options, [size, size]))]
@@ -207,13 +207,13 @@ def _items(model: SequenceModel, tokenizer: Tokenizer, factors: Mapping[str, flo
 def _factors_of_matrices(options: TransformerOptions, factors: Mapping[str, float]) -> dict[str, float]:
     """Return the factor of the input of each matrix, by Marian's names."""
     decoder = range(1, options.decoder_layers + 1)
-    of_matrix = {_EMBEDDING: factors[_OUTPUT]}
+    matrix_factors = {_EMBEDDING: factors[_OUTPUT]}
     for ours, theirs in layers(options.encoder_layers, decoder, pre=False, ssru=True):
         if ours in factors:
-            of_matrix |= {name.format("W"): factors[ours] for name in theirs}
+            matrix_factors |= {name.format("W"): factors[ours] for name in theirs}
     for ours, unit in units(decoder):
-        of_matrix[f"{unit}_W"] = of_matrix[f"{unit}_Wf"] = factors[f"{ours}.projection"]
-    return of_matrix
+        matrix_factors[f"{unit}_W"] = matrix_factors[f"{unit}_Wf"] = factors[f"{ours}.projection"]
+    return matrix_factors
 
 
 def _shortlist(shortlist: Shortlist, tokenizer: Tokenizer) -> bytes:

@@ -92,9 +92,9 @@ def _shape(keys: Keys, *, marian: bool, pre: bool) -> dict[str, Any]:
     activation = keys.text("activation_function", "relu")
     if activation not in NONLINEARITIES:
         keys.unsupported("activation_function", activation)
-    for what in ("attention_heads", "ffn_dim"):
-        if keys.number(f"decoder_{what}") != keys.number(f"encoder_{what}"):
-            keys.unsupported(f"decoder_{what}", f"{keys.number(f'decoder_{what}')} unlike the encoder's")
+    for option in ("attention_heads", "ffn_dim"):
+        if keys.number(f"decoder_{option}") != keys.number(f"encoder_{option}"):
+            keys.unsupported(f"decoder_{option}", f"{keys.number(f'decoder_{option}')} unlike the encoder's")
     return {
         "kind": "transformer",
         "width": keys.number("d_model"),
@@ -102,7 +102,7 @@ def _shape(keys: Keys, *, marian: bool, pre: bool) -> dict[str, Any]:
         "feed_forward": keys.number("encoder_ffn_dim"),
         "encoder_layers": keys.number("encoder_layers"),
         "decoder_layers": keys.number("decoder_layers"),
-        "dropout": keys.share("dropout", 0.1, most=0.9),
+        "dropout": keys.share("dropout", 0.1, maximum=0.9),
         "norm": "pre" if pre else "post",
         "nonlinearity": NONLINEARITIES[activation],
         "positions": "sinusoidal-halves" if marian else "sinusoidal-tensor2tensor",
@@ -132,13 +132,13 @@ def _embeddings(tensors: Mapping[str, Tensor], *, shared: bool, tied: bool, fold
     matrices: dict[str, Tensor] = {}
     for side, coder in (("source", "encoder"), ("target", "decoder")):
         names = [f"model.{coder}.embed_tokens.weight", _SHARED]
-        matrices[side] = _first(tensors, names[::-1] if shared else names, folder)
+        matrices[side] = _first_matrix(tensors, names[::-1] if shared else names, folder)
     output = ["lm_head.weight", "model.decoder.embed_tokens.weight", _SHARED]
-    matrices["output"] = matrices["target"] if tied else _first(tensors, output, folder)
+    matrices["output"] = matrices["target"] if tied else _first_matrix(tensors, output, folder)
     return matrices
 
 
-def _first(tensors: Mapping[str, Tensor], names: Sequence[str], folder: Path) -> Tensor:
+def _first_matrix(tensors: Mapping[str, Tensor], names: Sequence[str], folder: Path) -> Tensor:
     """Return the first of some matrices that exists."""
     for name in names:
         if name in tensors and tensors[name].dim() == 2:
@@ -146,10 +146,10 @@ def _first(tensors: Mapping[str, Tensor], names: Sequence[str], folder: Path) ->
     raise UserError(f"has no weights {names[0]}", file=folder, fix="Is the folder complete?")
 
 
-_Read = tuple[Vocabulary, Vocabulary, Tokenizer, dict[str, str]]
+_Vocabularies = tuple[Vocabulary, Vocabulary, Tokenizer, dict[str, str]]
 
 
-def _marian_vocabularies(folder: Path, keys: Keys, embeddings: Mapping[str, Tensor]) -> _Read:
+def _marian_vocabularies(folder: Path, keys: Keys, embeddings: Mapping[str, Tensor]) -> _Vocabularies:
     """Read two SentencePiece models, and one list of pieces for both sides or one for each."""
     parsed = [read_sentencepiece(folder / "source.spm"), read_sentencepiece(folder / "target.spm")]
     shared = keys.flag("share_encoder_decoder_embeddings", True)
@@ -171,12 +171,12 @@ def _marian_vocabulary(file: Path, keys: Keys, size: int) -> Vocabulary:
     return Vocabulary.of(ids, size, pad=pad, unknown=unknown, start=start, end=end)
 
 
-def _many_languages(folder: Path, keys: Keys, embeddings: Mapping[str, Tensor]) -> _Read:
+def _many_languages(folder: Path, keys: Keys, embeddings: Mapping[str, Tensor]) -> _Vocabularies:
     """Read one SentencePiece model; its pieces, and those of languages, have Fairseq's order."""
     parsed = read_sentencepiece(folder / FAIRSEQ)
-    listed = folder / "vocab.json"
-    ids = _ids(listed) if listed.exists() else _fairseq_ids(parsed)
-    ids = {**ids, **_added(folder, len(ids))}
+    file = folder / "vocab.json"
+    ids = _ids(file) if file.exists() else _fairseq_ids(parsed)
+    ids = {**ids, **_read_language_rows(folder, len(ids))}
     unknown = ids.get("<unk>", 3)
     pad, end = keys.number("pad_token_id", 1), keys.number("eos_token_id", 2)
     start = keys.number("decoder_start_token_id", end)
@@ -211,10 +211,10 @@ def _fairseq_ids(parsed: Any) -> dict[str, int]:
     return rows
 
 
-def _added(folder: Path, first: int) -> dict[str, int]:
+def _read_language_rows(folder: Path, first_row: int) -> dict[str, int]:
     """Return the rows of the pieces of languages, from the first file of a tokenizer that has them.
 
-    `first`: the row of the first language, for files that list them without rows.
+    `first_row`: the row of the first language, for files that list them without rows.
     """
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
         if not (folder / name).exists():
@@ -229,11 +229,11 @@ def _added(folder: Path, first: int) -> dict[str, int]:
         languages = _language_rows(tokens)
         if languages:
             return languages
-        listed = facts.get("extra_special_tokens") or facts.get("additional_special_tokens")
-        if isinstance(listed, list):
-            names = [piece for piece in listed if isinstance(piece, str) and LANGUAGE.fullmatch(piece)]
+        special_tokens = facts.get("extra_special_tokens") or facts.get("additional_special_tokens")
+        if isinstance(special_tokens, list):
+            names = [piece for piece in special_tokens if isinstance(piece, str) and LANGUAGE.fullmatch(piece)]
             if names:
-                return dict(zip(names, count(first)))
+                return dict(zip(names, count(first_row)))
     return {}
 
 
@@ -261,13 +261,13 @@ def _renamed(
     """Return the weights by our names, given `names` of the layers."""
     bias = tensors.get("final_logits_bias")
 
-    def take(name: str) -> Tensor:
+    def tensor_of(name: str) -> Tensor:
         if name not in tensors:
             raise UserError(f"has no weights {name}", file=folder, fix="Is the folder complete?")
         return tensors[name]
 
     def read(name: str) -> tuple[Tensor, Tensor]:
-        return take(f"{name}.weight"), take(f"{name}.bias")
+        return tensor_of(f"{name}.weight"), tensor_of(f"{name}.bias")
 
     weights = vocabulary_weights(source, target, embeddings, None if bias is None else bias.flatten())
     return weights | joined(names, read)
@@ -290,14 +290,14 @@ def layer_names(layers: Iterable[int], *, pre: bool) -> Iterator[tuple[str, list
 def _block_names(side: str, layer: int) -> Iterator[tuple[str, list[str]]]:
     hf_block, block = f"model.{side}.layers.{layer}", f"{side}.{layer}"
     attentions = [("self_attention", "self_attn"), ("cross_attention", "encoder_attn")][: 1 + (side == "decoder")]
-    for place, (attention, hf_attention) in enumerate(attentions):
+    for index, (attention, hf_attention) in enumerate(attentions):
         yield f"{block}.{attention}.query", [f"{hf_block}.{hf_attention}.q_proj"]
         yield (
             f"{block}.{attention}.key_value",
             [f"{hf_block}.{hf_attention}.k_proj", f"{hf_block}.{hf_attention}.v_proj"],
         )
         yield f"{block}.{attention}.output", [f"{hf_block}.{hf_attention}.out_proj"]
-        yield f"{block}.residuals.{place}.norm", [f"{hf_block}.{hf_attention}_layer_norm"]
+        yield f"{block}.residuals.{index}.norm", [f"{hf_block}.{hf_attention}_layer_norm"]
     yield f"{block}.feed_forward.inner", [f"{hf_block}.fc1"]
     yield f"{block}.feed_forward.outer", [f"{hf_block}.fc2"]
     yield f"{block}.residuals.{len(attentions)}.norm", [f"{hf_block}.final_layer_norm"]

@@ -21,12 +21,12 @@ from safetensors.torch import save
 from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomically
+from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.huggingface import layer_names
 from translucid.interop.huggingface_files import save_fairseq, save_json, save_marian
-from translucid.interop.huggingface_rows import Rows, fairseq_rows, kept, marian_rows
+from translucid.interop.huggingface_rows import Rows, fairseq_rows, marian_rows, original_size
 from translucid.interop.joined_layers import SIDES, separated
 from translucid.interop.model_card import ModelCard
 from translucid.interop.pieces import NEVER
@@ -35,14 +35,14 @@ from translucid.models.model_options import TransformerOptions
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 
-HOLDS = "generation_config.json", "a model of Hugging Face"
+MARKER = "generation_config.json", "a model of Hugging Face"
 """A file by which an exported folder is recognised, and the name of its kind."""
 _CLASSES = {
     "marian": "MarianMTModel",
     "pegasus": "PegasusForConditionalGeneration",
     "m2m_100": "M2M100ForConditionalGeneration",
 }
-_ELSEWHERE = "Use --to ctranslate2."
+_FIX = "Use --to ctranslate2."
 _READ = ".tokens.weight", ".query.weight", ".key_value.weight", ".inner.weight"
 """Name endings of matrices whose columns are channels, as are those of `output.weight`, which computes the logits."""
 _WRITE = "attention.output.weight", "attention.output.bias", ".outer.weight", ".outer.bias", "norm.weight", "norm.bias"
@@ -74,7 +74,7 @@ def export_huggingface(
     Raises:
         UserError: the model is of a kind that can't be exported, or the folder exists already or can't be written.
     """
-    refuse_to_lose(out, overwrite, *HOLDS)
+    refuse_overwrite(out, overwrite, *MARKER)
     kind = _kind(configuration)
     options = configuration.model
     assert isinstance(options, TransformerOptions)
@@ -85,14 +85,14 @@ def export_huggingface(
     longest = max(configuration.data.max_tokens, 512)
     languages = configuration.data.languages
     pieces = configuration.data.tokenizer.languages
-    with whole_folder(out) as folder:
+    with atomic_folder(out) as folder:
         if kind == "m2m_100":
             names = sorted(pieces.values(), key=rows["target"].vocabulary.__getitem__)
             save_fairseq(folder, tokenizer, rows["target"], names, longest=longest, languages=languages)
         else:
             save_marian(folder, tokenizer, rows, longest=longest, languages=languages)
         save_json(folder / "config.json", _config(kind, options, rows, longest))
-        save_json(folder / HOLDS[0], _generation(configuration, rows["target"], longest))
+        save_json(folder / MARKER[0], _generation(configuration, rows["target"], longest))
         hf_weights = _renamed(tensors, options, rows)
         if kind == "m2m_100":
             del hf_weights["final_logits_bias"]  # all zeros, which this class does not have
@@ -119,18 +119,18 @@ def _kind(configuration: Configuration) -> str:
         raise UserError("Hugging Face has no translator that reads its source with ELMo", fix="Use the model as it is.")
     if o.decoder == "ssru":
         raise UserError("Hugging Face has no translator with model.decoder=ssru", fix="Use --to onnx or --to marian.")
-    many = configuration.data.tokenizer.marks_sources and bool(configuration.data.tokenizer.languages)
-    if o.positions == "sinusoidal-tensor2tensor" and o.norm == "pre" and many:
-        kind, first = "m2m_100", 2
-    elif o.positions in ("sinusoidal", "sinusoidal-halves") and not many:
-        kind, first = ("marian" if o.norm == "post" else "pegasus"), 0
+    is_multilingual = configuration.data.tokenizer.marks_sources and bool(configuration.data.tokenizer.languages)
+    if o.positions == "sinusoidal-tensor2tensor" and o.norm == "pre" and is_multilingual:
+        kind, first_position = "m2m_100", 2
+    elif o.positions in ("sinusoidal", "sinusoidal-halves") and not is_multilingual:
+        kind, first_position = ("marian" if o.norm == "post" else "pegasus"), 0
     else:
         what = f"model.positions={o.positions} with model.norm={o.norm}"
-        raise UserError(f"Hugging Face has no translator with {what}", fix=_ELSEWHERE)
-    if o.first_position != first:
-        raise UserError(f"{_CLASSES[kind]} has no model.first_position={o.first_position}", fix=_ELSEWHERE)
+        raise UserError(f"Hugging Face has no translator with {what}", fix=_FIX)
+    if o.first_position != first_position:
+        raise UserError(f"{_CLASSES[kind]} has no model.first_position={o.first_position}", fix=_FIX)
     if kind != "marian" and not o.share_embeddings:
-        raise UserError(f"{_CLASSES[kind]} has no model.share_embeddings=false", fix=_ELSEWHERE)
+        raise UserError(f"{_CLASSES[kind]} has no model.share_embeddings=false", fix=_FIX)
     return kind
 
 
@@ -148,23 +148,24 @@ def _rows(
     """
     source, target = tensors["source_embedding.tokens.weight"], tensors["target_embedding.tokens.weight"]
     bias = tensors["output.bias"]
-    many = kept(target, bias)
-    named = tokenizer.target_pieces(range(many))
+    target_count = original_size(target, bias)
+    target_names = tokenizer.target_pieces(range(target_count))
     if kind == "m2m_100":
         same_start = bool((target[SPECIAL.start] == target[SPECIAL.end]).all())
-        rows = fairseq_rows(named, [*configuration.data.tokenizer.languages.values()], same_start=same_start)
+        rows = fairseq_rows(target_names, [*configuration.data.tokenizer.languages.values()], same_start=same_start)
         output_ids = [our_id for our_id in rows.ids if our_id not in (SPECIAL.pad, SPECIAL.start)]  # see `_generation`
         if options.zero_start or bias[output_ids].any():
-            raise UserError("M2M100 adds no bias to its logits, and this model has learned one", fix=_ELSEWHERE)
+            raise UserError("M2M100 adds no bias to its logits, and this model has learned one", fix=_FIX)
         return {"source": rows, "target": rows}
     if options.share_embeddings:
-        rows = marian_rows(named, as_opus=options.zero_start)
+        rows = marian_rows(target_names, as_opus=options.zero_start)
         return {"source": rows, "target": rows}
-    read = kept(source)
-    as_opus = options.zero_start and read == many  # otherwise padding would have different rows on the two sides
+    source_count = original_size(source)
+    # With different sizes, padding would have different rows on the two sides.
+    as_opus = options.zero_start and source_count == target_count
     return {
-        "source": marian_rows(tokenizer.source_pieces(range(read)), as_opus=as_opus),
-        "target": marian_rows(named, as_opus=as_opus),
+        "source": marian_rows(tokenizer.source_pieces(range(source_count)), as_opus=as_opus),
+        "target": marian_rows(target_names, as_opus=as_opus),
     }
 
 
@@ -220,26 +221,29 @@ def _generation(configuration: Configuration, rows: Rows, longest: int) -> dict[
 def _renamed(weights: dict[str, Tensor], o: TransformerOptions, rows: dict[str, Rows]) -> dict[str, Tensor]:
     """Return the weights by Hugging Face's names, under all names that a version of `transformers` expects."""
     source, target = rows["source"], rows["target"]
-    read = weights["source_embedding.tokens.weight"][source.ids]
-    written = weights["target_embedding.tokens.weight"][target.ids]
+    source_embeddings = weights["source_embedding.tokens.weight"][source.ids]
+    target_embeddings = weights["target_embedding.tokens.weight"][target.ids]
     projection, bias = weights["output.weight"][target.ids], weights["output.bias"][target.ids]
     if o.zero_start:
-        if o.tie_output and written[target.start].any():  # its logit changes, but the token is never output
+        if o.tie_output and target_embeddings[target.start].any():  # its logit changes, but the token is never output
             bias[target.start] = NEVER
-        written[target.start] = 0.0
+        target_embeddings[target.start] = 0.0
         if source is target:
-            read[source.start] = 0.0
+            source_embeddings[source.start] = 0.0
         if o.tie_output:
             projection[target.start] = 0.0
-    hf_weights = {"model.encoder.embed_tokens.weight": read, "model.decoder.embed_tokens.weight": written}
+    hf_weights = {
+        "model.encoder.embed_tokens.weight": source_embeddings,
+        "model.decoder.embed_tokens.weight": target_embeddings,
+    }
     if source is target:
-        hf_weights["model.shared.weight"] = read.clone()
+        hf_weights["model.shared.weight"] = source_embeddings.clone()
     if not o.tie_output:
         hf_weights["lm_head.weight"] = projection
     hf_weights["final_logits_bias"] = bias[None]
     names = layer_names((o.encoder_layers, o.decoder_layers), pre=o.norm == "pre")
-    for name, weight, vector in separated(names, weights):
-        hf_weights[f"{name}.weight"], hf_weights[f"{name}.bias"] = weight, vector
+    for name, weight, layer_bias in separated(names, weights):
+        hf_weights[f"{name}.weight"], hf_weights[f"{name}.bias"] = weight, layer_bias
     # Copies, since safetensors does not save tensors that share memory.
     return {name: tensor.contiguous().clone() for name, tensor in hf_weights.items()}
 

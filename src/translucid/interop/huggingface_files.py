@@ -11,12 +11,12 @@ from translucid.data.languages import Languages
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.atomic import write_atomically
 from translucid.ground.reading import read_at_most
-from translucid.ground.special import SPELLED
+from translucid.ground.special import SPELLINGS
 from translucid.interop.hub import FAIRSEQ
 from translucid.interop.huggingface_rows import Rows
 from translucid.interop.pieces import model_of, pieces_of
 
-_SPECIAL = {"pad_token": SPELLED.pad, "unk_token": SPELLED.unknown, "eos_token": SPELLED.end}
+_SPECIAL = {"pad_token": SPELLINGS.pad, "unk_token": SPELLINGS.unknown, "eos_token": SPELLINGS.end}
 
 
 def save_json(file: Path, content: Any) -> None:
@@ -86,9 +86,11 @@ def save_fairseq(
     parsed = pieces_of(read_at_most(file, LARGEST), file)
     file.unlink()
     vocabulary = rows.vocabulary
-    first = vocabulary[pieces[0]]
-    names = rows.names[:first]
-    write_atomically(folder / FAIRSEQ, model_of(parsed, [SPELLED.unknown, SPELLED.start, SPELLED.end, *names[4:]]))
+    language_row = vocabulary[pieces[0]]
+    names = rows.names[:language_row]
+    write_atomically(
+        folder / FAIRSEQ, model_of(parsed, [SPELLINGS.unknown, SPELLINGS.start, SPELLINGS.end, *names[4:]])
+    )
     m2m = pieces[0].startswith("__")
     decoder = {}
     flags = dict.fromkeys(("lstrip", "normalized", "rstrip", "single_word"), False)
@@ -98,14 +100,14 @@ def save_fairseq(
         "tokenizer_class": "M2M100Tokenizer" if m2m else "NllbTokenizer",
         "src_lang": languages[0],
         "tgt_lang": languages[1],
-        "bos_token": SPELLED.start,
-        "sep_token": SPELLED.end,
+        "bos_token": SPELLINGS.start,
+        "sep_token": SPELLINGS.end,
         "additional_special_tokens": [*pieces],
         "added_tokens_decoder": decoder,
         "model_max_length": longest,
         "clean_up_tokenization_spaces": False,
     }
     if m2m:
-        facts |= {"language_codes": "m2m100", "num_madeup_words": len(rows.names) - first - len(pieces)}
+        facts |= {"language_codes": "m2m100", "num_madeup_words": len(rows.names) - language_row - len(pieces)}
         save_json(folder / "vocab.json", {name: row for row, name in enumerate(names)})
     save_json(folder / "tokenizer_config.json", facts | _SPECIAL)

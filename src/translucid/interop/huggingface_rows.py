@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL, SPELLED
+from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.interop.pieces import NEVER
 
 _CODES = """
@@ -45,8 +45,8 @@ class Rows:
         return {name: row for row, name in enumerate(self.names)}
 
 
-def kept(embeddings: Tensor, bias: Tensor | None = None) -> int:
-    """Return the number of our ids that the model knows itself; those after them were added by an import.
+def original_size(embeddings: Tensor, bias: Tensor | None = None) -> int:
+    """Return the number of ids that the model had originally; those after them were added by an import.
 
     Args:
         embeddings: [V, D].
@@ -56,8 +56,8 @@ def kept(embeddings: Tensor, bias: Tensor | None = None) -> int:
     added = (embeddings == embeddings[SPECIAL.unknown]).all(1)
     if bias is not None:
         added &= bias == NEVER
-    known = (~added).nonzero()
-    return max(len(SPECIAL), int(known.max()) + 1)
+    original = (~added).nonzero()
+    return max(len(SPECIAL), int(original.max()) + 1)
 
 
 def marian_rows(names: list[str], *, as_opus: bool) -> Rows:
@@ -67,13 +67,15 @@ def marian_rows(names: list[str], *, as_opus: bool) -> Rows:
         names: the pieces of those ids that are kept.
         as_opus: whether the decoder begins with padding, whose embedding is zero, as in models of OPUS.
     """
-    pad, unknown, _, end = SPELLED
-    rest = [*range(len(SPECIAL), len(names))]
-    pieces = [names[i] for i in rest]
+    pad, unknown, _, end = SPELLINGS
+    piece_ids = [*range(len(SPECIAL), len(names))]
+    pieces = [names[i] for i in piece_ids]
     if as_opus:
-        last = len(rest) + 2
-        return Rows([SPECIAL.end, SPECIAL.unknown, *rest, SPECIAL.start], [end, unknown, *pieces, pad], last, last, 0)
-    return Rows([*SPECIAL, *rest], [*SPELLED, *pieces], *(SPECIAL.pad, SPECIAL.start, SPECIAL.end))
+        pad_row = len(piece_ids) + 2
+        return Rows(
+            [SPECIAL.end, SPECIAL.unknown, *piece_ids, SPECIAL.start], [end, unknown, *pieces, pad], pad_row, pad_row, 0
+        )
+    return Rows([*SPECIAL, *piece_ids], [*SPELLINGS, *pieces], *(SPECIAL.pad, SPECIAL.start, SPECIAL.end))
 
 
 def fairseq_rows(names: list[str], languages: list[str], *, same_start: bool) -> Rows:
@@ -87,25 +89,25 @@ def fairseq_rows(names: list[str], languages: list[str], *, same_start: bool) ->
     Raises:
         UserError: M2M100's tokenizer has other languages.
     """
-    pad, unknown, start, end = SPELLED
-    named = {name: i for i, name in enumerate(names) if i >= len(SPECIAL)}
-    begun = SPECIAL.start
+    pad, unknown, start, end = SPELLINGS
+    ids_by_name = {name: i for i, name in enumerate(names) if i >= len(SPECIAL)}
+    start_id = SPECIAL.start
     if same_start:
         # The model never uses the row of `<s>`: an import calls it `<row 0>`, otherwise padding takes its place.
-        begun = named.pop("<row 0>", SPECIAL.pad)
+        start_id = ids_by_name.pop("<row 0>", SPECIAL.pad)
     language_names = {*languages}
-    pieces, language_ids, others = [], [], []
-    for name, i in named.items():
+    pieces, language_ids, other_ids = [], [], []
+    for name, i in ids_by_name.items():
         if name in language_names:
             language_ids.append(i)
         elif name.startswith("<row "):
-            others.append(i)
+            other_ids.append(i)
         else:
             pieces.append(i)
     if languages[0].startswith("__") and [names[i].strip("_") for i in language_ids] != M2M100:
         what = f"knows {len(languages)} languages, and M2M100's tokenizer knows other ones"
         raise UserError(f"the model {what}", fix="Use --to ctranslate2.")
-    rest = [*pieces, *language_ids, *others]
-    ids = [begun, SPECIAL.pad, SPECIAL.end, SPECIAL.unknown, *rest]
-    written = [start, pad, end, unknown, *[names[i] for i in rest]]
-    return Rows(ids, written, 1, 2 if same_start else 0, 2)
+    row_ids = [*pieces, *language_ids, *other_ids]
+    ids = [start_id, SPECIAL.pad, SPECIAL.end, SPECIAL.unknown, *row_ids]
+    row_names = [start, pad, end, unknown, *[names[i] for i in row_ids]]
+    return Rows(ids, row_names, 1, 2 if same_start else 0, 2)

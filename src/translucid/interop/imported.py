@@ -19,7 +19,7 @@ from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.ground.reading import read_at_most, reading, refuse_strange
+from translucid.ground.reading import read_at_most, reading, refuse_unsafe
 from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.tensor_file import LONGEST_HEADER
 
@@ -48,19 +48,19 @@ def all_are(kind: type, values: Iterable[object]) -> bool:
     return all(type(value) is kind for value in values)
 
 
-def read_json(file: Path, most: int = LONGEST_JSON) -> Any:
+def read_json(file: Path, max_bytes: int = LONGEST_JSON) -> Any:
     """Read a JSON file of a folder that may be untrusted.
 
     Raises:
         UserError: the file is missing, too large, outside the folder, or not JSON.
     """
     try:
-        return json.loads(read_file(file, most))
+        return json.loads(read_file(file, max_bytes))
     except (ValueError, RecursionError) as error:  # deeply nested lists exceed Python's stack
         raise UserError("is not JSON, or is damaged", file=file, fix="Get the folder again.") from error
 
 
-def read_file(file: Path, most: int) -> bytes:
+def read_file(file: Path, max_bytes: int) -> bytes:
     """Read a file of a folder that may be untrusted.
 
     Raises:
@@ -68,12 +68,12 @@ def read_file(file: Path, most: int) -> bytes:
     """
     if not file.exists():
         raise UserError("is missing", file=file, fix="Is the folder complete?")
-    refuse_strange(file, whole_of(file), most)
+    refuse_unsafe(file, model_root(file), max_bytes)
     with reading(file):
-        return read_at_most(file, most)
+        return read_at_most(file, max_bytes)
 
 
-def whole_of(file: Path) -> Path:
+def model_root(file: Path) -> Path:
     """Return the folder of a model, given a file: in Hugging Face's cache, links lead out of the folder `snapshots`."""
     folder = file.parent
     return folder.parent.parent if folder.parent.name == "snapshots" else folder
@@ -117,12 +117,12 @@ class Keys:
             raise UserError(f"{key} is {value!r:.50}, not true or false", file=self.file)
         return value
 
-    def share(self, key: str, default: float, most: float) -> float:
-        """Return a number, limited to the range from 0 to `most`; errors as for `number`."""
+    def share(self, key: str, default: float, maximum: float) -> float:
+        """Return a number, limited to the range from 0 to `maximum`; errors as for `number`."""
         value = self.values.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # NaN is not itself
             raise UserError(f"{key} is {value!r:.50}, not a number", file=self.file)
-        return min(max(float(min(value, 1)), 0.0), most)
+        return min(max(float(min(value, 1)), 0.0), maximum)
 
     def refuse(self, key: str, *, unless: Any) -> None:
         """Reject a model in which a key has another value than the one that we support; the key may be missing.
@@ -156,28 +156,28 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         if file.exists():
             return _read_tensors(file)
         if index.exists():
-            return _read_parts(index)
+            return _read_shards(index)
     raise UserError("has no weights", file=folder, fix="It needs model.safetensors or pytorch_model.bin.")
 
 
-def _read_parts(index: Path) -> dict[str, Tensor]:
+def _read_shards(index: Path) -> dict[str, Tensor]:
     """Read the files that an index names."""
-    parts = read_json(index)
-    names = parts.get("weight_map") if isinstance(parts, dict) else None
+    content = read_json(index)
+    names = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(names, dict) or not all_are(str, names.values()):
         raise UserError("does not say in which files the weights are", file=index, fix=_FIX)
     tensors: dict[str, Tensor] = {}
-    for part in sorted({*names.values()}):
-        if Path(part).name != part:  # an untrusted index must not read other folders
-            raise UserError(f"names {part!r}, which is not in this folder", file=index, fix=_FIX)
-        tensors |= _read_tensors(index.parent / part)
+    for name in sorted({*names.values()}):
+        if Path(name).name != name:  # an untrusted index must not read other folders
+            raise UserError(f"names {name!r}, which is not in this folder", file=index, fix=_FIX)
+        tensors |= _read_tensors(index.parent / name)
     return tensors
 
 
 def _read_tensors(file: Path) -> dict[str, Tensor]:
     if not file.exists():
         raise UserError("is missing", file=file, fix=_FIX)
-    refuse_strange(file, whole_of(file))
+    refuse_unsafe(file, model_root(file))
     refuse_more_than_memory(file.stat().st_size, file)
     try:
         if file.suffix == ".safetensors":

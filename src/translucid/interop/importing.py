@@ -25,7 +25,7 @@ _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, 
 
 
 def import_model(
-    given: Path,
+    path: Path,
     out: Path,
     *,
     source_language: str | None = None,
@@ -35,7 +35,7 @@ def import_model(
     """Make a run from another toolkit's model.
 
     Args:
-        given: a Hugging Face or CTranslate2 folder, an .npz file of Marian, a .bin file of Firefox, or the folder with
+        path: a Hugging Face or CTranslate2 folder, an .npz file of Marian, a .bin file of Firefox, or the folder with
             it; or `hf:owner/name` or `hf:owner/name@revision`, which is downloaded from the Hugging Face Hub.
         out: the run folder to make.
         source_language: the code of the source language, unless another one is requested later.
@@ -48,14 +48,14 @@ def import_model(
     """
     run = RunFolder(out)
     finish_replacing(run)
-    run.refuse_to_lose(overwrite)
-    folder, source = given, {"imported": str(given)}
-    if is_on_hub(given):
-        folder = download(given)
-        source = {"imported": given.as_posix(), "commit": folder.name}
-    read = _READERS[kind_of(folder)]
+    run.refuse_overwrite(overwrite)
+    folder, source = path, {"imported": str(path)}
+    if is_on_hub(path):
+        folder = download(path)
+        source = {"imported": path.as_posix(), "commit": folder.name}
+    reader = _READERS[kind_of(folder)]
     try:
-        imported = read(folder)
+        imported = reader(folder)
         if source_language:
             imported.settings["data"]["source_language"] = source_language
         if target_language:
@@ -69,11 +69,11 @@ def import_model(
     if target_language and (source_language or not configuration.data.tokenizer.marks_sources):
         # Checks that the model has these languages, before the run is written.
         tokenizer.between(source_language, target_language, configuration.data.tokenizer)
-    with run.locked(), staged(run, overwrite=overwrite) as new:
-        new.begin(configuration, tokenizer)
-        new.save_model(model, tokenizer, {"imported": imported.kind})
-        new.add_provenance({**source, "kind": imported.kind})
-        shutil.rmtree(new.path / "state")  # there is no training to resume
+    with run.locked(), staged(run, overwrite=overwrite) as new_run:
+        new_run.begin(configuration, tokenizer)
+        new_run.save_model(model, tokenizer, {"imported": imported.kind})
+        new_run.add_provenance({**source, "kind": imported.kind})
+        shutil.rmtree(new_run.path / "state")  # there is no training to resume
     return imported, configuration
 
 

@@ -13,11 +13,11 @@ Names: TypeAlias = Iterable[tuple[str, Sequence[str]]]
 """Our name of each linear layer and norm, with the names of the layers whose rows are joined in it."""
 
 
-def joined(names: Names, read: Callable[[str], tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
-    """Return weights by our names; `read` returns the weight and the bias of one of the other toolkit's layers."""
+def joined(names: Names, load_layer: Callable[[str], tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
+    """Return weights by our names; `load_layer` returns weight and bias of one of the other toolkit's layers."""
     our_weights: dict[str, Tensor] = {}
     for name, their_names in names:
-        weights, biases = zip(*map(read, their_names), strict=True)
+        weights, biases = zip(*map(load_layer, their_names), strict=True)
         our_weights[f"{name}.weight"], our_weights[f"{name}.bias"] = torch.cat(weights), torch.cat(biases)
     return our_weights
 

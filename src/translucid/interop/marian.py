@@ -33,21 +33,21 @@ _NORMS = {
 }
 
 
-def from_marian(given: Path) -> Imported:
+def from_marian(path: Path) -> Imported:
     """Read an .npz file, a .bin file of Firefox's, or the folder that has one.
 
     Raises:
         UserError: the file is incomplete, damaged, or has a model of an unsupported kind.
     """
-    file = model_file_of(given)
+    file = model_file_of(path)
     arrays = read_arrays(file)
     keys = _configuration(arrays, file)
     model = _shape(keys)
     sources, targets = find_vocabularies(keys, file)
     sizes = _sizes(keys)
     shared = bool(keys.values.get("tied-embeddings-all") or keys.values.get("tied-embeddings-src"))
-    source = _ordered(sources.ids, sizes[0], sources.file)
-    target = source if shared else _ordered(targets.ids, sizes[1], targets.file)
+    source = _vocabulary(sources.ids, sizes[0], sources.file)
+    target = source if shared else _vocabulary(targets.ids, sizes[1], targets.file)
     parsed = [read_sentencepiece(sources.model), read_sentencepiece(targets.model)]
     models, languages = adapted_models(parsed, (source, target), "marian")
     joint = shared and models[0] == models[1]
@@ -88,14 +88,14 @@ def layers(encoder: int, decoder: Sequence[int], *, pre: bool, ssru: bool = Fals
         for i, number in enumerate(numbers):
             layer = f"{side}_l{number}"
             attentions = [("self", "self_attention")] + [("context", "cross_attention")] * (side == "decoder")
-            for place, (scope, attention) in enumerate(attentions):
+            for index, (scope, attention) in enumerate(attentions):
                 if ssru and (side, scope) == ("decoder", "self"):
-                    yield f"{side}.{i}.residuals.{place}.norm", [f"{layer}_rnn_ln" if pre else f"{layer}_rnn_ffn_ln"]
+                    yield f"{side}.{i}.residuals.{index}.norm", [f"{layer}_rnn_ln" if pre else f"{layer}_rnn_ffn_ln"]
                     continue
                 yield f"{side}.{i}.{attention}.query", [f"{layer}_{scope}_{{}}q"]
                 yield f"{side}.{i}.{attention}.key_value", [f"{layer}_{scope}_{{}}k", f"{layer}_{scope}_{{}}v"]
                 yield f"{side}.{i}.{attention}.output", [f"{layer}_{scope}_{{}}o"]
-                yield f"{side}.{i}.residuals.{place}.norm", [f"{layer}_{scope}_Wo_ln"]
+                yield f"{side}.{i}.residuals.{index}.norm", [f"{layer}_{scope}_Wo_ln"]
             yield f"{side}.{i}.feed_forward.inner", [f"{layer}_ffn_{{}}1"]
             yield f"{side}.{i}.feed_forward.outer", [f"{layer}_ffn_{{}}2"]
             yield f"{side}.{i}.residuals.{len(attentions)}.norm", [f"{layer}_ffn_ffn_ln"]
@@ -176,7 +176,7 @@ def _sizes(keys: Keys) -> list[int]:
     return sizes
 
 
-def _ordered(ids: dict[str, int], size: int, file: Path) -> Vocabulary:
+def _vocabulary(ids: dict[str, int], size: int, file: Path) -> Vocabulary:
     """Return a vocabulary in the order of our ids."""
     unknown, end = ids.get("<unk>"), ids.get("</s>")
     if unknown is None or end is None:
@@ -213,27 +213,29 @@ class _Weights:
         if not name.endswith("_ln"):
             return self.get(name.format("W")).T, self.get(name.format("b")).flatten()
         # Marian adds `_pre` to the names of norms before a sublayer.
-        behind = "_pre" if f"{name}_scale_pre" in self else ""
-        return self.get(f"{name}_scale{behind}").flatten(), self.get(f"{name}_bias{behind}").flatten()
+        suffix = "_pre" if f"{name}_scale_pre" in self else ""
+        return self.get(f"{name}_scale{suffix}").flatten(), self.get(f"{name}_bias{suffix}").flatten()
 
 
 def _renamed(
     weights: _Weights, keys: Keys, source: Vocabulary, target: Vocabulary, names: Names, *, shared: bool, tied: bool
 ) -> dict[str, Tensor]:
     """Return the weights by our names, given `names` of the layers."""
-    read = weights.get("Wemb" if "Wemb" in weights else "encoder_Wemb")
-    written = weights.get("Wemb" if shared else "decoder_Wemb")
-    for matrix, size in zip((read, written), _sizes(keys), strict=True):
+    source_matrix = weights.get("Wemb" if "Wemb" in weights else "encoder_Wemb")
+    target_matrix = weights.get("Wemb" if shared else "decoder_Wemb")
+    for matrix, size in zip((source_matrix, target_matrix), _sizes(keys), strict=True):
         if matrix.dim() != 2 or len(matrix) != size:
             raise UserError(f"has embeddings {list(matrix.shape)} for {size} pieces", file=weights.file)
     if tied:
-        output = written
+        output = target_matrix
     elif "decoder_ff_logit_out_Wt" in weights:
         output = weights.get("decoder_ff_logit_out_Wt")
     else:
         output = weights.get("decoder_ff_logit_out_W").T
     bias = weights.get("decoder_ff_logit_out_b").flatten() if "decoder_ff_logit_out_b" in weights else None
-    tensors = vocabulary_weights(source, target, {"source": read, "target": written, "output": output}, bias)
+    tensors = vocabulary_weights(
+        source, target, {"source": source_matrix, "target": target_matrix, "output": output}, bias
+    )
     tensors |= joined(names, weights.layer)
     return {name: tensor.contiguous() for name, tensor in tensors.items()}
 

@@ -42,7 +42,7 @@ class Item(NamedTuple):
 
     @classmethod
     def of_matrix(cls, name: str, matrix: NDArray[np.float32], *, transposed: bool) -> Item:
-        """Return an item with a matrix of 8 bits, and the factor that multiplied it, 127 / max |w|, behind it.
+        """Return an item with a matrix of 8 bits, followed by the factor that multiplied it, 127 / max |w|.
 
         `transposed`: whether the rows of the content are the columns of the matrix, as for all but embeddings.
         """
@@ -83,18 +83,18 @@ def read_model_file(content: bytes) -> dict[str, NDArray[Any]]:
         if version != _VERSION or count > len(content) // _HEADER.size:
             raise ValueError("it has another format")
         headers = [_HEADER.unpack_from(content, 16 + _HEADER.size * i) for i in range(count)]
-        place, names, shapes = 16 + _HEADER.size * count, [], []
+        offset, names, shapes = 16 + _HEADER.size * count, [], []
         for length, *_ in headers:
-            names.append(content[place : place + length].rstrip(b"\0").decode())
-            place += length
+            names.append(content[offset : offset + length].rstrip(b"\0").decode())
+            offset += length
         for _, _, dimensions, _ in headers:
-            shapes.append(struct.unpack_from(f"<{dimensions}i", content, place))
-            place += 4 * dimensions
-        place += 8 + struct.unpack_from("<Q", content, place)[0]
+            shapes.append(struct.unpack_from(f"<{dimensions}i", content, offset))
+            offset += 4 * dimensions
+        offset += 8 + struct.unpack_from("<Q", content, offset)[0]
         arrays = {}
         for name, shape, (_, kind, _, length) in zip(names, shapes, headers, strict=True):
-            arrays[name] = _array(name, kind, shape, content[place : place + length])
-            place += length
+            arrays[name] = _array(name, kind, shape, content[offset : offset + length])
+            offset += length
     except struct.error as error:
         raise ValueError("it is cut short") from error
     return arrays

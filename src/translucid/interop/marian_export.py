@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomically
+from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.joined_layers import separated
@@ -29,7 +29,7 @@ END, UNKNOWN = 0, 1
 _NEEDED = {"positions": "sinusoidal-tensor2tensor", "first_position": 0, "scale_embeddings": True, "zero_start": True}
 """The only options that Marian supports."""
 
-HOLDS = "decoder.yml", "a model of Marian"
+MARKER = "decoder.yml", "a model of Marian"
 """A file by which an exported folder is recognised, and the name of its kind."""
 
 
@@ -39,9 +39,9 @@ def export_marian(model: SequenceModel, tokenizer: Tokenizer, out: Path, *, beam
     Raises:
         UserError: Marian computes another function than this model, or the folder exists already or can't be written.
     """
-    refuse_to_lose(out, overwrite, *HOLDS)
+    refuse_overwrite(out, overwrite, *MARKER)
     refuse_other_functions(model, tokenizer)
-    with whole_folder(out) as folder:
+    with atomic_folder(out) as folder:
         _save(model, tokenizer, folder, beam)
 
 
@@ -96,11 +96,11 @@ def reordered(model: bytes) -> bytes:
     """Return a SentencePiece model without padding and start, the end token first and the unknown one second."""
     parsed = pieces_of(model, Path("tokenizer.model"))
     pieces = list(parsed.pieces)
-    kept = [pieces[SPECIAL.end], pieces[SPECIAL.unknown], *pieces[len(SPECIAL) :]]
+    ordered_pieces = [pieces[SPECIAL.end], pieces[SPECIAL.unknown], *pieces[len(SPECIAL) :]]
     del parsed.pieces[:]
-    parsed.pieces.extend(kept)
+    parsed.pieces.extend(ordered_pieces)
     spec = parsed.trainer_spec
-    spec.eos_id, spec.unk_id, spec.pad_id, spec.bos_id, spec.vocab_size = END, UNKNOWN, -1, -1, len(kept)
+    spec.eos_id, spec.unk_id, spec.pad_id, spec.bos_id, spec.vocab_size = END, UNKNOWN, -1, -1, len(ordered_pieces)
     return parsed.SerializeToString()
 
 
@@ -129,8 +129,8 @@ def arrays_of(model: SequenceModel) -> dict[str, NDArray[np.float32]]:
     names = layers(options.encoder_layers, decoder, pre=pre, ssru=ssru)
     for name, weight, bias in separated(names, weights):
         if name.endswith("_ln"):
-            behind = "_pre" if pre and "_top_" not in name else ""
-            arrays[f"{name}_scale{behind}"], arrays[f"{name}_bias{behind}"] = weight[None], bias[None]
+            suffix = "_pre" if pre and "_top_" not in name else ""
+            arrays[f"{name}_scale{suffix}"], arrays[f"{name}_bias{suffix}"] = weight[None], bias[None]
         else:
             arrays[name.format("W")], arrays[name.format("b")] = weight.T, bias[None]
     if ssru:
@@ -141,7 +141,7 @@ def arrays_of(model: SequenceModel) -> dict[str, NDArray[np.float32]]:
 
 
 def configuration_text(options: TransformerOptions, sizes: Sequence[int]) -> bytes:
-    """Return Marian's configuration of a model as it stands in a model file: YAML that ends with NUL."""
+    """Return Marian's configuration of a model in the form of a model file: YAML that ends with NUL."""
     return yaml.safe_dump(_configuration(options, sizes), sort_keys=False).encode() + b"\0"
 
 

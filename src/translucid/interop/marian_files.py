@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.ground.errors import UserError
-from translucid.ground.reading import reading, refuse_strange
+from translucid.ground.reading import reading, refuse_unsafe
 from translucid.interop.imported import LONGEST_JSON, Keys, read_file
 from translucid.interop.marian_binary import read_model_file
 from translucid.interop.pieces import read_sentencepiece
@@ -22,7 +22,7 @@ from translucid.runs.settings import parse_yaml
 
 FIREFOX = "model.*.bin"
 """Names of Firefox's model files, such as `model.enes.intgemm.alphas.bin`; CTranslate2 has `model.bin`."""
-_AGAIN = "Get the file again."
+_FIX = "Get the file again."
 _LINE = re.compile(r"(.*?):\s*(\d{1,9})\s*", re.DOTALL)
 _HEXADECIMAL = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
 
@@ -48,7 +48,7 @@ def read_arrays(file: Path) -> dict[str, NDArray[Any]]:
     Raises:
         UserError: the file is damaged, or has another format.
     """
-    refuse_strange(file, file.parent)
+    refuse_unsafe(file, file.parent)
     return _read_bin(file) if file.suffix == ".bin" else _read_npz(file)
 
 
@@ -59,7 +59,7 @@ def _read_bin(file: Path) -> dict[str, NDArray[Any]]:
     try:
         return read_model_file(content)
     except ValueError as error:
-        raise UserError(f"is damaged, or no .bin file of Firefox ({error})", file=file, fix=_AGAIN) from error
+        raise UserError(f"is damaged, or no .bin file of Firefox ({error})", file=file, fix=_FIX) from error
 
 
 def _read_npz(file: Path) -> dict[str, NDArray[Any]]:
@@ -72,7 +72,7 @@ def _read_npz(file: Path) -> dict[str, NDArray[Any]]:
                 content = io.BytesIO(archive.read(member))
                 arrays[member.filename.removesuffix(".npy")] = np.load(content, allow_pickle=False)
     except (OSError, ValueError, EOFError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise UserError(f"is damaged, or no .npz file ({error})", file=file, fix=_AGAIN) from error
+        raise UserError(f"is damaged, or no .npz file ({error})", file=file, fix=_FIX) from error
     return arrays
 
 
@@ -102,12 +102,12 @@ def find_vocabularies(keys: Keys, file: Path) -> tuple[VocabularyFiles, Vocabula
         UserError: there are none or too many, or a file is damaged.
     """
     folder = file.parent
-    named: Any = None
+    names: Any = None
     decoder = folder / "decoder.yml"
     if decoder.exists():
-        named = Keys(parse_yaml(read_file(decoder, 1 << 20).decode("utf-8", "replace")), decoder).values.get("vocabs")
+        names = Keys(parse_yaml(read_file(decoder, 1 << 20).decode("utf-8", "replace")), decoder).values.get("vocabs")
     # The paths are those of another machine: only the names are used.
-    candidates = [folder / Path(str(name)).name for name in (named or keys.values.get("vocabs") or [])]
+    candidates = [folder / Path(str(name)).name for name in (names or keys.values.get("vocabs") or [])]
     if not candidates or not all(map(Path.exists, candidates)):
         candidates = sorted(folder.glob("*vocab*.yml")) or sorted(folder.glob("*.spm"))
     if not 1 <= len(candidates) <= 2:
@@ -134,15 +134,15 @@ def read_vocabulary(content: bytes, file: Path) -> dict[str, int]:
             continue
         match = _LINE.fullmatch(line if key is None else f"{key}{line}")
         if match is None:
-            raise UserError("is not a piece and its row", file=file, line=number, fix=_AGAIN)
+            raise UserError("is not a piece and its row", file=file, line=number, fix=_FIX)
         key = None
-        ids[_plain(match[1].strip())] = int(match[2])
+        ids[_unquoted(match[1].strip())] = int(match[2])
     if len({*ids.values()}) != len(ids):
-        raise UserError("gives two pieces the same row", file=file, fix=_AGAIN)
+        raise UserError("gives two pieces the same row", file=file, fix=_FIX)
     return ids
 
 
-def _plain(key: str) -> str:
+def _unquoted(key: str) -> str:
     """Return a key without its quotes and escapes."""
     if len(key) >= 2 and key[0] == key[-1] == "'":
         return key[1:-1].replace("''", "'")

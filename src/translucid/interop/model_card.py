@@ -38,8 +38,8 @@ class ModelCard:
     @property
     def title(self) -> str:
         """The direction, if there is one."""
-        both = [code for code in self.languages if code]
-        return " to ".join(both) if len(both) == 2 else "translation"
+        codes = [code for code in self.languages if code]
+        return " to ".join(codes) if len(codes) == 2 else "translation"
 
     def scores(self) -> Iterator[tuple[str, str, float]]:
         """Yield the direction, the metric and the value of each score."""
@@ -75,11 +75,11 @@ class ModelCard:
         return [*lines, "---", ""]
 
     def _usage(self) -> list[str]:
-        more, options, text = "", "", '"…"'
+        generate_arguments, options, text = "", "", '"…"'
         if self.by_language:
             names = [*(code for code in self.languages if code), *sorted(self.pieces)][:2]
             options = f', src_lang="{names[0]}"'
-            more = f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{self.pieces[names[-1]]}")'
+            generate_arguments = f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{self.pieces[names[-1]]}")'
         elif self.pieces:
             name = self.pieces.get(self.languages[1] or "") or min(self.pieces.values())
             text = f'"{name} …"'
@@ -94,7 +94,7 @@ class ModelCard:
             f'tokenizer = AutoTokenizer.from_pretrained("."{options})',
             'model = AutoModelForSeq2SeqLM.from_pretrained(".")',
             f'batch = tokenizer([{text}], return_tensors="pt", padding=True)',
-            f"print(tokenizer.batch_decode(model.generate(**batch{more}), skip_special_tokens=True))",
+            f"print(tokenizer.batch_decode(model.generate(**batch{generate_arguments}), skip_special_tokens=True))",
             "```",
             "",
             "`translucid import FOLDER RUN` makes a run of this folder.",

@@ -20,14 +20,14 @@ from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import LARGEST
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL, SPELLED
+from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.interop.imported import read_file
 
 NEVER = -100.0
 """The bias of logits that the other model does not have: their probability is 0 in float32."""
 LANGUAGE = re.compile(r">>(?P<marian>[^<>\s]+)<<|__(?P<m2m>[a-z]{2,4})__|(?P<nllb>[a-z]{3}_[A-Z][a-z]{3})")
 """A piece that stands for a language."""
-_MOST = 1 << 21
+_MAX_ROWS = 1 << 21
 """The largest number of rows of a vocabulary."""
 
 
@@ -60,22 +60,22 @@ class Vocabulary:
             UserError: a row does not exist.
         """
         special = {row for row in (pad, unknown, start, end) if row is not None}
-        if not 4 <= size <= _MOST or not all(0 <= row < size for row in (*special, *ids.values())):
+        if not 4 <= size <= _MAX_ROWS or not all(0 <= row < size for row in (*special, *ids.values())):
             raise UserError(f"the vocabulary does not fit embeddings of {size:,} rows", fix="Is the folder complete?")
-        written = dict(zip(ids.values(), ids, strict=True))
-        rest = [row for row in range(size) if row not in special]
-        taken = {*SPELLED}
-        names = [*SPELLED]
-        for row in rest:
-            name = written.get(row, "")
-            if not name or name in taken:
+        names_by_row = dict(zip(ids.values(), ids, strict=True))
+        piece_rows = [row for row in range(size) if row not in special]
+        used_names = {*SPELLINGS}
+        names = [*SPELLINGS]
+        for row in piece_rows:
+            name = names_by_row.get(row, "")
+            if not name or name in used_names:
                 name = f"<row {row}>"
-            taken.add(name)
+            used_names.add(name)
             names.append(name)
         padding = None if start == pad else pad
-        rows: list[int | None] = [padding, unknown, start, end, *rest]
+        rows: list[int | None] = [padding, unknown, start, end, *piece_rows]
         can_output = [padding is not None, True, start not in (None, end), True]
-        return cls(names, rows, can_output + [True] * len(rest))
+        return cls(names, rows, can_output + [True] * len(piece_rows))
 
     def add_unknown(self, pieces: Iterable[str]) -> None:
         """Add a row for each piece that only SentencePiece has: a copy of the unknown one's."""
@@ -151,23 +151,23 @@ def _empty() -> Any:
     return import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
 
 
-def _as(parsed: Any, size: int) -> Any:
+def _without_pieces(parsed: Any, size: int) -> Any:
     """Return a SentencePiece model without pieces, with the normalisation and the settings of another one."""
-    made = _empty()
-    made.normalizer_spec.CopyFrom(parsed.normalizer_spec)
-    made.trainer_spec.CopyFrom(parsed.trainer_spec)
+    model = _empty()
+    model.normalizer_spec.CopyFrom(parsed.normalizer_spec)
+    model.trainer_spec.CopyFrom(parsed.trainer_spec)
     if parsed.HasField("denormalizer_spec"):
-        made.denormalizer_spec.CopyFrom(parsed.denormalizer_spec)
-    made.trainer_spec.vocab_size = size
-    return made
+        model.denormalizer_spec.CopyFrom(parsed.denormalizer_spec)
+    model.trainer_spec.vocab_size = size
+    return model
 
 
 def missing_pieces(parsed: Any, names: Sequence[str]) -> list[str]:
     """Return the pieces of a SentencePiece model that texts may have and a vocabulary does not."""
     kind = parsed.SentencePiece
-    known = {*names}
-    cuts = {kind.NORMAL, kind.USER_DEFINED, kind.BYTE}
-    return list(dict.fromkeys(p.piece for p in parsed.pieces if p.type in cuts and p.piece not in known))
+    known_names = {*names}
+    kinds = {kind.NORMAL, kind.USER_DEFINED, kind.BYTE}
+    return list(dict.fromkeys(p.piece for p in parsed.pieces if p.type in kinds and p.piece not in known_names))
 
 
 def adapted_models(
@@ -195,24 +195,24 @@ def rewritten(parsed: Any, names: Sequence[str], controls: Iterable[str]) -> byt
         controls: pieces that no text has, such as those of languages.
     """
     kind = parsed.SentencePiece
-    before = {p.piece: p for p in parsed.pieces if p.type not in (kind.CONTROL, kind.UNKNOWN)}
+    pieces_by_name = {p.piece: p for p in parsed.pieces if p.type not in (kind.CONTROL, kind.UNKNOWN)}
     lowest = min(p.score for p in parsed.pieces) - 10.0  # any other piece is preferred to an added one
-    made = _as(parsed, len(names))
-    spec = made.trainer_spec
+    model = _without_pieces(parsed, len(names))
+    spec = model.trainer_spec
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = SPECIAL
-    spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = SPELLED
+    spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = SPELLINGS
     spec.unk_surface = "⁇"
     special, control_names = len(SPECIAL), {*controls}
-    for place, name in enumerate(names):
-        if place < special:
-            made.pieces.add(piece=name, score=0.0, type=kind.UNKNOWN if place == SPECIAL.unknown else kind.CONTROL)
+    for piece_id, name in enumerate(names):
+        if piece_id < special:
+            model.pieces.add(piece=name, score=0.0, type=kind.UNKNOWN if piece_id == SPECIAL.unknown else kind.CONTROL)
         elif name in control_names:
-            made.pieces.add(piece=name, score=lowest, type=kind.CONTROL)
-        elif name in before:
-            made.pieces.add(piece=name, score=before[name].score, type=before[name].type)
+            model.pieces.add(piece=name, score=lowest, type=kind.CONTROL)
+        elif name in pieces_by_name:
+            model.pieces.add(piece=name, score=pieces_by_name[name].score, type=pieces_by_name[name].type)
         else:  # a character that SentencePiece does not know is still looked up in the list
-            made.pieces.add(piece=name, score=lowest, type=kind.NORMAL if len(name) == 1 else kind.UNUSED)
-    return made.SerializeToString()
+            model.pieces.add(piece=name, score=lowest, type=kind.NORMAL if len(name) == 1 else kind.UNUSED)
+    return model.SerializeToString()
 
 
 def model_of(parsed: Any, names: Sequence[str]) -> bytes:
@@ -223,13 +223,13 @@ def model_of(parsed: Any, names: Sequence[str]) -> bytes:
         names: the pieces in order, `<unk>`, `<s>` and `</s>` first.
     """
     kind = parsed.SentencePiece
-    before = {p.piece: p for p in parsed.pieces}
-    made = _as(parsed, len(names))
-    spec = made.trainer_spec
+    pieces_by_name = {p.piece: p for p in parsed.pieces}
+    model = _without_pieces(parsed, len(names))
+    spec = model.trainer_spec
     spec.unk_id, spec.bos_id, spec.eos_id, spec.pad_id = 0, 1, 2, -1
-    for place, name in enumerate(names):
-        if place <= spec.eos_id:
-            made.pieces.add(piece=name, score=0.0, type=kind.CONTROL if place else kind.UNKNOWN)
+    for piece_id, name in enumerate(names):
+        if piece_id <= spec.eos_id:
+            model.pieces.add(piece=name, score=0.0, type=kind.CONTROL if piece_id else kind.UNKNOWN)
         else:
-            made.pieces.add(piece=name, score=before[name].score, type=before[name].type)
-    return made.SerializeToString()
+            model.pieces.add(piece=name, score=pieces_by_name[name].score, type=pieces_by_name[name].type)
+    return model.SerializeToString()

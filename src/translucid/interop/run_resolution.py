@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from translucid import __version__
-from translucid.ground.cache import find_kept, keep
+from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.errors import UserError
 from translucid.interop.hub import is_on_hub
 
@@ -19,68 +19,68 @@ KEPT = 4
 """The number of imported models in the cache; the one that was used least recently is removed."""
 
 
-def resolve_run(given: str | Path) -> Path:
+def resolve_run(run: str | Path) -> Path:
     """Return the run folder for a path or a name.
 
     A Hugging Face folder is imported first, once, into the user's cache. A path that does not exist is returned
     unchanged, and reported by the function that opens it.
 
     Args:
-        given: a run folder, the name of one in `runs`, or a Hugging Face folder.
+        run: a run folder, the name of one in `runs`, or a Hugging Face folder.
 
     Raises:
         UserError: the folder is of neither kind, it is on the Hub, or the model can't be imported or kept.
     """
-    given = Path(given)
+    run = Path(run)
     try:
-        if (given / "config.yaml").exists():
-            return given
-        if is_on_hub(given):
+        if (run / "config.yaml").exists():
+            return run
+        if is_on_hub(run):
             what = "is a model on the Hugging Face Hub, which only `import` downloads"
-            fix = f"Run `translucid import {given.as_posix()} runs/{given.name.partition('@')[0]}`, and use that run."
-            raise UserError(what, file=given.as_posix(), fix=fix)
-        if not given.is_dir():
-            named = RUNS / given
-            return named if len(given.parts) == 1 and (named / "config.yaml").exists() else given
+            fix = f"Run `translucid import {run.as_posix()} runs/{run.name.partition('@')[0]}`, and use that run."
+            raise UserError(what, file=run.as_posix(), fix=fix)
+        if not run.is_dir():
+            folder = RUNS / run
+            return folder if len(run.parts) == 1 and (folder / "config.yaml").exists() else run
     except OSError:  # such as a sentence by mistake, which is too long for a file name
-        return given
+        return run
     from translucid.ground.console import Console  # not at the top: importing Rich draws random numbers
 
     try:
-        kind_of(given)
+        kind_of(run)
     except UserError as error:
         what = "is neither a run folder, which has config.yaml, nor a Hugging Face folder, which has config.json"
-        raise UserError(what, file=given, fix="Give the folder given to train --out, or a model to import.") from error
-    made_from = _fingerprint(given)
-    kept = find_kept("imported", made_from)
-    if kept:
-        return kept
+        raise UserError(what, file=run, fix="Give the folder given to train --out, or a model to import.") from error
+    fingerprint = _fingerprint(run)
+    cached = find_cached("imported", fingerprint)
+    if cached:
+        return cached
     from translucid.interop.importing import import_model  # not at the top: it loads PyTorch
 
-    Console(stderr=True).print(f"importing {given}, once: it is kept for the next time", soft_wrap=True)
+    Console(stderr=True).print(f"importing {run}, once: the result is cached", soft_wrap=True)
     try:
-        return keep("imported", made_from, partial(import_model, given), KEPT)
+        return add_to_cache("imported", fingerprint, partial(import_model, run), KEPT)
     except OSError as error:
-        fix = f"Make a run of it: translucid import {given} RUN."
-        raise UserError(f"can't be kept in the cache ({error.strerror or error})", file=given, fix=fix) from error
+        fix = f"Make a run of it: translucid import {run} RUN."
+        raise UserError(f"can't be kept in the cache ({error.strerror or error})", file=run, fix=fix) from error
 
 
-def kind_of(given: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
+def kind_of(path: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
     """Recognise the kind of a folder or a file.
 
     Raises:
         UserError: the kind is unknown.
     """
-    if not given.exists():
-        raise UserError("is not there", file=given, fix="Give a folder, or an .npz file of Marian.")
-    if (given / "model.bin").exists():
+    if not path.exists():
+        raise UserError("is not there", file=path, fix="Give a folder, or an .npz file of Marian.")
+    if (path / "model.bin").exists():
         return "ctranslate2"
-    if (given / "config.json").exists():
+    if (path / "config.json").exists():
         return "huggingface"
-    if given.suffix in (".npz", ".bin") or any([*given.glob("*.npz"), *given.glob("model.*.bin")]):
+    if path.suffix in (".npz", ".bin") or any([*path.glob("*.npz"), *path.glob("model.*.bin")]):
         return "marian"
     fix = "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files."
-    raise UserError("holds no model that can be imported", file=given, fix=fix)
+    raise UserError("holds no model that can be imported", file=path, fix=fix)
 
 
 def _fingerprint(folder: Path) -> str:
@@ -91,7 +91,7 @@ def _fingerprint(folder: Path) -> str:
     facts = []
     for file in sorted(folder.iterdir()):
         if file.is_file():
-            seen = file.stat()
-            facts.append([file.name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns])
+            status = file.stat()
+            facts.append([file.name, status.st_size, status.st_mtime_ns, status.st_ctime_ns])
     content = json.dumps([__version__, str(folder.resolve()), facts])
     return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()

@@ -17,8 +17,8 @@ from translucid.jobs.job import Done, Job, Worker, as_lines
 from translucid.jobs.output import PartRecord
 from translucid.jobs.windows import Window, is_utf8
 
-_SPOILT = ("repeated", "too short")
-"""Kinds of warnings about a translation with which it makes no pair."""
+_REJECTED_KINDS = ("repeated", "too short")
+"""A translation with a warning of one of these kinds is not made into a pair."""
 
 
 @dataclass(frozen=True)
@@ -58,27 +58,27 @@ class PairWorker(Worker):
                 targets[i] = target
         options, split = self.job.options, self.job.split_sentences
         sources = self.translator.stream(list(targets.values()), options, split=split, first=window.before.lines)
-        written = []
+        lines = []
         for (i, target), source in zip(targets.items(), sources, strict=True):
             pair = Pair(_cell(source.text), target)
-            if reason := fault(pair, limits) or _spoilt(source.warnings):
+            if reason := fault(pair, limits) or _rejection(source.warnings):
                 left_out[i] = reason
             else:
-                written.append("\t".join(pair))
-        return window, Done(as_lines(written), sorted(left_out.items()), bad)
+                lines.append("\t".join(pair))
+        return window, Done(as_lines(lines), sorted(left_out.items()), bad)
 
 
-def pairs_made(record: PartRecord) -> str:
+def pair_summary(record: PartRecord) -> str:
     """Return a message with the number of pairs, and the reasons why lines were left out."""
     left_out = record.warned.lines + record.bad
-    pairs = f"{record.place.lines - left_out:,} synthetic pairs"
+    pair_count = f"{record.place.lines - left_out:,} synthetic pairs"
     if not left_out:
-        return pairs
+        return pair_count
     reasons = {kind: count for kind, (count, _) in record.warned.kinds.items()}
     if record.bad:
         reasons["unreadable"] = record.bad
     counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(reasons.items(), key=lambda item: -item[1]))
-    return f"{pairs}; left out {left_out:,} of {record.place.lines:,} lines: {counts}"
+    return f"{pair_count}; left out {left_out:,} of {record.place.lines:,} lines: {counts}"
 
 
 def _cell(text: str) -> str:
@@ -86,9 +86,10 @@ def _cell(text: str) -> str:
     return text.replace("\t", " ").strip()
 
 
-def _spoilt(warnings: Iterable[str]) -> str | None:
+def _rejection(warnings: Iterable[str]) -> str | None:
+    """Return the kind of the first warning that forbids a pair, if there is one."""
     for warning in warnings:
         kind, _, _ = warning.partition(":")
-        if kind in _SPOILT:
+        if kind in _REJECTED_KINDS:
             return kind
     return None

@@ -32,7 +32,7 @@ class CaptionJob(AnyJob):
     columns: int = 1
     """The number of captions that are written for each image."""
     named: bool = True
-    """Whether the image's name stands before its captions."""
+    """Whether a line begins with the image's name."""
 
     window: ClassVar[int] = WINDOW
 
@@ -74,21 +74,21 @@ class CaptionWorker(AnyWorker):
         # Pillow releases the interpreter lock while it decodes.
         with ThreadPoolExecutor(self.threads) as pool:
             pictures = list(pool.map(self._picture, names))
-        good = [picture for picture in pictures if isinstance(picture, Picture)]
-        captions = self.captioner.stream(good, self.job.options, first=window.before.lines)
-        written, bad = [], []
+        readable = [picture for picture in pictures if isinstance(picture, Picture)]
+        captions = self.captioner.stream(readable, self.job.options, first=window.before.lines)
+        lines, bad = [], []
         for i, (name, picture) in enumerate(zip(names, pictures, strict=True)):
             if isinstance(picture, UserError):
                 bad.append((i, str(picture)))
-                written.append(self._refused(name, picture))
+                lines.append(self._refused(name, picture))
             else:
-                written.append(self._line(name, next(captions)))
-        # Names of files may hold bytes that are no UTF-8.
-        return window, Done(as_lines(written, errors="surrogateescape"), bad=bad)
+                lines.append(self._line(name, next(captions)))
+        # File names may hold bytes that are not UTF-8.
+        return window, Done(as_lines(lines, errors="surrogateescape"), bad=bad)
 
     def _picture(self, name: str) -> Picture | UserError:
         try:
-            return read_named(self.captioner, name)
+            return read_image(self.captioner, name)
         except UserError as error:
             return error
 
@@ -110,20 +110,20 @@ class CaptionWorker(AnyWorker):
         return json.dumps({"image": name, "caption": None, "error": str(error)}, ensure_ascii=False)
 
 
-def read_named(captioner: Captioner, name: str) -> Picture:
+def read_image(captioner: Captioner, name: str) -> Picture:
     """Read the image that a line names: a file, or `images.tar/name` for an image in a tar.
 
     Raises:
         UserError: it can't be read.
     """
-    before, ending, inside = name.partition(".tar/")
-    tar = Path(before + ".tar")
-    if ending and tar.is_file():
-        return captioner.picture(_opened(tar).read(inside), name)._replace(name=name)
+    stem, separator, member = name.partition(".tar/")
+    tar = Path(stem + ".tar")
+    if separator and tar.is_file():
+        return captioner.picture(_open_tar(tar).read(member), name)._replace(name=name)
     return captioner.picture(Path(name))
 
 
-def names_of(paths: Sequence[Path]) -> list[str]:
+def image_names(paths: Sequence[Path]) -> list[str]:
     """Return the names of image files, and of all images in folders and tars.
 
     Raises:
@@ -144,5 +144,5 @@ def names_of(paths: Sequence[Path]) -> list[str]:
 
 # The index of a tar is read once for all images in it.
 @lru_cache(maxsize=8)
-def _opened(tar: Path) -> ImageFiles:
+def _open_tar(tar: Path) -> ImageFiles:
     return ImageFiles.open([tar])

@@ -27,7 +27,7 @@ from translucid.kernels.devices import tune_cpu
 if TYPE_CHECKING:
     import pyarrow
 
-HERE = "local"
+LOCAL = "local"
 """The address that starts Ray on this machine."""
 _BLOCKS = 10_000
 """The maximum number of blocks of a data set; with fewer windows, each is written as soon as its turn comes."""
@@ -48,21 +48,21 @@ def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) 
         UserError: Ray is not installed, or there is no such cluster.
     """
     ray = _ray()
-    connects = not ray.is_initialized()
-    if connects:
+    is_new_connection = not ray.is_initialized()
+    if is_new_connection:
         try:
-            options = {"include_dashboard": False} if address == HERE else {}
+            options = {"include_dashboard": False} if address == LOCAL else {}
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
         except (ConnectionError, ValueError, RuntimeError) as error:
             reason = str(error).strip().split("\n")[0].rstrip(".")
             fix = "Start a cluster with ray start --head, or use --ray local."
             raise UserError(f"there is no Ray cluster at {address} ({reason})", fix=fix) from error
     try:
-        # This reports what the user can correct before any worker starts.
+        # Errors that the user can correct are raised here, before any worker starts.
         Worker(replace(job, run=job.run.resolve(), device="cpu"), threads=1)
         yield _Mapping(ray, job, file, workers)
     finally:
-        if connects:
+        if is_new_connection:
             ray.shutdown()
 
 
@@ -70,13 +70,13 @@ class _Mapping:
     """Runs a job by Ray Data."""
 
     def __init__(self, ray: Any, job: Job, file: Path, workers: int | None) -> None:
-        has = ray.cluster_resources()
-        wants_gpu = job.device.startswith("cuda") or (job.device == "auto" and has.get("GPU", 0) >= 1)
-        if wants_gpu:  # Ray shows each worker one GPU, which is `cuda` there
-            self.device, self.share, count = "cuda", {"num_gpus": 1}, has.get("GPU", 1)
+        resources = ray.cluster_resources()
+        use_gpu = job.device.startswith("cuda") or (job.device == "auto" and resources.get("GPU", 0) >= 1)
+        if use_gpu:  # Ray shows each worker one GPU, which is `cuda` there
+            self.device, self.share, count = "cuda", {"num_gpus": 1}, resources.get("GPU", 1)
         else:
             self.device = "cpu" if job.device == "auto" else job.device
-            self.share, count = {"num_cpus": 1}, has.get("CPU", 1)
+            self.share, count = {"num_cpus": 1}, resources.get("CPU", 1)
         self.workers = workers or max(1, int(count))
         self.job = replace(job, run=job.run.resolve(), device=self.device)
         self.ray, self.file = ray, file.resolve()
@@ -103,8 +103,8 @@ class _Mapping:
         for number, row in enumerate(self._rows(dataset)):
             if row["number"] != number:
                 raise RuntimeError(f"Ray gave window {row['number']} for window {number}")
-            if row["wrong"]:
-                raise UserError(row["wrong"].removesuffix("."))
+            if row["error"]:
+                raise UserError(row["error"].removesuffix("."))
             notes = json.loads(row["notes"])
             warnings = list(map(tuple, notes["warnings"]))  # JSON has lists
             yield places[number], Done(row["text"], warnings, notes["bad"])
@@ -155,18 +155,18 @@ class _Mapper:
         return pyarrow.Table.from_pylist([self._answer(**row) for row in batch.to_pylist()])
 
     def _answer(self, number: int, line: int, start: int, size: int, crc: int, earlier: bytes) -> dict[str, Any]:
-        answer = {"number": number, "text": b"", "notes": "", "wrong": ""}
+        row = {"number": number, "text": b"", "notes": "", "error": ""}
         with self.file.open("rb") as stream:
             stream.seek(start)
             (window,) = Reader(BytesIO(stream.read(size)), wrapped=self.job.wrapped).windows()
         try:
             if _checksum(window.lines) != crc:
                 raise UserError("the input has changed while it was translated", file=self.file)
-            before = earlier.split(b"\n") if line else []
-            _, done = self.worker.work(replace(window, before=Place(lines=line), earlier=before))
+            earlier_lines = earlier.split(b"\n") if line else []
+            _, done = self.worker.work(replace(window, before=Place(lines=line), earlier=earlier_lines))
         except UserError as error:  # Ray would wrap an exception in one of its own
-            return answer | {"wrong": str(error)}
-        return answer | {"text": done.text, "notes": json.dumps({"warnings": done.warnings, "bad": done.bad})}
+            return row | {"error": str(error)}
+        return row | {"text": done.text, "notes": json.dumps({"warnings": done.warnings, "bad": done.bad})}
 
 
 def _checksum(lines: list[bytes]) -> int:

@@ -19,9 +19,9 @@ from translucid.jobs.running import run
 from translucid.jobs.segments import SegmentJob, marked_lines, target_of
 
 
-def segments_to_translate(document: Document, *, again: bool) -> list[int]:
-    """Return the numbers of the segments to translate; those that have a translation only if `again`."""
-    return [i for i, segment in enumerate(document.segments) if again or not segment.existing]
+def segments_to_translate(document: Document, *, retranslate: bool) -> list[int]:
+    """Return the numbers of the segments to translate; those that have a translation only if `retranslate`."""
+    return [i for i, segment in enumerate(document.segments) if retranslate or not segment.existing]
 
 
 def translate_document(
@@ -48,7 +48,7 @@ def translate_document(
         advance: called with the number of segments just translated.
 
     Raises:
-        UserError: the user can correct what is wrong. What was translated is kept.
+        UserError: there is a problem that the user can correct. The translated segments are kept.
     """
     segments = document.segments
 
@@ -61,22 +61,22 @@ def translate_document(
     def filled(lines: Iterable[bytes]) -> bytes:
         return document.filled(dict(zip(numbers, map(target_of, lines), strict=True)))
 
-    of_segments = (before[i] for i in numbers) if before else repeat(())
-    lines = BytesIO(marked_lines((segments[i] for i in numbers), of_segments))
-    to = FilledFile(output, filled) if output else FilledStream(filled)
-    run(job, lines, to, executor, say=say, advance=advance, summary=warnings_of)
+    contexts = (before[i] for i in numbers) if before else repeat(())
+    lines = BytesIO(marked_lines((segments[i] for i in numbers), contexts))
+    destination = FilledFile(output, filled) if output else FilledStream(filled)
+    run(job, lines, destination, executor, say=say, advance=advance, summary=warnings_of)
 
 
 def texts_before(job: SegmentJob, document: Document) -> list[list[str]]:
     """Return the texts before each segment, also those of segments that have a translation; none without context."""
-    reading = job.first_step.configuration if job.first_step else job.configuration
-    most = reading.data.context if reading else 0
-    if not most:
+    configuration = job.first_step.configuration if job.first_step else job.configuration
+    context_size = configuration.data.context if configuration else 0
+    if not context_size:
         return []
-    first = [job.context] if job.context else []
+    initial_context = [job.context] if job.context else []
     if job.separate_lines:
-        return [first] * len(document.segments)
-    return lines_before([readable(segment.source).text for segment in document.segments], most, first)
+        return [initial_context] * len(document.segments)
+    return lines_before([readable(segment.source).text for segment in document.segments], context_size, initial_context)
 
 
 class FilledFile(FileOutput):
@@ -89,7 +89,7 @@ class FilledFile(FileOutput):
 
     def publish(self) -> None:
         """Write the document from the translated segments."""
-        write_output(self.file, self.filled(self.part.read_bytes().splitlines()))
+        write_output(self.file, self.filled(self.part_file.read_bytes().splitlines()))
         self._clear()
 
 

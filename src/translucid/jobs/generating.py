@@ -23,7 +23,7 @@ class GenerateJob(AnyJob):
     max_tokens: int | None = None
     columns: int = 1
     """The number of texts that are written for each prompt."""
-    considered: int = 0
+    top_candidates: int = 0
     """The number of most probable pieces of each step that jsonl has."""
 
     window: ClassVar[int] = 16
@@ -35,7 +35,7 @@ class GenerateJob(AnyJob):
             "the device": device,
             "--format": self.form,
             "--max-tokens": self.max_tokens,
-            "--top-candidates": self.considered,
+            "--top-candidates": self.top_candidates,
             "the window": self.window,
             "the number of columns": self.columns,
             **self.options.model_dump(),
@@ -79,8 +79,8 @@ class GenerateWorker(AnyWorker):
             "ended": best.ended,
             "tokens": rounded_pairs(best.written),
         }
-        if job.considered:
-            record["considered"] = [rounded_pairs(step) for step in generated.considered(job.considered)]
+        if job.top_candidates:
+            record["considered"] = [rounded_pairs(step) for step in generated.considered(job.top_candidates)]
         if job.columns > 1:
             record["alternatives"] = generated.alternatives
             record["log_probabilities"] = [round(text.log_probability, 6) for text in generated.nbest]

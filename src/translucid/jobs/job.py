@@ -53,7 +53,7 @@ class AnyJob(ABC):
     """The device as the user named it."""
     form: Literal["text", "jsonl"] = "text"
     wrapped: bool = False
-    """Whether the text is hard-wrapped, so that sentences go on from line to line."""
+    """Whether the text is hard-wrapped, so that sentences continue from line to line."""
     window: ClassVar[int] = WINDOW
     """The number of lines that are processed together."""
 
@@ -120,7 +120,7 @@ class Job(AnyJob):
             source = self.first_step.configuration.data.languages[0]
         return source, target
 
-    def fitted(self, name: str) -> str | None:
+    def fitted_fingerprint(self, name: str) -> str | None:
         """Return the fingerprint of a result that was fitted to the run and its languages, if there is one."""
         languages = self.configuration.data.languages if self.configuration else (None, None)
         return digest_if_any(fitted_file(RunFolder(self.run), name, languages))
@@ -134,13 +134,13 @@ class Job(AnyJob):
             "the adapter": self.adapter and Adapter.find(self.adapter, folder).fingerprint,
             "--ablate": sorted(set(self.ablate)),
             "the languages": list(self.configuration.data.languages) if self.configuration else None,
-            "the run of --pivot": _runs([self.first_step.run] if self.first_step else []),
+            "the run of --pivot": _run_digests([self.first_step.run] if self.first_step else []),
             "the languages of --pivot": self.first_step and list(self.first_step.configuration.data.languages),
-            "the other runs": _runs(self.others),
-            "the run of --rerank-with": _runs([self.reverse] if self.reverse else []),
+            "the other runs": _run_digests(self.others),
+            "the run of --rerank-with": _run_digests([self.reverse] if self.reverse else []),
             "the weights of --rerank-with": str(tuple(self.channel_weights)) if self.reverse else None,
             "--mbr": self.risk_candidates,
-            "the memory": _state(self),
+            "the memory": _memory_state(self),
             "--memory-from": self.memory_from,
             "the terms": self.terms and digest(self.terms),
             "--inflect-terms": self.inflect_terms,
@@ -148,9 +148,9 @@ class Job(AnyJob):
             "--context": self.context,
             "--separate-lines": self.separate_lines,
             "the tuning": " ".join(filter(None, tuning)) or None,
-            "the alignment layer": self.fitted(ALIGNMENT) if self.alignments else None,
-            "the validation scores": self.fitted(VALIDATION),
-            "the confidence": self.fitted(CONFIDENCE) if self.form == "jsonl" else None,
+            "the alignment layer": self.fitted_fingerprint(ALIGNMENT) if self.alignments else None,
+            "the validation scores": self.fitted_fingerprint(VALIDATION),
+            "the confidence": self.fitted_fingerprint(CONFIDENCE) if self.form == "jsonl" else None,
             "the device": device,
             "--engine": self.engine,
             "--format": self.form,
@@ -239,15 +239,15 @@ class Worker(AnyWorker):
         sources = [_source(texts, group) for group in groups]
         matches: list[Match | None] = [None] * len(sources)
         if self.recall:
-            matches = list(map(self.recall.used, sources))
-        unknown = [source for source, match in zip(sources, matches, strict=True) if not match]
+            matches = list(map(self.recall.replacement, sources))
+        unmatched = [source for source, match in zip(sources, matches, strict=True) if not match]
         if before:
-            before = [lines for lines, match in zip(before, matches, strict=True) if not match]
+            before = [context for context, match in zip(before, matches, strict=True) if not match]
         options, split = self.job.options, self.job.split_sentences
-        translations = self.translator.stream(unknown, options, split=split, first=window.before.lines, before=before)
+        translations = self.translator.stream(unmatched, options, split=split, first=window.before.lines, before=before)
         if self.job.form == "jsonl":
             translations = self.translator.assessed(translations)
-        written, warnings = [], []
+        lines, warnings = [], []
         for group, source, match in zip(groups, sources, matches, strict=True):
             if match:
                 text = match.target
@@ -257,27 +257,29 @@ class Worker(AnyWorker):
                 for warning in self._warnings(translation):
                     warnings.append((group[0], warning))
             if self.job.wrapped:
-                written += wrapped(text, texts[group[0] : group[-1] + 1])
+                lines += wrapped(text, texts[group[0] : group[-1] + 1])
             elif match:
-                written.append(self._remembered(source, match))
+                lines.append(self._matched_line(source, match))
             else:
-                written.append(self._line(translation))
-        return window, Done(as_lines(written), warnings, bad)
+                lines.append(self._line(translation))
+        return window, Done(as_lines(lines), warnings, bad)
 
     def _before(self, texts: Sequence[str], window: Window) -> list[list[str]] | None:
         """Return the lines before each line in its document; None if lines or paragraphs are translated alone."""
         context, job = self.translator.context, self.job
         if not context or job.wrapped:
             return None
-        first = [job.context] if job.context else []
+        initial_context = [job.context] if job.context else []
         if job.separate_lines:
-            return [first] * len(texts)
+            return [initial_context] * len(texts)
         earlier, _ = decoded(window.earlier)
-        if len(earlier) == window.before.lines:  # all lines before the window, so that the given text is near enough
-            earlier = [*first, *earlier]
-        return lines_before(texts, context.most, earlier)
+        if (
+            len(earlier) == window.before.lines
+        ):  # these are all lines before the window, so that --context may be in reach
+            earlier = [*initial_context, *earlier]
+        return lines_before(texts, context.max_sentences, earlier)
 
-    def _remembered(self, source: str, match: Match) -> str:
+    def _matched_line(self, source: str, match: Match) -> str:
         """Return the output for a source whose translation is in the memory."""
         links = None
         if self.job.alignments:
@@ -295,7 +297,7 @@ class Worker(AnyWorker):
         """Return the origin of a translation and its fuzzy matches, if there is a memory."""
         if not self.recall:
             return {}
-        return {"origin": origin, "matches": [match.record() for match in self.recall.shown(source)]}
+        return {"origin": origin, "matches": [match.record() for match in self.recall.suggestions(source)]}
 
     def _line(self, translation: AnyTranslation) -> str:
         job = self.job
@@ -327,8 +329,8 @@ class Worker(AnyWorker):
                 record["confidence"] = round(translation.confidence, 4)
         if job.token_scores:
             # One list for each translation, a pair of piece and log-probability for each token.
-            of_translations = self.translator.token_log_probabilities(translation)[: job.columns]
-            record["token_log_probabilities"] = list(map(rounded_pairs, of_translations))
+            score_lists = self.translator.token_log_probabilities(translation)[: job.columns]
+            record["token_log_probabilities"] = list(map(rounded_pairs, score_lists))
             record["word_probabilities"] = rounded_pairs(translation.word_probabilities)
         if job.alignments:
             record["alignment"] = translation.alignment
@@ -355,18 +357,18 @@ def rounded_pairs(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]
     return [(text, round(value, 6)) for text, value in pairs]
 
 
-def _state(job: Job) -> str | None:
-    """Return a mark of the content of the memory, if there is one."""
+def _memory_state(job: Job) -> str | None:
+    """Return a fingerprint of the content of the memory, if there is one."""
     if not job.memory:
         return None
     with open_memory(job.memory, job.languages) as memory:
         return memory.state
 
 
-def _runs(runs: Iterable[Path]) -> str | None:
-    """Return a mark of the content of runs, if there are any."""
-    marks = [RunFolder(run).model_digest() + digest(RunFolder(run).config_file) for run in runs]
-    return " ".join(marks) or None
+def _run_digests(runs: Iterable[Path]) -> str | None:
+    """Return a fingerprint of the content of runs, if there are any."""
+    digests = [RunFolder(run).model_digest() + digest(RunFolder(run).config_file) for run in runs]
+    return " ".join(digests) or None
 
 
 def identity_of(run: Path) -> dict[str, Any]:
@@ -381,7 +383,7 @@ def identity_of(run: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def alone(job: AnyJob) -> Iterator[Executor]:
+def in_this_process(job: AnyJob) -> Iterator[Executor]:
     """Run a job in this process."""
     yield job.worker()
 

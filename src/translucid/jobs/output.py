@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from translucid.ground.atomic import (
-    explained,
+    explain_write_errors,
     is_stream,
     open_stream,
     remove_half_written,
@@ -50,7 +50,7 @@ class PartRecord(BaseModel):
 class Output(AbstractContextManager["Output"]):
     """Receives the translations of windows, in order."""
 
-    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
+    def earlier_record(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
         """Return the record of an earlier, interrupted run of the same job; an empty one if there was none.
 
         `identity` returns the identity of the job. It reads the files of the run, and is called only if needed.
@@ -83,14 +83,14 @@ class StreamOutput(Output):
             UserError: the stream can't be written to.
         """
         if self.file:
-            with explained(self.file):
+            with explain_write_errors(self.file):
                 self.stream = open_stream(self.file)
         return self
 
     def __exit__(self, *error: object) -> None:
         """Leave standard output open."""
         if self.file:
-            with explained(self.file):
+            with explain_write_errors(self.file):
                 self.stream.close()
 
     def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
@@ -99,7 +99,7 @@ class StreamOutput(Output):
         Raises:
             UserError: the stream can't be written to.
         """
-        with explained(self.file or Path("-")):
+        with explain_write_errors(self.file or Path("-")):
             self.stream.write(text)
             self.stream.flush()
 
@@ -114,12 +114,12 @@ class FileOutput(Output):
     def __init__(self, file: Path) -> None:
         """`file`: the file to write, or a link to it; an existing file is replaced when the new one is complete."""
         self.file = file = resolve_symlinks(file)
-        self.part = file.with_name(f".{file.name}.part")
+        self.part_file = file.with_name(f".{file.name}.part")
         self.record_file = file.with_name(f".{file.name}.part.json")
         self.lock_file = file.with_name(f".{file.name}.lock")
         self.lock = FileLock(self.lock_file, timeout=0)
         self.stream: FileIO | None = None
-        self.kept = 0
+        self.valid_lines = 0
         """The number of valid lines of the partial output."""
 
     def __enter__(self) -> FileOutput:
@@ -143,32 +143,32 @@ class FileOutput(Output):
         """Unlock the file; a partial output remains if it has valid lines."""
         if self.stream:
             self.stream.close()
-            if not self.kept:
+            if not self.valid_lines:
                 self._clear()
         with suppress(OSError):
             self.lock_file.unlink()
         self.lock.release()
 
-    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
+    def earlier_record(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
         """Return the record of an earlier run; `say` is called with the reason if it can't be used."""
         fresh = PartRecord(identity=identity())
-        if not self.part.exists() or not self.record_file.exists():
+        if not self.part_file.exists() or not self.record_file.exists():
             return fresh
         try:
             record = PartRecord.model_validate_json(self.record_file.read_bytes())
-            size = self.part.stat().st_size
+            size = self.part_file.stat().st_size
         except (OSError, ValidationError):
-            why = "its record can't be read"
+            reason = "its record can't be read"
         else:
             if record.identity == fresh.identity and record.written <= size:
                 return record
-            why = difference(record.identity, fresh.identity) or "some of it is lost"
-        self.discard(why, say)
+            reason = difference(record.identity, fresh.identity) or "some of it is lost"
+        self.discard(reason, say)
         return fresh
 
-    def discard(self, why: str, say: Say) -> None:
+    def discard(self, reason: str, say: Say) -> None:
         """Delete the partial output, and report the reason."""
-        say(f"the partial output of an earlier run is thrown away: {why}")
+        say(f"the partial output of an earlier run is thrown away: {reason}")
         self._clear()
 
     def begin(self, record: PartRecord) -> None:
@@ -177,12 +177,12 @@ class FileOutput(Output):
         Raises:
             UserError: the file can't be written.
         """
-        self.kept = record.place.lines
+        self.valid_lines = record.place.lines
         with self._reported():
-            if not self.kept:
+            if not self.valid_lines:
                 self._clear()
-            self.part.touch()
-            self.stream = FileIO(self.part, "r+")
+            self.part_file.touch()
+            self.stream = FileIO(self.part_file, "r+")
             self.stream.truncate(record.written)
             self.stream.seek(record.written)
 
@@ -195,14 +195,14 @@ class FileOutput(Output):
         assert self.stream
         with self._reported():
             # A raw file may write less than it is given.
-            left = memoryview(text)
-            while left:
-                left = left[self.stream.write(left) :]
+            remaining = memoryview(text)
+            while remaining:
+                remaining = remaining[self.stream.write(remaining) :]
             if keep:
                 # The record must not claim what a crash of the machine could still lose.
                 os.fsync(self.stream.fileno())
                 write_atomically(self.record_file, record.model_dump_json().encode())
-                self.kept = record.place.lines
+                self.valid_lines = record.place.lines
 
     def finish(self) -> None:
         """Write the file from the partial output, which is complete.
@@ -219,14 +219,14 @@ class FileOutput(Output):
 
     def publish(self) -> None:
         """Replace the file by the partial output."""
-        replace(self.part, self.file)
+        replace(self.part_file, self.file)
         sync_folder(self.file.parent)
         self._remove_record()
 
     def _clear(self) -> None:
         # The record first: a crash in between must not leave it beside the partial output of another job.
         self._remove_record()
-        self.part.unlink(missing_ok=True)
+        self.part_file.unlink(missing_ok=True)
         remove_half_written(self.file)
 
     def _remove_record(self) -> None:
@@ -235,14 +235,17 @@ class FileOutput(Output):
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
-        """Report errors of the system, and what is kept of the output."""
+        """Report errors of the system, and how many lines of the output are kept."""
         try:
             yield
         except OSError as error:
-            # Windows replaces no file that is open.
-            way = "close the program that has it open" if isinstance(error, PermissionError) else "make room"
-            kept = f"The first {self.kept:,} lines are kept: {way}" if self.kept else way.capitalize()
-            fix = f"{kept}, and give the same command again."
+            advice = "make room"
+            if isinstance(error, PermissionError):  # Windows replaces no file that is open
+                advice = "close the program that has it open"
+            instruction = advice.capitalize()
+            if self.valid_lines:
+                instruction = f"The first {self.valid_lines:,} lines are kept: {advice}"
+            fix = f"{instruction}, and give the same command again."
             raise UserError(f"can't be written ({error.strerror})", file=self.file, fix=fix) from error
 
 
@@ -257,11 +260,11 @@ def output_to(file: Path | None) -> Output:
     return StreamOutput(file)
 
 
-def difference(then: dict[str, Any], now: dict[str, Any]) -> str:
+def difference(earlier: dict[str, Any], current: dict[str, Any]) -> str:
     """Return the first differences between the identities of two jobs, as text."""
     differences = []
-    for name in {**then, **now}:
-        before, after = then.get(name), now.get(name)
+    for name in {**earlier, **current}:
+        before, after = earlier.get(name), current.get(name)
         if before == after:
             continue
         if max(len(str(before)), len(str(after))) > 20:  # a checksum means nothing to a user

@@ -34,7 +34,7 @@ def processes(job: AnyJob, count: int) -> Iterator[Executor]:
         for i in range(count):
             workers.append(_Process(job.on(device_of_worker(job.device, i)), threads))
         # A worker sends the kind of its device when the model is loaded.
-        (device,) = {worker.received() for worker in workers}
+        (device,) = {worker.receive() for worker in workers}
         yield _InOrder(workers, device)
     finally:
         for worker in workers:
@@ -58,7 +58,7 @@ class _Process:
         self.number: int | None = None
         """The number of the window that it has."""
 
-    def give(self, number: int, window: Window) -> None:
+    def send(self, number: int, window: Window) -> None:
         self.number = number
         try:
             self.pipe.send(window)
@@ -67,10 +67,10 @@ class _Process:
 
     def answer(self) -> Done:
         self.number = None
-        return self.received()
+        return self.receive()
 
-    def received(self) -> Any:
-        """Wait for what the process sends."""
+    def receive(self) -> Any:
+        """Wait for the next object that the process sends."""
         try:
             answer = self.pipe.recv()
         except (EOFError, OSError) as error:
@@ -83,9 +83,9 @@ class _Process:
         self.process.join(5)
         code = self.process.exitcode or 0
         # `exitcode` is negative after a signal.
-        how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"has ended with exit code {code}"
+        ending = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"has ended with exit code {code}"
         fix = "If memory has run out, take fewer --workers; the same command continues from what is written."
-        return UserError(f"a worker process {how}", fix=fix)
+        return UserError(f"a worker process {ending}", fix=fix)
 
 
 class _InOrder:
@@ -96,25 +96,25 @@ class _InOrder:
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
         """Process windows; at most two per worker are in memory, including finished ones that wait for their turn."""
-        coming = enumerate(windows)
-        waiting: dict[int, Window] = {}
+        incoming = enumerate(windows)
+        pending: dict[int, Window] = {}
         done: dict[int, Done] = {}
         while True:
             for worker in self.workers:
-                if worker.number is None and len(waiting) < 2 * len(self.workers) and (item := next(coming, None)):
-                    number, waiting[number] = item
-                    worker.give(number, waiting[number])
-            if not waiting:
+                if worker.number is None and len(pending) < 2 * len(self.workers) and (item := next(incoming, None)):
+                    number, pending[number] = item
+                    worker.send(number, pending[number])
+            if not pending:
                 return
             # `wait` returns as soon as any worker has answered.
             busy = {worker.pipe: worker for worker in self.workers if worker.number is not None}
             for pipe in connection.wait(list(busy)):
                 worker = busy[pipe]  # type: ignore[index]
-                finished, answer = worker.number, worker.answer()
-                assert finished is not None
-                done[finished] = answer
-            while waiting and (first := next(iter(waiting))) in done:
-                yield waiting.pop(first), done.pop(first)
+                window_number, answer = worker.number, worker.answer()
+                assert window_number is not None
+                done[window_number] = answer
+            while pending and (next_number := next(iter(pending))) in done:
+                yield pending.pop(next_number), done.pop(next_number)
 
 
 def _work(job: AnyJob, threads: int, pipe: Connection[Any, Any]) -> None:

@@ -11,12 +11,12 @@ from translucid.data.readers.corpus import Pair, sources_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.noisy_channel import ChannelWeights, NoisyChannel
 from translucid.evaluation.metrics import Criterion
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 
 REVERSE = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5)
 LENGTH = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
-"""The grid of weights: each of one list with each of the other."""
+"""The grid of weights: all combinations of the two lists."""
 
 
 class TunedWeights(NamedTuple):
@@ -46,15 +46,15 @@ def tune_weights(
         UserError: there is no pair, or the translations are too bad to distinguish weights.
     """
     pieces, references = [], []
-    for parts, pair in zip(translator.pipeline.pieces(sources_of(pairs), split=False), pairs, strict=True):
-        if len(parts) == 1:
-            pieces.append(parts[0])
+    for source_pieces, pair in zip(translator.pipeline.pieces(sources_of(pairs), split=False), pairs, strict=True):
+        if len(source_pieces) == 1:
+            pieces.append(source_pieces[0])
             references.append(pair.target)
     if not pieces:
         raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with --tune-on.")
-    wide = channel.widened(options)
-    with counting(console, "searching", len(pieces)) as advance:
-        nbest_lists = translator.stages.decode(pieces, wide, advance)
+    wide_options = channel.widened(options)
+    with progress_bar(console, "searching", len(pieces)) as advance:
+        nbest_lists = translator.stages.decode(pieces, wide_options, advance)
     with console.status("tuning the weights"):
         # Only the ranking depends on the weights: hypotheses are searched and scored once.
         reverse = channel.reverse_log_probs(pieces, nbest_lists)
@@ -62,16 +62,16 @@ def tune_weights(
         for piece, nbest in zip(pieces, nbest_lists, strict=True):
             texts.append([translator.pipeline.text(piece, hypothesis.tokens) for hypothesis in nbest])
         criterion = Criterion([references], translator.configuration.data.languages[1])
-        before = criterion.settle([written[0] for written in texts])
-        if not criterion.tells(before):
+        before = criterion.choose_metric([candidates[0] for candidates in texts])
+        if not criterion.is_meaningful(before):
             what = f"{criterion.name} {before:.2f} of the translations is too low to choose weights by"
             raise UserError(what, fix="Give pairs of the run's languages with --tune-on.")
-        tried: dict[ChannelWeights, float] = {}
+        metric_scores: dict[ChannelWeights, float] = {}
         for weights in starmap(ChannelWeights, product(REVERSE, LENGTH)):
-            chosen = []
-            for nbest, log_probs, written in zip(nbest_lists, reverse, texts, strict=True):
+            best_texts = []
+            for nbest, log_probs, candidates in zip(nbest_lists, reverse, texts, strict=True):
                 scores = list(map(weights.score, nbest, log_probs))
-                chosen.append(written[scores.index(max(scores))])
-            tried[weights] = criterion.score(chosen)
-    best = max(tried, key=tried.__getitem__)
-    return TunedWeights(best, criterion.name, tried[best], before)
+                best_texts.append(candidates[scores.index(max(scores))])
+            metric_scores[weights] = criterion.score(best_texts)
+    best = max(metric_scores, key=metric_scores.__getitem__)
+    return TunedWeights(best, criterion.name, metric_scores[best], before)

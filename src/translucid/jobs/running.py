@@ -1,4 +1,4 @@
-"""A job from beginning to end, or from where an earlier run of it was interrupted."""
+"""Running a job, from the beginning or from where an earlier run was interrupted."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.jobs.job import AnyJob, Executor, Say, alone
+from translucid.jobs.job import AnyJob, Executor, Say, in_this_process
 from translucid.jobs.output import FileOutput, Output, PartRecord, output_to
 from translucid.jobs.windows import Reader
 
-REPORTED = 3
+MAX_REPORTED = 3
 """The number of unreadable lines that are reported one by one."""
 
 
@@ -24,12 +24,12 @@ def warnings_of(record: PartRecord) -> str:
 
 
 def executor_of(job: AnyJob, workers: int | None) -> AbstractContextManager[Executor]:
-    """Return an executor of so many processes; this process does the work if there is to be only one."""
+    """Return an executor with this many worker processes; with one or None, this process does the work."""
     if workers and workers > 1:
         from translucid.jobs.processes import processes
 
         return processes(job, workers)
-    return alone(job)
+    return in_this_process(job)
 
 
 def run_with_progress(
@@ -50,9 +50,9 @@ def run_with_progress(
         text: the input, as in `run`.
         output: the file to write; standard output if there is none.
         executor: the workers.
-        label: what the progress bar says.
+        label: the label of the progress bar.
         total: the number of lines, if it is known.
-        hidden: whether no progress is shown.
+        hidden: whether to hide the progress.
         summary: as in `run`.
 
     Returns:
@@ -66,7 +66,7 @@ def run_with_progress(
     def say(line: str) -> None:
         console.print(line, soft_wrap=True)
 
-    with text as lines, counting(console, label, total, hidden=hidden) as advance:
+    with text as lines, progress_bar(console, label, total, hidden=hidden) as advance:
         return run(job, lines, output_to(output), executor, say=say, advance=advance, summary=summary)
 
 
@@ -89,39 +89,41 @@ def run(
         executor: the workers. They start after the output is locked, and before anything is written.
         say: called with each message for the user.
         advance: called with the number of lines just written.
-        summary: returns the last message; an empty text is not said.
+        summary: returns the last message; an empty text is not shown.
 
     Returns:
         The number of unreadable lines; the first of them are reported.
 
     Raises:
-        UserError: the user can correct what is wrong. The part of the output that is correct is kept.
+        UserError: there is a problem that the user can correct. The valid part of the output is kept.
     """
     with ExitStack() as stack:
         stack.enter_context(output)
-        translated = stack.enter_context(executor)
-        record = output.earlier(partial(job.identity, translated.device), say)
-        reader, record = _place(job, text, output, record, say)
+        execute = stack.enter_context(executor)
+        record = output.earlier_record(partial(job.identity, execute.device), say)
+        reader, record = _resume(job, text, output, record, say)
         output.begin(record)
         # A message, as the progress bar counts only the new lines.
         if record.place.lines:
             say(f"continued after line {record.place.lines:,} of an earlier, interrupted run")
         try:
-            for window, done in translated(reader.windows()):
-                for i, what in done.bad[: max(0, REPORTED - record.bad)]:
+            for window, done in execute(reader.windows()):
+                for i, what in done.bad[: max(0, MAX_REPORTED - record.bad)]:
                     say(f"line {window.before.lines + i + 1}: {what}")
                 record = PartRecord(
                     identity=record.identity,
                     place=window.after,
                     written=record.written + len(done.text),
                     bad=record.bad + len(done.bad),
-                    warned=record.warned.and_these((window.before.lines + i + 1, what) for i, what in done.warnings),
+                    warned=record.warned.with_warnings(
+                        (window.before.lines + i + 1, what) for i, what in done.warnings
+                    ),
                 )
-                output.write(done.text, record, keep=window.whole)
+                output.write(done.text, record, keep=window.complete)
                 advance(window.after.lines - window.before.lines)
         except KeyboardInterrupt:
-            if isinstance(output, FileOutput) and output.kept:
-                say(f"stopped after line {output.kept:,}: the same command goes on from there")
+            if isinstance(output, FileOutput) and output.valid_lines:
+                say(f"stopped after line {output.valid_lines:,}: the same command continues from there")
             raise
         output.finish()
         if message := summary(record):
@@ -129,8 +131,8 @@ def run(
     return record.bad
 
 
-def _place(job: AnyJob, text: BinaryIO, output: Output, record: PartRecord, say: Say) -> tuple[Reader, PartRecord]:
-    """Skip the lines that an earlier run has done; start at the beginning if the text has changed since."""
+def _resume(job: AnyJob, text: BinaryIO, output: Output, record: PartRecord, say: Say) -> tuple[Reader, PartRecord]:
+    """Skip the lines that an earlier run has processed; start at the beginning if the text has changed since."""
     start = text.tell() if text.seekable() else None
     reader = Reader(text, job.window, wrapped=job.wrapped)
     if reader.skip_to(record.place):
@@ -138,7 +140,7 @@ def _place(job: AnyJob, text: BinaryIO, output: Output, record: PartRecord, say:
     assert isinstance(output, FileOutput)  # nothing else has an earlier run
     if start is None:
         what = f"standard input is not what the interrupted run read up to line {record.place.lines:,}"
-        raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part}.")
+        raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part_file}.")
     output.discard("the input has changed", say)
     text.seek(start)
     return Reader(text, job.window, wrapped=job.wrapped), PartRecord(identity=record.identity)

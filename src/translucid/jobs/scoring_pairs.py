@@ -56,7 +56,7 @@ class ScoredSum:
     scored: int = 0
     tokens: int = 0
     log_probability: float = 0.0
-    without: int = 0
+    unscored: int = 0
     """The number of readable lines without a score."""
     bad: int = 0
     """The number of unreadable lines."""
@@ -68,7 +68,7 @@ class ScoredSum:
             self.tokens += len(line.score.tokens)
             self.log_probability += line.score.log_probability
         elif line.pair:
-            self.without += 1
+            self.unscored += 1
         else:
             self.bad += 1
 
@@ -77,8 +77,8 @@ class ScoredSum:
         text = f"{self.scored:,} pairs, {self.tokens:,} tokens of the model's own vocabulary"
         if self.tokens:
             text += f", perplexity {perplexity(self.log_probability, self.tokens):.2f} per token"
-        if self.without:
-            text += f"; {self.without:,} more are blank or too long"
+        if self.unscored:
+            text += f"; {self.unscored:,} more are blank or too long"
         return text
 
 
@@ -112,19 +112,19 @@ def score_lines(
 def _pairs_and_bad_lines(files: Sequence[str], options: DataOptions) -> Iterator[Pair | BadLine]:
     """Yield the pairs of files and, in their places, the lines that are no pairs."""
     for file in files:
-        waiting: list[BadLine] = []
+        bad_lines: list[BadLine] = []
         # A Moses pair has two files, and each reports its bad lines.
-        both = len(sides(file)) == 2
-        for pair in pairs_of(options, file, on_bad=waiting.append):
-            yield from _once(waiting, both)
-            waiting.clear()
+        has_two_files = len(sides(file)) == 2
+        for pair in pairs_of(options, file, on_bad=bad_lines.append):
+            yield from _distinct(bad_lines, has_two_files)
+            bad_lines.clear()
             yield pair
-        yield from _once(waiting, both)
+        yield from _distinct(bad_lines, has_two_files)
 
 
-def _once(bad: Iterable[BadLine], both: bool) -> Iterable[BadLine]:
-    """Return bad lines; a line that is bad in `both` files of a corpus is returned once."""
-    if not both:
+def _distinct(bad: Iterable[BadLine], has_two_files: bool) -> Iterable[BadLine]:
+    """Return bad lines; of a corpus with two files, a line that is bad in both is returned once."""
+    if not has_two_files:
         return bad
     return {line.line: line for line in bad}.values()
 

@@ -32,8 +32,8 @@ class SegmentJob(Job):
         return {
             **super().identity(device),
             "--format": "segments with near matches" if self.near_matches else "segments",
-            "the confidence": self.fitted(CONFIDENCE),
-            "the alignment layer": self.fitted(ALIGNMENT),
+            "the confidence": self.fitted_fingerprint(CONFIDENCE),
+            "the alignment layer": self.fitted_fingerprint(ALIGNMENT),
         }
 
     def worker(self, threads: int | None = None) -> SegmentWorker:
@@ -48,18 +48,20 @@ class SegmentWorker(Worker):
 
     def work(self, window: Window) -> tuple[Window, Done]:
         """Translate lines that `marked_line` wrote to lines that `target_of` reads."""
-        segments = SegmentTranslator(self.translator, self.job.options, self.recall, near_matches=self.job.near_matches)
+        translator = SegmentTranslator(
+            self.translator, self.job.options, self.recall, near_matches=self.job.near_matches
+        )
         records = list(map(json.loads, window.lines))
-        before = None
+        contexts = None
         if self.translator.context:
-            before = [record["before"] for record in records]
-        translated = segments.stream(map(_marked, records), before=before)
+            contexts = [record["before"] for record in records]
+        translated = translator.stream(map(_marked, records), before=contexts)
         lines, warnings = [], []
         for i, (record, target) in enumerate(zip(records, translated, strict=True)):
             # Some formats, such as XLIFF, limit the length of a translation.
             fitted = target.within(record["longest"])
-            written = {"marked": _record(fitted.marked), "origin": fitted.origin, "confidence": fitted.confidence}
-            lines.append(json.dumps({**written, "doubts": fitted.doubts, "matches": fitted.matches}))
+            record_fields = {"marked": _record(fitted.marked), "origin": fitted.origin, "confidence": fitted.confidence}
+            lines.append(json.dumps({**record_fields, "doubts": fitted.doubts, "matches": fitted.matches}))
             for doubt in fitted.doubts:
                 warnings.append((i, doubt))
         return window, Done(as_lines(lines), warnings)
@@ -82,10 +84,10 @@ def target_of(line: bytes) -> Target:
 
 
 def _record(marked: TaggedText) -> dict[str, Any]:
-    marks = [(m.at, m.raw, m.side.value, m.pair) for m in marked.marks]
+    marks = [(m.offset, m.raw, m.side.value, m.pair) for m in marked.marks]
     return {"text": marked.text, "marks": marks, "syntax": marked.syntax.value}
 
 
 def _marked(record: dict[str, Any]) -> TaggedText:
-    marks = (Mark(at, raw, Side(side), pair) for at, raw, side, pair in record["marks"])
+    marks = (Mark(position, raw, Side(side), pair) for position, raw, side, pair in record["marks"])
     return TaggedText(record["text"], tuple(marks), PlaceholderSyntax(record["syntax"]))

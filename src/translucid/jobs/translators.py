@@ -41,15 +41,15 @@ def open_translator(job: Job, recall: Recall | None, threads: int) -> AnyTransla
     )
     if job.ablate:
         translator = translator.ablated(*job.ablate)
-    first = None
+    first_translator = None
     if job.first_step:
-        first = job.first_step.open(translator, job.device, job.engine, threads)
+        first_translator = job.first_step.open(translator, job.device, job.engine, threads)
     elif recall:
         translator = shown_matches(translator, recall)
     if job.terms:
         translator = translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode)
     translator = translator.ranked(_ranking(job, translator))
-    return PivotTranslator(first, translator) if first else translator
+    return PivotTranslator(first_translator, translator) if first_translator else translator
 
 
 def _ranking(job: Job, translator: Translator) -> Ranking | None:

@@ -18,8 +18,8 @@ EXAMPLES = 10
 with files(__package__).joinpath("warning_sentences.tsv").open(encoding="utf-8") as _file:
     _SENTENCES = {row["kind"]: row for row in DictReader(_file, dialect="excel-tab")}
 """The sentences for one warning and for several, by kind."""
-_OF_PARTS = frozenset({"lost", "invented", "placed"})
-"""The kinds whose warnings list the parts that are counted."""
+_COUNTED_KINDS = frozenset({"lost", "invented", "placed"})
+"""The kinds whose warnings list parts of the text, such as placeholders; these parts are counted."""
 _NUMBERED = re.compile(r"(?P<unit>[a-z]+) (?P<number>[0-9]+)")
 """The usual name of a place in a document, such as `line 15` or `paragraph 2`."""
 
@@ -38,41 +38,41 @@ class WarningSummary(BaseModel):
     first: list[str] = []
     """The warnings of the first line with warnings."""
 
-    def and_these(self, warnings: Iterable[tuple[int, str]]) -> WarningSummary:
+    def with_warnings(self, warnings: Iterable[tuple[int, str]]) -> WarningSummary:
         """Return a summary with more warnings: pairs of a line, counted from 1, and a warning `kind: details`."""
         by_line: dict[int, list[str]] = {}
         for line, warning in warnings:
             by_line.setdefault(line, []).append(warning)
         kinds, counts = dict(self.kinds), dict(self.counts)
-        for line, of_line in by_line.items():
+        for line, line_warnings in by_line.items():
             line_counts: Counter[str] = Counter()
-            for warning in of_line:
+            for warning in line_warnings:
                 kind, _, details = warning.partition(":")
-                line_counts[kind] += _count(details) if kind in _OF_PARTS else 1
-            for kind, more in line_counts.items():
+                line_counts[kind] += _count(details) if kind in _COUNTED_KINDS else 1
+            for kind, line_count in line_counts.items():
                 count, examples = kinds.get(kind, (0, []))
                 kinds[kind] = count + 1, [*examples, line][:EXAMPLES]
                 # A record of an older version has no counts, but one for each line.
-                counts[kind] = counts.get(kind, count) + more
+                counts[kind] = counts.get(kind, count) + line_count
         first = self.first or next(iter(by_line.values()), [])
         return WarningSummary(lines=self.lines + len(by_line), kinds=kinds, counts=counts, first=first)
 
-    def summary(self, total: int, what: str = "line", place: Callable[[int], str] | None = None) -> str:
+    def summary(self, total: int, unit: str = "line", place: Callable[[int], str] | None = None) -> str:
         """Return the summary as one line; an empty text if there are no warnings.
 
         Args:
             total: the number of all lines.
-            what: the name of a line.
-            place: a function that returns the name of a line by its number; `what` and the number if not given.
+            unit: the name of a line.
+            place: a function that returns the name of a line by its number; `unit` and the number if not given.
         """
         if not self.lines:
             return ""
         if total == 1:
             return f"warning: {'; '.join(self.first)}"
         looks = "looks" if self.lines == 1 else "look"
-        sentences = [f"{self.lines:,} of {total:,} {what}s {looks} wrong"]
+        sentences = [f"{self.lines:,} of {total:,} {unit}s {looks} wrong"]
         for kind, (count, examples) in sorted(self.kinds.items(), key=lambda item: -item[1][0]):
-            names = [f"{what} {line}" for line in examples]
+            names = [f"{unit} {line}" for line in examples]
             if place:
                 names = list(map(place, examples))
             sentences.append(f"{self._sentence(kind)}: {_listed(names, count - len(examples))}")
@@ -86,17 +86,17 @@ class WarningSummary(BaseModel):
         return sentences["one"] if count == 1 else sentences["several"].format(count=f"{count:,}")
 
 
-def _count(seen: str) -> int:
-    """Return the number of placeholders, tags and numbers in a warning, which spaces separate."""
-    count, rest, at = 0, [], 0
-    for _, first, after in kept_parts(seen, PlaceholderSyntax.message):
+def _count(details: str) -> int:
+    """Return the number of placeholders, tags and numbers in a warning, which are separated by spaces."""
+    count, gaps, end = 0, [], 0
+    for _, start, stop in kept_parts(details, PlaceholderSyntax.message):
         count += 1
-        rest.append(seen[at:first])
-        at = after
-    return max(1, count + len(" ".join([*rest, seen[at:]]).split()))
+        gaps.append(details[end:start])
+        end = stop
+    return max(1, count + len(" ".join([*gaps, details[end:]]).split()))
 
 
-def _listed(names: Sequence[str], more: int) -> str:
+def _listed(names: Sequence[str], omitted: int) -> str:
     """Return a list of different places, grouped by their unit, such as `lines 15, 22 and 4 more`."""
     by_unit: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
@@ -112,4 +112,4 @@ def _listed(names: Sequence[str], more: int) -> str:
         plural = "s" if len(labels) > 1 else ""
         parts.append(f"{unit}{plural} {', '.join(labels)}")
     listing = "; ".join(parts)
-    return f"{listing} and {more:,} more" if more else listing
+    return f"{listing} and {omitted:,} more" if omitted else listing

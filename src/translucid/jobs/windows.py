@@ -10,7 +10,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from translucid.api.translator import WINDOW
-from translucid.data.document_context import MOST
+from translucid.data.document_context import MAX_SENTENCES
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Window:
     """The lines, without line feeds and carriage returns."""
     before: Place
     after: Place
-    whole: bool
+    complete: bool
     """Whether the window would be the same if the text grew: it is full, and its last line has a line feed."""
     earlier: list[bytes] = field(default_factory=list)
     """The lines before the window that may be context of its lines."""
@@ -45,17 +45,17 @@ class Reader:
         self.stream, self.size, self.wrapped = stream, size, wrapped
         self.place = Place()
         self.digest = sha256()
-        self.earlier: deque[bytes] = deque(maxlen=MOST)
+        self.earlier: deque[bytes] = deque(maxlen=MAX_SENTENCES)
 
     def skip_to(self, place: Place) -> bool:
         """Read from the beginning to a place; return whether the text up to there is the same as before."""
-        left = place.bytes
-        while left and (line := self.stream.readline(left)):
+        remaining = place.bytes
+        while remaining and (line := self.stream.readline(remaining)):
             self.digest.update(line)
-            left -= len(line)
+            remaining -= len(line)
             self.earlier.append(_content(line))
         self.place = place
-        return not left and self.digest.hexdigest() == place.sha256
+        return not remaining and self.digest.hexdigest() == place.sha256
 
     def windows(self) -> Iterator[Window]:
         """Yield the windows of the rest of the text."""
@@ -69,8 +69,8 @@ class Reader:
             before = self.place
             for line in raw:
                 self.digest.update(line)
-            read = sum(map(len, raw))
-            self.place = Place(before.lines + len(raw), before.bytes + read, self.digest.hexdigest())
+            byte_count = sum(map(len, raw))
+            self.place = Place(before.lines + len(raw), before.bytes + byte_count, self.digest.hexdigest())
             lines, earlier = list(map(_content, raw)), list(self.earlier)
             self.earlier.extend(lines)
             yield Window(lines, before, self.place, self._full(raw) and raw[-1].endswith(b"\n"), earlier)
@@ -98,5 +98,5 @@ def decoded(lines: Iterable[bytes]) -> tuple[list[str], list[tuple[int, str]]]:
 
 
 def is_utf8(line: bytes) -> bool:
-    """Return whether a line is valid UTF-8: other bytes are not the same after they were decoded."""
+    """Return whether a line is valid UTF-8, so that decoding and encoding it changes nothing."""
     return line.decode(errors="replace").encode() == line

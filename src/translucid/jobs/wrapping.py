@@ -27,12 +27,12 @@ def unwrapped(lines: Sequence[str]) -> str:
     text = ""
     for line in map(str.strip, lines):
         # A dash between spaces is no hyphen.
-        broken = len(text) > 1 and text[-1] == "-" and text[-2].isalpha() and line[:1].isalpha()
-        text += line if broken or not text else f" {line}"
+        hyphenated = len(text) > 1 and text[-1] == "-" and text[-2].isalpha() and line[:1].isalpha()
+        text += line if hyphenated or not text else f" {line}"
     return text
 
 
-def wrapped(text: str, like: Sequence[str]) -> list[str]:
+def wrapped(text: str, paragraph: Sequence[str]) -> list[str]:
     """Divide a text into the lines of a paragraph, with the same proportions and indentation.
 
     >>> wrapped("Me gusta el fútbol y el tenis.", ["I like soccer and", "tennis."])
@@ -41,16 +41,16 @@ def wrapped(text: str, like: Sequence[str]) -> list[str]:
     # In a language without spaces, any character may end a line.
     space = " " if " " in text else ""
     words = text.split(" ") if space else list(text)
-    lengths = [len(line.strip()) for line in like]
+    lengths = [len(line.strip()) for line in paragraph]
     lines: list[str] = []
-    at, room, written = 0, 0.0, 0
-    for line, length in zip(like, lengths, strict=True):
+    position, room, offset = 0, 0.0, 0
+    for line, length in zip(paragraph, lengths, strict=True):
         room += len(text) * length / max(sum(lengths), 1)
-        first = at
-        # A word belongs to the line in which its middle stands.
-        while at < len(words) and (len(lines) == len(like) - 1 or written + len(words[at]) / 2 < room):
-            written += len(words[at]) + len(space)
-            at += 1
+        start = position
+        # A word belongs to the line that contains its middle.
+        while position < len(words) and (len(lines) == len(paragraph) - 1 or offset + len(words[position]) / 2 < room):
+            offset += len(words[position]) + len(space)
+            position += 1
         indent = line[: len(line) - len(line.lstrip())]
-        lines.append((indent + space.join(words[first:at])).rstrip())
+        lines.append((indent + space.join(words[start:position])).rstrip())
     return lines

@@ -33,8 +33,8 @@ def additive_over(key: Tensor, v: Tensor) -> Callable[[Tensor], Tensor] | None:
 
     It computes a = exp(-2 k) once for all queries. None if the tensors are not float32 on a CPU with these shapes.
     """
-    suits = key.dim() == 3 and key.device.type == "cpu" and key.dtype == v.dtype == torch.float32
-    if not suits or uses_reference("additive"):
+    is_supported = key.dim() == 3 and key.device.type == "cpu" and key.dtype == v.dtype == torch.float32
+    if not is_supported or uses_reference("additive"):
         return None
     a = _exponential(key.detach())
 

@@ -41,14 +41,14 @@ class SharedMask:
 
     allowed: Tensor
     """boolean [.., n_q, n_k], True where a query may look."""
-    filled: Tensor
-    """The mask for PyTorch's kernel. Kernels disagree on queries that may look nowhere, so these may look everywhere
+    kernel_mask: Tensor
+    """The mask for PyTorch's kernel. Kernels disagree on queries that may look at no key, so these may look at all keys
     here. Boolean on a CPU; elsewhere the numbers to add to the scores, 0 or -inf, in the dtype of products, because
     the kernel would otherwise convert the mask in each layer."""
-    nowhere: Tensor | None
-    """boolean [.., n_q, 1], True for queries that may look nowhere, whose context is 0; None if there are none."""
-    everywhere: bool
-    """Whether all queries may look everywhere; False on a GPU, where the host would have to wait for the answer."""
+    empty_rows: Tensor | None
+    """boolean [.., n_q, 1], True for queries that may look at no key, whose context is 0; None if there are none."""
+    all_allowed: bool
+    """Whether all queries may look at all keys; False on a GPU, where the host would have to wait for the answer."""
 
 
 def share_mask(allowed: Tensor) -> SharedMask:
@@ -58,17 +58,17 @@ def share_mask(allowed: Tensor) -> SharedMask:
     """
     host_reads = allowed.device.type == "cpu" and not torch.compiler.is_compiling()
     if host_reads and allowed.all():
-        return SharedMask(allowed, allowed, None, everywhere=True)
-    somewhere = allowed.any(-1, keepdim=True)
-    if host_reads and somewhere.all():
-        return SharedMask(allowed, allowed, None, everywhere=False)
-    nowhere = ~somewhere
-    filled, device = allowed | nowhere, allowed.device.type
+        return SharedMask(allowed, allowed, None, all_allowed=True)
+    has_keys = allowed.any(-1, keepdim=True)
+    if host_reads and has_keys.all():
+        return SharedMask(allowed, allowed, None, all_allowed=False)
+    empty_rows = ~has_keys
+    kernel_mask, device = allowed | empty_rows, allowed.device.type
     if device != "cpu":
-        filled = torch.where(filled, 0.0, -torch.inf)
+        kernel_mask = torch.where(kernel_mask, 0.0, -torch.inf)
         if torch.is_autocast_enabled(device):
-            filled = filled.to(torch.get_autocast_dtype(device))
-    return SharedMask(allowed, filled, nowhere, everywhere=False)
+            kernel_mask = kernel_mask.to(torch.get_autocast_dtype(device))
+    return SharedMask(allowed, kernel_mask, empty_rows, all_allowed=False)
 
 
 def fast_attention(
@@ -77,7 +77,7 @@ def fast_attention(
     """Return C [.., n_q, d_v] of Q [.., n_q, d], K [.., n_k, d] and V [.., n_k, d_v]; None in the reference mode.
 
     `mask` [.., n_q, n_k] is True where a query may look. `causal` lets query i look at the keys 0..i, where n_q = n_k.
-    Both may be given. The context of a query that may look nowhere is 0.
+    Both may be given. The context of a query that may look at no key is 0.
     """
     if uses_reference("attention"):
         return None
@@ -139,12 +139,12 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None, c
     """Return C from PyTorch's kernel."""
     if rounding() and query.dtype == torch.bfloat16:  # on a CPU, where this kernel is faster in float32
         return _fused(query.float(), key.float(), value.float(), mask, causal).bfloat16()
-    filled = None if mask is None else mask.filled
+    kernel_mask = None if mask is None else mask.kernel_mask
     with without_cudnn(query.device):
-        context = F.scaled_dot_product_attention(query, key, value, attn_mask=filled, is_causal=causal)
-    if mask is None or mask.nowhere is None:
+        context = F.scaled_dot_product_attention(query, key, value, attn_mask=kernel_mask, is_causal=causal)
+    if mask is None or mask.empty_rows is None:
         return context
-    return context.masked_fill(mask.nowhere, 0)
+    return context.masked_fill(mask.empty_rows, 0)
 
 
 @contextmanager
@@ -172,13 +172,13 @@ class _Products(torch.autograd.Function):
         q, k, v = (x.flatten(0, -3) for x in (query, key, value))
         ctx.scale = 1 / math.sqrt(q.size(-1))
         scores = _product(q, k.mT, ctx.scale).view(*query.shape[:-1], -1)
-        if mask is None or mask.everywhere:
+        if mask is None or mask.all_allowed:
             weights = scores.softmax(-1)
         else:
-            hidden = ~mask.allowed
-            weights = scores.masked_fill_(hidden, torch.finfo(scores.dtype).min).softmax(-1)
-            if mask.nowhere is not None:  # the softmax of a fully masked row is uniform, so set it to zero
-                weights.masked_fill_(hidden, 0)
+            masked = ~mask.allowed
+            weights = scores.masked_fill_(masked, torch.finfo(scores.dtype).min).softmax(-1)
+            if mask.empty_rows is not None:  # the softmax of a fully masked row is uniform, so set it to zero
+                weights.masked_fill_(masked, 0)
         weights = weights.flatten(0, -3)
         ctx.save_for_backward(q, k, v, weights)
         return (weights @ v).view(*query.shape[:-1], -1)
@@ -190,8 +190,8 @@ class _Products(torch.autograd.Function):
         dc = d_context.flatten(0, -3)
         ds = torch.ops.aten._softmax_backward_data(dc @ v.mT, weights, -1, weights.dtype)
         dq, dk, dv = _product(ds, k, ctx.scale), _product(ds.mT, q, ctx.scale), weights.mT @ dc
-        before = d_context.shape[:-2]
-        return dq.unflatten(0, before), dk.unflatten(0, before), dv.unflatten(0, before), None
+        batch_shape = d_context.shape[:-2]
+        return dq.unflatten(0, batch_shape), dk.unflatten(0, batch_shape), dv.unflatten(0, batch_shape), None
 
 
 def _product(a: Tensor, b: Tensor, scale: float) -> Tensor:

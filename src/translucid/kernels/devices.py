@@ -32,7 +32,7 @@ def choose_device(name: str = "auto") -> torch.device:
     import torch
 
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    numbered = [f"cuda:{index}" for index in range(gpus)]
+    gpu_names = [f"cuda:{index}" for index in range(gpus)]
     available = ["cpu"]
     if gpus:
         available.append("cuda")
@@ -48,14 +48,14 @@ def choose_device(name: str = "auto") -> torch.device:
                 fix=f"Start torchrun with --nproc-per-node={gpus}, or train with --device cpu.",
             )
         return torch.device("cuda", rank)
-    if name not in [*available, *numbered]:
-        known = ", ".join([*available, *numbered])
-        raise UserError(f"there is no device {name!r} here", fix=f"Available: auto, {known}.")
+    if name not in [*available, *gpu_names]:
+        names = ", ".join([*available, *gpu_names])
+        raise UserError(f"there is no device {name!r} here", fix=f"Available: auto, {names}.")
     return torch.device(name)
 
 
 def certainly_cpu(name: str) -> bool:
-    """Whether a device name certainly means the CPU; decided without loading PyTorch, so False if in doubt.
+    """Whether a device name certainly means the CPU; checked without loading PyTorch, so False if in doubt.
 
     Without PyTorch, `auto` is the CPU.
     """
@@ -91,7 +91,7 @@ def same_sums_on_any_threads() -> None:
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
-KEPT = 32
+CACHED_PRODUCTS = 32
 """The number of compiled products that oneDNN caches. By default it caches 1,024 of about 200 KiB each, although two
 batches of text rarely have the same shape."""
 
@@ -109,7 +109,7 @@ def tune_cpu() -> None:
     keep_freed_memory()
     # The caches of oneDNN and of PyTorch's layer on top of it.
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, str(KEPT))
+        os.environ.setdefault(name, str(CACHED_PRODUCTS))
 
 
 def round_to_tf32(enabled: bool) -> None:
@@ -130,25 +130,25 @@ def round_to_tf32(enabled: bool) -> None:
 
 @contextmanager
 def fixed_order(enabled: bool) -> Iterator[None]:
-    """Make GPUs add in a fixed order, if wanted; PyTorch warns of operations that have no deterministic form."""
+    """Make GPUs add in a fixed order, if enabled; PyTorch warns of operations that have no deterministic form."""
     import torch
 
     name = "CUBLAS_WORKSPACE_CONFIG"  # cuBLAS is deterministic only with this setting
-    missing = enabled and name not in os.environ
-    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    is_unset = enabled and name not in os.environ
+    previous = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     if enabled:
         os.environ.setdefault(name, ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
-        if missing:
+        torch.use_deterministic_algorithms(previous[0], warn_only=previous[1])
+        if is_unset:
             del os.environ[name]
 
 
-def own_random_state(device: torch.device | str) -> AbstractContextManager[None]:
-    """Restore the random states of the CPU and of this GPU afterwards; the states of other GPUs are not read."""
+def preserve_random_state(device: torch.device | str) -> AbstractContextManager[None]:
+    """Restore the random states of the CPU and of this GPU at the end; the states of other GPUs are not read."""
     import torch
 
     return torch.random.fork_rng([device] if torch.device(device).type == "cuda" else [])
@@ -159,7 +159,7 @@ COPIES = 5
 
 
 def is_memory_full(error: BaseException) -> bool:
-    """Whether an exception says that a GPU has no memory left; PyTorch is not imported for the answer."""
+    """Whether an exception says that a GPU is out of memory; this does not import PyTorch."""
     torch = sys.modules.get("torch")
     if torch is None:
         return False
@@ -171,10 +171,10 @@ def is_memory_full(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(cause in message for cause in causes)
 
 
-def memory_for_training(learned: int, fixed: int) -> int:
-    """Return the bytes that training needs for the weights alone, given the numbers of learned and frozen weights."""
+def memory_for_training(trainable: int, frozen: int) -> int:
+    """Return the bytes that training needs for the weights alone, given the numbers of trainable and frozen weights."""
     # A frozen weight has no gradient and no moments, but the averaged model has a copy of it. 4 bytes each.
-    return 4 * (COPIES * learned + 2 * fixed)
+    return 4 * (COPIES * trainable + 2 * frozen)
 
 
 def gpu_memory(device: torch.device) -> int | None:

@@ -27,11 +27,11 @@ def reference_mode(*names: str) -> Iterator[None]:
     unknown = set(names) - KERNELS
     if unknown:
         raise ValueError(f"there is no kernel {unknown.pop()!r}, but {', '.join(sorted(KERNELS))}")
-    before = _reference.set(_reference.get() | (frozenset(names) or KERNELS))
+    token = _reference.set(_reference.get() | (frozenset(names) or KERNELS))
     try:
         yield
     finally:
-        _reference.reset(before)
+        _reference.reset(token)
 
 
 def uses_reference(name: str) -> bool:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from translucid.kernels.dispatch import uses_reference
 
-COARSE = 0.02
+MAX_ROUNDING_ERROR = 0.02
 """The largest relative rounding error of p."""
 
 
@@ -52,7 +52,7 @@ def _integer_type(p: float) -> np.dtype[Any] | None:
     """Return the smallest type of integers that is fine enough for p; None if there is none."""
     for dtype in (np.dtype(np.uint8), np.dtype(np.uint16)):
         steps = 256**dtype.itemsize
-        if abs(min(round(steps * p), steps - 1) / steps - p) <= COARSE * p:
+        if abs(min(round(steps * p), steps - 1) / steps - p) <= MAX_ROUNDING_ERROR * p:
             return dtype
     return None
 

@@ -10,17 +10,17 @@ Five ideas make it cheap:
 
 1. Chunks. The loss is computed for some rows at a time, and the gradients of a chunk at once: dx = dl W and
    dW = sum of dl^T x. So only one chunk of logits is in memory at a time, in one buffer, and none is computed twice.
-   The backward pass multiplies these gradients by the gradient of the loss, a number. If nobody needs gradients, none
+   The backward pass multiplies these gradients by the gradient of the loss, a number. If no gradients are needed, none
    are computed.
 2. Bias. It is the weight of one more feature that is always 1, so products include the bias and its gradient.
 3. Mean. The smoothing needs a row's sum of logits, which is x times the sum of the rows of W: n D operations instead
    of n V. Its share of the gradient, e / V on every entry, is likewise computed from sums, after all chunks.
 4. Maximum. If no logit of a chunk is above `SAFE` and no row has its maximum below -`SAFE`, exp can neither overflow
    nor leave z at 0, so no maximum is subtracted before it.
-5. Division. exp l / z divides a row by z. It is equal to divide a row of a product after it, or a row of x before it:
+5. Division. exp l / z divides a row by z. Dividing a row of the product afterwards, or of x before, is equivalent:
    D numbers per row instead of V. So the factor of the products is z dl = exp l - (1 - e) z 1[v = y].
 
-On a GPU, 4 would wait for the device, and 2 and 5 gain nothing. Its chunks are larger, since many short kernels are
+On a GPU, 4 would wait for the device, and 2 and 5 gain nothing. Chunks are larger there, since many short kernels are
 slow.
 
 Soft targets q (Hinton et al. 2015, arXiv 1503.02531), the probabilities that teachers give to a few tokens c_k, with a
@@ -60,7 +60,7 @@ class SoftTargets(NamedTuple):
     """Their probabilities [n, K]; those of a position sum to 1."""
 
     def rows(self, rows: slice) -> SoftTargets:
-        """Return those of some positions."""
+        """Return the soft targets of some positions."""
         return SoftTargets(self.tokens[rows], self.probabilities[rows])
 
 
@@ -69,18 +69,18 @@ class Sums(NamedTuple):
 
     smoothed: Tensor
     """The loss, with a gradient if an input requires one."""
-    right: Tensor
+    nll: Tensor
     """-log p of the labels."""
     correct: Tensor
     """The number of rows whose label has the highest logit."""
 
 
-def chunks_suit(features: Tensor, output: nn.Linear) -> bool:
+def supports_chunks(features: Tensor, output: nn.Linear) -> bool:
     """Whether `chunked_loss` supports these tensors: all on a GPU, float32 and float64 on a CPU."""
     if uses_reference("loss") or output.bias is None:
         return False
-    same = features.dtype == output.weight.dtype and features.dtype in (torch.float32, torch.float64)
-    return features.device.type != "cpu" or same
+    same_dtype = features.dtype == output.weight.dtype and features.dtype in (torch.float32, torch.float64)
+    return features.device.type != "cpu" or same_dtype
 
 
 class Target(NamedTuple):
@@ -101,7 +101,7 @@ class Target(NamedTuple):
         return hard * (1 - self.smoothing), hard * self.smoothing
 
     def rows(self, rows: slice) -> Target:
-        """Return that of some positions."""
+        """Return the target distribution of some positions."""
         return self._replace(labels=self.labels[rows], soft=self.soft and self.soft.rows(rows))
 
 
@@ -129,12 +129,12 @@ class _ChunkedLoss(torch.autograd.Function):
         gradients = _Gradients(torch.empty_like(features), _empty_gradient(weight))
         sums = _sums(features, weight, bias, target, gradients)
         ctx.save_for_backward(gradients.features, gradients.weight[:, :-1], gradients.weight[:, -1])
-        ctx.mark_non_differentiable(sums.right, sums.correct)
+        ctx.mark_non_differentiable(sums.nll, sums.correct)
         return sums
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor, *of_counts: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor, *count_gradients: Tensor) -> tuple[Tensor | None, ...]:
         d_features, d_weight, d_bias = ctx.saved_tensors
         return d_features * gradient, (d_weight * gradient).contiguous(), d_bias * gradient, None
 
@@ -150,7 +150,7 @@ def _empty_gradient(weight: Tensor) -> Tensor:
 
 @fast_products()
 def _sums(features: Tensor, weight: Tensor, bias: Tensor, target: Target, gradients: _Gradients | None) -> Sums:
-    """Return the sums, and fill `gradients` if they are given."""
+    """Return the sums, and fill `gradients` if it is not None."""
     sums = _sums_on_cpu if features.device.type == "cpu" else _sums_on_gpu
     return sums(features, weight, bias, target, gradients)
 
@@ -161,85 +161,85 @@ def _sums_on_cpu(features: Tensor, weight: Tensor, bias: Tensor, target: Target,
     hard, uniform = target.weights
     x = torch.cat([features, features.new_ones(rows, 1)], 1)  # [n, D + 1]
     w = torch.cat([weight, bias[:, None]], 1)  # [V, D + 1]
-    right, smoothed = features.new_zeros(()), features.new_zeros(())
+    nll, smoothed = features.new_zeros(()), features.new_zeros(())
     correct = target.labels.new_zeros(())
     w_factor = factor(w)
     buffer = w_factor.new_empty(min(ROWS, rows), vocabulary)
     w_sum = w.sum(0)
-    for first in range(0, rows, ROWS):
-        part = slice(first, first + ROWS)
-        chunk, (y, _, soft, share) = x[part], target.rows(part)
+    for start in range(0, rows, ROWS):
+        span = slice(start, start + ROWS)
+        chunk, (y, _, soft, share) = x[span], target.rows(span)
         row = torch.arange(len(chunk))
-        at = (row, y)  # not scatter, which copies its whole target if that is bfloat16
+        label_index = (row, y)  # not scatter, which copies its whole target if that is bfloat16
         logits = torch.mm(factor(chunk), w_factor.t(), out=buffer[: len(chunk)])
-        at_label, highest = logits[at], logits.amax(1)
-        correct += (at_label == highest).sum()
+        label_logits, highest = logits[label_index], logits.amax(1)
+        correct += (label_logits == highest).sum()
         if soft:
-            at_soft = (row[:, None], soft.tokens)
-            expected = (soft.probabilities * logits[at_soft]).sum(1)  # sum_k q_k l_ck
-        extreme = bool(highest.abs().max() > SAFE)
-        if extreme:
+            soft_index = (row[:, None], soft.tokens)
+            expected = (soft.probabilities * logits[soft_index]).sum(1)  # sum_k q_k l_ck
+        is_extreme = bool(highest.abs().max() > SAFE)
+        if is_extreme:
             logits -= highest[:, None]
         exp = logits.exp_()
         z = exp.sum(1).to(chunk.dtype)
-        log_z = z.log() + highest if extreme else z.log()
-        chunk_right = (log_z - at_label).sum()
-        right += chunk_right
-        smoothed += hard * chunk_right
+        log_z = z.log() + highest if is_extreme else z.log()
+        chunk_nll = (log_z - label_logits).sum()
+        nll += chunk_nll
+        smoothed += hard * chunk_nll
         if uniform:
             smoothed += uniform * (log_z.sum() - (chunk @ w_sum).sum() / vocabulary)
         if soft:
             smoothed += share * (log_z - expected).sum()
         if gradients:
-            exp[at] -= hard * z  # z dl, except for the term of the uniform distribution
+            exp[label_index] -= hard * z  # z dl, except for the term of the uniform distribution
             if soft:
-                exp[at_soft] -= (share * z[:, None] * soft.probabilities).to(exp.dtype)
-            gradients.features[part] = (exp @ w_factor[:, :-1]) / z[:, None]
+                exp[soft_index] -= (share * z[:, None] * soft.probabilities).to(exp.dtype)
+            gradients.features[span] = (exp @ w_factor[:, :-1]) / z[:, None]
             gradients.weight.add_((factor(chunk / z[:, None]).t() @ exp).t())
     if gradients and uniform:  # that term, for all chunks at once
         gradients.features.sub_(uniform / vocabulary * w_sum[:-1])
         gradients.weight.sub_(uniform / vocabulary * x.sum(0))
-    return Sums(smoothed, right, correct)
+    return Sums(smoothed, nll, correct)
 
 
 def _sums_on_gpu(features: Tensor, weight: Tensor, bias: Tensor, target: Target, gradients: _Gradients | None) -> Sums:
-    """Compute the sums with PyTorch's kernels; products are in the dtype of autocast if that is on."""
+    """Compute the sums with PyTorch's kernels; products are in the dtype of autocast if it is on."""
     device = features.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
     vocabulary, rows = len(weight), max(1, LOGITS_ON_GPU // len(weight))
     hard, uniform = target.weights
     w_sum = weight.sum(0)
-    right, log_z, of_soft = (torch.zeros((), device=features.device) for _ in range(3))
+    nll, log_z, soft_loss = (torch.zeros((), device=features.device) for _ in range(3))
     correct = target.labels.new_zeros(())
     with torch.autocast(device, enabled=False):
         x, w, b = features.to(dtype), weight.to(dtype), bias.to(dtype)
-        for first in range(0, len(x), rows):
-            part = slice(first, first + rows)
-            chunk, (labels, _, soft, share) = x[part], target.rows(part)
+        for start in range(0, len(x), rows):
+            span = slice(start, start + rows)
+            chunk, (labels, _, soft, share) = x[span], target.rows(span)
             y = labels[:, None]
             logits = F.linear(chunk, w, b)
             log_p = logits.float().log_softmax(-1)
-            at_label = log_p.gather(1, y)
-            correct += (at_label == log_p.amax(1, keepdim=True)).sum()
-            right -= at_label.sum()
-            log_z += (logits.gather(1, y).float() - at_label).sum()  # log z = l_y - log p_y
+            label_log_p = log_p.gather(1, y)
+            correct += (label_log_p == log_p.amax(1, keepdim=True)).sum()
+            nll -= label_log_p.sum()
+            log_z += (logits.gather(1, y).float() - label_log_p).sum()  # log z = l_y - log p_y
             if soft:
-                of_soft -= (soft.probabilities * log_p.gather(1, soft.tokens)).sum()
+                soft_loss -= (soft.probabilities * log_p.gather(1, soft.tokens)).sum()
             if gradients:
-                dl = log_p.exp_().scatter_add_(1, y, torch.full_like(at_label, -hard))
+                dl = log_p.exp_().scatter_add_(1, y, torch.full_like(label_log_p, -hard))
                 if soft:
                     dl.scatter_add_(1, soft.tokens, -share * soft.probabilities)
                 dl = dl.to(dtype)
-                gradients.features[part] = dl @ w
+                gradients.features[span] = dl @ w
                 gradients.weight[:, :-1] += dl.t() @ chunk
                 gradients.weight[:, -1] += dl.sum(0, dtype=torch.float32)
         x_sum = features.sum(0, dtype=weight.dtype)
         sum_of_logits = x_sum @ w_sum + len(x) * bias.sum()
-        smoothed = hard * right + uniform * (log_z - sum_of_logits / vocabulary)
+        smoothed = hard * nll + uniform * (log_z - sum_of_logits / vocabulary)
         if target.soft:
-            smoothed = smoothed + target.share * of_soft
+            smoothed = smoothed + target.share * soft_loss
         if gradients and uniform:
             gradients.features.sub_(uniform / vocabulary * w_sum)
             gradients.weight[:, :-1].sub_(uniform / vocabulary * x_sum)
             gradients.weight[:, -1].sub_(uniform / vocabulary * len(x))
-    return Sums(smoothed, right, correct)
+    return Sums(smoothed, nll, correct)

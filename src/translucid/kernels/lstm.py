@@ -33,12 +33,12 @@ def lstm(
         return reference_lstm(x, cells, w, u, b)
     if x.device.type == "cpu":
         dtype = x.dtype
-        h, c = (factor(part[None]) for part in cells)
+        h, c = (factor(state[None]) for state in cells)
         outputs, last, cell = _fused(factor(x), h, c, *map(factor, (w, u, b)))
     else:
         dtype = w.dtype
         with torch.autocast(x.device.type, enabled=False):  # autocast would choose float16
-            h, c = (part[None].to(dtype) for part in cells)
+            h, c = (state[None].to(dtype) for state in cells)
             outputs, last, cell = _fused(x.to(dtype), h, c, w, u.to(dtype), b)
     return outputs.transpose(0, 1).to(dtype), (last[0].to(dtype), cell[0].to(dtype))
 

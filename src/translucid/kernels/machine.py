@@ -47,7 +47,7 @@ def refuse_more_than_memory(size: int, file: Path, fix: str = "", *, verb: str =
 
 
 def processor() -> str:
-    """Return the model name of the processor, if the system says it."""
+    """Return the model name of the processor, or `unknown`."""
     for line in _cpuinfo().splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name" and value.strip():
@@ -93,7 +93,7 @@ def _cpuinfo() -> str:
         return ""
 
 
-SPIN = "30000"
+SPIN_COUNT = "30000"
 """The number of rounds that a waiting thread spins before it sleeps."""
 
 
@@ -107,7 +107,7 @@ def wait_asleep() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "passive"
-        os.environ.setdefault("GOMP_SPINCOUNT", SPIN)
+        os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
 
 
 def keep_freed_memory() -> None:
@@ -123,8 +123,8 @@ def keep_freed_memory() -> None:
         libc.mallopt(mmap_threshold, 2**30)
 
 
-def give_memory_back() -> None:
-    """Return freed memory to the system now, although `keep_freed_memory` keeps it."""
+def release_freed_memory() -> None:
+    """Return to the system now the freed memory that `keep_freed_memory` keeps."""
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -31,8 +31,8 @@ is above 1.8 with instructions for bfloat16, and below 0.4 where a library emula
 TRIES, MOST_TRIES = 7, 70
 _MATMUL: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
 _lock = Lock()
-_inside = 0
-_before = ""
+_depth = 0
+_saved_precision = ""
 
 
 @contextmanager
@@ -45,25 +45,25 @@ def fast_products() -> Iterator[None]:
 @contextmanager
 def _onednn() -> Iterator[None]:
     """Allow oneDNN for float32 products in the whole process, so other threads may gain or lose some speed."""
-    global _inside, _before
+    global _depth, _saved_precision
     # Threads may leave in any order: the first to enter saves the setting and the last to leave restores it.
     with _lock:
-        if not _inside:
-            _before = _MATMUL.fp32_precision
-        _inside += 1
+        if not _depth:
+            _saved_precision = _MATMUL.fp32_precision
+        _depth += 1
         _MATMUL.fp32_precision = "bf16"
     try:
         yield
     finally:
         with _lock:
-            _inside -= 1
-            if not _inside:
-                _MATMUL.fp32_precision = _before
+            _depth -= 1
+            if not _depth:
+                _MATMUL.fp32_precision = _saved_precision
 
 
 @cache
 def onednn_is_better() -> bool:
-    """Whether this is an AMD processor with AVX-512 on which oneDNN does not round although it may."""
+    """Whether this is an AMD processor with AVX-512 on which oneDNN does not round, although it is allowed to."""
     if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512" or not amd():
         return False
     a, b = sample_factors()
@@ -95,7 +95,7 @@ def sample_factors() -> tuple[Tensor, Tensor]:
 
 
 def fastest(*products: Callable[[], Tensor]) -> list[float]:
-    """Return the seconds of the fastest try of each of two products, which take turns on one thread."""
+    """Return the seconds of the fastest run of each of two products, which take turns on one thread."""
     seconds = [float("inf")] * len(products)
     threads = torch.get_num_threads()
     # On a busy machine, several threads mostly wait for each other, which hides the difference between two products.

@@ -7,7 +7,7 @@ import os
 from translucid.kernels.devices import round_to_tf32, tune_cpu
 from translucid.kernels.machine import amd, avx512, keep_freed_memory
 
-_ours = False
+_configured = False
 
 
 def configure_process() -> None:
@@ -17,20 +17,20 @@ def configure_process() -> None:
     kernels for AVX-512 on AMD's processors. Values that the user has set stay. Other programs that work on a CPU for a
     long time can call this too.
     """
-    global _ours
-    _ours = True
+    global _configured
+    _configured = True
     keep_freed_memory()
     # Not on Intel's processors, some of which lower their clock for AVX-512: there, nobody has measured it.
     if amd() and avx512():
         os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
 
 
-def tune_ours(*, exact: bool = False) -> None:
+def tune_pytorch(*, exact: bool = False) -> None:
     """Set up PyTorch in this thread and the threads that it starts, if `configure_process` has been called.
 
     `exact`: whether a CUDA GPU computes products of float32 with all digits. Otherwise it rounds factors to TF32, the
     10 binary digits of its fast units.
     """
-    if _ours:
+    if _configured:
         tune_cpu()
         round_to_tf32(not exact)

@@ -22,7 +22,7 @@ from translucid.kernels.dispatch import uses_reference
 def linear_recurrence(a: Tensor, b: Tensor) -> Tensor:
     """Return h [N, T, D] for factors a and summands b, both [N, T, D]; a_0 is not used."""
     if torch.compiler.is_compiling():
-        return _doubled(a, b)  # the graph of a loop over positions would be T times as long
+        return _doubling_scan(a, b)  # the graph of a loop over positions would be T times as long
     if uses_reference("recurrence"):
         return reference_recurrence(a, b)
     return _Recurrence.apply(a, b)  # type: ignore[no-untyped-call]
@@ -43,7 +43,7 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
-        h = _computed(a, b)
+        h = _scan(a, b)
         ctx.save_for_backward(a, h)
         return h
 
@@ -52,17 +52,17 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx: Any, dh: Tensor) -> tuple[Tensor, Tensor]:
         a, h = ctx.saved_tensors
         # From the last position to the first, a_{t+1} belongs to g_t, as a_t belongs to h_t in the forward pass.
-        g = _computed(a.roll(-1, 1).flip(1), dh.flip(1)).flip(1)
+        g = _scan(a.roll(-1, 1).flip(1), dh.flip(1)).flip(1)
         da = torch.zeros_like(a)
         torch.mul(g[:, 1:], h[:, :-1], out=da[:, 1:])
         return da, g
 
 
-def _computed(a: Tensor, b: Tensor) -> Tensor:
-    return _stepped(a, b) if b.device.type == "cpu" else _doubled(a, b)
+def _scan(a: Tensor, b: Tensor) -> Tensor:
+    return _sequential_scan(a, b) if b.device.type == "cpu" else _doubling_scan(a, b)
 
 
-def _stepped(a: Tensor, b: Tensor) -> Tensor:
+def _sequential_scan(a: Tensor, b: Tensor) -> Tensor:
     """Compute one position after the other."""
     states = torch.empty_like(b)
     states[:, 0] = h = b[:, 0]
@@ -71,7 +71,7 @@ def _stepped(a: Tensor, b: Tensor) -> Tensor:
     return states
 
 
-def _doubled(a: Tensor, b: Tensor) -> Tensor:
+def _doubling_scan(a: Tensor, b: Tensor) -> Tensor:
     """Compute h_t from its last 1, 2, 4, .. summands: h_t = b_t + a_t h_{t-n}, a_t = the product of the last n."""
     n, length = 1, b.size(1)
     while n < length:

@@ -28,7 +28,7 @@ _enabled: ContextVar[bool] = ContextVar("enabled", default=False)
 
 
 def mixed_precision(device: torch.device, *, enabled: bool) -> AbstractContextManager[object]:
-    """Compute products in bfloat16, if wanted: large ones on a CPU, those of PyTorch's autocast on a GPU."""
+    """Compute products in bfloat16, if enabled: large ones on a CPU, those of PyTorch's autocast on a GPU."""
     if device.type == "cpu":  # where autocast is slower than float32
         return rounded_products(enabled)
     return torch.autocast(device.type, torch.bfloat16, enabled=enabled)
@@ -36,12 +36,12 @@ def mixed_precision(device: torch.device, *, enabled: bool) -> AbstractContextMa
 
 @contextmanager
 def rounded_products(enabled: bool = True) -> Iterator[None]:
-    """Round the factors of large products on a CPU to bfloat16, if wanted, where gradients are computed."""
-    before = _enabled.set(enabled)
+    """Round the factors of large products on a CPU to bfloat16, if enabled, where gradients are computed."""
+    token = _enabled.set(enabled)
     try:
         yield
     finally:
-        _enabled.reset(before)
+        _enabled.reset(token)
 
 
 def rounding() -> bool:
@@ -62,6 +62,6 @@ def gain_of_rounding(device: torch.device) -> float:
     return math.inf if has_instructions else 0.0
 
 
-def bfloat16_is_quick(device: torch.device) -> bool:
+def bfloat16_is_faster(device: torch.device) -> bool:
     """Whether products of bfloat16 are faster than those of float32 on this device."""
     return gain_of_rounding(device) > 1

@@ -33,20 +33,20 @@ class Characters(nn.Module):
 
     table: Tensor
 
-    def __init__(self, pieces: Sequence[str], filters: Sequence[int], width: int, *, character: int = 16) -> None:
+    def __init__(self, pieces: Sequence[str], filters: Sequence[int], width: int, *, character_width: int = 16) -> None:
         """Build fresh weights.
 
         Args:
             pieces: the vocabulary as text, the special tokens first.
             filters: the number of filters of length 1, of length 2, and so on.
             width: D, the width of the word vectors.
-            character: the width of a character vector c.
+            character_width: the width of a character vector c.
         """
         super().__init__()
         filter_count = sum(filters)
         self.register_buffer("table", spelled(pieces, len(filters)), persistent=False)
-        self.characters = nn.Embedding(IDS, character, padding_idx=0)
-        self.filters = nn.ModuleList(nn.Conv1d(character, count, n) for n, count in enumerate(filters, 1))
+        self.characters = nn.Embedding(IDS, character_width, padding_idx=0)
+        self.filters = nn.ModuleList(nn.Conv1d(character_width, count, n) for n, count in enumerate(filters, 1))
         self.highways = nn.Sequential(Highway(filter_count), Highway(filter_count))
         self.projection = Linear(filter_count, width)
         nn.init.xavier_uniform_(self.projection.weight)
@@ -56,11 +56,11 @@ class Characters(nn.Module):
         """Embed ids [..] as vectors [.., D]."""
         if ids.device.type == "cpu":
             # A batch repeats its frequent words; compute the vector of each distinct word once.
-            distinct, places = ids.unique(return_inverse=True)
+            distinct, indices = ids.unique(return_inverse=True)
         else:
             # The number of distinct words is known only after the GPU has computed it, and waiting costs more.
-            distinct, places = ids.flatten(), torch.arange(ids.numel(), device=ids.device).view_as(ids)
-        return nn.functional.embedding(places, self.vectors(self.table[distinct].long()))
+            distinct, indices = ids.flatten(), torch.arange(ids.numel(), device=ids.device).view_as(ids)
+        return nn.functional.embedding(indices, self.vectors(self.table[distinct].long()))
 
     def vectors(self, spelling: Tensor) -> Tensor:
         """Compute the vectors [W, D] of words from their character ids [W, longest]."""

@@ -66,8 +66,8 @@ class DroppedEmbedding(nn.Module):
         if not self.training or not self.p:
             return x
         # One draw per word of the vocabulary [V], so that all occurrences of a word are dropped together.
-        kept = (torch.rand(self.tokens.num_embeddings, device=x.device) >= self.p) / (1 - self.p)
-        return x * kept[ids][..., None].to(x.dtype)
+        mask = (torch.rand(self.tokens.num_embeddings, device=x.device) >= self.p) / (1 - self.p)
+        return x * mask[ids][..., None].to(x.dtype)
 
 
 def locked_dropout(x: Tensor, p: float, training: bool) -> Tensor:

@@ -49,11 +49,11 @@ def adapt(model: nn.Module, rank: int, scale: float, parts: Collection[str]) -> 
     Returns:
         The number of adapted matrices. A matrix that several modules share counts once.
     """
-    chosen = [module for module in _modules(model, parts) if module.weight.requires_grad]
+    modules = [module for module in _modules(model, parts) if module.weight.requires_grad]
     model.requires_grad_(False)
     # Modules that share a matrix also share its difference, so that the matrices stay equal.
     adapters: dict[Tensor, LowRank] = {}
-    for module in chosen:
+    for module in modules:
         weight = module.weight
         if weight not in adapters:
             adapters[weight] = LowRank(weight, rank, scale)
@@ -70,11 +70,11 @@ def merged(model: nn.Module) -> dict[str, Tensor]:
     for name, parameter in model.named_parameters():
         # PyTorch renames the weight `M.weight` to `M.parametrizations.weight.original`, and calls the parameters of
         # the difference `M.parametrizations.weight.0.up` and `.down`.
-        module, parametrized, rest = name.partition(".parametrizations.")
+        module, parametrized, suffix = name.partition(".parametrizations.")
         if not parametrized:
             weights[name] = parameter.data
-        elif rest.endswith(".original"):
-            tensor = rest.removesuffix(".original")
+        elif suffix.endswith(".original"):
+            tensor = suffix.removesuffix(".original")
             weights[f"{module}.{tensor}"] = getattr(model.get_submodule(module), tensor).detach()
     return weights
 

@@ -47,15 +47,15 @@ class SinusoidalPositions(nn.Module):
         """Compute the first 256 positions of `width` D; `offset` is the position of the first token."""
         super().__init__()
         self.kind, self.offset = kind, offset
-        self.register_buffer("table", self._first(256, width), persistent=False)
+        self.register_buffer("table", self._compute(256, width), persistent=False)
 
-    def _first(self, length: int, width: int) -> Tensor:
+    def _compute(self, length: int, width: int) -> Tensor:
         return sinusoidal_positions(length, width, first=self.offset, kind=self.kind)
 
     def forward(self, length: int, first: int = 0) -> Tensor:
         """Return [length, D] for the positions from `first` on."""
         if first + length > len(self.table):
-            longer = self._first(2 * (first + length), self.table.size(1))
+            longer = self._compute(2 * (first + length), self.table.size(1))
             self.table = longer.to(self.table)
         return self.table[first : first + length]
 

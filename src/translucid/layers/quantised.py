@@ -45,7 +45,7 @@ def matrices(model: nn.Module) -> list[nn.Parameter]:
 
 @contextmanager
 def quantised_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
-    """Let a model compute with W', if wanted; W is back at the end, and has the gradient of W'."""
+    """Let a model compute with W' if `enabled`; at the end, W is restored and has the gradient of W'."""
     weights = matrices(model) if enabled else []
     originals = [weight.data for weight in weights]
     try:

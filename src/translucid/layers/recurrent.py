@@ -70,7 +70,7 @@ class Recurrence(nn.Module):
             outputs, last = self._read_packed(packed, x.size(1))
         else:
             outputs, last = self._read_sorted(x, lengths)
-        return outputs, tuple(self._side_by_side(part) for part in last)
+        return outputs, tuple(self._join_directions(state) for state in last)
 
     def _read_sorted(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Cells]:
         """Sort the sentences as packing with `enforce_sorted=False` does, which would wait for the GPU three times."""
@@ -78,7 +78,7 @@ class Recurrence(nn.Module):
         rows, original_rows = upload(order, x.device), upload(order.argsort(), x.device)
         packed = pack_padded_sequence(x.index_select(0, rows), lengths[order], batch_first=True)
         outputs, last = self._read_packed(packed, x.size(1))
-        return outputs.index_select(0, original_rows), tuple(part.index_select(1, original_rows) for part in last)
+        return outputs.index_select(0, original_rows), tuple(state.index_select(1, original_rows) for state in last)
 
     def _read_packed(self, packed: PackedSequence, length: int) -> tuple[Tensor, Cells]:
         packed_outputs, last = self._run(packed)
@@ -94,8 +94,8 @@ class Recurrence(nn.Module):
         weight: Any = self.rnn.weight_hh_l0  # all weights have the same device and dtype
         before: Any = None
         if cells is not None:
-            parts = tuple(part.to(weight.dtype).contiguous() for part in cells)
-            before = parts if len(parts) > 1 else parts[0]  # PyTorch's GRU takes a tensor, its LSTM takes a pair
+            states = tuple(state.to(weight.dtype).contiguous() for state in cells)
+            before = states if len(states) > 1 else states[0]  # PyTorch's GRU takes a tensor, its LSTM takes a pair
         with _without_autocast(weight.device):
             if weight.device.type != "cpu":
                 x = x.to(weight.dtype)
@@ -127,9 +127,9 @@ class Recurrence(nn.Module):
         outputs, *after = function(data, before, *settings, True)
         return outputs, tuple(after)
 
-    def _side_by_side(self, part: Tensor) -> Tensor:
+    def _join_directions(self, state: Tensor) -> Tensor:
         """Concatenate the states of both directions: [L * directions, B, d] -> [L, B, D]."""
-        return part.unflatten(0, (self.rnn.num_layers, -1)).transpose(1, 2).flatten(2)
+        return state.unflatten(0, (self.rnn.num_layers, -1)).transpose(1, 2).flatten(2)
 
     def forward(self, x: Tensor, cells: Cells) -> tuple[Tensor, Cells]:
         """Continue from the states `cells` over x [B, T, inputs]; return outputs [B, T, D] and the states after."""
@@ -148,14 +148,14 @@ class Recurrence(nn.Module):
         for layer, weights in enumerate(self.rnn.all_weights):
             if layer and self.dropout:
                 x = F.dropout(x, self.dropout, self.training)
-            before = tuple(part[layer].to(x.dtype) for part in cells)
+            before = tuple(state[layer].to(x.dtype) for state in cells)
             if len(before) == 1:
                 after: Cells = (torch.gru_cell(x, before[0], *weights),)
             else:
                 after = torch.lstm_cell(x, before, *weights)
             x = after[0]
             states.append(after)
-        return x, tuple(torch.stack(part) for part in zip(*states, strict=True))
+        return x, tuple(torch.stack(state) for state in zip(*states, strict=True))
 
 
 def _without_autocast(device: torch.device) -> AbstractContextManager[object]:

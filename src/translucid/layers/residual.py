@@ -1,4 +1,4 @@
-"""The wrapping of every sublayer: residual connection, dropout and layer normalisation."""
+"""The residual connection, dropout and layer normalisation around every sublayer."""
 
 from collections.abc import Callable
 from typing import Literal

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from translucid.lessons.serving import PLACE, TRANSLATOR, recorded_files
+from translucid.lessons.serving import LESSONS_PATH, TRANSLATOR, recorded_files
 from translucid.serving.edge.assets import Asset
 from translucid.serving.edge.failures import ApiError
 
@@ -28,5 +28,5 @@ def recorded_routes() -> APIRouter:
             raise ApiError(404, "There is nothing here.")
         return await asset.answer(request)
 
-    routes.api_route(PLACE + "{name:path}", methods=["GET", "HEAD"])(answer)
+    routes.api_route(LESSONS_PATH + "{name:path}", methods=["GET", "HEAD"])(answer)
     return routes

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from translucid.corpora.scenes.writing import FILES, sizes, write_corpus
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.lessons.demonstration import resumed_or_new
-from translucid.models.networks import learned_weights
+from translucid.models.networks import pretrained_weights
 from translucid.runs.run_folder import SCENES as FOLDER
 from translucid.training.experiment import run_experiment
 
@@ -33,7 +33,7 @@ def train_caption_demo(
     Raises:
         UserError: the weights of the image encoder are not installed.
     """
-    learned_weights()  # reports missing weights before anything is painted
+    pretrained_weights()  # reports missing weights before anything is painted
     scenes = scene_files(run)
     overrides = {
         "data.train": [str(scenes / "train.tsv")],
@@ -43,7 +43,7 @@ def train_caption_demo(
     configuration, resume = resumed_or_new(run, "caption-demo", overrides, overwrite=overwrite)
     # A demo that was interrupted while it trained has all of them.
     if not all((scenes / name).exists() for name in FILES):
-        with counting(console, "painting scenes", sum(sizes(SCENES).values())) as advance:
+        with progress_bar(console, "painting scenes", sum(sizes(SCENES).values())) as advance:
             write_corpus(scenes, SCENES, size=PIXELS, shapes=SHAPES, on_done=advance)
     run_experiment(
         configuration, run, resume=resume, overwrite=overwrite, device=device, console=console, command=command

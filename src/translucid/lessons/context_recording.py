@@ -10,7 +10,7 @@ from translucid.api.translator import Translator
 from translucid.decoding.pair_scores import pair_scores
 from translucid.ground.errors import UserError
 from translucid.lessons.models import Models
-from translucid.lessons.state_recording import BETWEEN
+from translucid.lessons.state_recording import SEPARATOR
 
 Record = dict[str, Any]
 PASSAGES = {
@@ -31,19 +31,19 @@ def context_sentence(models: Models, text: str) -> Record:
     Raises:
         UserError: the text is not two sentences.
     """
-    before, separator, sentence = (part.strip() for part in text.partition(BETWEEN))
-    if not (separator and before and sentence):
-        raise UserError("this lesson reads two sentences", fix=f"Put {BETWEEN} between them.")
+    previous, separator, sentence = (part.strip() for part in text.partition(SEPARATOR))
+    if not (separator and previous and sentence):
+        raise UserError("this lesson reads two sentences", fix=f"Put {SEPARATOR} between them.")
     translator = models.context
-    contexts: list[list[str]] = [[before], []]
+    contexts: list[list[str]] = [[previous], []]
     translations = []
     for context in contexts:
         translations.append(translator.translate(sentence, beam=1, split=False, context=" ".join(context)).text)
-    compared = PASSAGES.get((before, sentence), tuple(translations))
+    compared = PASSAGES.get((previous, sentence), tuple(translations))
     odds = [round(log_odds(translator, context, sentence, compared), 4) for context in contexts]
     return {
-        "text": f"{before} {BETWEEN} {sentence}",
-        "before": before,
+        "text": f"{previous} {SEPARATOR} {sentence}",
+        "before": previous,
         "sentence": sentence,
         "compared": list(compared),
         "translations": translations,
@@ -51,11 +51,11 @@ def context_sentence(models: Models, text: str) -> Record:
     }
 
 
-def log_odds(translator: Translator, before: Sequence[str], sentence: str, translations: Sequence[str]) -> float:
-    """Return log p(y | before, sentence) - log p(y' | before, sentence) for two translations y and y', in nats."""
+def log_odds(translator: Translator, previous: Sequence[str], sentence: str, translations: Sequence[str]) -> float:
+    """Return log p(y | previous, sentence) - log p(y' | previous, sentence) for two translations y and y', in nats."""
     pipeline, rows = translator.pipeline, []
     for pair in pipeline.pairs([*product([sentence], translations)]):
-        context = pipeline.joined(pipeline.before(before), len(pair.source))
+        context = pipeline.joined(pipeline.before(previous), len(pair.source))
         rows.append(([*context, *pair.source], pair.target))
     prefix_length = len(translator.tokenizer.target_opening)
     first, second = pair_scores(translator.model, rows, translator.device, prefix_length=prefix_length)
@@ -64,4 +64,4 @@ def log_odds(translator: Translator, before: Sequence[str], sentence: str, trans
 
 def context(models: Models) -> Record:
     """Return the passages of the lesson."""
-    return {"sentences": [context_sentence(models, f" {BETWEEN} ".join(passage)) for passage in PASSAGES]}
+    return {"sentences": [context_sentence(models, f" {SEPARATOR} ".join(passage)) for passage in PASSAGES]}

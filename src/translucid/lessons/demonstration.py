@@ -74,7 +74,7 @@ def resumed_or_new(
     folder = RunFolder(run)
     if folder.exists and not overwrite:
         return folder.configuration(), True
-    folder.refuse_to_lose(overwrite)
+    folder.refuse_overwrite(overwrite)
     return resolve(preset=preset, overrides=overrides), False
 
 

@@ -10,9 +10,9 @@ from fastapi.responses import JSONResponse, Response
 
 from translucid.lessons.lessons import LESSONS, Lesson
 from translucid.lessons.models import Models
-from translucid.lessons.pages import fixed_files, record_script
+from translucid.lessons.pages import record_script, static_files
 from translucid.lessons.recording import SENTENCE, record_of
-from translucid.lessons.serving import HEADERS, PLACE, TRANSLATOR
+from translucid.lessons.serving import HEADERS, LESSONS_PATH, TRANSLATOR
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import text_field
 from translucid.serving.edge.rate_limits import address_of
@@ -33,32 +33,32 @@ class Live:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(include_in_schema=False)
-        files = fixed_files([lesson for lesson in LESSONS if self.models.has(lesson)], TRANSLATOR)
+        files = static_files([lesson for lesson in LESSONS if self.models.has(lesson)], TRANSLATOR)
         for name, text in {**files, "": files["index.html"]}.items():
-            routes.api_route(PLACE + name, methods=["GET", "HEAD"])(_fixed(text, media_type_of(name)))
-        routes.api_route(PLACE + "records/{name}.js", methods=["GET", "HEAD"])(self.record)
-        routes.post(PLACE + "look")(self.look)
+            routes.api_route(LESSONS_PATH + name, methods=["GET", "HEAD"])(_static_answer(text, media_type_of(name)))
+        routes.api_route(LESSONS_PATH + "records/{name}.js", methods=["GET", "HEAD"])(self.record)
+        routes.post(LESSONS_PATH + "look")(self.look)
         return routes
 
     async def record(self, request: Request, name: str) -> Response:
         """Return the record of a lesson as a script."""
-        lesson = _named(name)
+        lesson = _lesson_named(name)
         task = RequestTask(self.context, request, address_of(request))
-        made = await task.run(lambda: record_of(self.models, lesson))
-        return _fixed(record_script(name, made), media_type_of("record.js"))()
+        json_record = await task.run(lambda: record_of(self.models, lesson))
+        return _static_answer(record_script(name, json_record), media_type_of("record.js"))()
 
     async def look(self, request: Request) -> JSONResponse:
         """Return the record of a sentence in a lesson."""
         fields, task = await self.context.fields(request)
         lesson, text = text_field(fields, "lesson"), " ".join(text_field(fields, "q").split())
-        if lesson not in SENTENCE or not self.models.has(_named(lesson)):
+        if lesson not in SENTENCE or not self.models.has(_lesson_named(lesson)):
             raise ApiError(400, "Invalid request: this lesson takes no sentences here")
         if not 0 < len(text) <= LONGEST:
             raise ApiError(400, f"A sentence of 1 to {LONGEST} characters, please.")
         return JSONResponse(await task.run(lambda: SENTENCE[lesson](self.models, text)))
 
 
-def _named(name: str) -> Lesson:
+def _lesson_named(name: str) -> Lesson:
     for lesson in LESSONS:
         if lesson.name == name:
             return lesson
@@ -66,7 +66,7 @@ def _named(name: str) -> Lesson:
 
 
 # A function of its own, as a closure in a loop would see the text of the last file.
-def _fixed(text: str, media_type: str) -> Callable[[], Response]:
+def _static_answer(text: str, media_type: str) -> Callable[[], Response]:
     def answer() -> Response:
         return Response(text, media_type=media_type, headers=HEADERS)
 

@@ -64,6 +64,6 @@ def translated(translator: Translator, text: str) -> tuple[Translation, list[int
     translation = translator.translate(text, split=False)
     # The figures have room for one piece.
     if len(translation.parts) != 1:
-        raise UserError("a lesson looks at one sentence", fix="Give a short one.")
+        raise UserError("a lesson takes one sentence", fix="Give a short one.")
     ((piece, best),) = translation.parts
     return translation, piece.ids, best.with_end

@@ -28,7 +28,7 @@ PAGES = Path(str(files("translucid.lessons"))) / "pages"
 RECORDED = PAGES.parent / "recorded"
 """The records that come with the package, a JSON file per lesson."""
 DEMO_PAGE = "translator"
-"""The folder beside saved pages with the demo's web export, which some of them embed."""
+"""The folder next to saved pages with the demo's web export, which some of them embed."""
 
 
 SOURCES = PAGES.parent.parent.parent
@@ -77,7 +77,7 @@ def record_script(name: str, record: str) -> str:
     return f"(globalThis.lessonRecords ??= {{}})[{json.dumps(name)}] = {record};\n"
 
 
-def fixed_files(live: Collection[Lesson] = (), translator: str = "", *, embed: bool = False) -> dict[str, str]:
+def static_files(live: Collection[Lesson] = (), translator: str = "", *, embed: bool = False) -> dict[str, str]:
     """Return all files except the records, by name.
 
     Args:
@@ -98,8 +98,8 @@ def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = Fals
     """Return the page of a lesson."""
     number = LESSONS.index(lesson)
     text = (PAGES / "texts" / f"{lesson.name}.html").read_text(encoding="utf-8")
-    before, question = text.split("<!-- question -->\n")
-    lead, explanation = before.split("<!-- figure -->\n")
+    introduction, question = text.split("<!-- question -->\n")
+    lead, explanation = introduction.split("<!-- figure -->\n")
     embedded = ""
     if embed and lesson.view:
         embedded = _template("embedded").substitute(folder=DEMO_PAGE, view=lesson.view)
@@ -131,7 +131,7 @@ def save_pages(folder: Path, records: Mapping[str, str]) -> None:
     If the folder has a web export of the demo, in DEMO_PAGE, some pages embed it.
     """
     (folder / "records").mkdir()
-    for name, text in fixed_files(embed=(folder / DEMO_PAGE).is_dir()).items():
+    for name, text in static_files(embed=(folder / DEMO_PAGE).is_dir()).items():
         (folder / name).write_text(text, encoding="utf-8")
     for name, record in records.items():
         (folder / "records" / f"{name}.js").write_text(record_script(name, record), encoding="utf-8")
@@ -145,9 +145,9 @@ def _card(lesson: Lesson) -> str:
 def _code(lesson: Lesson) -> str:
     parts = []
     for name in lesson.code:
-        excerpt, what = Excerpt.of(name), escape(name.split(":")[1])
-        parts.append(f'<p class="file"><b>{what}</b> src/{escape(excerpt.file)}, line {excerpt.line}</p>')
-        parts.append(f'<pre tabindex="0" aria-label="{what}"><code>{excerpt.html()}</code></pre>')
+        excerpt, label = Excerpt.of(name), escape(name.split(":")[1])
+        parts.append(f'<p class="file"><b>{label}</b> src/{escape(excerpt.file)}, line {excerpt.line}</p>')
+        parts.append(f'<pre tabindex="0" aria-label="{label}"><code>{excerpt.html()}</code></pre>')
     return "\n".join(parts) + "\n"
 
 
@@ -166,9 +166,9 @@ def _document(title: str, name: str, body: str, scripts: str, translator: str, *
         current = " aria-current=page" if lesson.name == name else ""
         steps += f'<li><a href="{lesson.name}.html" title="{escape(lesson.title)}"{current}>{number}</a></li>'
     back = f'<a class="back" href="{translator}">Back to the models</a>\n' if translator else ""
-    mark = " data-live" if live else ""
+    live_attribute = " data-live" if live else ""
     return _template("document").substitute(
-        title=escape(title), scripts=scripts, name=name, live=mark, back=back, steps=steps, body=body
+        title=escape(title), scripts=scripts, name=name, live=live_attribute, back=back, steps=steps, body=body
     )
 
 

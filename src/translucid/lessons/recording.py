@@ -42,9 +42,9 @@ BOOK = [*ENGLISH_BOOK, "They are going to the beach"]
 """The sentences of most lessons."""
 LENGTHS = (3, 5, 7, 9, 11, 13, 16, 20)
 """The lengths, in source words, of the sentences of the first lesson."""
-EACH = 60
+PER_LENGTH = 60
 """The number of held-out sentences of each length whose translations are scored."""
-TRIED = 400
+CANDIDATES = 400
 """The number of held-out sentences in which the last lesson finds those that greedy search translates worse."""
 BEAMS = 5
 """The largest beam width."""
@@ -71,7 +71,7 @@ def bottleneck_sentence(models: Models, text: str) -> Record:
         "text": text,
         "words": len(text.split()),
         "vector": plain(memory.first[0][-1, 0]),  # of the last layer
-        "pieces": terms.seen,
+        "pieces": terms.key_pieces,
         "states": plain(terms.value, 3),
         "without": _rounded(without.word_probabilities),
         "with": _rounded(attentive.word_probabilities),
@@ -87,8 +87,8 @@ def bottleneck(models: Models) -> Record:
     sentences, chart = [], []
     for words in LENGTHS:
         # The limits of `generate` are for both languages.
-        phrases = generate(4 * EACH, split="test", min_words=words - 1, max_words=words + 1)
-        pairs = [pair for pair in phrases if len(pair.source.split()) == words][:EACH]
+        phrases = generate(4 * PER_LENGTH, split="test", min_words=words - 1, max_words=words + 1)
+        pairs = [pair for pair in phrases if len(pair.source.split()) == words][:PER_LENGTH]
         sources = [pair.source for pair in pairs]
         references = [pair.target for pair in pairs]
         row: Record = {"words": words, "sentences": len(pairs)}
@@ -115,8 +115,8 @@ def alignment_sentence(models: Models, text: str) -> Record:
         if isinstance(score, Concat):
             query, v = score.query(query), plain(score.v)
         scores[kind] = {
-            "source": terms.seen,
-            "target": terms.looks,
+            "source": terms.key_pieces,
+            "target": terms.query_pieces,
             "query": plain(query),
             "key": plain(terms.key),
             "v": v,
@@ -133,7 +133,7 @@ def memory_sentence(models: Models, text: str) -> Record:
     for head in range(translation.inspected[0].heads[name]):
         terms = translation.equation(name, head)
         heads.append({"query": plain(terms.query), "key": plain(terms.key), "value": plain(terms.value)})
-    return {"text": text, "name": name, "source": terms.seen, "target": terms.looks, "heads": heads}
+    return {"text": text, "name": name, "source": terms.key_pieces, "target": terms.query_pieces, "heads": heads}
 
 
 def masks_sentence(models: Models, text: str) -> Record:
@@ -148,7 +148,7 @@ def masks_sentence(models: Models, text: str) -> Record:
     for head in range(demo.heads["decoder.0.self"]):
         terms = equation(demo.model, ids, tokens, "decoder.0.self", head, pieces=(names[:1], names))
         heads.append({"query": plain(terms.query), "key": plain(terms.key)})
-    return {"text": text, "tokens": terms.seen, "padding": 2, "heads": heads}
+    return {"text": text, "tokens": terms.key_pieces, "padding": 2, "heads": heads}
 
 
 def heads_sentence(models: Models, text: str) -> Record:
@@ -169,12 +169,12 @@ def heads_sentence(models: Models, text: str) -> Record:
 @torch.inference_mode()
 def without_each_head(model: SequenceModel, source: list[int], target: list[int], heads: dict[str, int]) -> Record:
     """Return the probability of each target token when one head's context is zero, for each map and head."""
-    changed = deepcopy(model)
+    model_copy = deepcopy(model)
     tensors = torch.tensor([source]), torch.tensor([target])
     probabilities: Record = {}
     for name, count in heads.items():
         side, layer, kind = name.split(".")
-        attention = changed.get_submodule(f"{side}.{layer}.{'self' if kind == 'self' else 'cross'}_attention")
+        attention = model_copy.get_submodule(f"{side}.{layer}.{'self' if kind == 'self' else 'cross'}_attention")
         assert isinstance(attention, MultiHeadAttention)
         # The output projection reads the concatenated heads: its columns of a head are what the head contributes.
         weight = attention.output.weight
@@ -182,7 +182,8 @@ def without_each_head(model: SequenceModel, source: list[int], target: list[int]
         probabilities[name] = []
         for head in range(count):
             weight[:, head * width : (head + 1) * width] = 0
-            probabilities[name].append(plain(forced_pass(changed, *tensors, look=False).log_probs[0].exp()))
+            log_probs = forced_pass(model_copy, *tensors, with_attention=False).log_probs[0]
+            probabilities[name].append(plain(log_probs.exp()))
             weight.copy_(original)
     return probabilities
 
@@ -193,7 +194,7 @@ def scale(models: Models) -> Record:
     `slopes` has, for each power of d that scores are divided by, the steepest slope of the softmax for d = 1, 2, 4, ..
     """
     generator = torch.Generator().manual_seed(SEED)
-    drawn = torch.randn(KEYS + 1, DIMENSIONS, generator=generator)
+    vectors = torch.randn(KEYS + 1, DIMENSIONS, generator=generator)
     queries = torch.randn(DRAWS, 1, DIMENSIONS, generator=generator, dtype=torch.float64)
     keys = torch.randn(DRAWS, KEYS, DIMENSIONS, generator=generator, dtype=torch.float64)
     sizes = 2 ** torch.arange(DIMENSIONS.bit_length())
@@ -206,8 +207,8 @@ def scale(models: Models) -> Record:
         slopes[f"{power:.2f}"] = plain((weights * (1 - weights)).amax(1).mean(0))
     return {
         **of_book(memory_sentence)(models),
-        "query": plain(drawn[0], 3),
-        "keys": plain(drawn[1:], 3),
+        "query": plain(vectors[0], 3),
+        "keys": plain(vectors[1:], 3),
         "slopes": slopes,
         "draws": DRAWS,
     }
@@ -247,7 +248,7 @@ def beam_sentence(models: Models, text: str) -> Record:
 
 def beam(models: Models) -> Record:
     """Return sentences whose greedy translation has a lower probability than that of a beam, and one of the book."""
-    texts = [pair.source for pair in generate(TRIED, split="test", min_words=3, max_words=9)]
+    texts = [pair.source for pair in generate(CANDIDATES, split="test", min_words=3, max_words=9)]
     by_greedy_search = models.demo.translate(texts, split=False, beam=1)
     by_beam = models.demo.translate(texts, split=False, beam=BEAMS)
     gains = []

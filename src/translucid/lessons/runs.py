@@ -65,11 +65,11 @@ def runs_folder() -> Path:
     """Return the folder of the runs: TRANSLUCID_LEARN_RUNS, or the nearest `runs` with a demo, here or above."""
     if setting := os.environ.get("TRANSLUCID_LEARN_RUNS"):
         return Path(setting)
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    working_folder = Path.cwd()
+    for folder in (working_folder, *working_folder.parents):
         if (folder / "runs" / "demo").is_dir():
             return folder / "runs"
-    return here / "runs"
+    return working_folder / "runs"
 
 
 def demo_run(runs: Path | None = None, device: str = "auto") -> Path:
@@ -121,7 +121,7 @@ def passage_pairs(count: int, split: Split) -> list[Pair]:
 def finished(run: Path) -> bool:
     """Return whether a training has finished, or its run was copied without its state."""
     folder = RunFolder(run)
-    # A run without metrics was given away without its state.
+    # A run without metrics was copied without its state.
     if not folder.model_file.exists() or not folder.metrics_file.exists():
         return folder.model_file.exists()
     last = 0

@@ -7,10 +7,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from translucid.ground.errors import UserError
 from translucid.kernels.pytorch import require_pytorch
 from translucid.lessons.lessons import LESSONS
-from translucid.lessons.pages import fixed_files, record_script, recorded
+from translucid.lessons.pages import record_script, recorded, static_files
 from translucid.serving.server_options import PAGE_HEADERS, media_type_of
 
-PLACE = "/lessons/"
+LESSONS_PATH = "/lessons/"
 """The path of the lessons on a server."""
 TRANSLATOR = "../"
 """The path from there to the page of the models."""
@@ -26,7 +26,7 @@ def recorded_files(translator: str = "") -> dict[str, str]:
         UserError: PyTorch is not installed, in which the excerpts of the lessons are written.
     """
     require_pytorch("reading the lessons, which show the code of models,")
-    content = fixed_files(translator=translator)
+    content = static_files(translator=translator)
     content[""] = content["index.html"]
     for lesson in LESSONS:
         content[f"records/{lesson.name}.js"] = record_script(lesson.name, recorded(lesson.name))
@@ -46,11 +46,11 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
             path = self.path.partition("?")[0]
             if path == "/":
                 self.send_response(302)
-                self.send_header("Location", PLACE)
+                self.send_header("Location", LESSONS_PATH)
                 self.end_headers()
                 return
-            name = path.removeprefix(PLACE)
-            if path.startswith(PLACE) and name in content:
+            name = path.removeprefix(LESSONS_PATH)
+            if path.startswith(LESSONS_PATH) and name in content:
                 status, text, media_type = 200, content[name], media_type_of(path)
             else:
                 status, text, media_type = 404, "There is nothing here.", "text/plain"

@@ -25,7 +25,7 @@ from translucid.lessons.models import Models, translated
 Record = dict[str, Any]
 HELD_OUT = 100
 """The number of held-out sentences whose pieces are counted by their deciding layer, and of those that are scored."""
-OFF = 2
+HEAD_STEP = 2
 """The step of the number of heads that are off, in the chart of the lesson on ablation."""
 PAIRS = {
     ("The house is old.", "The garden is old."): ("La casa es vieja.", ("La", "El")),
@@ -38,8 +38,8 @@ PAIRS = {
 Each has a translation of CLEAN, and the articles. For other pairs, the first words in which their translations differ
 are compared.
 """
-BETWEEN = "/"
-"""What stands between CLEAN and OTHER where a reader types both."""
+SEPARATOR = "/"
+"""The separator of CLEAN and OTHER where a reader types both."""
 
 
 def layers_sentence(models: Models, text: str) -> Record:
@@ -50,10 +50,10 @@ def layers_sentence(models: Models, text: str) -> Record:
     best = plain(lens.top_log_probs.exp())
     predictions = []
     for names, probabilities in zip(lens.top, best, strict=True):
-        of_layer = []
-        for at_piece in zip(names, probabilities, strict=True):
-            of_layer.append(list(map(list, zip(*at_piece, strict=True))))
-        predictions.append(of_layer)
+        layer_predictions = []
+        for piece_predictions in zip(names, probabilities, strict=True):
+            layer_predictions.append(list(map(list, zip(*piece_predictions, strict=True))))
+        predictions.append(layer_predictions)
     return {
         "text": text,
         "layers": lens.layers,
@@ -74,9 +74,9 @@ def decided_pieces(models: Models) -> Record:
         _, ids, target = translated(demo, phrase.source)
         ranks = lens_pass(demo.model, torch.tensor([ids]), torch.tensor([target])).ranks[:, 0]  # [L + 1, T]
         counts = counts or [0] * (len(ranks) + 1)
-        for of_piece in ranks.T.tolist():
-            decided = deciding_layer(of_piece)
-            counts[len(ranks) if decided is None else decided] += 1
+        for piece_ranks in ranks.T.tolist():
+            layer = deciding_layer(piece_ranks)
+            counts[len(ranks) if layer is None else layer] += 1
     return {"decided": counts, "held_out": HELD_OUT}
 
 
@@ -109,11 +109,12 @@ def ablation_sentence(models: Models, text: str) -> Record:
     pair = torch.tensor([ids]), torch.tensor([target])
     names = head_names(demo.heads)
     losses, alone = [], []
-    whole = forced_pass(demo.model, *pair, look=False).log_probs.sum().item()
+    baseline = forced_pass(demo.model, *pair, with_attention=False).log_probs.sum().item()
     for name in names:
-        off = demo.ablated(name)
-        losses.append(round(whole - forced_pass(off.model, *pair, look=False).log_probs.sum().item(), 4))
-        alone.append(_written(off, text))
+        ablated = demo.ablated(name)
+        log_probability = forced_pass(ablated.model, *pair, with_attention=False).log_probs.sum().item()
+        losses.append(round(baseline - log_probability, 4))
+        alone.append(_written(ablated, text))
     order = sorted(range(len(names)), key=losses.__getitem__)
     together = []
     for count in range(len(names) + 1):
@@ -143,13 +144,13 @@ def ablation_chart(models: Models) -> Record:
 
     def bleu(heads: Sequence[str]) -> float:
         translations = demo.ablated(*heads).translate(sources, beam=1, split=False)
-        return round(corpus_scores([each.text for each in translations], [references])[0].value, 1)
+        return round(corpus_scores([translation.text for translation in translations], [references])[0].value, 1)
 
     # The more probable the references are without a head, the less important it is.
-    least = sorted(head_names(demo.heads), key=lambda name: -log_probability(demo.ablated(name)))
+    least_first = sorted(head_names(demo.heads), key=lambda name: -log_probability(demo.ablated(name)))
     rows = []
-    for off in [*range(0, len(least), OFF), len(least)]:
-        rows.append({"off": off, "least": bleu(least[:off]), "most": bleu(least[::-1][:off])})
+    for count in [*range(0, len(least_first), HEAD_STEP), len(least_first)]:
+        rows.append({"off": count, "least": bleu(least_first[:count]), "most": bleu(least_first[::-1][:count])})
     return {"chart": rows, "held_out": HELD_OUT}
 
 
@@ -173,9 +174,9 @@ def patching_sentence(models: Models, text: str) -> Record:
     Raises:
         UserError: the text is not two sentences, they have no pairs of words, or their translations do not differ.
     """
-    clean, separator, other = (part.strip() for part in text.partition(BETWEEN))
+    clean, separator, other = (part.strip() for part in text.partition(SEPARATOR))
     if not (separator and clean and other):
-        fix = f"Put {BETWEEN} between them."
+        fix = f"Put {SEPARATOR} between them."
         raise UserError("this lesson compares two sentences", fix=fix)
     demo = models.demo
     target, words = PAIRS.get((clean, other), (None, None))
@@ -184,10 +185,10 @@ def patching_sentence(models: Models, text: str) -> Record:
     sources = _source(demo, clean), _source(demo, other)
     points = next(part["points"] for part in record["parts"] if part["kind"] == ENCODER)
     return {
-        "text": f"{clean} {BETWEEN} {other}",
+        "text": f"{clean} {SEPARATOR} {other}",
         **record,
         "translations": [_written(demo, clean), _written(demo, other)],
-        "moved": moved(demo, sources[0], other, sources[1], points),
+        "moved": patched_translations(demo, sources[0], other, sources[1], points),
     }
 
 
@@ -196,7 +197,9 @@ def _written(demo: Translator, text: str) -> str:
 
 
 @torch.inference_mode()
-def moved(demo: Translator, clean: _Source, text: str, other: _Source, points: Sequence[str]) -> list[list[str]]:
+def patched_translations(
+    demo: Translator, clean: _Source, text: str, other: _Source, points: Sequence[str]
+) -> list[list[str]]:
     """Return the greedy translation of OTHER with the state of CLEAN at each point and word [points][words]."""
     with recording(demo.model, points) as record:
         demo.model.encode(torch.tensor([clean.ids]))
@@ -205,8 +208,8 @@ def moved(demo: Translator, clean: _Source, text: str, other: _Source, points: S
     for point in points:
         rows.append([])
         for i, j in pair_words(clean.words, other.words):
-            place = pair_pieces(clean.ranges[i], other.ranges[j])
-            with handling(demo.model, {point: replacing(states[point], [place])}):
+            pieces = pair_pieces(clean.ranges[i], other.ranges[j])
+            with handling(demo.model, {point: replacing(states[point], [pieces])}):
                 rows[-1].append(_written(demo, text))
     return rows
 
@@ -215,5 +218,5 @@ def patching(models: Models) -> Record:
     """Return the pairs of sentences."""
     sentences = []
     for clean, other in PAIRS:
-        sentences.append(patching_sentence(models, f"{clean} {BETWEEN} {other}"))
+        sentences.append(patching_sentence(models, f"{clean} {SEPARATOR} {other}"))
     return {"sentences": sentences}

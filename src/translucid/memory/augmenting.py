@@ -14,12 +14,12 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import MATCH
 from translucid.memory.folding import spaced
 from translucid.memory.match import Match
-from translucid.memory.translation_memory import TELL, TranslationMemory
+from translucid.memory.translation_memory import PROGRESS_STEP, TranslationMemory
 
 
 def with_match(source: str, match: Match) -> str:
     """Return a source with the translation of a match appended."""
-    return f"{source}{MATCH} {match.target}"  # A space before the mark would be a separate piece.
+    return f"{source}{MATCH} {match.target}"  # A space before the mark would become a piece of its own.
 
 
 @dataclass(frozen=True)
@@ -27,37 +27,37 @@ class MatchAnnotation:
     """The step of the text pipeline that appends the translation of a near match."""
 
     memory: TranslationMemory
-    least: int
+    min_percent: int
     """The smallest percentage of a match."""
 
-    def apply(self, text: str, shown: str) -> str:
-        """Return `shown` with the translation of the best match of `text` appended, if there is one."""
-        matches = self.memory.matches(text, self.least, most=1)
-        return with_match(shown, matches[0]) if matches else shown
+    def apply(self, text: str, model_text: str) -> str:
+        """Return `model_text` with the translation of the best match of `text` appended, if there is one."""
+        matches = self.memory.matches(text, self.min_percent, limit=1)
+        return with_match(model_text, matches[0]) if matches else model_text
 
 
-def near_match(memory: TranslationMemory, text: str, least: int) -> Match | None:
-    """Return the best match of at least `least` percent whose source is another text."""
-    wanted = spaced(text)
-    for match in memory.matches(wanted, least, most=2):
-        if match.entry.source != wanted:
+def near_match(memory: TranslationMemory, text: str, min_percent: int) -> Match | None:
+    """Return the best match of at least `min_percent` whose source is a different text."""
+    query = spaced(text)
+    for match in memory.matches(query, min_percent, limit=2):
+        if match.entry.source != query:
             return match
     return None
 
 
 def augmented(
-    pairs: Iterable[Pair], memory: TranslationMemory, least: int, on_pairs: Callable[[int], None] | None = None
+    pairs: Iterable[Pair], memory: TranslationMemory, min_percent: int, on_pairs: Callable[[int], None] | None = None
 ) -> Iterator[Pair]:
     """Yield the pairs that have a near match, with its translation appended to their source.
 
     Args:
         pairs: pairs, for example those of the memory itself.
         memory: the memory with the matches.
-        least: the smallest percentage of a match.
-        on_pairs: receives the number of further pairs that were looked up.
+        min_percent: the smallest percentage of a match.
+        on_pairs: receives the number of pairs looked up since the last call.
     """
     for number, pair in enumerate(pairs, 1):
-        if match := near_match(memory, pair.source, least):
+        if match := near_match(memory, pair.source, min_percent):
             yield Pair(with_match(pair.source, match), pair.target)
-        if on_pairs and number % TELL == 0:
-            on_pairs(TELL)
+        if on_pairs and number % PROGRESS_STEP == 0:
+            on_pairs(PROGRESS_STEP)

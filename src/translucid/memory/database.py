@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from translucid.ground.errors import UserError
-from translucid.ground.reading import refuse_strange
+from translucid.ground.reading import refuse_unsafe
 from translucid.memory.postings import TABLES as POSTINGS
 
 ENDING = ".memory"
@@ -21,9 +21,9 @@ VERSION = 1
 LONGEST = 20_000
 """The largest number of characters of a segment."""
 WAIT = 600.0
-"""The number of seconds that a writer waits for another one."""
-AGAIN = 0.01
-"""The number of seconds until another attempt where SQLite does not wait itself."""
+"""The number of seconds that a writer waits for another writer."""
+RETRY_DELAY = 0.01
+"""The number of seconds between attempts where SQLite does not wait itself."""
 TABLES = (
     """CREATE TABLE segments (id INTEGER PRIMARY KEY, digest INTEGER NOT NULL, key TEXT NOT NULL, source TEXT NOT NULL,
     target TEXT NOT NULL, who TEXT NOT NULL, at INTEGER NOT NULL, change INTEGER NOT NULL)""",
@@ -49,7 +49,7 @@ def is_database(file: Path) -> bool:
 
 
 def create(file: Path) -> sqlite3.Connection:
-    """Create an empty memory without a journal, which is fast, but useless after a crash: the caller discards it then.
+    """Create an empty memory without a journal: this is fast, but the caller must discard the file after a crash.
 
     Raises:
         UserError: the file can't be written.
@@ -63,13 +63,13 @@ def create(file: Path) -> sqlite3.Connection:
         return database
 
 
-def connect(file: Path, *, write: bool = False, fixed: bool = False, wait: float = WAIT) -> sqlite3.Connection:
+def connect(file: Path, *, write: bool = False, immutable: bool = False, wait: float = WAIT) -> sqlite3.Connection:
     """Open a memory; a memory to write to is created if it does not exist.
 
     Args:
         file: the file; SQLite keeps two more files (`-wal`, `-shm`) beside it while it is written.
-        write: whether it is opened for writing.
-        fixed: whether it will never be written again.
+        write: whether to open it for writing.
+        immutable: whether it will never be written again.
         wait: the number of seconds to wait for another program that has locked it.
 
     Raises:
@@ -79,18 +79,18 @@ def connect(file: Path, *, write: bool = False, fixed: bool = False, wait: float
         if not write and not file.exists():
             raise UserError("there is no such memory", file=file, fix="Make one: translucid memory add MEMORY FILES.")
         for suffix in ("", "-wal", "-shm"):
-            beside = file.with_name(file.name + suffix)
-            refuse_strange(beside, beside.parent)
+            sibling = file.with_name(file.name + suffix)
+            refuse_unsafe(sibling, sibling.parent)
         wal = file.with_name(f"{file.name}-wal")
-        # Without a log, and in a folder where SQLite cannot create one, the file is read without locks.
-        fixed = fixed or not (write or wal.exists() or os.access(file.parent, os.W_OK))
+        # If there is no log, and SQLite cannot create one in the folder, the file is read without locks.
+        immutable = immutable or not (write or wal.exists() or os.access(file.parent, os.W_OK))
         mode = "ro"
         if write:
             mode = "rwc"
-        elif os.access(file, os.W_OK) and not fixed:
+        elif os.access(file, os.W_OK) and not immutable:
             mode = "rw"  # With write access, SQLite recovers what a killed program left in the log.
         name = f"{file.absolute().as_uri()}?mode={mode}"
-        if fixed:
+        if immutable:
             name += "&immutable=1"
         database = sqlite3.connect(name, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
@@ -139,9 +139,9 @@ def _prepare(database: sqlite3.Connection, wait: float) -> None:
     """Create the tables in an empty database."""
     _use_write_ahead_log(database, wait)
     database.execute("PRAGMA synchronous = FULL")
-    if _is_empty(database):  # The first check needs no lock, for which it would have to wait.
+    if _is_empty(database):  # Checked first without a lock, to avoid waiting for it.
         with writing(database):
-            if _is_empty(database):  # Another program may have created the tables meanwhile.
+            if _is_empty(database):  # Another program may have created the tables in the meantime.
                 _create_tables(database)
 
 
@@ -162,7 +162,7 @@ def _use_write_ahead_log(database: sqlite3.Connection, wait: float) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
-        time.sleep(AGAIN)
+        time.sleep(RETRY_DELAY)
 
 
 def _create_tables(database: sqlite3.Connection) -> None:

@@ -11,7 +11,7 @@ from translucid import __version__
 from translucid.data.languages import Languages
 from translucid.memory.folding import UNWRITABLE
 from translucid.memory.match import Entry
-from translucid.memory.translation_memory import TELL, TranslationMemory
+from translucid.memory.translation_memory import PROGRESS_STEP, TranslationMemory
 
 
 def write_tsv(memory: TranslationMemory, stream: BinaryIO, advance: Callable[[int], None]) -> None:
@@ -29,7 +29,7 @@ def write_tmx(
         memory: the memory.
         stream: the stream to write to.
         languages: the codes of the source and the target language.
-        advance: receives the number of further entries that were written.
+        advance: receives the number of entries written since the last call.
     """
     source, target = map(quoteattr, languages)
     stream.write(
@@ -48,18 +48,18 @@ def write_tmx(
     stream.write(b"</body>\n</tmx>\n")
 
 
-def export_languages(memory: TranslationMemory, given: Languages) -> Languages:
-    """Return the given codes, completed by those of the memory."""
-    noted = memory.languages
-    return given[0] or noted[0], given[1] or noted[1]
+def export_languages(memory: TranslationMemory, languages: Languages) -> Languages:
+    """Return language codes, completed by those of the memory."""
+    recorded = memory.languages
+    return languages[0] or recorded[0], languages[1] or recorded[1]
 
 
 def _counted(memory: TranslationMemory, advance: Callable[[int], None]) -> Iterator[Entry]:
     """Yield the entries of a memory, and report progress."""
     for number, entry in enumerate(memory.entries(), 1):
         yield entry
-        if number % TELL == 0:
-            advance(TELL)
+        if number % PROGRESS_STEP == 0:
+            advance(PROGRESS_STEP)
 
 
 def _clean(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Texts in a comparable form: words without case, with the same sign for all numbers, and another for placeholders."""
+"""Texts in a form for comparisons: words without case, with one sign for all numbers, and one for placeholders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from translucid.data.non_translatable import fixed_parts
 FIXED = "\0"
 """The form of a placeholder, a tag or an address; no entry of a memory contains this character."""
 UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML, and so a .tmx, cannot represent even as a number: NUL and most control characters."""
+"""Characters that XML, and so a .tmx, cannot even represent by their numbers: NUL and most control characters."""
 _SIGN = r"[-−+±]"
 # After a word or a number, it is a hyphen, not a sign, as in `2010-2020`.
 _SIGNED = rf"(?:(?<![\w.,)\]%]){_SIGN}(?=\d))"
@@ -30,7 +30,7 @@ without spaces."""
 _MEANS = frozenset("%‰°")
 """Signs that change the meaning of a number, besides those of mathematics and currencies."""
 PAIRS = 1 << 17
-"""The number of different hashes of word pairs: so few that each list of segments is long enough to be stored well."""
+"""The number of different hashes of word pairs: small enough that lists of segments are long and stored efficiently."""
 _EDGE = 1
 _MIXING = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, for multiplicative hashing
 _CHARACTERS = 0x110000 - 0x1000
@@ -73,20 +73,20 @@ class Folded:
     text: str
 
     @cached_property
-    def every(self) -> list[Token]:
-        """All words and signs."""
-        tokens, at = list[Token](), 0
+    def all_tokens(self) -> list[Token]:
+        """All words and signs, in order."""
+        tokens, start = list[Token](), 0
         for part in fixed_parts(self.text):
-            place = self.text.index(part, at)
-            tokens += _tokens(self.text[at:place])
+            offset = self.text.index(part, start)
+            tokens += _tokens(self.text[start:offset])
             tokens.append(Token(part, FIXED))
-            at = place + len(part)
-        return tokens + _tokens(self.text[at:])
+            start = offset + len(part)
+        return tokens + _tokens(self.text[start:])
 
     @cached_property
     def tokens(self) -> list[Token]:
         """The tokens to compare: the words, or the signs of a text without words."""
-        return [token for token in self.every if token.is_word] or self.every
+        return [token for token in self.all_tokens if token.is_word] or self.all_tokens
 
     @cached_property
     def key(self) -> str:
@@ -106,30 +106,30 @@ def variable_spans(text: str) -> list[tuple[str, int]]:
     >>> variable_spans("Page 3 of {count}")
     [('3', 5), ('{count}', 10)]
     """
-    variables, at = list[tuple[str, int]](), 0
+    variables, start = list[tuple[str, int]](), 0
     for part in (*fixed_parts(text), None):  # None is the end of the text.
-        place = len(text) if part is None else text.index(part, at)
-        variables += ((match[0], match.start()) for match in _SIGNED_NUMBER.finditer(text, at, place))
+        offset = len(text) if part is None else text.index(part, start)
+        variables += ((match[0], match.start()) for match in _SIGNED_NUMBER.finditer(text, start, offset))
         if part is not None:
-            variables.append((part, place))
-            at = place + len(part)
+            variables.append((part, offset))
+            start = offset + len(part)
     return variables
 
 
-def found_in(text: str, *, whole_words: bool = False) -> re.Pattern[str] | None:
-    r"""Return a pattern that matches a text in others in the form of `spaced`, in any case; None for a blank text.
+def search_pattern(text: str, *, whole_words: bool = False) -> re.Pattern[str] | None:
+    r"""Return a pattern that finds a text in texts in the form of `spaced`, ignoring case; None for a blank text.
 
     >>> found_in("FILE", whole_words=True).findall("the file, a profile")
     ['file']
     """
-    wanted = spaced(text)
-    if not wanted:
+    spaced_text = spaced(text)
+    if not spaced_text:
         return None
-    pattern = re.escape(wanted)
+    pattern = re.escape(spaced_text)
     # A punctuation mark at an end of the text is already the edge of a word.
-    if whole_words and wanted[0].isalnum():
+    if whole_words and spaced_text[0].isalnum():
         pattern = rf"(?<!\w){pattern}"
-    if whole_words and wanted[-1].isalnum():
+    if whole_words and spaced_text[-1].isalnum():
         pattern = rf"{pattern}(?!\w)"
     return re.compile(pattern, re.IGNORECASE)
 

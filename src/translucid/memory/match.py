@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 EXACT = 100
 FILLED = 99
-"""The percentage of texts that differ only in numbers, placeholders or addresses, all of which were replaced."""
+"""The percentage of texts that differ only in numbers, placeholders or addresses, if all could be replaced."""
 SAME_WORDS = 98
 """The largest percentage of texts that differ in case, punctuation or spaces as well."""
 NEAR = 97
 """The largest percentage of texts that differ in words."""
-LEAST = 70
+MIN_PERCENT = 70
 """The smallest percentage of matches that are shown."""
 
 
@@ -32,7 +32,7 @@ class Entry:
     source: str
     target: str
     who: str = ""
-    """The author of the translation, or the file that it is from; empty if unknown."""
+    """The author of the translation, or the file that it comes from; empty if unknown."""
     when: int = 0
     """The time in seconds since 1970."""
 
@@ -41,14 +41,14 @@ class Entry:
 class Match:
     """An entry, compared with the text that was looked up."""
 
-    wanted: str
+    query: str
     """The text that was looked up."""
     entry: Entry
 
     @property
     def is_exact(self) -> bool:
         """Whether the source of the entry is this text."""
-        return self.wanted == self.entry.source
+        return self.query == self.entry.source
 
     @property
     def target(self) -> str:
@@ -65,13 +65,13 @@ class Match:
             return EXACT
         from rapidfuzz.distance import Levenshtein  # 60 ms that exact matches do not need
 
-        wanted, source = Folded(self.wanted), Folded(self.entry.source)
-        alike = Levenshtein.normalized_similarity(wanted.key, source.key)
-        if alike < 1 or not self.has_right_numbers:
-            return min(NEAR, round(100 * alike))
-        wanted_signs = [token.cased for token in wanted.every]
-        source_signs = [token.cased for token in source.every]
-        return FILLED if wanted_signs == source_signs else SAME_WORDS
+        query, source = Folded(self.query), Folded(self.entry.source)
+        similarity = Levenshtein.normalized_similarity(query.key, source.key)
+        if similarity < 1 or not self.has_right_numbers:
+            return min(NEAR, round(100 * similarity))
+        query_signs = [token.cased for token in query.all_tokens]
+        source_signs = [token.cased for token in source.all_tokens]
+        return FILLED if query_signs == source_signs else SAME_WORDS
 
     @property
     def has_right_numbers(self) -> bool:
@@ -80,14 +80,14 @@ class Match:
 
     @cached_property
     def differing(self) -> list[tuple[str, str]]:
-        """The words that differ: those of the text, and those of the memory in their place."""
-        wanted_words = [token.text for token in Folded(self.wanted).tokens]
+        """The words that differ: those of the text, and those of the memory instead."""
+        query_words = [token.text for token in Folded(self.query).tokens]
         source_words = [token.text for token in Folded(self.entry.source).tokens]
         differing = []
-        for step in _edit_steps(wanted_words, source_words):
+        for step in _edit_steps(query_words, source_words):
             if step.tag != "equal":
-                wanted_part = " ".join(wanted_words[step.src_start : step.src_end])
-                differing.append((wanted_part, " ".join(source_words[step.dest_start : step.dest_end])))
+                query_part = " ".join(query_words[step.src_start : step.src_end])
+                differing.append((query_part, " ".join(source_words[step.dest_start : step.dest_end])))
         return differing
 
     @cached_property
@@ -95,7 +95,7 @@ class Match:
         """The translation with all numbers and placeholders replaced; None if that is impossible."""
         if self.is_exact:
             return self.entry.target
-        if _meanings(self.wanted) != _meanings(self.entry.source):
+        if _meanings(self.query) != _meanings(self.entry.source):
             return None
         changes = self._changes()
         return None if changes is None else filled(self.entry.target, changes)
@@ -103,16 +103,16 @@ class Match:
     def _changes(self) -> list[tuple[str, str]] | None:
         """Return the numbers and placeholders of equal words, as in the memory and as in the text.
 
-        Return None if one is added, missing or in another place among different words.
+        Return None if the words that differ have different numbers or placeholders.
         """
-        wanted, source = Folded(self.wanted), Folded(self.entry.source)
+        query, source = Folded(self.query), Folded(self.entry.source)
         changes = list[tuple[str, str]]()
-        for step in _edit_steps(source.key, wanted.key):
-            old = _variables(source.tokens[step.src_start : step.src_end])
-            new = _variables(wanted.tokens[step.dest_start : step.dest_end])
+        for step in _edit_steps(source.key, query.key):
+            source_variables = _variables(source.tokens[step.src_start : step.src_end])
+            query_variables = _variables(query.tokens[step.dest_start : step.dest_end])
             if step.tag == "equal":
-                changes += zip(old, new, strict=True)
-            elif old != new:
+                changes += zip(source_variables, query_variables, strict=True)
+            elif source_variables != query_variables:
                 return None
         return changes
 
@@ -136,13 +136,13 @@ def _variables(tokens: Sequence[Token]) -> list[str]:
 
 def _meanings(text: str) -> list[str]:
     """Return the signs of a text that change the meaning of its numbers, in order."""
-    return [token.text for token in Folded(text).every if token.has_meaning]
+    return [token.text for token in Folded(text).all_tokens if token.has_meaning]
 
 
 def filled(target: str, changes: Iterable[tuple[str, str]]) -> str | None:
-    """Return a target with numbers and placeholders replaced; None if the replacements are not clear.
+    """Return a target with numbers and placeholders replaced; None if the replacements are ambiguous.
 
-    They are not if equal numbers of the source get different replacements: the target may have another order.
+    They are ambiguous if equal numbers of the source have different replacements: the target may have another order.
 
     >>> filled("Página 3 de 10", [("3", "4"), ("10", "12")])
     'Página 4 de 12'
@@ -151,30 +151,30 @@ def filled(target: str, changes: Iterable[tuple[str, str]]) -> str | None:
 
     Args:
         target: the translation.
-        changes: the numbers and placeholders of its source, in order, each with its replacement, which may be equal.
+        changes: the numbers and placeholders of its source, in order, each with its replacement, which may be the same.
     """
     replacements = defaultdict[str, set[str]](set)
-    written: dict[str, str] = {}
+    originals: dict[str, str] = {}
     for old, new in changes:
         replacements[_plain(old)].add(new)
-        written[_plain(old)] = old
-    places = defaultdict[str, list[tuple[str, int]]](list)
-    for variable, at in variable_spans(target):
-        places[_plain(variable)].append((variable, at))
+        originals[_plain(old)] = old
+    occurrences = defaultdict[str, list[tuple[str, int]]](list)
+    for variable, offset in variable_spans(target):
+        occurrences[_plain(variable)].append((variable, offset))
     edits = []
-    for plain, different in replacements.items():
-        if different == {written[plain]}:
+    for plain, candidates in replacements.items():
+        if candidates == {originals[plain]}:
             continue
-        if len(different) > 1 or not places[plain]:
+        if len(candidates) > 1 or not occurrences[plain]:
             return None
-        (new,) = different
-        for variable, at in places[plain]:
-            adapted = _written_as(variable, written[plain], new)
+        (new,) = candidates
+        for variable, offset in occurrences[plain]:
+            adapted = _written_as(variable, originals[plain], new)
             if adapted is None:
                 return None
-            edits.append((at, variable, adapted))
-    for at, variable, adapted in sorted(edits, reverse=True):
-        target = target[:at] + adapted + target[at + len(variable) :]
+            edits.append((offset, variable, adapted))
+    for offset, variable, adapted in sorted(edits, reverse=True):
+        target = target[:offset] + adapted + target[offset + len(variable) :]
     return target
 
 
@@ -182,8 +182,8 @@ def _plain(variable: str) -> str:
     """Return a placeholder, or a number as its sign and digits: languages group digits differently."""
     if not is_number(variable):
         return variable
-    sign, number = sign_and_digits(variable)
-    return sign + "".join(filter(str.isdigit, number))
+    sign, digits = sign_and_digits(variable)
+    return sign + "".join(filter(str.isdigit, digits))
 
 
 def _written_as(target_number: str, old: str, new: str) -> str | None:
@@ -201,7 +201,7 @@ def _written_as(target_number: str, old: str, new: str) -> str | None:
         return new
     (_, target_number), (_, old), (sign, new) = map(sign_and_digits, (target_number, old, new))
     separators: dict[str, str | int | None] = {}
-    if len(target_number) == len(old):  # Else the languages group digits differently.
+    if len(target_number) == len(old):  # Otherwise, the languages group digits differently.
         separators = {
             source_sign: target_sign
             for source_sign, target_sign in zip(old, target_number, strict=True)

@@ -10,15 +10,15 @@ from pathlib import Path
 from translucid import __version__
 from translucid.data.languages import Languages
 from translucid.data.readers.corpus import read_pairs, sides
-from translucid.ground.cache import find_kept, keep
-from translucid.ground.console import Console, counting
+from translucid.ground.cache import add_to_cache, find_cached
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.reading import reading
 from translucid.memory.database import ENDING, VERSION, is_database
 from translucid.memory.translation_memory import TranslationMemory
 
 KEPT = 4
-"""The number of indices of corpora in the cache; those used last stay."""
+"""The number of corpus indices in the cache; the least recently used ones are removed."""
 INDEX = f"index{ENDING}"
 
 
@@ -28,10 +28,10 @@ def open_memory(
     """Open a memory for reading.
 
     Args:
-        file: a memory of `translucid memory add`, or a corpus of any kind, which is indexed once, and again if it
-            changes.
+        file: a memory of `translucid memory add`, or a corpus of any kind, which is indexed once, and again after
+            it changes.
         languages: the languages of the sources and of the targets.
-        console: the console for the progress of indexing, if there is one.
+        console: where to show the progress of indexing, if anywhere.
 
     Raises:
         UserError: the file can't be read, has other languages, or its index can't be stored.
@@ -41,21 +41,21 @@ def open_memory(
         memory = TranslationMemory.open(path)
         memory.refuse_other_languages(languages)
         return memory
-    made_from = _fingerprint(str(file), languages)
-    folder = find_kept("memory", made_from)
+    key = _fingerprint(str(file), languages)
+    folder = find_cached("memory", key)
     if folder is None:
         try:
-            folder = keep("memory", made_from, partial(_index, str(file), languages, console), KEPT)
+            folder = add_to_cache("memory", key, partial(_index, str(file), languages, console), KEPT)
         except OSError as error:
             fix = f"Make a memory of it: translucid memory add mine{ENDING} {file}."
             raise UserError(f"its index can't be kept ({error.strerror or error})", file=file, fix=fix) from error
-    return TranslationMemory.open(folder / INDEX, fixed=True)
+    return TranslationMemory.open(folder / INDEX, immutable=True)
 
 
 def _index(file: str, languages: Languages, console: Console | None, folder: Path) -> None:
     folder.mkdir()
-    with counting(console or Console(quiet=True), "indexing the memory", None) as advance:
-        pairs = read_pairs(file, languages=languages, on_bad=lambda bad: None)
+    with progress_bar(console or Console(quiet=True), "indexing the memory", None) as advance:
+        pairs = read_pairs(file, languages=languages, on_bad=lambda line: None)
         added = TranslationMemory.make(folder / INDEX, pairs, Path(file).name, advance)
     if not added.new:
         raise UserError("holds no sentence pairs", file=file, fix="See `translucid data stats`.")

@@ -24,9 +24,9 @@ TABLES = (
 )
 """The tables: a bucket is a hash of pairs of words together with a band of lengths."""
 SHORT_LIST = 1 << 10
-"""The number of segments of a row from which on new segments go into another row: rows are rewritten as a whole."""
+"""The largest number of segments in a row that is still extended: rows are rewritten as a whole."""
 ENOUGH = 50_000
-"""The number of postings beyond which only the necessary lists are read."""
+"""The number of postings after which only necessary lists are read."""
 TOO_MANY = 1_000_000
 """The largest number of postings that are read, even if a match may be missed."""
 MOST = 200
@@ -35,81 +35,82 @@ _BANDS = 64
 
 
 class Postings:
-    """The lists of one memory, and the postings that are not written yet."""
+    """The lists of one memory, and postings that have not been written yet."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         """Use the lists of a database with the tables."""
         self.database = database
-        self._waiting = defaultdict[int, list[int]](list)
-        self.waiting = 0
+        self._pending = defaultdict[int, list[int]](list)
+        self.pending = 0
         """The number of postings that `flush` has to write."""
 
     def add(self, number: int, text: Folded) -> None:
         """Add a segment; `flush` writes it."""
         band = _band(len(text.key))
         for pair in text.pairs:
-            self._waiting[pair * _BANDS + band].append(number)
-        self.waiting += len(text.pairs)
+            self._pending[pair * _BANDS + band].append(number)
+        self.pending += len(text.pairs)
 
     def remove(self, number: int, text: Folded) -> None:
         """Remove a segment from the lists within the open transaction; all postings must have been flushed."""
         band = _band(len(text.key))
         for pair in text.pairs:
-            ask = "SELECT id, ids FROM postings WHERE bucket = ?"
-            for row, ids in self.database.execute(ask, (pair * _BANDS + band,)).fetchall():
+            sql = "SELECT id, ids FROM postings WHERE bucket = ?"
+            for row, ids in self.database.execute(sql, (pair * _BANDS + band,)).fetchall():
                 numbers = np.frombuffer(ids, "<u4")
-                left = numbers[numbers != number]
-                if len(left) == len(numbers):
+                remaining = numbers[numbers != number]
+                if len(remaining) == len(numbers):
                     continue
-                if len(left):
+                if len(remaining):
                     update = "UPDATE postings SET size = ?, ids = ? WHERE id = ?"
-                    self.database.execute(update, (len(left), left.tobytes(), row))
+                    self.database.execute(update, (len(remaining), remaining.tobytes(), row))
                 else:
                     self.database.execute("DELETE FROM postings WHERE id = ?", (row,))
 
     def flush(self) -> None:
         """Write the added segments within the open transaction."""
         execute = self.database.execute
-        shortest = "SELECT id, size FROM postings WHERE bucket = ? AND size <= ? ORDER BY size LIMIT 1"
-        for bucket in sorted(self._waiting):
-            new = np.array(self._waiting[bucket], "<u4")
-            if last := execute(shortest, (bucket, SHORT_LIST)).fetchone():
-                ((before,),) = execute("SELECT ids FROM postings WHERE id = ?", (last[0],))
-                row = last[1] + len(new), before + new.tobytes(), last[0]
+        select = "SELECT id, size FROM postings WHERE bucket = ? AND size <= ? ORDER BY size LIMIT 1"
+        for bucket in sorted(self._pending):
+            new_ids = np.array(self._pending[bucket], "<u4")
+            if shortest_list := execute(select, (bucket, SHORT_LIST)).fetchone():
+                ((ids,),) = execute("SELECT ids FROM postings WHERE id = ?", (shortest_list[0],))
+                row = shortest_list[1] + len(new_ids), ids + new_ids.tobytes(), shortest_list[0]
                 execute("UPDATE postings SET size = ?, ids = ? WHERE id = ?", row)
             else:
-                row = bucket, len(new), new.tobytes()
+                row = bucket, len(new_ids), new_ids.tobytes()
                 execute("INSERT INTO postings (bucket, size, ids) VALUES (?, ?, ?)", row)
-        self._waiting.clear()
-        self.waiting = 0
+        self._pending.clear()
+        self.pending = 0
 
-    def candidates(self, text: Folded, least: float) -> NDArray[np.intp]:
-        """Return segments that may have a similarity of `least` or more: those in the most lists."""
+    def candidates(self, text: Folded, min_similarity: float) -> NDArray[np.intp]:
+        """Return the segments in the most lists, which may have a similarity of at least `min_similarity`."""
         count = len(text.key)
-        bands = _band(math.ceil(least * count - 1e-9)), _band(math.floor(count / least + 1e-9))
+        bands = _band(math.ceil(min_similarity * count - 1e-9)), _band(math.floor(count / min_similarity + 1e-9))
         lists = sorted((self._rows(pair, *bands) for pair in text.pairs), key=itemgetter(0))
-        missed = math.floor(2 * (1 - least) * count + 1e-9)  # the largest number of lists that lack such a segment
-        read = 0
-        chosen = list[NDArray[np.uint32]]()
+        # The largest number of lists that may lack such a segment.
+        max_missing = math.floor(2 * (1 - min_similarity) * count + 1e-9)
+        postings_read = 0
+        id_lists = list[NDArray[np.uint32]]()
         for postings, rows in lists:
-            read += postings
-            if (len(chosen) > missed and read > ENOUGH) or read > TOO_MANY:
+            postings_read += postings
+            if (len(id_lists) > max_missing and postings_read > ENOUGH) or postings_read > TOO_MANY:
                 break
-            chosen.append(self._ids(rows))
-        (last,) = self.database.execute("SELECT max(id) FROM segments").fetchone()
-        return _most_frequent(chosen, max(1, len(chosen) - missed), (last or 0) + 1)
+            id_lists.append(self._ids(rows))
+        (highest_id,) = self.database.execute("SELECT max(id) FROM segments").fetchone()
+        return _most_frequent(id_lists, max(1, len(id_lists) - max_missing), (highest_id or 0) + 1)
 
     def _rows(self, pair: int, first: int, last: int) -> tuple[int, list[int]]:
-        """Return the number of postings of a pair in some bands, and their rows."""
-        ask = "SELECT id, size FROM postings INDEXED BY postings_by_bucket WHERE bucket BETWEEN ? AND ?"
+        """Return the number of postings of a pair in a range of bands, and their rows."""
+        sql = "SELECT id, size FROM postings INDEXED BY postings_by_bucket WHERE bucket BETWEEN ? AND ?"
         postings, rows = 0, []
-        for row, size in self.database.execute(ask, (pair * _BANDS + first, pair * _BANDS + last)):
+        for row, size in self.database.execute(sql, (pair * _BANDS + first, pair * _BANDS + last)):
             postings += size
             rows.append(row)
         return postings, rows
 
     def _ids(self, rows: list[int]) -> NDArray[np.uint32]:
-        """Return the segments in some rows."""
+        """Return the segments in the given rows."""
         parts = []
         for row in rows:
             (ids,) = self.database.execute("SELECT ids FROM postings WHERE id = ?", (row,)).fetchone()
@@ -119,17 +120,20 @@ class Postings:
         return np.frombuffer(b"".join(parts), "<u4")
 
 
-def _most_frequent(lists: list[NDArray[np.uint32]], least: int, size: int) -> NDArray[np.intp]:
-    """Return at most `MOST` numbers that are in the most lists, and in at least `least`; of equal ones, the highest.
+def _most_frequent(lists: list[NDArray[np.uint32]], min_lists: int, size: int) -> NDArray[np.intp]:
+    """Return up to `MOST` numbers that are in the most lists; of numbers in equally many lists, the highest.
 
-    `size`: all numbers are below it.
+    Args:
+        lists: the lists of numbers, without duplicates in a list.
+        min_lists: the smallest number of lists that contain a result.
+        size: all numbers must be below it.
     """
     if any(ids.max(initial=0) >= size for ids in lists):
         raise sqlite3.DatabaseError("a list names segments that are not there")
     hits: NDArray[np.unsignedinteger] = np.zeros(size, np.uint8 if len(lists) < 256 else np.uint16)
     for ids in lists:
-        hits[ids] += 1  # No list has a number twice, for which this would count only once.
-    candidates = np.flatnonzero(hits >= least)
+        hits[ids] += 1  # NumPy would count a duplicate in a list only once.
+    candidates = np.flatnonzero(hits >= min_lists)
     if len(candidates) <= MOST:
         return candidates
     rank = hits[candidates].astype(np.int64) * size + candidates

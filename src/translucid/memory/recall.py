@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from translucid.memory.match import EXACT, LEAST, Match
-from translucid.memory.translation_memory import SHOWN, TranslationMemory
+from translucid.memory.match import EXACT, MIN_PERCENT, Match
+from translucid.memory.translation_memory import MAX_MATCHES, TranslationMemory
 
 
 class Recall:
@@ -13,15 +13,15 @@ class Recall:
         """Use matches of `memory` of at least `use_from` percent."""
         self.memory, self.use_from = memory, use_from
 
-    def used(self, text: str) -> Match | None:
-        """Return the match that replaces the translation, if there is one with the right numbers and placeholders."""
+    def replacement(self, text: str) -> Match | None:
+        """Return the match to use instead of a translation, if there is one with the right numbers and placeholders."""
         if self.use_from >= EXACT:
             return self.memory.exact(text)
-        for match in self.memory.matches(text, self.use_from, SHOWN):
+        for match in self.memory.matches(text, self.use_from, MAX_MATCHES):
             if match.has_right_numbers:
                 return match
         return None
 
-    def shown(self, text: str) -> list[Match]:
-        """Return the best matches, including the one that is used."""
-        return self.memory.matches(text, min(LEAST, self.use_from), SHOWN)
+    def suggestions(self, text: str) -> list[Match]:
+        """Return the best matches to show, including the one that is used."""
+        return self.memory.matches(text, min(MIN_PERCENT, self.use_from), MAX_MATCHES)

@@ -19,28 +19,28 @@ from translucid.data.languages import Languages, same_language
 from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.memory.database import LONGEST, WAIT, connect, create, explained, writing
-from translucid.memory.folding import UNWRITABLE, Folded, found_in, spaced
-from translucid.memory.match import LEAST, Entry, Match
+from translucid.memory.folding import UNWRITABLE, Folded, search_pattern, spaced
+from translucid.memory.match import MIN_PERCENT, Entry, Match
 from translucid.memory.postings import Postings
 
-SHOWN = 5
+MAX_MATCHES = 5
 """The largest number of matches of a text."""
-PART = 2_000_000
-"""The number of postings that are written together, which limits the memory that an import needs."""
-TELL = 1000
+FLUSH_SIZE = 2_000_000
+"""The number of postings after which they are written, which limits the main memory that an import needs."""
+PROGRESS_STEP = 1000
 """The number of pairs between two progress reports."""
-_LATEST = 1 << 37
-"""The smallest number of seconds since 1970 that cannot be the date of an entry."""
+_TIME_LIMIT = 1 << 37
+"""The number of seconds since 1970 that the date of an entry must be below."""
 
 
 _LATEST_CHANGE = "latest change"
-"""The fact with the number of the latest change, which an entry that was removed may have had."""
+"""The fact with the number of the latest change, which may be that of a removed entry."""
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 
 
 class Added(NamedTuple):
-    """The numbers of pairs by what adding them did."""
+    """The numbers of pairs by the outcome of adding them."""
 
     new: int = 0
     changed: int = 0
@@ -51,7 +51,7 @@ class Added(NamedTuple):
 
 
 class TranslationMemory:
-    """A memory in a file, which several threads may use, and several processes may write."""
+    """A memory in a file that several threads may use, and several processes may write to."""
 
     def __init__(self, file: Path, database: sqlite3.Connection) -> None:
         """Use an open database; `open` and `make` open a file."""
@@ -61,13 +61,13 @@ class TranslationMemory:
         self._lock = RLock()
 
     @classmethod
-    def open(cls, file: Path, *, write: bool = False, fixed: bool = False, wait: float = WAIT) -> Self:
+    def open(cls, file: Path, *, write: bool = False, immutable: bool = False, wait: float = WAIT) -> Self:
         """Open a memory; the arguments are those of `connect`.
 
         Raises:
             UserError: the file is not a memory, or can't be opened.
         """
-        return cls(file, connect(file, write=write, fixed=fixed, wait=wait))
+        return cls(file, connect(file, write=write, immutable=immutable, wait=wait))
 
     @classmethod
     def make(cls, file: Path, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None = None) -> Added:
@@ -96,47 +96,49 @@ class TranslationMemory:
 
     def exact(self, text: str) -> Match | None:
         """Return the entry of a text; only white space may differ."""
-        wanted = spaced(text)
+        query = spaced(text)
         with self._locked():
-            row = self._row_of(wanted)
-            return Match(wanted, self._entry(row[0])) if row else None
+            row = self._row_of(query)
+            return Match(query, self._entry(row[0])) if row else None
 
-    def matches(self, text: str, least: int = LEAST, most: int = SHOWN) -> list[Match]:
+    def matches(self, text: str, min_percent: int = MIN_PERCENT, limit: int = MAX_MATCHES) -> list[Match]:
         """Return the entries that are most similar to a text, the best first.
 
         Args:
             text: the text; a text that is too long for an entry has no match.
-            least: the smallest percentage of a match; entries without any word of the text never match.
-            most: the largest number of matches.
+            min_percent: the smallest percentage of a match; entries without any word of the text never match.
+            limit: the largest number of matches.
         """
         from rapidfuzz import process
         from rapidfuzz.distance import Levenshtein
 
-        wanted = spaced(text)
-        if not 0 < len(wanted) <= LONGEST or most < 1 or least > 100:
+        query = spaced(text)
+        if not 0 < len(query) <= LONGEST or limit < 1 or min_percent > 100:
             return []
-        folded = Folded(wanted)
-        share = max(least - 0.5, 0.5) / 100  # Percentages are rounded.
+        folded = Folded(query)
+        min_similarity = max(min_percent - 0.5, 0.5) / 100  # Percentages are rounded.
         with self._locked():
-            numbers = self._postings.candidates(folded, share)
-            if row := self._row_of(wanted):  # It might not be among the candidates if too many are similar.
+            numbers = self._postings.candidates(folded, min_similarity)
+            if row := self._row_of(query):  # With too many similar segments, it may be missing from the candidates.
                 numbers = np.append(numbers, row[0])
             keys = self._keys(numbers)
             score = Levenshtein.normalized_similarity
-            # More than wanted, because the final percentages order them otherwise than this similarity.
+            # More than the limit, because the final percentages may order them differently.
             # RapidFuzz drops similarities that exceed its cutoff by less than about 1e-8.
-            nearest = process.extract(folded.key, keys, scorer=score, score_cutoff=share - 1e-6, limit=4 * most)
-            matches = [Match(wanted, self._entry(number)) for _, _, number in nearest]
+            nearest = process.extract(
+                folded.key, keys, scorer=score, score_cutoff=min_similarity - 1e-6, limit=4 * limit
+            )
+            matches = [Match(query, self._entry(number)) for _, _, number in nearest]
         matches.sort(key=lambda match: (match.percent, match.entry.when), reverse=True)
-        return [match for match in matches if match.percent >= least][:most]
+        return [match for match in matches if match.percent >= min_percent][:limit]
 
     def add(self, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None = None) -> Added:
-        """Add pairs, all of them or, after an error, none; a new translation replaces that of the same source.
+        """Add all pairs, or none after an error; a new translation replaces the old one of the same source.
 
         Args:
             pairs: sources and targets.
-            who: the author of the translations, or the file that they are from.
-            on_pairs: receives the number of further pairs that were added.
+            who: the author of the translations, or the file that they come from.
+            on_pairs: receives the number of pairs added since the last call.
 
         Raises:
             UserError: the file can't be written.
@@ -155,14 +157,14 @@ class TranslationMemory:
         with self._locked(), writing(self._database):
             if not (row := self._row_of(spaced(source))):
                 return None
-            before = self._entry(row[0])
+            old_entry = self._entry(row[0])
             if self._add([Pair(source, target)], who, None).skipped:
                 what = f"a translation has 1 to {LONGEST:,} characters"
                 raise UserError(what, file=self.file, fix="Give another one, or remove the entry.")
-            return before
+            return old_entry
 
     def remove(self, sources: Iterable[str]) -> list[Entry]:
-        """Remove the entries of some sources, all of them or, if one does not exist, none.
+        """Remove the entries of all given sources, or none of them if one does not exist.
 
         Returns:
             The removed entries.
@@ -185,14 +187,14 @@ class TranslationMemory:
         return removed
 
     def find(self, text: str, *, sides: Sequence[Side] = SIDES, whole_words: bool = False) -> Iterator[Entry]:
-        """Yield the entries that contain a text in any case, the newest first (a concordance).
+        """Yield the entries that contain a text, ignoring case, the newest first (a concordance).
 
         Args:
             text: a part of a segment; no segment contains a blank text.
             sides: the sides to search.
             whole_words: whether the text must begin and end at the edges of words.
         """
-        pattern = found_in(text, whole_words=whole_words)
+        pattern = search_pattern(text, whole_words=whole_words)
         if pattern is None:
             return
         for entry in self._entries(1 << 62, "change < ? ORDER BY change DESC"):
@@ -209,11 +211,11 @@ class TranslationMemory:
         return self._entries(since, "change > ? ORDER BY change")
 
     def _entries(self, change: int, condition: str) -> Iterator[Entry]:
-        """Yield the entries before or after a change, in parts, between which other threads may use the memory."""
-        ask = f"SELECT source, target, who, at, change FROM segments WHERE {condition} LIMIT 1000"
+        """Yield the entries before or after a change, in batches, between which other threads may use the memory."""
+        sql = f"SELECT source, target, who, at, change FROM segments WHERE {condition} LIMIT 1000"
         while True:
             with self._locked():
-                rows = self._database.execute(ask, (change,)).fetchall()
+                rows = self._database.execute(sql, (change,)).fetchall()
                 entries = [_checked(row[:4]) for row in rows]
             if not rows:
                 return
@@ -230,8 +232,8 @@ class TranslationMemory:
     def state(self) -> str:
         """A string that differs between memories with different entries."""
         with self._locked():
-            ask = "SELECT count(*), max(change), total(digest) FROM segments"
-            return " ".join(map(str, self._database.execute(ask).fetchone()))
+            sql = "SELECT count(*), max(change), total(digest) FROM segments"
+            return " ".join(map(str, self._database.execute(sql).fetchone()))
 
     def facts(self) -> dict[str, str]:
         """Return the facts about the whole memory by name, such as its languages."""
@@ -250,13 +252,13 @@ class TranslationMemory:
         facts = self.facts()
         return facts.get("source language"), facts.get("target language")
 
-    def refuse_other_languages(self, wanted: Languages) -> None:
-        """Check that the memory may be for some languages.
+    def refuse_other_languages(self, languages: Languages) -> None:
+        """Check that the memory may be used for a language pair.
 
         Raises:
             UserError: the memory has other languages.
         """
-        for side, language, code in zip(("source", "target"), self.languages, wanted, strict=True):
+        for side, language, code in zip(("source", "target"), self.languages, languages, strict=True):
             if language and code and not same_language(language, code):
                 what = f"has the {side} language {language}, not {code}"
                 raise UserError(what, file=self.file, fix="Give a memory of the languages that are translated.")
@@ -265,31 +267,31 @@ class TranslationMemory:
         """Return the authors, each with the number of entries and the time of the latest."""
         origins = []
         with self._locked():
-            ask = "SELECT '', '', who, max(at), count(*) FROM segments GROUP BY who ORDER BY count(*) DESC LIMIT 1000"
-            for row in self._database.execute(ask):
+            sql = "SELECT '', '', who, max(at), count(*) FROM segments GROUP BY who ORDER BY count(*) DESC LIMIT 1000"
+            for row in self._database.execute(sql):
                 entry = _checked(row[:4])
                 origins.append((entry.who, row[4], entry.when))
         return origins
 
     def _add(self, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None) -> Added:
         counts = Counter[str]()
-        latest, now = self._latest(), int(time.time())
+        latest, timestamp = self._latest(), int(time.time())
         try:
             for number, (source, target) in enumerate(pairs, 1):
                 latest += 1
-                counts[self._add_pair(spaced(source), spaced(target), who, now, latest)] += 1
-                if self._postings.waiting >= PART:
+                counts[self._add_pair(spaced(source), spaced(target), who, timestamp, latest)] += 1
+                if self._postings.pending >= FLUSH_SIZE:
                     self._postings.flush()
-                if on_pairs and number % TELL == 0:
-                    on_pairs(TELL)
+                if on_pairs and number % PROGRESS_STEP == 0:
+                    on_pairs(PROGRESS_STEP)
             self._postings.flush()
         except BaseException:
-            # The transaction is rolled back, so the postings in memory are void too.
+            # The transaction is rolled back, so discard the postings that are not written, too.
             self._postings = Postings(self._database)
             raise
         return Added(**counts)
 
-    def _add_pair(self, source: str, target: str, who: str, now: int, change: int) -> str:
+    def _add_pair(self, source: str, target: str, who: str, timestamp: int, change: int) -> str:
         """Add a pair; return the field of `Added` that counts it."""
         if not (0 < len(source) <= LONGEST and 0 < len(target) <= LONGEST):
             return "skipped"
@@ -300,27 +302,29 @@ class TranslationMemory:
             if row[1] == target:
                 return "same"
             update = "UPDATE segments SET target = ?, who = ?, at = ?, change = ? WHERE id = ?"
-            execute(update, (target, who, now, change, row[0]))
+            execute(update, (target, who, timestamp, change, row[0]))
             return "changed"
         folded = Folded(source)
         insert = "INSERT INTO segments (digest, key, source, target, who, at, change) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        row_number = execute(insert, (_digest(source), folded.key, source, target, who, now, change)).lastrowid
+        row_number = execute(insert, (_digest(source), folded.key, source, target, who, timestamp, change)).lastrowid
         assert row_number is not None
         self._postings.add(row_number, folded)
         return "new"
 
     def _row_of(self, source: str) -> tuple[int, str] | None:
         """Return the number and the target of a source's entry, if there is one."""
-        ask = "SELECT id, target FROM segments WHERE digest = ? AND source = ?"
-        return self._database.execute(ask, (_digest(source), source)).fetchone()
+        sql = "SELECT id, target FROM segments WHERE digest = ? AND source = ?"
+        return self._database.execute(sql, (_digest(source), source)).fetchone()
 
     def _entry(self, number: int) -> Entry:
         row = self._database.execute("SELECT source, target, who, at FROM segments WHERE id = ?", (number,)).fetchone()
         return _checked(row)
 
     def _keys(self, numbers: NDArray[np.intp]) -> dict[int, str]:
-        marks = ",".join("?" * len(numbers))
-        keys = dict(self._database.execute(f"SELECT id, key FROM segments WHERE id IN ({marks})", numbers.tolist()))
+        placeholders = ",".join("?" * len(numbers))
+        keys = dict(
+            self._database.execute(f"SELECT id, key FROM segments WHERE id IN ({placeholders})", numbers.tolist())
+        )
         if not all(isinstance(key, str) for key in keys.values()):
             raise sqlite3.DatabaseError("a key is damaged")
         return keys
@@ -328,10 +332,10 @@ class TranslationMemory:
     def _latest(self) -> int:
         latest = self._database.execute("SELECT max(change) FROM segments").fetchone()[0] or 0
         row = self._database.execute("SELECT value FROM facts WHERE name = ?", (_LATEST_CHANGE,)).fetchone()
-        noted = row[0] if row else 0
-        if not isinstance(latest, int) or not str(noted).isdecimal():
+        recorded = row[0] if row else 0
+        if not isinstance(latest, int) or not str(recorded).isdecimal():
             raise sqlite3.DatabaseError("the number of the latest change is damaged")
-        return max(latest, int(noted))
+        return max(latest, int(recorded))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -341,7 +345,7 @@ class TranslationMemory:
 
 def _checked(row: tuple[Any, ...]) -> Entry:
     """Return an entry after a check of its types, because a column of SQLite may contain values of any type."""
-    if tuple(map(type, row)) != (str, str, str, int) or not 0 <= row[3] < _LATEST:
+    if tuple(map(type, row)) != (str, str, str, int) or not 0 <= row[3] < _TIME_LIMIT:
         raise sqlite3.DatabaseError("an entry is damaged")
     return Entry(*row)
 

@@ -27,7 +27,7 @@ class BareAttention(nn.Module):
         `name` is that of the point of the weights, such as `encoder.0.self`, `output` that of the point of the context.
         """
         super().__init__()
-        self.score = Dot(scaled=True, first=1 / math.sqrt(width))
+        self.score = Dot(scaled=True, initial_scale=1 / math.sqrt(width))
         self.at_weights, self.at_output = Point(f"{name}.weights"), Point(output)
 
     def forward(self, query: Tensor, memory: Tensor, mask: Tensor | None, first: int = 0) -> Tensor:
@@ -51,7 +51,7 @@ class AttentionOnlyState:
     memory: Tensor
     """The encoder's output [N, S, D]."""
     mask: Tensor
-    """[N, 1, S], True where the decoder may look."""
+    """[N, 1, S], True where the decoder may attend."""
 
     def select(self, rows: Tensor) -> AttentionOnlyState:
         """Return the state of the hypotheses `rows` [N], which may repeat, reorder or drop them."""
@@ -116,6 +116,6 @@ class AttentionOnly(SequenceModel[AttentionOnlyState]):
         for self_attention, cross_attention, keys in layers:
             keys = torch.cat([keys, x], 1)
             past.append(keys)
-            x = self_attention(x, keys, None, first)  # the last position may look at all before it: no mask
+            x = self_attention(x, keys, None, first)  # the last position may attend to all before it: no mask
             x = cross_attention(x, state.memory, state.mask, first)
         return self.decoder_output(x, first)[:, 0], replace(state, length=first + 1, past=past)

@@ -49,7 +49,7 @@ def build_model(
         from translucid.models.captioner.image_encoder import ImageEncoder
 
         assert isinstance(model.source_embedding, ImageEncoder)
-        model.source_embedding.network.load_learned()
+        model.source_embedding.network.load_pretrained()
     return model
 
 

@@ -30,7 +30,7 @@ class ImageEncoderOptions(OptionGroup):
         if self.size % self.stride:
             raise ValueError(f"a cell of {self.stride} pixels does not divide size={self.size}")
         if self.frozen and self.network == "small":
-            raise ValueError("network=small knows nothing before it is trained: set frozen=false")
+            raise ValueError("network=small is not pre-trained: set frozen=false")
         return self
 
     @property

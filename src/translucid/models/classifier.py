@@ -51,9 +51,9 @@ class Classifier(Model):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return logits [B, labels] for texts ids [B, S], padded on the right, in the model's reading order."""
-        return self.judge(self.language.embedding(ids), ids != SPECIAL.pad)
+        return self.classify(self.language.embedding(ids), ids != SPECIAL.pad)
 
-    def judge(self, embedded: Tensor, mask: Tensor) -> Tensor:
+    def classify(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """Return logits [B, labels] for embedded texts [B, S, D]; `mask` [B, S] is True where there is a token."""
         h = self._states(embedded, mask)
         return self.second(self.first(pooled(h, mask)).relu())
@@ -61,12 +61,12 @@ class Classifier(Model):
     def _states(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """Return h [B, S, D], or [B, S, 2 D] for two directions."""
         if isinstance(self.language, BidirectionalLSTM):
-            return self.mix(self.language.both_ways(embedded, mask))
+            return self.mix(self.language.read_both_directions(embedded, mask))
         start = self.language.begin(len(mask), mask.device)
         reading, _ = self.language.read_embedded(embedded, start)
         return reading.features
 
-    def after_each(self, ids: Tensor) -> Tensor:
+    def prefix_probabilities(self, ids: Tensor) -> Tensor:
         """Return the probabilities of the labels [B, S, labels] after each token of ids [B, S].
 
         Raises:
@@ -74,7 +74,7 @@ class Classifier(Model):
         """
         if isinstance(self.language, BidirectionalLSTM):
             fix = "See translucid explain, which leaves words out."
-            raise UserError("a classifier that reads from both ends has seen all of a text at each word", fix=fix)
+            raise UserError("a classifier that reads from both ends has read the whole text at each word", fix=fix)
         reading, _ = self.language.read_on(ids, self.language.begin(len(ids), ids.device))
         h = reading.features
         count = torch.arange(1, h.size(1) + 1, device=h.device, dtype=h.dtype)[:, None]

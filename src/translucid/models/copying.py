@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 AnyModel = TypeVar("AnyModel", bound="nn.Module")
 
 
-def shared_copy(model: AnyModel, own: Iterable[str] = ()) -> AnyModel:
+def shared_copy(model: AnyModel, unshared: Iterable[str] = ()) -> AnyModel:
     """Return a copy of a model that shares all its weights with it, except those with these names."""
     # `deepcopy` does not copy what its memo lists as copied.
     shared: dict[int, object] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    for name in own:
+    for name in unshared:
         shared.pop(id(model.get_parameter(name)), None)
     return copy.deepcopy(model, shared)
 
@@ -30,9 +30,9 @@ def with_handlers(model: AnyModel, handlers: Mapping[str, Handler]) -> AnyModel:
     """
     from translucid.attention.points import FixedPoint, Point, by_point
 
-    copied = shared_copy(model)
-    fixed = by_point(copied, handlers)
-    for path, module in list(copied.named_modules()):
+    model_copy = shared_copy(model)
+    fixed = by_point(model_copy, handlers)
+    for path, module in list(model_copy.named_modules()):
         if isinstance(module, Point) and module in fixed:
-            copied.set_submodule(path, FixedPoint(module.name, fixed[module]))
-    return copied
+            model_copy.set_submodule(path, FixedPoint(module.name, fixed[module]))
+    return model_copy

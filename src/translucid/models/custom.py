@@ -71,7 +71,7 @@ def _broken_promises(model: SequenceModel, declared_maps: dict[str, int]) -> Ite
     logits = model(source, targets)
     vocabulary = model.output.out_features
     if logits.shape != (3, 4, vocabulary):
-        yield f"returns logits of the shape {list(logits.shape)}, where [3, 4, {vocabulary}] is meant"
+        yield f"returns logits of the shape {list(logits.shape)} instead of [3, 4, {vocabulary}]"
         return
     yield from _depends_on_padding(model, source, targets, logits)
     yield from _sees_the_future(model, source, targets, logits)
@@ -82,16 +82,16 @@ def _broken_promises(model: SequenceModel, declared_maps: dict[str, int]) -> Ite
 def _depends_on_padding(model: SequenceModel, source: Tensor, targets: Tensor, logits: Tensor) -> Iterator[str]:
     for row in range(len(source)):
         length = int((source[row] != model.pad).sum())
-        alone = model(source[row : row + 1, :length], targets[row : row + 1])
-        if not _close(alone[0], logits[row]):
+        row_logits = model(source[row : row + 1, :length], targets[row : row + 1])
+        if not _close(row_logits[0], logits[row]):
             yield "translates a sentence differently in a batch: padding, where the mask is False, changes its logits"
             return
 
 
 def _sees_the_future(model: SequenceModel, source: Tensor, targets: Tensor, logits: Tensor) -> Iterator[str]:
-    changed = targets.clone()
-    changed[:, 2:] = model.bos
-    if not _close(model(source, changed)[:, :2], logits[:, :2]):
+    changed_targets = targets.clone()
+    changed_targets[:, 2:] = model.bos
+    if not _close(model(source, changed_targets)[:, :2], logits[:, :2]):
         yield "sees the future: `features` at a position depend on later target tokens"
 
 
@@ -99,27 +99,27 @@ def _steps_differ(model: SequenceModel, source: Tensor, targets: Tensor, logits:
     state = model.start(model.encode(source))
     states = [state]
     for position in range(targets.size(1)):
-        step, state = model.step(targets[:, position], state)
+        step_logits, state = model.step(targets[:, position], state)
         states.append(state)
-        if not _close(step, logits[:, position]):
+        if not _close(step_logits, logits[:, position]):
             yield f"computes other logits step by step: `advance` and `features` differ at position {position}"
             return
-    again, _ = model.step(targets[:, 1], states[1])
-    if not _close(again, logits[:, 1]):
+    repeated, _ = model.step(targets[:, 1], states[1])
+    if not _close(repeated, logits[:, 1]):
         yield "changes a state in `advance`; it has to return a new one"
     rows = torch.tensor([2, 0, 0])
-    selected, _ = model.step(targets[rows, 1], states[1].select(rows))
-    if not _close(selected, logits[rows, 1]):
-        yield "has a state whose `select` does not reorder all that belongs to a hypothesis"
+    reordered, _ = model.step(targets[rows, 1], states[1].select(rows))
+    if not _close(reordered, logits[rows, 1]):
+        yield "has a state whose `select` does not reorder all parts of a hypothesis's state"
 
 
 def _maps_are_wrong(
     model: SequenceModel, source: Tensor, targets: Tensor, logits: Tensor, declared: dict[str, int]
 ) -> Iterator[str]:
     with recording_weights(model) as maps:
-        with_maps = model.decode(model.encode(source), targets)
-    if not _close(with_maps, logits):
-        yield "computes other logits when attention maps are asked for"
+        recorded_logits = model.decode(model.encode(source), targets)
+    if not _close(recorded_logits, logits):
+        yield "computes other logits when attention maps are recorded"
     heads = {name: weights.size(1) for name, weights in maps.items()}
     if heads != declared:
         yield f"has points for the weights of attentions (with heads) {heads}, and `attention_maps` declares {declared}"
@@ -129,7 +129,7 @@ def _maps_are_wrong(
             continue
         if weights.shape != (3, heads[name], 4, 5):
             shape = list(weights.shape)
-            yield f"has attention weights {name} in the shape {shape}, where [batch, heads, target, source] is meant"
+            yield f"has attention weights {name} of the shape {shape} instead of [batch, heads, target, source]"
         elif weights.masked_select((source == model.pad)[:, None, None]).any():
             yield f"attends to padding in {name}"
 

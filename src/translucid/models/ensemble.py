@@ -68,7 +68,7 @@ class Ensemble(SequenceModel[EnsembleState]):
         """
         outputs = [model.output for model in models]
         if len({output.out_features for output in outputs}) != 1:
-            raise ValueError("an ensemble is of models that write one vocabulary")
+            raise ValueError("the models of an ensemble need the same target vocabulary")
         super().__init__()
         self.special = models[0].special
         self.models = nn.ModuleList(models)

@@ -122,7 +122,7 @@ class ClassifierOptions(ModelShape):
     dropout: float = Field(0.2, ge=0, lt=1)
     """Dropout on the output of the language model."""
     hidden_dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on the layer between."""
+    """Dropout on the hidden layer."""
 
     reads: ClassVar[Literal["texts with labels"]] = "texts with labels"
     """The kind of source."""

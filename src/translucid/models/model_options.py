@@ -44,7 +44,7 @@ class TransformerOptions(BlocksShape, ContextualOptions):
     zero_start: bool = False
     """The start token of the decoder has no embedding, as in Marian."""
     max_length: int = Field(1024, ge=2, le=1 << 20)
-    """The number of learned positions; sinusoidal positions have no limit, but exports to CTranslate2 have so many."""
+    """The number of learned positions. Sinusoidal positions have no limit, except in exports to CTranslate2."""
     share_embeddings: bool = True
     """Share source and target embeddings; for one joint vocabulary only."""
 
@@ -74,7 +74,7 @@ class RecurrentOptions(ContextualOptions):
     """No attention, the attention of Bahdanau et al. 2015, or that of Luong et al. 2015 with one of its scores or with
     your own score (`my_scores.py:Cosine`)."""
     window: int | None = Field(None, ge=1, le=1 << 16)
-    """Luong's local attention (local-p): the number of positions to look at on either side of a predicted one."""
+    """Luong's local attention (local-p): the number of positions to attend to on either side of a predicted one."""
     input_feeding: bool = False
     """Luong's input feeding: the decoder reads the previous attentional state; slower, as it must go word by word."""
     dropout: float = Field(0.2, ge=0, lt=1)

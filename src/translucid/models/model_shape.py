@@ -32,7 +32,7 @@ class ModelShape(OptionGroup):
         return None
 
     @property
-    def looks(self) -> bool:
+    def has_cross_attention(self) -> bool:
         """Whether there is attention between source and target, without which there is no alignment."""
         return any(name.endswith(".cross") for name in self.maps)
 

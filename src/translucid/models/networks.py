@@ -19,7 +19,7 @@ class ImageNetwork(nn.Module):
     width: int
     """F, the number of features of a cell."""
 
-    def load_learned(self) -> None:
+    def load_pretrained(self) -> None:
         """Load pre-trained weights, if the network has some.
 
         Raises:
@@ -46,7 +46,7 @@ class SmallNetwork(ImageNetwork):
         widths = [3]
         for halving in range(stride.bit_length() - 1):
             widths.append(min(channels << halving, 4 * channels))
-        self.halving = nn.ModuleList(_Layer(before, after, stride=2) for before, after in pairwise(widths))
+        self.halving = nn.ModuleList(_Layer(inputs, outputs, stride=2) for inputs, outputs in pairwise(widths))
         self.widening, self.last = _Layer(widths[-1], self.width), _Layer(self.width, self.width)
 
     def forward(self, pixels: Tensor) -> Tensor:
@@ -61,11 +61,11 @@ class SmallNetwork(ImageNetwork):
 class _Layer(nn.Module):
     """relu(norm(convolution(x)))."""
 
-    def __init__(self, before: int, after: int, stride: int = 1) -> None:
+    def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
         super().__init__()
-        self.convolution = nn.Conv2d(before, after, 3, stride=stride, padding=1, bias=False)
+        self.convolution = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
         nn.init.kaiming_normal_(self.convolution.weight, nonlinearity="relu")
-        self.norm = nn.GroupNorm(GROUPS, after)
+        self.norm = nn.GroupNorm(GROUPS, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.relu(self.norm(self.convolution(x)))
@@ -93,10 +93,10 @@ class EfficientNetLite0(ImageNetwork):
         super().__init__()
         self.stem = _Convolution(3, STEM, kernel=3, stride=2)
         self.blocks = nn.ModuleList()
-        self.width, reached = STEM, 2
+        self.width, grid_stride = STEM, 2
         for blocks, kernel, first_stride, expansion, channels in STAGES:
-            reached *= first_stride
-            if reached > stride:
+            grid_stride *= first_stride
+            if grid_stride > stride:
                 break
             for block_stride in [first_stride] + [1] * (blocks - 1):
                 self.blocks.append(_Block(self.width, channels, kernel, block_stride, expansion))
@@ -105,19 +105,19 @@ class EfficientNetLite0(ImageNetwork):
         if stride == 32:
             self.head, self.width = _Convolution(self.width, HEAD), HEAD
 
-    def load_learned(self) -> None:
+    def load_pretrained(self) -> None:
         """Load the weights that were pre-trained on ImageNet.
 
         Raises:
             UserError: the package with the weights is missing.
         """
-        learned = torch.load(learned_weights(), weights_only=True)
-        self.stem.fold(learned, "_conv_stem", "_bn0")
+        pretrained = torch.load(pretrained_weights(), weights_only=True)
+        self.stem.fold(pretrained, "_conv_stem", "_bn0")
         for i, block in enumerate(self.blocks):
             assert isinstance(block, _Block)
-            block.fold(learned, f"_blocks.{i}")
+            block.fold(pretrained, f"_blocks.{i}")
         if self.head is not None:
-            self.head.fold(learned, "_conv_head", "_bn1")
+            self.head.fold(pretrained, "_conv_head", "_bn1")
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Map pixels [B, 3, height, width] from 0 to 255 to the grid [B, F, rows, columns]."""
@@ -128,7 +128,7 @@ class EfficientNetLite0(ImageNetwork):
         return x if self.head is None else self.head(x).clamp_(0, 6)
 
 
-def learned_weights() -> str:
+def pretrained_weights() -> str:
     """Return the file with the weights that were pre-trained on ImageNet.
 
     Raises:
@@ -145,22 +145,22 @@ def learned_weights() -> str:
 class _Block(nn.Module):
     """[x +] project(relu6(depthwise(relu6(expand(x)))))."""
 
-    def __init__(self, before: int, after: int, kernel: int, stride: int, expansion: int) -> None:
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
-        inner = before * expansion
+        inner = inputs * expansion
         self.convolutions = nn.ModuleList()
         if expansion > 1:
-            self.convolutions.append(_Convolution(before, inner))
+            self.convolutions.append(_Convolution(inputs, inner))
         self.convolutions.append(_Convolution(inner, inner, kernel, stride, groups=inner))
-        self.convolutions.append(_Convolution(inner, after))
-        self.residual = stride == 1 and before == after
+        self.convolutions.append(_Convolution(inner, outputs))
+        self.residual = stride == 1 and inputs == outputs
 
-    def fold(self, learned: dict[str, Tensor], name: str) -> None:
+    def fold(self, pretrained: dict[str, Tensor], name: str) -> None:
         """Load the weights of all convolutions; a block without expansion lacks the first one."""
         parts = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
         for convolution, (part, norm) in zip(self.convolutions, parts[-len(self.convolutions) :], strict=True):
             assert isinstance(convolution, _Convolution)
-            convolution.fold(learned, f"{name}.{part}", f"{name}.{norm}")
+            convolution.fold(pretrained, f"{name}.{part}", f"{name}.{norm}")
 
     def forward(self, x: Tensor) -> Tensor:
         y = x
@@ -173,10 +173,10 @@ class _Block(nn.Module):
 class _Convolution(nn.Conv2d):
     """A convolution with TensorFlow's "SAME" padding, for which the weights were trained."""
 
-    def __init__(self, before: int, after: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
+    def __init__(self, inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
         # With a stride of 1 both sides get the same padding, which PyTorch adds itself.
         padding = (kernel - 1) // 2 if stride == 1 else 0
-        super().__init__(before, after, kernel, stride, padding=padding, groups=groups)
+        super().__init__(inputs, outputs, kernel, stride, padding=padding, groups=groups)
 
     def forward(self, x: Tensor) -> Tensor:
         if self.stride[0] > 1:
@@ -190,12 +190,12 @@ class _Convolution(nn.Conv2d):
         return missing // 2, missing - missing // 2
 
     @torch.no_grad()
-    def fold(self, learned: dict[str, Tensor], name: str, norm: str) -> None:
+    def fold(self, pretrained: dict[str, Tensor], name: str, norm: str) -> None:
         """Load weights, and fold batch normalisation into them: gamma (W x - mean) / sqrt(var + eps) + beta."""
-        gamma, beta = learned[f"{norm}.weight"], learned[f"{norm}.bias"]
-        mean, variance = learned[f"{norm}.running_mean"], learned[f"{norm}.running_var"]
+        gamma, beta = pretrained[f"{norm}.weight"], pretrained[f"{norm}.bias"]
+        mean, variance = pretrained[f"{norm}.running_mean"], pretrained[f"{norm}.running_var"]
         scale = gamma / (variance + 1e-3).sqrt()  # eps is that of the original network
-        self.weight.copy_(learned[f"{name}.weight"] * scale[:, None, None, None])
+        self.weight.copy_(pretrained[f"{name}.weight"] * scale[:, None, None, None])
         assert self.bias is not None
         self.bias.copy_(beta - mean * scale)
 
@@ -221,8 +221,8 @@ class TimmNetwork(ImageNetwork):
                 f"{name} has no grid of stride {stride}", fix=f"Set model.image_encoder.stride to one of {available}."
             )
         # The last grid of this stride, if there are several.
-        self.place = len(strides) - 1 - strides[::-1].index(stride)
-        self.network = _created(name, pretrained=False, out_indices=(self.place,))
+        self.grid_index = len(strides) - 1 - strides[::-1].index(stride)
+        self.network = _created(name, pretrained=False, out_indices=(self.grid_index,))
         self.width: int = self.network.feature_info.channels()[-1]
         self._freeze_statistics()
         scaling = self.network.pretrained_cfg
@@ -238,20 +238,20 @@ class TimmNetwork(ImageNetwork):
                 frozen = nn.Parameter(statistic, requires_grad=False) if statistic.is_floating_point() else None
                 module.register_parameter(name, frozen)
 
-    def load_learned(self) -> None:
+    def load_pretrained(self) -> None:
         """Download timm's pre-trained weights.
 
         Raises:
             UserError: the download fails.
         """
         try:
-            learned = _created(self.name, pretrained=True, out_indices=(self.place,)).state_dict()
+            pretrained = _created(self.name, pretrained=True, out_indices=(self.grid_index,)).state_dict()
         except (OSError, RuntimeError) as error:
             fix = "Check the connection, or set model.image_encoder.network=efficientnet-lite0."
             raise UserError(f"the weights of {self.name} can't be downloaded ({error})", fix=fix) from error
         with torch.no_grad():
             for name, weight in self.network.state_dict(keep_vars=True).items():
-                weight.copy_(learned[name])
+                weight.copy_(pretrained[name])
 
     def train(self, mode: bool = True) -> TimmNetwork:
         """Stay in evaluation mode, which uses the statistics of pre-training."""
@@ -273,7 +273,7 @@ def _created(name: str, **settings: Any) -> Any:
 
 
 def image_network(options: ImageEncoderOptions) -> ImageNetwork:
-    """Return a network with fresh weights; `load_learned` replaces them with pre-trained ones.
+    """Return a network with fresh weights; `load_pretrained` replaces them with pre-trained ones.
 
     Raises:
         UserError: the package of the network is missing, or it has no such network or grid.

@@ -44,7 +44,7 @@ class Memory:
     states: Tensor
     """[B, S, D], one vector per source position."""
     mask: Tensor
-    """[B, S] boolean, True where the decoder may look."""
+    """[B, S] boolean, True where the decoder may attend."""
 
     def select(self, rows: Tensor) -> Memory:
         """Return the memory of the sources `rows` [N], an index tensor that may repeat or drop sources."""
@@ -116,7 +116,7 @@ class SequenceModel(Model, ABC, Generic[StateT]):
         return self.read(self.source_embedding(source), self.source_mask(source))
 
     def source_mask(self, source: Tensor) -> Tensor:
-        """Return a mask [B, S], True where the decoder may look; for ids, where there is no padding."""
+        """Return a mask [B, S], True where the decoder may attend; for ids, where there is no padding."""
         return source != self.pad
 
     def empty_source(self) -> Tensor:

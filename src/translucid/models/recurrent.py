@@ -57,7 +57,7 @@ class RecurrentState:
     keys: Tensor
     """[N, S, D], the keys of the alignment score, computed from the encoder's outputs."""
     mask: Tensor
-    """[N, 1, S], True where the decoder may look."""
+    """[N, 1, S], True where the decoder may attend."""
     sentence: Tensor
     """[N], the index of the sentence that a row belongs to."""
     feed: Tensor | None = None
@@ -251,8 +251,8 @@ class RecurrentDecoding(SequenceModel[RecurrentState]):
     def read_on(self, targets_in: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Continue from `state` over ids [N, T]; return the features [N, T, D] and the state after."""
         x = self.decoder_input(self.target_embedding(targets_in), state.length)
-        features, after = self.decoder(x, state)
-        return self.dropout(self.decoder_output(features, state.length)), after
+        features, state_after = self.decoder(x, state)
+        return self.dropout(self.decoder_output(features, state.length)), state_after
 
     def start(self, memory: Memory) -> RecurrentState:
         """Return the decoder's first state; the keys of the attention are computed here, once for all steps."""

@@ -113,8 +113,8 @@ class DecoderBlock(nn.Module):
         def cross_attention(x: Tensor) -> Tensor:
             key, value = self.cross_attention.project(memory) if isinstance(memory, Tensor) else memory
             # The k targets of a source attend together, so its keys need not be repeated: [k B, T, D] -> [B, k T, D].
-            together = x.reshape(key.size(0), -1, x.size(2))
-            return self.cross_attention.attend_heads(together, key, value, mask, first=first).view_as(x)
+            queries = x.reshape(key.size(0), -1, x.size(2))
+            return self.cross_attention.attend_heads(queries, key, value, mask, first=first).view_as(x)
 
         x = self.after_self(self.residuals[0](x, mix_positions), first)
         x = self.after_cross(self.residuals[1](x, cross_attention), first)
@@ -143,7 +143,7 @@ class TransformerState:
     memory: Sequence[KeyValue]
     """The keys and values of each layer's cross-attention, [N, H, S, d]."""
     mask: Tensor
-    """[N, 1, 1, S], True where the decoder may look."""
+    """[N, 1, 1, S], True where the decoder may attend."""
     sentence: Tensor
     """[N], the index of the sentence that a row belongs to."""
 
@@ -204,9 +204,9 @@ class BlockStacks(SequenceModel[TransformerState]):
         projected, past = [], []
         for block in self.decoder:
             assert isinstance(block, DecoderBlock)
-            keys_and_values, before = block.start(memory.states)
+            keys_and_values, layer_past = block.start(memory.states)
             projected.append(keys_and_values)
-            past.append(before)
+            past.append(layer_past)
         mask = memory.mask[:, None, None]
         return TransformerState(0, past, projected, mask, torch.arange(mask.size(0), device=mask.device))
 
@@ -215,9 +215,9 @@ class BlockStacks(SequenceModel[TransformerState]):
         x, mask = self.target_embedding(tokens[:, None], state.length), share_mask(state.mask)
         x = self.decoder_input(x, state.length)
         past = []
-        for block, before, memory in zip(self.decoder, state.past, state.memory, strict=True):
-            x, after = block(x, memory, mask, before, state.length)
-            past.append(after)
+        for block, layer_past, memory in zip(self.decoder, state.past, state.memory, strict=True):
+            x, new_past = block(x, memory, mask, layer_past, state.length)
+            past.append(new_past)
         features = self.decoder_output(self.decoder_norm(x), state.length)
         return features[:, 0], replace(state, length=state.length + 1, past=past)
 
@@ -329,7 +329,7 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
     """
 
     options: TransformerLanguageOptions
-    carries = False
+    carries_state = False
 
     def __init__(self, vocabulary: int, options: TransformerLanguageOptions) -> None:
         """Build a model with fresh weights."""
@@ -355,8 +355,8 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
         x = self.decoder_input(self.embedding(ids, first), first)
         mask = _window_mask(first, ids.size(1), x.device)
         layers, past = [x], []
-        for block, earlier in zip(self.decoder, state.past, strict=True):
-            x, keys_and_values = block(x, earlier, mask)
+        for block, layer_past in zip(self.decoder, state.past, strict=True):
+            x, keys_and_values = block(x, layer_past, mask)
             layers.append(x)
             past.append(keys_and_values)
         features = self.decoder_output(self.decoder_norm(x), first)
@@ -371,11 +371,11 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
         return super().advance(tokens, state)
 
 
-def _window_mask(before: int, length: int, device: torch.device) -> SharedMask | None:
-    """Return the mask [T, t + T] of T new tokens after t earlier ones: token i may look at the first t + i + 1.
+def _window_mask(past_length: int, length: int, device: torch.device) -> SharedMask | None:
+    """Return the mask [T, t + T] of T new tokens after t earlier ones: token i may attend to the first t + i + 1.
 
-    None if no mask is needed: a single token may look at all, and without earlier tokens kernels know the causal mask.
+    None if no mask is needed: a single token may attend to all, and without earlier tokens, the kernel is causal.
     """
-    if not before or length == 1:
+    if not past_length or length == 1:
         return None
-    return share_mask(torch.ones(length, before + length, dtype=torch.bool, device=device).tril(before))
+    return share_mask(torch.ones(length, past_length + length, dtype=torch.bool, device=device).tril(past_length))

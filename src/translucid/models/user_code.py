@@ -111,8 +111,8 @@ def build_custom(options: CustomOptions, source_vocabulary: int, target_vocabula
     try:
         model: CustomModel = model_class(source_vocabulary, target_vocabulary, own_options)
     except (TypeError, NameError, AttributeError) as error:
-        where = place_in_user_code(error)
-        what = f"{model_class.__name__} can't be built ({where}{type(error).__name__}: {error})"
+        location = place_in_user_code(error)
+        what = f"{model_class.__name__} can't be built ({location}{type(error).__name__}: {error})"
         fix = "It takes the sizes of both vocabularies and its options, and has the methods of CustomModel."
         raise UserError(what, file=_file(options.implementation), fix=fix) from error
     model.options = options
@@ -128,12 +128,14 @@ def options_of(model_class: type[CustomModel], options: CustomOptions) -> Any:
     try:
         return model_class.Options.model_validate(options.options)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(["model.options", *map(str, first["loc"])])
-        if first["type"] == "extra_forbidden":
-            known = [f"model.options.{name}" for name in model_class.Options.model_fields]
-            raise UserError(f"{options.implementation} has no option {key!r}", fix=nearest(key, known)) from error
-        raise UserError(f"{key}: {first['msg']}, not {first['input']!r}") from error
+        problem = error.errors()[0]
+        key = ".".join(["model.options", *map(str, problem["loc"])])
+        if problem["type"] == "extra_forbidden":
+            option_names = [f"model.options.{name}" for name in model_class.Options.model_fields]
+            raise UserError(
+                f"{options.implementation} has no option {key!r}", fix=nearest(key, option_names)
+            ) from error
+        raise UserError(f"{key}: {problem['msg']}, not {problem['input']!r}") from error
 
 
 def place_in_user_code(error: BaseException) -> str:
@@ -188,5 +190,5 @@ def _module(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # the user's code may raise anything
-        raise UserError(f"can't be executed ({type(error).__name__}: {error})", file=file, fix="Mend it.") from error
+        raise UserError(f"can't be executed ({type(error).__name__}: {error})", file=file, fix="Correct it.") from error
     return module

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from translucid.ground.errors import UserError, nearest
-from translucid.ground.reading import digest, refuse_strange
+from translucid.ground.reading import digest, refuse_unsafe
 from translucid.models.copying import shared_copy
 from translucid.runs.run_folder import ADAPTER, RunFolder
 from translucid.runs.tensor_file import load_arrays, load_tensors, read_header, save_tensors
@@ -88,7 +88,7 @@ class Adapter:
             names = sorted(file.stem for file in folder.glob("*.safetensors"))
             fix = nearest(str(adapter), names) if names else f"Give its file, or put it into {folder}."
             raise UserError(f"there is no adapter {str(adapter)!r}", fix=fix)
-        refuse_strange(path, path.parent, None)
+        refuse_unsafe(path, path.parent, None)
         return cls(path, run)
 
     def differences(self) -> dict[str, tuple[Tensor, Tensor]]:
@@ -115,7 +115,7 @@ def with_adapter(model: AnyModel, adapter: Adapter) -> AnyModel:
         UserError: the adapter's file is damaged.
     """
     differences = adapter.differences()
-    adapted = shared_copy(model, own=differences)
+    adapted = shared_copy(model, unshared=differences)
     for name, (up, down) in differences.items():
         weight = adapted.get_parameter(name).data
         weight.addmm_(up.to(weight), down.to(weight), alpha=adapter.scale)

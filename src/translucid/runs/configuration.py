@@ -24,14 +24,14 @@ from translucid.runs.data_options import DataOptions
 from translucid.runs.fixed_settings import fixed_values
 from translucid.runs.guided_alignment import problems_of_model
 from translucid.runs.presets import PRESETS, preset_named
-from translucid.runs.settings import Settings, assigned, merged, read_settings, shown, without_none
+from translucid.runs.settings import Settings, assigned, merged, read_settings, short_repr, without_none
 from translucid.runs.training_options import TrainingOptions
 
-_READERS = {
+_INPUT_KINDS = {
     "text": ("translates text", "Use translucid translate."),
     "images": ("writes about images", "Use translucid caption."),
     "running text": ("is a language model", "Use translucid generate."),
-    "texts with labels": ("says what a text is", "Use translucid classify."),
+    "texts with labels": ("classifies texts", "Use translucid classify."),
 }
 """For each kind of input: what a model with this input does, and the command for it."""
 
@@ -93,20 +93,20 @@ class Configuration(OptionGroup):
                 "model.share_embeddings needs one joint vocabulary: "
                 "set data.tokenizer.joint=true or model.share_embeddings=false"
             )
-        for_pairs = [name for name in _FOR_PAIRS if getattr(self.data, name) != getattr(_DEFAULTS, name)]
+        pair_settings = [name for name in _FOR_PAIRS if getattr(self.data, name) != getattr(_DEFAULTS, name)]
         changes_pixels = self.data.mirror or self.data.shift
         if isinstance(model, CaptioningShape):
-            if for_pairs:
-                yield f"data.{for_pairs[0]} is for sentence pairs, not for images with captions"
+            if pair_settings:
+                yield f"data.{pair_settings[0]} is for sentence pairs, not for images with captions"
             if model.image_encoder.frozen and changes_pixels:
-                yield "data.mirror and data.shift change pixels, of which a frozen network sees no more"
+                yield "data.mirror and data.shift change pixels, but a frozen network reads each image only once"
         elif changes_pixels:
             yield "data.mirror and data.shift are for images"
         elif isinstance(model, LanguageShape | ClassifierOptions):
             if self.training.sharded:
                 yield "training.sharded is not for language models and classifiers"
-            if for_pairs:
-                yield f"data.{for_pairs[0]} is for sentence pairs, not for running text"
+            if pair_settings:
+                yield f"data.{pair_settings[0]} is for sentence pairs, not for running text"
             window = self.training.window
             if isinstance(model, TransformerLanguageOptions) and model.context > window:
                 yield (
@@ -129,7 +129,7 @@ class Configuration(OptionGroup):
                 if getattr(self.training, name):
                     yield f"training.{name} is for translators, Transformers or recurrent"
         elif self.model.elmo and self.training.sharded:
-            yield "training.sharded is not for models that ELMo tells of their source"
+            yield "training.sharded is not for models with ELMo (model.elmo)"
         elif self.model.elmo and self.data.context:
             yield "data.context is not for models with model.elmo, which reads one sentence"
         elif self.training.elmo and not self.model.elmo:
@@ -137,7 +137,7 @@ class Configuration(OptionGroup):
 
     def _problems_of_fine_tuning(self) -> Iterator[str]:
         """Yield what is wrong with the options of fine-tuning for this model."""
-        added, begins = self.data.tokenizer.added, self.training.begin_from
+        added, base_run = self.data.tokenizer.added, self.training.begin_from
         for name in ("distillation_weight", "teachers"):
             if getattr(self.training, name) and self.model.reads != "text":
                 yield f"training.{name} is for translators"
@@ -147,12 +147,12 @@ class Configuration(OptionGroup):
             yield "training.soft_targets and data.context do not go together: sources differ in each epoch"
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
             yield "training.adapter_rank is for Transformers"
-        if added and (self.model.reads != "text" or not begins):
-            yield "data.tokenizer.added is for translators that begin as another run: name it with train --init-from"
+        if added and (self.model.reads != "text" or not base_run):
+            yield "data.tokenizer.added is for fine-tuning translators: name the initial run with train --init-from"
         if added and self.training.adapter_rank:
             yield "training.adapter_rank is for the vocabulary as it is, without data.tokenizer.added and new languages"
-        if self.data.valid_general and not begins:
-            yield "data.valid_general is for what is fine-tuned: name what it begins as with train --init-from"
+        if self.data.valid_general and not base_run:
+            yield "data.valid_general is for fine-tuning: name the initial run with train --init-from"
 
     def _problems_of_training(self) -> Iterator[str]:
         """Yield which ways of training are not for this model."""
@@ -169,9 +169,9 @@ class Configuration(OptionGroup):
             if not isinstance(self.model, CaptioningShape):
                 yield "training.self_critical is for models that write about images, such as caption-soft"
             if isinstance(self.model, CaptionerOptions) and self.model.attention == "hard":
-                yield "training.self_critical does not teach model.attention=hard where to look"
+                yield "training.self_critical does not train the attention of model.attention=hard"
             if self.training.sharded:
-                yield "training.self_critical draws captions from whole models, not from training.sharded"
+                yield "training.self_critical samples captions from whole models, not from training.sharded"
 
     @cached_property
     def vocabulary_given(self) -> bool:
@@ -191,7 +191,7 @@ class Configuration(OptionGroup):
         tokenizer = self.data.tokenizer.model_copy(update={"vocabulary": size})
         return self.model_copy(update={"data": self.data.model_copy(update={"tokenizer": tokenizer})})
 
-    def searching(self, changes: Mapping[str, Any]) -> DecodingOptions:
+    def decoding_with(self, changes: Mapping[str, Any]) -> DecodingOptions:
         """Return the decoding options with some of them changed by name; None leaves an option unchanged.
 
         Raises:
@@ -203,19 +203,19 @@ class Configuration(OptionGroup):
         """Return the configuration with two other languages of a multilingual model, as `DataOptions.between` does."""
         return self.model_copy(update={"data": self.data.between(source, target)})
 
-    def refuse_other_reader(self, wanted: str, run: Path) -> None:
-        """Check that a run's model has the wanted kind of input, such as `text`.
+    def refuse_other_input(self, kind: str, run: Path) -> None:
+        """Check that a run's model has this kind of input, such as `text`.
 
         Raises:
             UserError: it has another kind of input.
         """
-        if self.model.reads != wanted:
-            does, fix = _READERS[self.model.reads]
-            raise UserError(does, file=run, fix=fix)
+        if self.model.reads != kind:
+            description, fix = _INPUT_KINDS[self.model.reads]
+            raise UserError(description, file=run, fix=fix)
 
     @property
     def longest(self) -> int:
-        """The most tokens of a side, start or end token included, in training and in a call of the model."""
+        """The maximum number of tokens of a side (with start or end token) in training and in a call of the model."""
         return min(self.data.max_tokens, self.model.longest or self.data.max_tokens)
 
     def to_yaml(self) -> str:
@@ -228,9 +228,9 @@ def resolve(
     preset: str | None = None,
     assignments: Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
-    begun: Settings | None = None,
+    initial_settings: Settings | None = None,
     *,
-    shipped: bool = False,
+    is_recipe: bool = False,
     on_gpu: bool = False,
 ) -> Configuration:
     """Combine the sources of a configuration: preset, earlier run, file, assignments, overrides; later ones win.
@@ -240,29 +240,29 @@ def resolve(
         preset: the name of the preset; by default that of the file.
         assignments: strings `key=value`.
         overrides: values by dotted key.
-        begun: the settings of an earlier run (`runs.initialization`). Its tokenizer also wins over the file, because
-            the weights depend on it.
-        shipped: whether the file is one of our recipes, whose size of the vocabulary is a proposal, like a preset's.
+        initial_settings: the settings of an earlier run (`runs.initialization`). Its tokenizer also wins over the file,
+            because the weights depend on it.
+        is_recipe: whether the file is one of our recipes, whose size of the vocabulary is a proposal, like a preset's.
         on_gpu: whether the preset's batches are those for a GPU.
 
     Raises:
         UserError: the file can't be read, or a key or value is unknown.
     """
-    settings = merged(begun or {}, read_settings(file) if file else {})
-    if begun:
-        settings = merged(settings, {"data": {"tokenizer": begun["data"]["tokenizer"]}})
+    settings = merged(initial_settings or {}, read_settings(file) if file else {})
+    if initial_settings:
+        settings = merged(settings, {"data": {"tokenizer": initial_settings["data"]["tokenizer"]}})
     name = preset or settings.get("preset")
-    base: Settings = {}
+    preset_settings: Settings = {}
     if isinstance(name, str):
-        start = preset_named(name)
-        if start is None:
+        named_preset = preset_named(name)
+        if named_preset is None:
             raise UserError(f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, PRESETS))
-        base = merged({"preset": name}, start.settings)
-        if on_gpu and start.batch_tokens_on_gpu:
-            base = merged(base, {"training": {"batch_tokens": start.batch_tokens_on_gpu}})
+        preset_settings = merged({"preset": name}, named_preset.settings)
+        if on_gpu and named_preset.batch_tokens_on_gpu:
+            preset_settings = merged(preset_settings, {"training": {"batch_tokens": named_preset.batch_tokens_on_gpu}})
     # What the user has set, without the proposals of a preset or a recipe.
-    explicit = assigned((begun or {}) if shipped else settings, assignments, overrides or {})
-    settings = merged(base, {**settings, "preset": name})
+    explicit = assigned((initial_settings or {}) if is_recipe else settings, assignments, overrides or {})
+    settings = merged(preset_settings, {**settings, "preset": name})
     configuration = validated(assigned(settings, assignments, overrides or {}), file)
     # Sets the cached property; pydantic allows no assignment.
     configuration.__dict__["vocabulary_given"] = "vocabulary" in explicit.get("data", {}).get("tokenizer", {})
@@ -290,10 +290,10 @@ def resumed(configuration: Configuration, assignments: Iterable[str], overrides:
     Raises:
         UserError: the shape of the model, the tokens or the order of the data would change.
     """
-    return unchanged(configuration, validated(assigned(configuration.model_dump(), assignments, overrides)))
+    return resumable(configuration, validated(assigned(configuration.model_dump(), assignments, overrides)))
 
 
-def unchanged(before: Configuration, after: Configuration) -> Configuration:
+def resumable(before: Configuration, after: Configuration) -> Configuration:
     """Return `after` if a run that was started with `before` can be resumed with it.
 
     Raises:
@@ -306,9 +306,9 @@ def unchanged(before: Configuration, after: Configuration) -> Configuration:
         after = after.model_copy(update={"model": model})
     if not after.vocabulary_given:
         after = after.with_vocabulary(before.data.tokenizer.vocabulary)
-    fixed, wanted = fixed_values(before), fixed_values(after)
-    for key in wanted | fixed:
-        if wanted.get(key) != fixed.get(key):
+    values_before, values_after = fixed_values(before), fixed_values(after)
+    for key in values_after | values_before:
+        if values_after.get(key) != values_before.get(key):
             raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
     return after
 
@@ -330,23 +330,23 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
     try:
         return options.model_validate(settings)
     except ValidationError as error:
-        first = error.errors()[0]
-        parents, group = _locate(options, first["loc"][:-1])
-        key = ".".join(_locate(options, first["loc"])[0])
-        if first["type"] == "extra_forbidden":
-            known = [".".join([*parents, field]) for field in group.model_fields]
-            raise UserError(f"there is no key {key!r}", file=file, fix=nearest(key, known)) from error
-        if first["type"] == "union_tag_invalid":
+        detail = error.errors()[0]
+        parents, group = _locate(options, detail["loc"][:-1])
+        key = ".".join(_locate(options, detail["loc"])[0])
+        if detail["type"] == "extra_forbidden":
+            keys = [".".join([*parents, field]) for field in group.model_fields]
+            raise UserError(f"there is no key {key!r}", file=file, fix=nearest(key, keys)) from error
+        if detail["type"] == "union_tag_invalid":
             kinds = [
                 str(option.model_fields["kind"].default) for option in get_args(group.model_fields[key].annotation)
             ]
-            kind = first["ctx"]["tag"]
+            kind = detail["ctx"]["tag"]
             raise UserError(f"{key}.kind: there is no {kind!r}", file=file, fix=nearest(kind, kinds)) from error
-        reason = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "value_error":  # raised by a validator of ours, whose message is complete
+        reason = detail["msg"].removeprefix("Value error, ")
+        if detail["type"] == "value_error":  # raised by a validator of ours, whose message is complete
             raise UserError(f"{key}: {reason}" if key else reason, file=file) from error
         fix = "`translucid models --keys` lists all keys."
-        raise UserError(f"{key}: {reason}, not {shown(first['input'])}", file=file, fix=fix) from error
+        raise UserError(f"{key}: {reason}, not {short_repr(detail['input'])}", file=file, fix=fix) from error
 
 
 def _locate(options: Any, location: tuple[int | str, ...]) -> tuple[list[str], Any]:

@@ -71,30 +71,30 @@ class Corpora:
             return nullcontext()
         return self.bad.written_to(file)
 
-    def kept(self, pair_filter: Filter, skipped: Skipped | None = None) -> Iterator[Pair]:
+    def filtered(self, pair_filter: Filter, skipped: Skipped | None = None) -> Iterator[Pair]:
         """Yield the training pairs that pass the filter, corpus after corpus."""
         return keep(chain.from_iterable(self.train), pair_filter, skipped or Skipped())
 
 
 class _Files:
-    """The pairs of one corpus, without those that have the same source, or target if `side` is 1, as one held out."""
+    """The pairs of one corpus, without those whose source, or target if `side` is 1, is in `held_out`."""
 
     def __init__(
         self,
         read: Reader,
-        held: Collection[str],
-        bad: BadLines | None,
+        held_out: Collection[str],
+        bad_lines: BadLines | None,
         side: int = 0,
         links: LinkFile | None = None,
     ) -> None:
-        self.read, self.held, self.bad, self.side, self.links = read, held, bad, side, links
+        self.read, self.held_out, self.bad_lines, self.side, self.links = read, held_out, bad_lines, side, links
 
     def __iter__(self) -> Iterator[Pair]:
-        pairs = self.read(on_bad=self.bad)
+        pairs = self.read(on_bad=self.bad_lines)
         if self.links:
             pairs = self.links.of(pairs)
         for pair in pairs:
-            if pair[self.side] not in self.held:
+            if pair[self.side] not in self.held_out:
                 yield pair
 
 
@@ -190,14 +190,14 @@ class _Reading(NamedTuple):
         """Return a function that reads a corpus."""
         return partial(read_texts, corpus.name) if self.texts else corpus.pairs
 
-    def fit(self, pairs: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
+    def filtered(self, pairs: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
         """Yield the pairs that pass the filter."""
         return keep_texts(pairs, skipped) if self.texts else keep(pairs, self.options.filter, skipped)
 
     def training(self, skipped: Skipped) -> Iterator[Pair]:
         """Yield the pairs of `data.train` that pass the filter."""
         for corpus in self.options.corpora(self.options.train):
-            yield from self.fit(self.reader(corpus)(on_bad=self.bad), skipped)
+            yield from self.filtered(self.reader(corpus)(on_bad=self.bad), skipped)
 
     def validation(self, files: Sequence[str], corpora: Iterable[DirectedCorpus]) -> dict[Languages, list[Pair]]:
         """Return the pairs of validation files that pass the filter, by direction; `corpora` is how they are read.
@@ -205,10 +205,10 @@ class _Reading(NamedTuple):
         Raises:
             UserError: none are left.
         """
-        on_bad = self.bad.first.append if self.bad else None
+        on_bad = self.bad.validation_lines.append if self.bad else None
         pairs: dict[Languages, list[Pair]] = {}
         for corpus in corpora:
-            pairs.setdefault(corpus.direction, []).extend(self.fit(self.reader(corpus)(on_bad=on_bad), Skipped()))
+            pairs.setdefault(corpus.direction, []).extend(self.filtered(self.reader(corpus)(on_bad=on_bad), Skipped()))
         if files and not (pairs and all(pairs.values())):
             what, fix = "sentence pairs", "See `translucid data stats`."
             if self.texts:
@@ -218,7 +218,7 @@ class _Reading(NamedTuple):
 
 
 def _training_corpora(
-    reading: _Reading, sources: Collection[str], targets: Collection[str], linked: Mapping[str, str]
+    reading: _Reading, sources: Collection[str], targets: Collection[str], link_paths: Mapping[str, str]
 ) -> tuple[list[_Files], list[Languages]]:
     """Return the training corpora with their directions.
 
@@ -226,13 +226,13 @@ def _training_corpora(
         reading: how they are read.
         sources: the sources of the pairs that are held out.
         targets: the targets of these pairs.
-        linked: the file with the word links of each corpus that has one, by name.
+        link_paths: the file with the word links of each corpus that has one, by name.
     """
     options, bad = reading.options, reading.bad
 
     def links_of(corpus: DirectedCorpus) -> LinkFile | None:
-        file = linked.get(corpus.name)
-        return LinkFile(file, corpus.swapped) if file else None
+        path = link_paths.get(corpus.name)
+        return LinkFile(path, corpus.swapped) if path else None
 
     corpora, mixed = options.corpora(options.train), options.corpora(options.mix)
     synthetic = options.corpora(options.synthetic, as_written=True)
@@ -311,27 +311,27 @@ def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: b
         return pair.target if labels else ""
 
     skipped = Skipped()
-    drawn = reservoir_sample(read(skipped), HELD_OUT, seed)
+    sample = reservoir_sample(read(skipped), HELD_OUT, seed)
     total, count = skipped.kept, min(HELD_OUT, skipped.kept // 50)
-    Random(seed).shuffle(drawn)
-    groups: dict[str, list[Pair]] = {pair.source: [] for pair in drawn}
-    left: Counter[str] = Counter()
+    Random(seed).shuffle(sample)
+    groups: dict[str, list[Pair]] = {pair.source: [] for pair in sample}
+    remaining: Counter[str] = Counter()
     for pair in read(Skipped()):
-        left[label_of(pair)] += 1
+        remaining[label_of(pair)] += 1
         if pair.source in groups:
             groups[pair.source].append(pair)
-    held: list[Pair] = []
+    held_out: list[Pair] = []
     # Groups that are too large, such as a line that is in every file, stay in the training text; if there are no
     # others, up to half of all pairs may be held out.
-    for largest in (count, total // 2 if count else 0):
+    for max_size in (count, total // 2 if count else 0):
         for group in groups.values():
-            if (held and len(held) + len(group) > count) or len(group) > largest:
+            if (held_out and len(held_out) + len(group) > count) or len(group) > max_size:
                 continue
-            taken = Counter(map(label_of, group))
-            if all(left[label] > number for label, number in taken.items()):
-                left -= taken
-                held += group
-        if held:
-            return held
-    why = "too much alike" if count else "too few"
-    raise UserError(f"{total} lines are {why} to hold some out", fix="Give validation files with --valid.")
+            group_counts = Counter(map(label_of, group))
+            if all(remaining[label] > number for label, number in group_counts.items()):
+                remaining -= group_counts
+                held_out += group
+        if held_out:
+            return held_out
+    reason = "too much alike" if count else "too few"
+    raise UserError(f"{total} lines are {reason} to hold some out", fix="Give validation files with --valid.")

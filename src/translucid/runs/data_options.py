@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from translucid.data.document_context import MOST
+from translucid.data.document_context import MAX_SENTENCES
 from translucid.data.filtering import Filter
 from translucid.data.languages import Languages, find_code
 from translucid.data.readers.corpus_names import Direction
@@ -107,10 +107,10 @@ class DataOptions(OptionGroup):
     reserved pieces: the model learns to apply and to inflect terms (docs/terminology.md). Which words translate each
     other is learned from the pairs. It needs the codes of both languages and a joint vocabulary."""
 
-    context: int = Field(0, ge=0, le=MOST)
-    """The most sentences before a sentence, in its document, that the model reads with it (docs/context.md). Training
-    draws from 0 to as many for each pair and epoch. Corpora say where documents begin: by a blank line, a column or key
-    `document`, or in .tmx files by `x-document` or `tuid`."""
+    context: int = Field(0, ge=0, le=MAX_SENTENCES)
+    """The maximum number of sentences before a sentence, in its document, that the model reads with it
+    (docs/context.md). Training draws from 0 to as many for each pair and epoch. Corpora say where documents begin: by a
+    blank line, a column or key `document`, or in .tmx files by `x-document` or `tuid`."""
 
     @property
     def reserved(self) -> tuple[str, ...]:
@@ -129,8 +129,8 @@ class DataOptions(OptionGroup):
     @property
     def languages(self) -> tuple[str | None, str | None]:
         """The codes of the languages that the model reads and writes."""
-        both = self.source_language, self.target_language
-        return both[::-1] if self.reverse else both
+        codes = self.source_language, self.target_language
+        return codes[::-1] if self.reverse else codes
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -172,7 +172,7 @@ class DataOptions(OptionGroup):
         return shares
 
     @property
-    def every_language(self) -> list[str]:
+    def all_languages(self) -> list[str]:
         """The codes of all languages of a multilingual model."""
         return sorted({*self.tokenizer.languages, *chain.from_iterable(self.directions)})
 
@@ -180,8 +180,8 @@ class DataOptions(OptionGroup):
     def _chosen(self) -> Languages:
         """The languages of the model that are chosen, None where there is a choice."""
         source, target = self.languages
-        known = self.tokenizer.languages
-        return source and model_code(source, known), target and model_code(target, known)
+        model_codes = self.tokenizer.languages
+        return source and model_code(source, model_codes), target and model_code(target, model_codes)
 
     def corpora(self, names: Iterable[str], *, as_written: bool = False) -> list[DirectedCorpus]:
         """Return the corpora that names of files stand for: one for each direction in which a file is read.
@@ -224,8 +224,8 @@ class DataOptions(OptionGroup):
         languages = languages_of(name, self.tokenizer.languages)
         if languages is None:
             return [DirectedCorpus(name, self.languages, self.reverse)]
-        both = self.both_directions
-        return readings(name, languages, chosen=chosen, reverse=self.reverse, both_directions=both)
+        both_directions = self.both_directions
+        return readings(name, languages, chosen=chosen, reverse=self.reverse, both_directions=both_directions)
 
     @property
     def chosen_languages(self) -> tuple[str | None, str | None] | None:
@@ -240,16 +240,16 @@ class DataOptions(OptionGroup):
         Raises:
             UserError: the model has a single pair of languages, and it is another one.
         """
-        known = self.tokenizer.languages and self.every_language
+        model_codes = self.tokenizer.languages and self.all_languages
         changes = {}
         sides = zip(("source", "target"), self._language_keys, (source, target), self.languages, strict=True)
-        for side, key, code, before in sides:
-            if code and known:
-                code = find_code(code, known) or code
-            if code in (None, before):
+        for side, key, code, current in sides:
+            if code and model_codes:
+                code = find_code(code, model_codes) or code
+            if code in (None, current):
                 continue
-            if before and not known:
-                what = f"the model has one {side} language, {before}, and {code} was asked for"
+            if current and not model_codes:
+                what = f"the model has one {side} language, {current}, and {code} was asked for"
                 raise UserError(what, fix=f"Leave --{side}-language out.")
             changes[key] = code
         return self.model_copy(update=changes)
@@ -257,20 +257,20 @@ class DataOptions(OptionGroup):
     @model_validator(mode="after")
     def _languages_of_corpora(self) -> DataOptions:
         """Take the languages of the model from the names of its corpora."""
-        named = [*self.train, *self.synthetic, *self.mix, *self.valid, *self.valid_general]
+        names = [*self.train, *self.synthetic, *self.mix, *self.valid, *self.valid_general]
         if self.both_directions and self.reverse:
             raise ValueError("data.both_directions and data.reverse do not go together: leave one out")
         if self.both_directions or self.is_multilingual:
-            for problem in self._problems_of_directions(named):
+            for problem in self._problems_of_directions(names):
                 raise ValueError(problem)
-        self._take_languages(self.directions)
-        for name in named:
+        self._set_languages(self.directions)
+        for name in names:
             if not self.tokenizer.languages and not self.corpora([name]):
                 chosen = " and ".join(filter(None, self._chosen))
                 raise ValueError(f"{name} has other languages than the other files: {chosen}")
         return self
 
-    def _take_languages(self, directions: Sequence[Direction]) -> None:
+    def _set_languages(self, directions: Sequence[Direction]) -> None:
         """Set the languages of the model, as far as they are not set."""
         if not directions:
             return
@@ -285,13 +285,13 @@ class DataOptions(OptionGroup):
 
     def _tokenizer_of(self, directions: Sequence[Direction]) -> TokenizerOptions:
         """Return the options of a tokenizer that has the pieces of all languages of the training text."""
-        before = self.tokenizer
-        languages = language_pieces(directions, before.languages, of_sources=before.marks_sources)
+        tokenizer = self.tokenizer
+        languages = language_pieces(directions, tokenizer.languages, of_sources=tokenizer.marks_sources)
         changes: dict[str, Any] = {"languages": languages}
-        is_extended = before.languages and len(languages) > len(before.languages)
-        if is_extended and "added" not in before.model_fields_set:
+        is_extended = tokenizer.languages and len(languages) > len(tokenizer.languages)
+        if is_extended and "added" not in tokenizer.model_fields_set:
             changes["added"] = ADDED_FOR_LANGUAGES
-        return before.model_copy(update=changes)
+        return tokenizer.model_copy(update=changes)
 
     @property
     def _language_keys(self) -> tuple[str, str]:
@@ -299,9 +299,9 @@ class DataOptions(OptionGroup):
         keys = "source_language", "target_language"
         return keys[::-1] if self.reverse else keys
 
-    def _problems_of_directions(self, named: Sequence[str]) -> Iterator[str]:
+    def _problems_of_directions(self, names: Sequence[str]) -> Iterator[str]:
         """Yield what is wrong with the options of a run with several directions."""
-        yield from missing_languages(named)
+        yield from missing_languages(names)
         for name in ("target_text", "fuzzy_matches", "terms", "subword_dropout"):
             if getattr(self, name):
                 yield f"data.{name} is for a single direction, and data.train has several: leave it out"
@@ -314,9 +314,9 @@ class DataOptions(OptionGroup):
         if not self.tokenizer.joint:
             yield "several directions need one vocabulary: set data.tokenizer.joint=true"
         pieces = self._tokenizer_of(self.directions).languages
-        for corpus in self.corpora([*named]):
-            needed = corpus.direction if self.tokenizer.marks_sources else corpus.direction[1:]
-            for code in needed:
+        for corpus in self.corpora([*names]):
+            codes = corpus.direction if self.tokenizer.marks_sources else corpus.direction[1:]
+            for code in codes:
                 if code not in pieces:
                     yield f"{corpus.name}: the model does not learn to write {code}, only {', '.join(pieces)}"
 

@@ -38,26 +38,26 @@ class DirectedCorpus(NamedTuple):
         return (pair.swapped for pair in pairs)
 
 
-def languages_of(name: str, known: Iterable[str] = ()) -> Direction | None:
+def languages_of(name: str, model_codes: Iterable[str] = ()) -> Direction | None:
     """Return the languages in the name of a corpus, as the model's codes or the usual ones; None without any."""
     languages = CorpusName.parse(name).languages
     if languages is None:
         return None
     source, target = languages
-    return model_code(source, known), model_code(target, known)
+    return model_code(source, model_codes), model_code(target, model_codes)
 
 
-def model_code(code: str, known: Iterable[str] = ()) -> str:
+def model_code(code: str, model_codes: Iterable[str] = ()) -> str:
     """Return the code of a language: that of the model, if it has the language, or else the usual one.
 
     A new language of a model with the codes of NLLB keeps a code of this kind.
     """
-    known = list(known)
-    if is_flores_code(code) and any(map(is_flores_code, known)):
+    model_codes = list(model_codes)
+    if is_flores_code(code) and any(map(is_flores_code, model_codes)):
         usual = code
     else:
         usual = usual_code(code) or code
-    return find_code(code, known) or usual
+    return find_code(code, model_codes) or usual
 
 
 def readings(
@@ -68,7 +68,7 @@ def readings(
     Args:
         name: the name.
         languages: the languages of its sides.
-        chosen: the languages that are wanted, None for all. With both, the file may have them in either order.
+        chosen: the requested languages, None for all. With both, the file may have them in either order.
         reverse: whether corpora are read in reverse.
         both_directions: whether they are read in both directions.
     """
@@ -88,7 +88,7 @@ def includes(chosen: Languages, direction: Languages) -> bool:
 
 
 def language_pieces(
-    directions: Iterable[Direction], known: Mapping[str, str], *, of_sources: bool = False
+    directions: Iterable[Direction], model_pieces: Mapping[str, str], *, of_sources: bool = False
 ) -> dict[str, str]:
     """Return the piece that stands for each language: those of a model, and those of new target languages.
 
@@ -96,30 +96,31 @@ def language_pieces(
 
     Args:
         directions: the directions of the training text.
-        known: the pieces of the model by language, if there are any.
+        model_pieces: the pieces of the model by language, if there are any.
         of_sources: whether source languages have pieces, too.
 
     Raises:
         ValueError: the pieces of the model are codes such as `spa_Latn`, and a new language has a shorter one.
     """
-    pattern, place = ">>-<<", "-"
-    for code, piece in known.items():
+    pattern, placeholder = ">>-<<", "-"
+    for code, piece in model_pieces.items():
         if code in piece:
-            pattern, place = piece, code
+            pattern, placeholder = piece, code
             break
-    pieces = dict(known)
+    pieces = dict(model_pieces)
     codes = set()
     for source, target in directions:
         codes |= {source, target} if of_sources else {target}
-    for code in sorted(codes - known.keys()):
+    for code in sorted(codes - model_pieces.keys()):
         # The vocabulary may have a shorter code, such as `fr`, as a part of words.
-        if pattern == place and not is_flores_code(code):
-            raise ValueError(f"{code} is new to the model, whose codes are such as {place}: write its script, too")
-        pieces[code] = pattern.replace(place, code)
+        if pattern == placeholder and not is_flores_code(code):
+            what = f"{code} is new to the model, whose codes are such as {placeholder}"
+            raise ValueError(f"{what}: write its script, too")
+        pieces[code] = pattern.replace(placeholder, code)
     return pieces
 
 
-def pivot_of(direction: Languages, taught: Collection[Direction]) -> str | None:
+def pivot_of(direction: Languages, trained: Collection[Direction]) -> str | None:
     """Return a language through which directions of the training text lead from one language to another.
 
     English comes first. None without such a language, and for a direction of the training text.
@@ -127,10 +128,10 @@ def pivot_of(direction: Languages, taught: Collection[Direction]) -> str | None:
     >>> pivot_of(("es", "fr"), [("es", "en"), ("en", "fr")])
     'en'
     """
-    if direction in taught:
+    if direction in trained:
         return None
     source, target = direction
-    pivots = sorted(middle for start, middle in taught if start == source and (middle, target) in taught)
+    pivots = sorted(pivot for start, pivot in trained if start == source and (pivot, target) in trained)
     english = (pivot for pivot in pivots if usual_code(pivot) == "en")
     return next(english, next(iter(pivots), None))
 

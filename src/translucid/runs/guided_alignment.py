@@ -46,7 +46,7 @@ def taught_readings(configuration: Configuration) -> list[AlignmentOptions]:
     """Return the readings of the taught head, from both sides and from one; none without guided alignment."""
     if not configuration.training.guided_alignment:
         return []
-    reading = taught_reading(configuration).of(taught=False)
+    reading = taught_reading(configuration).of(has_layer=False)
     return [reading, reading.model_copy(update={"both": False})]
 
 

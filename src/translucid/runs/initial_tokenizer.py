@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from translucid.data.filtering import Skipped, keep
 from translucid.data.tokenizing.added_language import with_language
-from translucid.data.tokenizing.extending import extended, reserving, tagging
+from translucid.data.tokenizing.extending import with_reserved, with_tag, with_words
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.runs.corpus_files import Corpora
@@ -39,31 +39,31 @@ def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenize
     elif options.begin_from:
         tokenizer = RunFolder(Path(options.begin_from)).tokenizer()
     else:
-        paired = pretrained.tokenizer(None) or pretrained.tokenizer(learn())
-        assert paired is not None
-        tokenizer = paired
+        pretrained_tokenizer = pretrained.tokenizer(None) or pretrained.tokenizer(learn())
+        assert pretrained_tokenizer is not None
+        tokenizer = pretrained_tokenizer
     data = configuration.data
     extensible = options.begin_from and not options.adapter_rank
     if data.synthetic and tokenizer.tag is None:
         if not extensible:
-            where = options.begin_from or options.init_encoder or options.elmo or options.teachers[0]
+            run = options.begin_from or options.init_encoder or options.elmo or options.teachers[0]
             fix = "Begin without it, or give the synthetic pairs with --train, untagged."
-            raise UserError("has no tag for synthetic pairs in its vocabulary, and can't get one", file=where, fix=fix)
-        tokenizer = tagging(tokenizer, shared_ids=data.tokenizer.shared_ids)
+            raise UserError("has no tag for synthetic pairs in its vocabulary, and can't get one", file=run, fix=fix)
+        tokenizer = with_tag(tokenizer, shared_ids=data.tokenizer.shared_ids)
     if not tokenizer.reserves(data.reserved):
         if not extensible:
-            needing = "placeholders", "terms", "fuzzy_matches", "context"
-            names = " and ".join(f"data.{name}" for name in needing if getattr(data, name))
+            options_with_pieces = "placeholders", "terms", "fuzzy_matches", "context"
+            names = " and ".join(f"data.{name}" for name in options_with_pieces if getattr(data, name))
             what = f"the vocabulary lacks the pieces of {names}, and can't get any"
             raise UserError(what, fix=f"Begin from a whole run and train all of it, or leave {names} out.")
-        tokenizer = reserving(tokenizer, data.reserved)
+        tokenizer = with_reserved(tokenizer, data.reserved)
     if languages := _new_languages(configuration):
         return _with_languages(tokenizer, languages, configuration, corpora)
     if not data.tokenizer.added:
         return tokenizer
-    of_domain = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mixed_shares)])
-    pairs = keep(of_domain, data.filter, Skipped())
-    return extended(tokenizer, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
+    domain_corpora = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mixed_shares)])
+    pairs = keep(domain_corpora, data.filter, Skipped())
+    return with_words(tokenizer, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
 
 
 def _new_languages(configuration: Configuration) -> set[str]:
@@ -75,16 +75,16 @@ def _new_languages(configuration: Configuration) -> set[str]:
     data, training = configuration.data, configuration.training
     if not training.begin_from or not data.tokenizer.languages:
         return set()
-    before = RunFolder(Path(training.begin_from)).configuration().data
-    if not before.tokenizer.languages:
+    base = RunFolder(Path(training.begin_from)).configuration().data
+    if not base.tokenizer.languages:
         what = "translates one direction and has no pieces for languages, so it can't learn others"
         raise UserError(what, file=training.begin_from, fix="Begin from a multilingual run, or train all files anew.")
-    new = set(chain.from_iterable(data.directions)) - set(before.every_language)
-    if new and (training.adapter_rank or not data.tokenizer.joint):
+    new_languages = set(chain.from_iterable(data.directions)) - set(base.all_languages)
+    if new_languages and (training.adapter_rank or not data.tokenizer.joint):
         reason = "training.adapter_rank" if training.adapter_rank else "a vocabulary for each side"
-        what = f"the model lacks {' and '.join(sorted(new))}, and can't learn more languages with {reason}"
+        what = f"the model lacks {' and '.join(sorted(new_languages))}, and can't learn more languages with {reason}"
         raise UserError(what, file=training.begin_from, fix="Train the whole model, with a joint vocabulary.")
-    return new
+    return new_languages
 
 
 def _with_languages(
@@ -93,7 +93,7 @@ def _with_languages(
     """Return the tokenizer with pieces of new languages, learned from their side of the training text."""
     data = configuration.data
 
-    def texts(*, of_new: bool) -> Iterator[str]:
+    def texts(*, new: bool) -> Iterator[str]:
         directions = list(corpora.directions)
         for number, (direction, corpus) in enumerate(zip(directions, corpora.train, strict=False)):
             # The pairs of a file that is read in both directions are read once.
@@ -101,11 +101,11 @@ def _with_languages(
                 continue
             for pair in keep(corpus, data.filter, Skipped()):
                 for language, text in zip(direction, pair, strict=True):
-                    if (language in languages) == of_new:
+                    if (language in languages) == new:
                         yield text
 
     pieces = [piece for piece in data.tokenizer.languages.values() if not tokenizer.reserves([piece])]
-    return with_language(tokenizer, texts(of_new=True), texts(of_new=False), data.tokenizer.added, pieces)
+    return with_language(tokenizer, texts(new=True), texts(new=False), data.tokenizer.added, pieces)
 
 
 def _tokenizer_of_teacher(teacher: RunFolder, configuration: Configuration) -> Tokenizer:
@@ -114,10 +114,10 @@ def _tokenizer_of_teacher(teacher: RunFolder, configuration: Configuration) -> T
     Raises:
         UserError: the new run has other settings of the tokenizer.
     """
-    wanted = configuration.data.tokenizer.model_dump()
+    settings = configuration.data.tokenizer.model_dump()
     for name, value in teacher.configuration().data.tokenizer.model_dump().items():
-        if name != "added" and wanted[name] != value:
-            what = f"has data.tokenizer.{name}={value}, but the new run, which gets its vocabulary, {wanted[name]}"
+        if name != "added" and settings[name] != value:
+            what = f"has data.tokenizer.{name}={value}, but the new run, which gets its vocabulary, {settings[name]}"
             raise UserError(what, file=teacher.path, fix="Set the same, or leave training.teachers out.")
     return teacher.tokenizer()
 

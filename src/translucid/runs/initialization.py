@@ -45,7 +45,7 @@ FINE_TUNING: dict[str, Any] = {
 
 
 _OF_FILES = "source_language", "target_language"
-_TAKEN_OVER = (*_OF_FILES, "reverse", "placeholders")
+_INHERITED = (*_OF_FILES, "reverse", "placeholders")
 
 
 def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
@@ -58,30 +58,30 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     Raises:
         UserError: there is no such run, or a model of this kind can't be initialised from it.
     """
-    before = RunFolder(run).configuration()
+    base = RunFolder(run).configuration()
     kind = kind_of_preset(preset)
-    model = before.model.model_dump()
-    if kind == "classifier" and before.model.kind != "classifier":
-        if before.model.kind not in {"language-lstm", "language-bilstm"}:
-            what = f"holds a model of the kind {before.model.kind}, from which no classifier begins"
+    model = base.model.model_dump()
+    if kind == "classifier" and base.model.kind != "classifier":
+        if base.model.kind not in {"language-lstm", "language-bilstm"}:
+            what = f"holds a model of the kind {base.model.kind}, which can't initialise a classifier"
             raise UserError(what, file=run, fix="Give the run of a language model, such as lm-lstm or lm-bilstm.")
         model = {"kind": "classifier", "language": model}
-    elif kind not in {None, before.model.kind}:
-        what = f"holds a model of the kind {before.model.kind}, not {kind}"
+    elif kind not in {None, base.model.kind}:
+        what = f"holds a model of the kind {base.model.kind}, not {kind}"
         raise UserError(what, file=run, fix="Leave --model out, or give the run of another model.")
     # A multilingual run takes its languages from the names of its files.
-    of_files = _OF_FILES if before.data.is_multilingual else ()
-    data = {name: getattr(before.data, name) for name in _TAKEN_OVER if name not in of_files}
-    data["tokenizer"] = before.data.tokenizer.model_dump(exclude={"added"})
+    of_files = _OF_FILES if base.data.is_multilingual else ()
+    data = {name: getattr(base.data, name) for name in _INHERITED if name not in of_files}
+    data["tokenizer"] = base.data.tokenizer.model_dump(exclude={"added"})
     training: dict[str, Any] = {"begin_from": str(run)}
-    if before.model.reads == "text":
+    if base.model.reads == "text":
         training |= FINE_TUNING
-    if before.data.tokenizer.marks_sources:
+    if base.data.tokenizer.marks_sources:
         # M2M100 and NLLB have no such bias, so a trained one could not be exported to their format.
         training["freeze"] = ["output.bias"]
     settings: dict[str, Any] = {"training": training, "data": data, "model": model}
     if preset is None:
-        settings["preset"] = before.preset
+        settings["preset"] = base.preset
     return settings
 
 
@@ -118,10 +118,10 @@ def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
     for name in tensors.keys() & weights.keys():
         if name.startswith("second.") and weights[name].shape != tensors[name].shape:  # other labels
             tensors[name] = weights[name]
-    before = run.tokenizer()
-    if before.fingerprint != tokenizer.fingerprint:
+    base_tokenizer = run.tokenizer()
+    if base_tokenizer.fingerprint != tokenizer.fingerprint:
         language_pieces = run.configuration().data.tokenizer.languages.values()
-        _extend(tensors, weights, *parts_of_new(before, tokenizer, language_pieces))
+        _extend(tensors, weights, *parts_of_new(base_tokenizer, tokenizer, language_pieces))
     load_weights(model, tensors, run.model_file)
 
 
@@ -178,7 +178,7 @@ class Pretrained(NamedTuple):
             model = _shape(halves[0])
         kind = kind_of_preset(preset)
         if halves and kind not in {None, model["kind"]}:
-            what = f"is a model with which a translator of the kind {model['kind']} begins, and {preset} is none"
+            what = f"initialises translators of the kind {model['kind']}, and {preset} is none"
             raise UserError(what, file=halves[0].path, fix="Give another --model, or another run.")
         for run in halves[1:]:
             _refuse_other_shape(model, halves[0], run)
@@ -189,25 +189,25 @@ class Pretrained(NamedTuple):
             raise UserError(what, file=self.elmo.path, fix="Train both language models from the same text.")
         tokenizer = self.tokenizer(None)
         joint = tokenizer is not None and tokenizer.joint
-        named = {"init_encoder": self.encoder, "init_decoder": self.decoder, "elmo": self.elmo}
-        training = {name: str(run.path) for name, run in named.items() if run}
-        first = next(filter(None, named.values()))
+        runs = {"init_encoder": self.encoder, "init_decoder": self.decoder, "elmo": self.elmo}
+        training = {name: str(run.path) for name, run in runs.items() if run}
+        first_run = next(filter(None, runs.values()))
         return {
             "model": {**model, "share_embeddings": joint},
-            "data": {"tokenizer": first.configuration().data.tokenizer.model_dump() | {"joint": joint}},
+            "data": {"tokenizer": first_run.configuration().data.tokenizer.model_dump() | {"joint": joint}},
             "training": training,
         }
 
-    def tokenizer(self, learned: Tokenizer | None) -> Tokenizer | None:
+    def tokenizer(self, default: Tokenizer | None) -> Tokenizer | None:
         """Return the source side of the encoder's tokenizer with the target side of the decoder's.
 
         Args:
-            learned: the tokenizer of a side without a language model; if it is None, both sides must have one, or the
+            default: the tokenizer of a side without a language model; if it is None, both sides must have one, or the
                 result is None.
         """
         encoder = self.encoder or self.elmo
-        source = encoder.tokenizer() if encoder else learned
-        target = self.decoder.tokenizer() if self.decoder else learned
+        source = encoder.tokenizer() if encoder else default
+        target = self.decoder.tokenizer() if self.decoder else default
         return Tokenizer.paired(source, target) if source and target else None
 
     def begin(self, model: Model) -> None:
@@ -217,12 +217,12 @@ class Pretrained(NamedTuple):
             UserError: they don't fit.
         """
         weights = unshared(model)
-        for run, renamed in ((self.encoder, _in_encoder), (self.decoder, _in_decoder)):
+        for run, rename in ((self.encoder, _in_encoder), (self.decoder, _in_decoder)):
             if run is None:
                 continue
             tensors = {}
             for language_name, tensor in _stacked(load_tensors(run.model_file)[0]).items():
-                name = renamed(language_name, weights)
+                name = rename(language_name, weights)
                 if name in weights:
                     tensors[name] = tensor
             refuse_misfits(shapes({name: weights[name] for name in tensors}), shapes(tensors), run.model_file)
@@ -243,24 +243,24 @@ def _shape(run: RunFolder) -> dict[str, Any]:
     """Return the options of a translator whose encoder or decoder a run's model can initialise."""
     model = run.configuration().model
     if isinstance(model, TransformerLanguageOptions):
-        same = model.model_dump(include={"width", "heads", "feed_forward", "norm", "tie_output"})
-        return {"kind": "transformer", **same, "encoder_layers": model.layers, "decoder_layers": model.layers}
+        common = model.model_dump(include={"width", "heads", "feed_forward", "norm", "tie_output"})
+        return {"kind": "transformer", **common, "encoder_layers": model.layers, "decoder_layers": model.layers}
     if not isinstance(model, LSTMLanguageOptions):
-        what = f"holds a model of the kind {model.kind}, with which no half of a translator begins"
+        what = f"holds a model of the kind {model.kind}, which can't initialise half of a translator"
         raise UserError(what, file=run.path, fix="Give the run of an lm-transformer or an lm-lstm.")
     if model.backwards:
         raise UserError("reads backwards, and a translator does not", file=run.path, fix="Give another run.")
     if model.layers > 1 and model.hidden != model.width:
         what = f"has model.hidden={model.hidden} and model.width={model.width}, and a translator has one width"
         raise UserError(what, file=run.path, fix="Train the language model with both alike.")
-    same = model.model_dump(include={"width", "layers", "tie_output"})
-    return {"kind": "recurrent", "cell": "lstm", "bidirectional": False, **same}
+    common = model.model_dump(include={"width", "layers", "tie_output"})
+    return {"kind": "recurrent", "cell": "lstm", "bidirectional": False, **common}
 
 
-def _refuse_other_shape(shape: dict[str, Any], first: RunFolder, run: RunFolder) -> None:
+def _refuse_other_shape(shape: dict[str, Any], first_run: RunFolder, run: RunFolder) -> None:
     for name, value in _shape(run).items():
         if shape.get(name) != value:
-            what = f"would make a translator with model.{name}={value}, and {first.path} one with {shape.get(name)}"
+            what = f"would make a translator with model.{name}={value}, and {first_run.path} one with {shape.get(name)}"
             raise UserError(what, file=run.path, fix="Both halves need language models of one shape.")
 
 
@@ -292,20 +292,20 @@ def _stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _in_encoder(name: str, weights: dict[str, Tensor]) -> str:
     """Return the name that a language model's weight has in a translator's encoder, "" if it has none."""
-    module, _, rest = name.partition(".")
+    module, _, name_in_module = name.partition(".")
     if module == "embedding":
-        plain = f"source_embedding.{rest}"
+        plain = f"source_embedding.{name_in_module}"
         # With ELMo, the embedding is part of a module that adds ELMo's vectors.
-        return plain if plain in weights else f"source_embedding.embedding.{rest}"
+        return plain if plain in weights else f"source_embedding.embedding.{name_in_module}"
     modules = {"decoder": "encoder", "decoder_norm": "encoder_norm", "recurrence": "encoder.recurrence"}
-    return f"{modules[module]}.{rest}" if module in modules else ""
+    return f"{modules[module]}.{name_in_module}" if module in modules else ""
 
 
 def _in_decoder(name: str, weights: dict[str, Tensor]) -> str:
     """Return the name that a language model's weight has in a translator's decoder."""
-    module, _, rest = name.partition(".")
+    module, _, name_in_module = name.partition(".")
     if module == "embedding":
-        target = f"target_embedding.{rest}"
+        target = f"target_embedding.{name_in_module}"
         return target if target in weights else _in_encoder(name, weights)  # both sides share the embedding
     if module == "decoder":  # a translator has cross-attention between self-attention and feed-forward layer
         return name.replace(".residuals.1.", ".residuals.2.")

@@ -32,8 +32,8 @@ class Key(NamedTuple):
 
 
 _KINDS = {bool: "true | false", int: "a whole number", float: "a number", str: "text"}
-_LEAST = {"ge": "from", "gt": "above"}
-_MOST = {"le": "to", "lt": "below"}
+_LOWER_BOUNDS = {"ge": "from", "gt": "above"}
+_UPPER_BOUNDS = {"le": "to", "lt": "below"}
 
 
 def keys() -> Iterator[Key]:
@@ -55,8 +55,8 @@ def descriptions(options: type[BaseModel]) -> dict[str, str]:
             continue
         definition = ast.parse(textwrap.dedent(inspect.getsource(group))).body[0]
         assert isinstance(definition, ast.ClassDef)
-        for field, below in pairwise(definition.body):
-            match field, below:
+        for field, statement in pairwise(definition.body):
+            match field, statement:
                 case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     texts[name] = inspect.cleandoc(text)
     return texts
@@ -87,28 +87,28 @@ def _is_group(annotation: Any) -> bool:
 
 def _values(annotation: Any, metadata: list[Any]) -> str:
     """Describe the values of a type and its bounds."""
-    origin, inner = get_origin(annotation), get_args(annotation)
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if annotation is NoneType:
         return "null"
     if origin is Annotated:
         bounds = []
-        for annotated in inner[1:]:  # bounds, or a `Field` with bounds
+        for annotated in arguments[1:]:  # bounds, or a `Field` with bounds
             bounds += annotated.metadata if isinstance(annotated, FieldInfo) else [annotated]
-        return _values(inner[0], bounds)
+        return _values(arguments[0], bounds)
     if origin is Literal:
-        return " | ".join(map(str, inner))
+        return " | ".join(map(str, arguments))
     if origin is list:
-        return f"a list of: {_values(inner[0], [])}"
+        return f"a list of: {_values(arguments[0], [])}"
     if origin is dict:
-        return f"a mapping to: {_values(inner[1], [])}"
-    if inner:  # a union of types
-        return " | ".join(_values(member, metadata) for member in inner)
+        return f"a mapping to: {_values(arguments[1], [])}"
+    if arguments:  # a union of types
+        return " | ".join(_values(member, metadata) for member in arguments)
     return " ".join([_KINDS.get(annotation, ""), *_bounds(metadata)]).strip()
 
 
 def _bounds(metadata: list[Any]) -> Iterator[str]:
     """Describe bounds of numbers, the lower one first."""
-    for words in (_LEAST, _MOST):
+    for words in (_LOWER_BOUNDS, _UPPER_BOUNDS):
         for bound in metadata:
             for name, word in words.items():
                 if (value := getattr(bound, name, None)) is not None:

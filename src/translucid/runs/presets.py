@@ -13,7 +13,7 @@ from translucid.models.model_options import USER_CLASS
 class Preset(NamedTuple):
     """A named starting point; every value can be overridden."""
 
-    suits: str
+    purpose: str
     """The purpose of the preset."""
     settings: dict[str, Any]
     """The settings, with the keys of the YAML file."""
@@ -21,19 +21,19 @@ class Preset(NamedTuple):
     """`training.batch_tokens` on a CUDA GPU, if it differs: small batches leave a GPU idle between kernels."""
 
 
-def _small(suits: str, model: dict[str, Any]) -> Preset:
+def _small(purpose: str, model: dict[str, Any]) -> Preset:
     """Return a preset for a translator of the size of `small`."""
     settings = {
         "model": model,
         "data": {"tokenizer": {"vocabulary": 8000}},
         "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
     }
-    return Preset(suits, settings, batch_tokens_on_gpu=8192)
+    return Preset(purpose, settings, batch_tokens_on_gpu=8192)
 
 
-def _recurrent(attention: str, suits: str, **model: Any) -> Preset:
+def _recurrent(attention: str, purpose: str, **model: Any) -> Preset:
     """Return a preset for a recurrent model of the size of `small`."""
-    preset = _small(suits, {"kind": "recurrent", "width": 256, "dropout": 0.2, "attention": attention, **model})
+    preset = _small(purpose, {"kind": "recurrent", "width": 256, "dropout": 0.2, "attention": attention, **model})
     preset.settings["training"]["learning_rate"] = 0.003
     return preset
 
@@ -44,7 +44,7 @@ def _blocks(width: int, heads: int, feed_forward: int, layers: int, dropout: flo
     return {**shape, "encoder_layers": layers, "decoder_layers": layers}
 
 
-def _captioning(suits: str, **model: Any) -> Preset:
+def _captioning(purpose: str, **model: Any) -> Preset:
     """Return a preset for a captioner whose image encoder is trained from scratch."""
     settings = {
         "model": model,
@@ -55,10 +55,10 @@ def _captioning(suits: str, **model: Any) -> Preset:
         "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 4096, "max_steps": 20000},
         "decoding": {"max_length_ratio": 0, "max_length_extra": 60},
     }
-    return Preset(suits, settings)
+    return Preset(purpose, settings)
 
 
-def _language(suits: str, model: dict[str, Any], **training: Any) -> Preset:
+def _language(purpose: str, model: dict[str, Any], **training: Any) -> Preset:
     """Return a preset for a language model."""
     settings = {
         "model": model,
@@ -73,7 +73,7 @@ def _language(suits: str, model: dict[str, Any], **training: Any) -> Preset:
         },
         "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
     }
-    return Preset(suits, settings)
+    return Preset(purpose, settings)
 
 
 _BASE_TRAINING = {
@@ -274,7 +274,7 @@ def preset_named(name: str | None) -> Preset | None:
         return None
     model = {"kind": "custom", "implementation": name}
     small = PRESETS["small"]
-    return small._replace(suits="your own model", settings={**small.settings, "model": model})
+    return small._replace(purpose="your own model", settings={**small.settings, "model": model})
 
 
 def kind_of_preset(name: str | None) -> str | None:
@@ -285,15 +285,15 @@ def kind_of_preset(name: str | None) -> str | None:
     return preset.settings["model"].get("kind", "transformer")
 
 
-_PLACES = Path(__file__).resolve().parents[1] / "recipes", Path(__file__).resolve().parents[3] / "recipes"
+_FOLDERS = Path(__file__).resolve().parents[1] / "recipes", Path(__file__).resolve().parents[3] / "recipes"
 """The folder of the recipes in an installed wheel, and in a clone."""
 
 
 def recipes() -> dict[str, Path]:
     """Return the recipes of this package, by name."""
     files: list[Path] = []
-    for place in _PLACES:
-        files += sorted(place.glob("*.yaml"))
+    for folder in _FOLDERS:
+        files += sorted(folder.glob("*.yaml"))
     return {file.stem: file for file in files}
 
 
@@ -303,9 +303,9 @@ def recipe(path: Path) -> Path:
     Raises:
         UserError: there is no such file and no such recipe.
     """
-    known = recipes()
+    files = recipes()
     if path.is_file():
         return path
-    if path.name in known and path.parent == Path():  # even if a folder, such as that of its corpus, has this name
-        return known[path.name]
-    raise UserError("is neither a file nor a built-in recipe", file=path, fix=nearest(path.stem, known))
+    if path.name in files and path.parent == Path():  # even if a folder, such as that of its corpus, has this name
+        return files[path.name]
+    raise UserError("is neither a file nor a built-in recipe", file=path, fix=nearest(path.stem, files))

@@ -16,7 +16,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import replace, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK, locked_folder
-from translucid.ground.reading import digest, refuse_strange
+from translucid.ground.reading import digest, refuse_unsafe
 from translucid.runs.configuration import Configuration, validated
 from translucid.runs.settings import LONGEST, read_settings, with_current_names
 from translucid.runs.tensor_file import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from translucid.models.protocol import Model, SequenceModel
 
-FOUND = "tuned.json", "shortlist.tsv"
+TUNING_FILES = "tuned.json", "shortlist.tsv"
 """The fastest configuration of the engine that `tune` has found, and its shortlist of target pieces."""
 CONFIDENCE = "confidence.json"
 """The weights with which features of a translation predict the probability that it is good."""
@@ -50,12 +50,12 @@ TARGET_PIECES = "target-pieces"
 """A folder with the pieces of each target language of a multilingual model."""
 SCENES, PAIRS, DISTILLATION = "scenes", "pairs", "distillation"
 """Folders that exist before the run: a demo's pictures, pairs of a translation memory, a student's stages."""
-OURS = (
+RUN_FILES = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
     *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, LENS, VALIDATION),
-    *FOUND,
+    *TUNING_FILES,
 )
-_LARGEST = {
+_MAX_BYTES = {
     "config.yaml": LONGEST,
     "tuned.json": 1 << 16,
     CONFIDENCE: 1 << 16,
@@ -63,7 +63,7 @@ _LARGEST = {
     "shortlist.tsv": 1 << 26,
     "metrics.jsonl": 1 << 28,
 }
-"""The most bytes of a file. Tokenizers are limited where they are read, tensors by the shape of the model."""
+"""The maximum size of files in bytes. Tokenizers are limited where they are read, tensors by the model's shape."""
 
 
 class RunFolder:
@@ -115,7 +115,7 @@ class RunFolder:
             lines = [json.dumps(pair._asdict()) + "\n" for pair in held_out]
             write_atomically(self.held_out_file, "".join(lines).encode())
 
-    def refuse_to_lose(self, overwrite: bool) -> None:
+    def refuse_overwrite(self, overwrite: bool) -> None:
         """Check, before any work, that a new run may be started here.
 
         Raises:
@@ -129,7 +129,8 @@ class RunFolder:
             fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
             raise UserError("holds a run already", file=self.path, fix=fix)
         visible = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
-        if not self.exists and not visible <= {*OURS, "state", DIRECTIONS, TARGET_PIECES, SCENES, PAIRS, DISTILLATION}:
+        allowed = {*RUN_FILES, "state", DIRECTIONS, TARGET_PIECES, SCENES, PAIRS, DISTILLATION}
+        if not self.exists and not visible <= allowed:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:
@@ -183,9 +184,9 @@ class RunFolder:
             UserError: one is not.
         """
         states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
-        of_languages = *self.path.glob(f"{DIRECTIONS}/*/*"), *self.path.glob(f"{TARGET_PIECES}/*")
-        for file in (*(self.path / name for name in OURS), *states, *of_languages):
-            refuse_strange(file, self.path, _LARGEST.get(file.name))
+        language_files = *self.path.glob(f"{DIRECTIONS}/*/*"), *self.path.glob(f"{TARGET_PIECES}/*")
+        for file in (*(self.path / name for name in RUN_FILES), *states, *language_files):
+            refuse_unsafe(file, self.path, _MAX_BYTES.get(file.name))
         folders = DIRECTIONS, TARGET_PIECES, "state/corpus", "state/images", "state/trackers"
         for name in (".lock", "state", *folders, ".preparing", ".ready", ".moving", ".replaced"):
             if (self.path / name).is_symlink():
@@ -210,7 +211,7 @@ class RunFolder:
         """
         from translucid.layers.low_rank import merged
 
-        for name in (*FOUND, CONFIDENCE, ALIGNMENT, LENS, VALIDATION):
+        for name in (*TUNING_FILES, CONFIDENCE, ALIGNMENT, LENS, VALIDATION):
             (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.path / DIRECTIONS, ignore_errors=True)
         shape = model.options.model_dump(mode="json")
@@ -226,7 +227,7 @@ class RunFolder:
 
         self._refuse_untrained()
         self._warn_of_changed_code(configuration)
-        saved, facts = read_header(self.model_file)
+        saved_shapes, facts = read_header(self.model_file)
         try:
             model = meta_model(
                 configuration.model, tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary
@@ -235,7 +236,7 @@ class RunFolder:
             fix = "It does not belong to the files beside it."
             raise UserError(str(error), file=self.config_file, fix=fix) from error
         # Before memory is allocated, because a configuration may ask for ten thousand layers.
-        refuse_misfits(weight_shapes(model), saved, self.model_file)
+        refuse_misfits(weight_shapes(model), saved_shapes, self.model_file)
         refuse_other_options(facts.get("model"), configuration.model, self.config_file)
         refuse_too_large(model)
         fill(model, load_tensors(self.model_file)[0], self.model_file)
@@ -287,7 +288,7 @@ class RunFolder:
         load_tensors(self.model_file)
 
     def save_state(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Write the checkpoint for `--resume`; the previous one is kept in case that this one gets damaged."""
+        """Write the checkpoint for `--resume`; the previous one is kept in case this one gets damaged."""
         save_tensors(self.next_state_file, tensors, facts)
         self._advance()
 
@@ -329,14 +330,14 @@ class RunFolder:
             return state
         return None
 
-    def refuse_changes(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    def refuse_changes(self, recorded: Mapping[str, str], current: Mapping[str, str]) -> None:
         """Compare the fingerprints of a resumed run with those of its start, by name.
 
         Raises:
             UserError: something that must stay the same has changed.
         """
-        for what, fingerprint in now.items():
-            if before.get(what) != fingerprint:
+        for what, fingerprint in current.items():
+            if recorded.get(what) != fingerprint:
                 fix = "Put back what was there, or begin a new run with another --out."
                 raise UserError(f"{what} has changed since this run was begun", file=self.path, fix=fix)
 
@@ -371,8 +372,8 @@ class RunFolder:
 
     def add_provenance(self, row: dict[str, Any]) -> None:
         """Append a row to `provenance.jsonl`, which records the origin of the weights."""
-        before = self.provenance_file.read_bytes() if self.provenance_file.exists() else b""
-        write_atomically(self.provenance_file, b"\n".join([*before.splitlines(), json.dumps(row).encode(), b""]))
+        content = self.provenance_file.read_bytes() if self.provenance_file.exists() else b""
+        write_atomically(self.provenance_file, b"\n".join([*content.splitlines(), json.dumps(row).encode(), b""]))
 
     def metrics(self) -> list[dict[str, Any]]:
         """Read `metrics.jsonl` without lines that are not rows, such as a last line that a crash cut short."""

@@ -17,9 +17,9 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
 Settings = dict[str, Any]
 """A dictionary of values and of groups, which are dictionaries too."""
 LONGEST = 1 << 20
-"""The most bytes of a file of settings; even a run with ten thousand training files needs fewer."""
+"""The maximum size in bytes of a file of settings; even a run with ten thousand training files needs fewer."""
 DEEPEST = 20
-"""The most nested groups; ours need four."""
+"""The maximum depth of nested groups; ours need four."""
 RENAMED = {
     "data.tokenizer.told": "data.tokenizer.language_pieces",
     "model.eye": "model.image_encoder",
@@ -93,13 +93,13 @@ def assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[
     return settings
 
 
-def merged(base: Settings, over: Settings) -> Settings:
-    """Return `base` with the values of `over` in place of its own, group by group."""
+def merged(base: Settings, changes: Settings) -> Settings:
+    """Return `base` with the values of `changes` in place of its own, group by group."""
     result = dict(base)
-    for key, value in over.items():
-        inner = result.get(key)
-        if isinstance(inner, dict) and isinstance(value, dict):
-            value = merged(inner, value)
+    for key, value in changes.items():
+        base_value = result.get(key)
+        if isinstance(base_value, dict) and isinstance(value, dict):
+            value = merged(base_value, value)
         result[key] = value
     return result
 
@@ -111,12 +111,12 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            problem, place = "aliases (*name) are not known here", self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=place)
+            problem, mark = "aliases (*name) are not known here", self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
         self.depth += 1
         if self.depth > DEEPEST:
-            place = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="it is nested too deeply", problem_mark=place)
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="it is nested too deeply", problem_mark=mark)
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
@@ -144,16 +144,16 @@ def parse_yaml(text: str) -> Any:
 
 def with_current_names(settings: Settings) -> Settings:
     """Return the settings of a run folder under their current names."""
-    for old, new in RENAMED.items():
-        settings = _renamed(settings, old, new, RENAMED_VALUES.get(new, {}))
+    for former, current in RENAMED.items():
+        settings = _renamed(settings, former, current, RENAMED_VALUES.get(current, {}))
     return settings
 
 
 def with_original_names(settings: Settings) -> Settings:
     """Return settings under their former names, also by dotted key, because checkpoints contain hashes of those."""
-    for old, new in RENAMED.items():
-        former_values = {value: former for former, value in RENAMED_VALUES.get(new, {}).items()}
-        settings = _renamed(settings, new, old, former_values)
+    for former, current in RENAMED.items():
+        former_values = {value: former_value for former_value, value in RENAMED_VALUES.get(current, {}).items()}
+        settings = _renamed(settings, current, former, former_values)
     return settings
 
 
@@ -166,18 +166,18 @@ def _renamed(settings: Settings, before: str, after: str, values: Mapping[str, s
         after: the dotted key that replaces it, in the same group.
         values: the new value of each value that changes.
     """
-    changed = dict(settings)
-    if before in changed:
-        value = changed.pop(before)
-        changed[after] = values.get(value, value) if isinstance(value, str) else value
+    result = dict(settings)
+    if before in result:
+        value = result.pop(before)
+        result[after] = values.get(value, value) if isinstance(value, str) else value
     group, _, name = before.partition(".")
-    inner = changed.get(group)
-    if name and isinstance(inner, dict):
-        changed[group] = _renamed(inner, name, after.partition(".")[2], values)
-    return changed
+    nested_settings = result.get(group)
+    if name and isinstance(nested_settings, dict):
+        result[group] = _renamed(nested_settings, name, after.partition(".")[2], values)
+    return result
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return a value in Python's notation, without the middle if it is long."""
     try:
         return _SHORT.repr(value)

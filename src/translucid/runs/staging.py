@@ -20,8 +20,8 @@ from typing import Any
 from translucid.data.readers.corpus import sides
 from translucid.ground.atomic import sync_folder
 from translucid.ground.errors import UserError
-from translucid.runs.configuration import Configuration, batches_for_gpu, resolve, resumed, unchanged
-from translucid.runs.run_folder import DIRECTIONS, OURS, TARGET_PIECES, RunFolder
+from translucid.runs.configuration import Configuration, batches_for_gpu, resolve, resumable, resumed
+from translucid.runs.run_folder import DIRECTIONS, RUN_FILES, TARGET_PIECES, RunFolder
 from translucid.runs.settings import Settings
 
 _READY, _MOVING, _REPLACED = ".ready", ".moving", ".replaced"
@@ -46,25 +46,25 @@ def staged(run: RunFolder, *, overwrite: bool = False, resume: bool = False) -> 
     Raises:
         UserError: there is a run or another file already, or the folder can't be written.
     """
-    run.refuse_to_lose(overwrite)
-    new = prepared_folder(run)
+    run.refuse_overwrite(overwrite)
+    staged_run = prepared_folder(run)
     if resume:
-        new.tidy()
-        new.state_file.unlink(missing_ok=True)
+        staged_run.tidy()
+        staged_run.state_file.unlink(missing_ok=True)
     else:
-        shutil.rmtree(new.path, ignore_errors=True)
+        shutil.rmtree(staged_run.path, ignore_errors=True)
     try:
-        new.path.mkdir(exist_ok=True)
-        yield new
+        staged_run.path.mkdir(exist_ok=True)
+        yield staged_run
     except BaseException as error:
         # `--resume` can continue an interrupted preparation, unless there is an old run that it would resume.
         if run.exists or not isinstance(error, KeyboardInterrupt):
-            shutil.rmtree(new.path, ignore_errors=True)
+            shutil.rmtree(staged_run.path, ignore_errors=True)
         raise
-    for folder in (new.path / "state", new.path):
+    for folder in (staged_run.path / "state", staged_run.path):
         if folder.is_dir():
             sync_folder(folder)
-    new.path.rename(run.path / _READY)
+    staged_run.path.rename(run.path / _READY)
     try:
         _replace(run)
     except UserError:
@@ -102,14 +102,14 @@ def interrupted_configuration(run: RunFolder) -> Configuration | None:
     Raises:
         UserError: it would have replaced an existing run, which must not be resumed in its place.
     """
-    new = prepared_folder(run)
-    if not new.exists:
+    staged_run = prepared_folder(run)
+    if not staged_run.exists:
         return None
     if run.exists:
         what = "holds a run that was to be replaced by one whose preparation was interrupted"
-        fix = f"Repeat that command, with --overwrite; or keep the run that is there: remove {new.path}."
+        fix = f"Repeat that command, with --overwrite; or keep the run that is there: remove {staged_run.path}."
         raise UserError(what, file=run.path, fix=fix)
-    return new.configuration()
+    return staged_run.configuration()
 
 
 def configuration_to_resume(run: RunFolder) -> Configuration | None:
@@ -119,9 +119,9 @@ def configuration_to_resume(run: RunFolder) -> Configuration | None:
         UserError: it would have replaced an existing run, which must not be resumed in its place.
     """
     finish_replacing(run)
-    staged = interrupted_configuration(run)
-    if staged or not run.exists:
-        return staged
+    interrupted = interrupted_configuration(run)
+    if interrupted or not run.exists:
+        return interrupted
     return run.configuration()
 
 
@@ -133,8 +133,8 @@ def configuration_to_train(
     file: Path | None = None,
     preset: str | None = None,
     assignments: Iterable[str] = (),
-    begun: Settings | None = None,
-    shipped: bool = False,
+    initial_settings: Settings | None = None,
+    is_recipe: bool = False,
 ) -> Configuration:
     """Return the configuration of a training on a device, given that of the run that is resumed, if any.
 
@@ -146,9 +146,9 @@ def configuration_to_train(
     if earlier and not file and not preset:
         return resumed(earlier, assignments, overrides)
     on_gpu = batches_for_gpu(device, earlier)
-    wanted = resolve(file, preset, assignments, overrides, begun, shipped=shipped, on_gpu=on_gpu)
+    requested = resolve(file, preset, assignments, overrides, initial_settings, is_recipe=is_recipe, on_gpu=on_gpu)
     # The same command again, as torchrun repeats it after a failure.
-    return unchanged(earlier, wanted) if earlier else wanted
+    return resumable(earlier, requested) if earlier else requested
 
 
 def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> None:
@@ -162,7 +162,9 @@ def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> N
     options, data = configuration.training, configuration.data
     for source in (options.begin_from, options.init_encoder, options.init_decoder, options.elmo, *options.teachers):
         if source and _is_replaced(RunFolder(Path(source)).model_file, run):
-            raise UserError("is what the new run begins with", file=run.path, fix="Choose another --out.")
+            raise UserError(
+                "is a run from which the new run is initialised", file=run.path, fix="Choose another --out."
+            )
     names = (*data.train, *data.valid, *data.synthetic, *data.target_text, *data.mix, *data.valid_general)
     names += tuple(data.train_alignments)
     for file in (*chain.from_iterable(map(sides, names)), *map(Path, data.images)):
@@ -174,7 +176,7 @@ def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> N
 def _is_replaced(file: Path, run: RunFolder) -> bool:
     """Whether a file is among those of a run that a new run replaces, also through links and mounts."""
     file = file.resolve()
-    if file.name in OURS and _same(file.parent, run.path):
+    if file.name in RUN_FILES and _same(file.parent, run.path):
         return True
     return any(_same(folder, run.path / "state") for folder in file.parents)
 
@@ -208,17 +210,17 @@ def _set_aside(run: RunFolder, replaced: Path) -> None:
     """
     run.tidy()
     events = (file.name for file in run.path.glob("events.out.tfevents.*"))
-    names = [*OURS, "state", DIRECTIONS, TARGET_PIECES, *events]
-    moved = []
+    names = [*RUN_FILES, "state", DIRECTIONS, TARGET_PIECES, *events]
+    moved_names = []
     shutil.rmtree(replaced, ignore_errors=True)
     try:
         replaced.mkdir(exist_ok=True)
         for name in names:
             if (run.path / name).exists():
                 (run.path / name).replace(replaced / name)
-                moved.append(name)
+                moved_names.append(name)
     except OSError as error:
-        for earlier in reversed(moved):
-            (replaced / earlier).replace(run.path / earlier)
+        for moved_name in reversed(moved_names):
+            (replaced / moved_name).replace(run.path / moved_name)
         fix = "Close the program that has it open, such as TensorBoard."
         raise UserError(f"can't be replaced ({error.strerror})", file=run.path / name, fix=fix) from error

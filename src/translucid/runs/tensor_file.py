@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from translucid.models.protocol import Model
 
 LONGEST_HEADER = 1 << 24
-"""The most bytes of names, shapes and metadata: enough for the checkpoint of a hundred thousand tensors."""
+"""The maximum size in bytes of names, shapes and metadata: enough for the checkpoint of a hundred thousand tensors."""
 _MISFIT = "The file does not belong to the config.yaml beside it."
 _FIX = "Take the file from a backup, or train again."
+_RENAMED = {"decoder.said.": "decoder.hidden_projection.", "decoder.seen.": "decoder.context_projection."}
+"""The current name of each module of a captioner that had another name, so that existing files load."""
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
@@ -53,7 +55,7 @@ def load_tensors(path: Path, *, finite: bool = True) -> tuple[dict[str, Tensor],
         _refuse_damage(tensors, file.metadata(), path)
     if finite:
         refuse_not_finite(tensors, path)
-    return tensors, facts
+    return {_current_name(name): tensor for name, tensor in tensors.items()}, facts
 
 
 def load_arrays(path: Path) -> tuple[dict[str, NDArray[np.float32]], dict[str, Any]]:
@@ -83,7 +85,17 @@ def read_header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, Any]]
         UserError: the file is missing, cut short, or not ours.
     """
     with _opened(path, "np") as (file, facts):
-        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}, facts  # noqa: SIM118
+        shape_of = {}
+        for name in file.keys():  # noqa: SIM118 - not a dict
+            shape_of[_current_name(name)] = tuple(file.get_slice(name).get_shape())
+        return shape_of, facts
+
+
+def _current_name(name: str) -> str:
+    """Return the current name of a tensor, which may be a weight or, in a checkpoint, a state of the optimiser."""
+    for former, current in _RENAMED.items():
+        name = name.replace(former, current)
+    return name
 
 
 def refuse_not_finite(tensors: Mapping[str, Tensor], file: Path) -> None:
@@ -153,12 +165,12 @@ def _checksum(tensors: Mapping[str, Any], text: str) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         if isinstance(tensor, np.ndarray):
-            number, content = f"torch.{tensor.dtype}", tensor.reshape(-1).view(np.uint8)
+            dtype, content = f"torch.{tensor.dtype}", tensor.reshape(-1).view(np.uint8)
         else:
             import torch
 
-            number, content = str(tensor.dtype), tensor.flatten().view(torch.uint8).numpy()
-        digest.update(f"{name} {number} {tuple(tensor.shape)}".encode())
+            dtype, content = str(tensor.dtype), tensor.flatten().view(torch.uint8).numpy()
+        digest.update(f"{name} {dtype} {tuple(tensor.shape)}".encode())
         digest.update(content.data)
     return digest.hexdigest()
 
@@ -229,19 +241,19 @@ def refuse_misfits(expected: Mapping[str, tuple[int, ...]], actual: Mapping[str,
             raise UserError(what, file=file, fix=_MISFIT)
 
 
-def refuse_other_options(trained: Any, now: ModelOptions, file: Path) -> None:
+def refuse_other_options(trained: Any, options: ModelOptions, file: Path) -> None:
     """Compare the options of a model with those of its training; not all, such as the number of heads, change shapes.
 
     Args:
         trained: the options that the file of the weights contains; older files contain none.
-        now: the options of the configuration.
+        options: the options of the configuration.
         file: the file of the configuration.
 
     Raises:
         UserError: an option differs.
     """
-    before = trained if isinstance(trained, dict) else {}
-    for name, value in now.model_dump(mode="json").items():
-        if name in before and before[name] != value:
-            what = f"says model.{name}={value}, but the weights were trained with {before[name]}"
+    trained_options = trained if isinstance(trained, dict) else {}
+    for name, value in options.model_dump(mode="json").items():
+        if name in trained_options and trained_options[name] != value:
+            what = f"says model.{name}={value}, but the weights were trained with {trained_options[name]}"
             raise UserError(what, file=file, fix="Put back what was there.")

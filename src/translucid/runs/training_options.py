@@ -138,7 +138,7 @@ class TrainingOptions(OptionGroup):
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingOptions:
         if self.sharded and self.optimizer == "muon":
-            raise ValueError("training.sharded holds parts of matrices, and optimizer=muon wants whole ones")
+            raise ValueError("training.sharded holds parts of matrices, and optimizer=muon needs whole ones")
         if self.sharded and self.guided_alignment:
             raise ValueError("training.sharded and training.guided_alignment do not go together")
         for name in ("sharded", "adapter_rank", "distillation_weight", "guided_alignment"):
@@ -147,9 +147,9 @@ class TrainingOptions(OptionGroup):
         for name in ("l2_sp", "distillation_weight", "adapter_rank"):
             has_model = self.begin_from or (name == "distillation_weight" and self.teachers)
             if getattr(self, name) and not has_model:
-                raise ValueError(f"training.{name} is for what begins as another run: name it with train --init-from")
+                raise ValueError(f"training.{name} is for fine-tuning: name the initial run with train --init-from")
             if getattr(self, name) and self.sharded:
-                raise ValueError(f"training.{name} wants whole matrices, and training.sharded holds parts of them")
+                raise ValueError(f"training.{name} needs whole matrices, and training.sharded holds parts of them")
         if self.teachers and self.begin_from:
             raise ValueError("training.teachers and training.begin_from both say which vocabulary: leave one out")
         if self.soft_targets and not (self.teachers and self.distillation_weight):

@@ -53,10 +53,10 @@ class TransformerWeights(NamedTuple):
         """
         options = configuration.model
         assert isinstance(options, TransformerOptions)
-        saved, facts = read_header(run.model_file)
+        saved_shapes, facts = read_header(run.model_file)
         # Before memory is allocated, because a configuration may ask for ten thousand layers.
         shapes = dict(weight_shapes(options, tokenizer.source_size, tokenizer.target_size))
-        refuse_misfits(shapes, saved, run.model_file)
+        refuse_misfits(shapes, saved_shapes, run.model_file)
         refuse_other_options(facts.get("model"), options, run.config_file)
         arrays, _ = load_arrays(run.model_file)
         if adapter:
@@ -103,9 +103,9 @@ def _block_shapes(options: TransformerOptions, block: str, *, cross: bool) -> It
     for name, shape in linear.items():
         yield f"{block}.{name}.weight", shape
         yield f"{block}.{name}.bias", shape[:1]
-    for place in range(len(attentions) + 1):
-        yield f"{block}.residuals.{place}.norm.weight", (width,)
-        yield f"{block}.residuals.{place}.norm.bias", (width,)
+    for index in range(len(attentions) + 1):
+        yield f"{block}.residuals.{index}.norm.weight", (width,)
+        yield f"{block}.residuals.{index}.norm.bias", (width,)
 
 
 def _positions(options: TransformerOptions, arrays: dict[str, Floats], rows: int) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""What programs such as assistants can do with the models: translate texts and documents, look, check terms.
+"""The tools for assistants and other programs: translate texts and documents, inspect attention, check terms.
 
 The tools use the queue, the fair scheduler and the limits of the server, without its HTTP routes.
 """
@@ -24,25 +24,25 @@ from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import AnyServed, ServedPivot
 from translucid.serving.queue.request_context import RequestContext, RequestTask
-from translucid.serving.texts import TextTranslation, begin, split_texts, translate_texts, with_terminology
+from translucid.serving.texts import TextTranslation, queue_sentences, split_texts, translate_texts, with_terminology
 
 if TYPE_CHECKING:
     from translucid.api.translation import Translation
     from translucid.inspection.inspected import Inspected
 
 Report = Callable[[int, int], Awaitable[None]]
-"""Is told how many segments of a document are done, and how many it has."""
+"""Called with the number of finished segments of a document, and the number of all."""
 
 CLIENT = "tools"
 """The client of all work, for the queue: only one program can write to our standard input."""
 POLL_SECONDS = 0.2
 """The interval at which the progress of a document is read."""
-LOOKED = 500
-"""The most characters of a text that is inspected; attention maps grow with the square of its length."""
+MAX_INSPECTED = 500
+"""The maximum number of characters in a text that is inspected; attention maps grow with the square of its length."""
 MOST_TERMS = 200
-"""The most terms that are returned."""
+"""The maximum number of terms that are returned."""
 SOURCES = 3
-"""The most source words that are returned for a word of a translation."""
+"""The maximum number of source words that are returned for a word of a translation."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,22 @@ class AgentTools:
         """
         self._check_length(text, self.context.options.characters)
         task = self._task()
-        known_source, known_target = self.context.catalogue.known_pair(source, target)
+        source_code, target_code = self.context.catalogue.usual_codes(source, target)
 
         async def translate(served: AnyServed, batch: list[str]) -> list[TextTranslation]:
             served = await run_in_threadpool(with_terminology, served, terms or {})
-            sure = served.translator.has_confidence
-            return await translate_texts(task, served, batch, context=before, sure=sure)
+            with_confidence = served.translator.has_confidence
+            return await translate_texts(task, served, batch, context=before, with_confidence=with_confidence)
 
         (code,), (translation,) = await translate_from_any(
-            self.context.catalogue, [text], known_source, known_target, translate, lambda same: TextTranslation([same])
+            self.context.catalogue,
+            [text],
+            source_code,
+            target_code,
+            translate,
+            lambda unchanged: TextTranslation([unchanged]),
         )
-        record: dict[str, Any] = {"translation": translation.versions[0], "source": code, "target": known_target}
+        record: dict[str, Any] = {"translation": translation.versions[0], "source": code, "target": target_code}
         if translation.confidence is not None:
             record["confidence"] = round(translation.confidence, 4)
         return record
@@ -90,16 +95,16 @@ class AgentTools:
             path: the path of the document, whose ending determines the format.
             source: a language code, or `auto`.
             target: a language code.
-            report: is told the progress.
+            report: called with the progress.
             overwrite: whether a file of this name may be replaced.
         """
         file = Path(path).expanduser()
-        known_source, known_target = self.context.catalogue.known_pair(source, target)
-        result = file.with_name(f"{file.stem}.{known_target}{file.suffix}")
+        source_code, target_code = self.context.catalogue.usual_codes(source, target)
+        output_file = file.with_name(f"{file.stem}.{target_code}{file.suffix}")
         if not file.is_file():
             raise UserError("is no file", file=file, fix="Give the absolute path of a document.")
-        _refuse_to_replace(result, overwrite)
-        job = await run_in_threadpool(self._submit, file, known_source, known_target)
+        _refuse_to_replace(output_file, overwrite)
+        job = await run_in_threadpool(self._submit, file, source_code, target_code)
         try:
             while not job.ended.is_set():
                 await report(job.done, job.segments)
@@ -107,10 +112,10 @@ class AgentTools:
             if job.state != "done":
                 raise ApiError(job.status, job.error)
             counts = await run_in_threadpool(job.files.counts)
-            await run_in_threadpool(_write, job, result, overwrite)
+            await run_in_threadpool(_write, job, output_file, overwrite)
         finally:  # also if the client has cancelled the call
             self.jobs.delete(job)
-        record = {"file": str(result), "source": job.source, "target": known_target, "segments": job.segments}
+        record = {"file": str(output_file), "source": job.source, "target": target_code, "segments": job.segments}
         return record | {"segments_to_check": counts.doubtful}
 
     async def look(self, text: str, source: str, target: str) -> dict[str, Any]:
@@ -119,22 +124,22 @@ class AgentTools:
         A translation through a pivot language has the words of both steps.
         """
         require_pytorch("looking at attention")
-        self._check_length(text, LOOKED)
+        self._check_length(text, MAX_INSPECTED)
         task, served = self._task(), await self._served(text, source, target)
         (layout,), _ = await split_texts(self.context, served, [text])
         before = sentences_before(served, [layout]) if served.translator.context else None
         translations: list[Any] = []
         if layout.sentences:
-            translations = await task.result(begin(task, served, layout.sentences, before=before))
+            translations = await task.result(queue_sentences(task, served, layout.sentences, before=before))
         record = {"source": served.source, "target": served.target}
         if not isinstance(served, ServedPivot):
             return record | {"sentences": await task.run(lambda: list(map(_look_at, translations)))}
-        firsts = [translation.first for translation in translations]
-        seconds = [translation.second for translation in translations]
+        first_steps = [translation.first for translation in translations]
+        second_steps = [translation.second for translation in translations]
         record["pivot"] = served.pivot
         return record | {
-            "sentences": await task.run(lambda: list(map(_look_at, firsts))),
-            "second_step": await task.run(lambda: list(map(_look_at, seconds))),
+            "sentences": await task.run(lambda: list(map(_look_at, first_steps))),
+            "second_step": await task.run(lambda: list(map(_look_at, second_steps))),
         }
 
     async def terms(self, text: str, source: str, target: str, translation: str = "") -> dict[str, Any]:
@@ -143,8 +148,8 @@ class AgentTools:
         Raises:
             UserError: there is no term list for these languages.
         """
-        for written in (text, translation):
-            self._check_length(written, self.context.options.characters)
+        for checked_text in (text, translation):
+            self._check_length(checked_text, self.context.options.characters)
         served = await self._served(text, source, target)
         terms = None if isinstance(served, ServedPivot) else served.translator.terms
         if isinstance(served, ServedPivot) or not terms:
@@ -164,7 +169,7 @@ class AgentTools:
 
     def close(self) -> None:
         """Cancel all work, and delete its files."""
-        # In this order: what still runs in the worker pool uses the folder of the jobs and the memory.
+        # The order matters: work that still runs in the worker pool uses the folder of the jobs and the memory.
         self.jobs.close()
         self.context.catalogue.close()
         self.context.worker_pool.close()
@@ -175,18 +180,18 @@ class AgentTools:
     def _task(self) -> RequestTask:
         return RequestTask(self.context, None, CLIENT)
 
-    def _check_length(self, text: str, most: int) -> None:
-        if len(text) > most:
-            raise ApiError(400, f"{len(text)} characters exceed the limit of {most}")
+    def _check_length(self, text: str, limit: int) -> None:
+        if len(text) > limit:
+            raise ApiError(400, f"{len(text)} characters exceed the limit of {limit}")
 
     async def _served(self, text: str, source: str, target: str) -> AnyServed:
         """Return the translator for a text, whose language is detected if the source is `auto`."""
         catalogue = self.context.catalogue
-        known_source, known_target = catalogue.known_pair(source, target)
-        if known_source is None:
-            candidates = catalogue.sources(known_target)
-            ((known_source, _),) = await run_in_threadpool(detect_sources, [text], candidates)
-        return catalogue.find(known_source, known_target)
+        source_code, target_code = catalogue.usual_codes(source, target)
+        if source_code is None:
+            candidates = catalogue.sources(target_code)
+            ((source_code, _),) = await run_in_threadpool(detect_sources, [text], candidates)
+        return catalogue.find(source_code, target_code)
 
     def _submit(self, file: Path, source: str | None, target: str) -> Job:
         try:
@@ -208,7 +213,7 @@ def _refuse_to_replace(file: Path, overwrite: bool) -> None:
 
 def _write(job: Job, file: Path, overwrite: bool) -> None:
     """Write the result of a job."""
-    parts, _ = job.files.sent()
+    parts, _ = job.files.open_result()
     content = b"".join(parts)
     _refuse_to_replace(file, overwrite)  # it may have appeared in the meantime
     write_output(file, content)
@@ -231,8 +236,8 @@ def _words(inspected: Inspected) -> Sequence[dict[str, Any]]:
     if inspected.layers:
         weights = inspected.words().between_words  # [target words, source words]
         sources = inspected.source_words[:-1]
-        for row, of_word in zip(rows, weights, strict=True):
-            strongest = of_word.topk(min(SOURCES, len(sources)))
+        for row, word_weights in zip(rows, weights, strict=True):
+            strongest = word_weights.topk(min(SOURCES, len(sources)))
             row["attention"] = []
             for weight, position in zip(strongest.values.tolist(), strongest.indices.tolist(), strict=True):
                 row["attention"].append({"word": sources[position], "weight": round(weight, 4)})

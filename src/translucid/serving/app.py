@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
 from translucid.inspection.bundling import WEB
-from translucid.kernels.machine import give_memory_back
+from translucid.kernels.machine import release_freed_memory
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.assets import Asset
@@ -34,7 +34,7 @@ from translucid.serving.server_options import ServerOptions
 
 log = logging.getLogger("translucid.serving")
 TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
-"""The interval at which freed memory is returned, and the least work of the process in it, in seconds."""
+"""The interval at which freed memory is returned, and the CPU time that the process must have used, in seconds."""
 
 
 def create_app(
@@ -92,7 +92,7 @@ async def _lifespan(_: FastAPI, context: RequestContext, jobs: DocumentJobs) -> 
     tidying = asyncio.create_task(_tidy_up(jobs))
     yield
     tidying.cancel()
-    # In this order: what still runs in the worker pool uses the folder of the jobs and the memory.
+    # The order matters: work that still runs in the worker pool uses the folder of the jobs and the memory.
     await asyncio.to_thread(jobs.close)
     await asyncio.to_thread(context.catalogue.close)
     await asyncio.to_thread(context.worker_pool.close)
@@ -109,7 +109,7 @@ async def _tidy_up(jobs: DocumentJobs) -> None:
         try:
             await asyncio.to_thread(jobs.tidy_up)
             if time.process_time() > worked + WORK_SECONDS:
-                await asyncio.to_thread(give_memory_back)
+                await asyncio.to_thread(release_freed_memory)
                 worked = time.process_time()
         except Exception:  # if an error ended this task, documents would never be deleted again
             log.exception("old documents could not be forgotten")

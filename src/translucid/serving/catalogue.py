@@ -48,7 +48,7 @@ Label = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
-class Named(Generic[Model]):
+class NamedModel(Generic[Model]):
     """A model that does not translate, with its name."""
 
     name: str
@@ -62,9 +62,9 @@ class Catalogue:
 
     models: list[LanguagePairs] = field(default_factory=list)
     """The translators."""
-    captioners: list[Named[Captioner]] = field(default_factory=list)
-    classifiers: list[Named[TextClassifier]] = field(default_factory=list)
-    generators: list[Named[Generator]] = field(default_factory=list)
+    captioners: list[NamedModel[Captioner]] = field(default_factory=list)
+    classifiers: list[NamedModel[TextClassifier]] = field(default_factory=list)
+    generators: list[NamedModel[Generator]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[LanguagePairs | PivotPairs]:
         """Iterate over the translators, those through a pivot language last."""
@@ -82,33 +82,33 @@ class Catalogue:
             ApiError: 400, there are only other models.
         """
         if not self.models:
-            others = {"/caption": self.captioners, "/classify": self.classifiers, "/generate": self.generators}
-            paths = ", ".join(path for path, models in others.items() if models)
+            other_models = {"/caption": self.captioners, "/classify": self.classifiers, "/generate": self.generators}
+            paths = ", ".join(path for path, models in other_models.items() if models)
             raise ApiError(400, f"No translator is served here, only other models ({paths})")
 
-    def captioner(self, name: str | None = None) -> Named[Captioner]:
+    def captioner(self, name: str | None = None) -> NamedModel[Captioner]:
         """Return a captioner, the first one if none is named.
 
         Raises:
             ApiError: 400, there is none.
         """
-        return _named(self.captioners, name, "writes about images")
+        return _find_named(self.captioners, name, "writes about images")
 
-    def classifier(self, name: str | None = None) -> Named[TextClassifier]:
+    def classifier(self, name: str | None = None) -> NamedModel[TextClassifier]:
         """Return a text classifier, the first one if none is named.
 
         Raises:
             ApiError: 400, there is none.
         """
-        return _named(self.classifiers, name, "classifies texts")
+        return _find_named(self.classifiers, name, "classifies texts")
 
-    def generator(self, name: str | None = None) -> Named[Generator]:
+    def generator(self, name: str | None = None) -> NamedModel[Generator]:
         """Return a language model, the first one if none is named.
 
         Raises:
             ApiError: 400, there is none.
         """
-        return _named(self.generators, name, "continues texts")
+        return _find_named(self.generators, name, "continues texts")
 
     @property
     def languages(self) -> list[str]:
@@ -128,16 +128,16 @@ class Catalogue:
 
     def pivots_from(self, source: str) -> dict[str, str]:
         """Return the target languages that are reached through a pivot language, each with this one."""
-        reached: dict[str, str] = {}
+        pivots: dict[str, str] = {}
         for pairs in self.pivots:
             for target in pairs.targets:
-                if pairs.offered(source, target) and not self.is_direct(source, target):
-                    reached.setdefault(target, pairs.pivot)
-        return reached
+                if pairs.find_pair(source, target) and not self.is_direct(source, target):
+                    pivots.setdefault(target, pairs.pivot)
+        return pivots
 
     def is_direct(self, source: str, target: str) -> bool:
-        """Return whether a model has learned of a language pair, so that no pivot language is needed."""
-        return any(pairs.learned(source, target) for pairs in self.models)
+        """Return whether a model was trained on a language pair, so that no pivot language is needed."""
+        return any(pairs.is_trained_on(source, target) for pairs in self.models)
 
     def sources(self, target: str) -> list[str]:
         """Return the source languages of a target; the first is the default where the source is not known."""
@@ -159,36 +159,36 @@ class Catalogue:
             raise ApiError(400, f"{target[:20]} is not supported")
         return [*dict.fromkeys([*sources, target])]
 
-    def known_pair(self, source: str, target: str) -> tuple[str | None, str]:
+    def usual_codes(self, source: str, target: str) -> tuple[str | None, str]:
         """Return our codes of two languages; no source if it is `auto` or empty, so that it has to be detected.
 
         Raises:
             ApiError: 400, no translator has one of the languages on its side.
         """
         self.need_translators()
-        known_target = self._known(target, lambda pairs: pairs.targets)
+        target_code = self._usual_code(target, lambda pairs: pairs.targets)
         if source.lower() in ("", "auto"):
-            return None, known_target
-        return self._known(source, lambda pairs: pairs.sources), known_target
+            return None, target_code
+        return self._usual_code(source, lambda pairs: pairs.sources), target_code
 
-    def _known(self, code: str, side: Callable[[Languages], Codes]) -> str:
+    def _usual_code(self, code: str, side: Callable[[Languages], Codes]) -> str:
         for pairs in self:
-            if known := pairs.find(side(pairs), code):
-                return known
+            if usual_code := pairs.find(side(pairs), code):
+                return usual_code
         raise ApiError(400, f"{code[:20]} is not supported")
 
     def find(self, source: str, target: str, name: str | None = None) -> AnyServed:
         """Return a translator of a language pair.
 
-        Models that have learned of the pair come first, then those through a pivot language, then zero-shot ones.
+        Models that were trained on the pair come first, then those through a pivot language, then zero-shot ones.
 
         Raises:
             ApiError: 400, there is none.
         """
         self.need_translators()
-        learned = [pairs for pairs in self.models if pairs.learned(source, target)]
-        in_turn: list[LanguagePairs | PivotPairs] = [*learned, *self.pivots, *self.models]
-        for pairs in in_turn:
+        trained = [pairs for pairs in self.models if pairs.is_trained_on(source, target)]
+        ranked: list[LanguagePairs | PivotPairs] = [*trained, *self.pivots, *self.models]
+        for pairs in ranked:
             if name in (None, pairs.name) and (served := pairs.between(source, target)):
                 return served
         for code in (source, target):
@@ -204,7 +204,7 @@ class Catalogue:
             pairs.batcher.close()
 
 
-def _named(models: Sequence[Named[Model]], name: str | None, does: str) -> Named[Model]:
+def _find_named(models: Sequence[NamedModel[Model]], name: str | None, does: str) -> NamedModel[Model]:
     """Return the model of a name, the first if none is given; `does` describes the models in messages."""
     for served in models:
         if name in (None, served.name):
@@ -243,17 +243,17 @@ def load(
         if reads == "images":
             from translucid.api.captioner import Captioner  # needs Pillow
 
-            catalogue.captioners.append(Named(name, Captioner.open(run, configuration, device)))
+            catalogue.captioners.append(NamedModel(name, Captioner.open(run, configuration, device)))
             continue
         if reads == "texts with labels":
             from translucid.api.text_classifier import TextClassifier
 
-            catalogue.classifiers.append(Named(name, TextClassifier.load(run.path, device=device)))
+            catalogue.classifiers.append(NamedModel(name, TextClassifier.load(run.path, device=device)))
             continue
         if reads == "running text":
             from translucid.api.generator import Generator
 
-            catalogue.generators.append(Named(name, Generator.open(run, configuration, device)))
+            catalogue.generators.append(NamedModel(name, Generator.open(run, configuration, device)))
             continue
         # A translator: the weights are loaded once for all its language pairs.
         sources, targets = offer(configuration, *languages, folder)
@@ -263,8 +263,8 @@ def load(
         if sources[source] in (None, configuration.data.languages[0]):  # the language of the examples
             examples = examples_of(run.path, configuration)
         batcher = Batcher(options.queue, options.batch)
-        taught = usual_pairs(configuration, sources, targets)
-        pairs = LanguagePairs(name, sources, targets, translator, batcher, examples, taught=taught)
+        trained_pairs = usual_pairs(configuration, sources, targets)
+        pairs = LanguagePairs(name, sources, targets, translator, batcher, examples, trained_pairs=trained_pairs)
         if not catalogue.models or pairs.pair == catalogue.models[0].pair:
             pairs = replace(pairs, terms=terms)
         catalogue.models.append(pairs)

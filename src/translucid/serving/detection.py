@@ -16,9 +16,9 @@ from translucid.serving.texts import by_language
 Result = TypeVar("Result")
 
 SHORT, SURE = 12, 90.0
-"""The language of a text of fewer letters only counts as detected from this percentage on."""
+"""The language of a text with fewer letters counts as detected only with at least this percentage."""
 ELSEWHERE = 0.5
-"""The probability of a language that is not served from which on a text is in none of the served ones."""
+"""If a language that is not served has at least this probability, the text is in none of the served ones."""
 
 
 def detect(text: str, languages: Sequence[str]) -> list[tuple[str, float]]:
@@ -44,10 +44,12 @@ def detect_sources(texts: Sequence[str], languages: Sequence[str]) -> list[tuple
     for text in texts:
         probabilities = _probabilities(text)
         code, percent = _among(probabilities, languages)[0]
-        best = max(probabilities, key=lambda language: probabilities[language], default="")
-        elsewhere = probabilities.get(best, 0.0) >= ELSEWHERE and best not in map(short_code, languages)
-        unsure = sum(map(str.isalpha, text)) < SHORT and percent < SURE
-        if elsewhere or unsure:
+        most_probable = max(probabilities, key=lambda language: probabilities[language], default="")
+        not_served = probabilities.get(most_probable, 0.0) >= ELSEWHERE and most_probable not in map(
+            short_code, languages
+        )
+        is_unsure = sum(map(str.isalpha, text)) < SHORT and percent < SURE
+        if not_served or is_unsure:
             code, percent = languages[0], 0.0
         detected.append((code, percent))
     return detected
@@ -79,12 +81,12 @@ async def translate_from_any(
         detected = await run_in_threadpool(detect_sources, texts, catalogue.candidates(target))
         codes = [code for code, _ in detected]
 
-    async def of_language(code: str, batch: list[str]) -> list[Result]:
+    async def translate_language(code: str, batch: list[str]) -> list[Result]:
         if code == target and code in catalogue.languages:
             return [unchanged(text) for text in batch]
         return await translate(catalogue.find(code, target), batch)
 
-    return codes, await by_language(texts, codes, of_language)
+    return codes, await by_language(texts, codes, translate_language)
 
 
 def _probabilities(text: str) -> dict[str, float]:
@@ -96,7 +98,7 @@ def _probabilities(text: str) -> dict[str, float]:
 
 def _among(probabilities: dict[str, float], languages: Sequence[str]) -> list[tuple[str, float]]:
     """Return the languages with their probabilities in percent, renormalised over these languages."""
-    shorts = list(map(short_code, languages))
-    total = sum(probabilities.get(short, 0.0) for short in set(shorts)) or 1.0
-    percentages = [100 * probabilities.get(short, 0.0) / total for short in shorts]
+    short_codes = list(map(short_code, languages))
+    total = sum(probabilities.get(short, 0.0) for short in set(short_codes)) or 1.0
+    percentages = [100 * probabilities.get(short, 0.0) / total for short in short_codes]
     return sorted(zip(languages, percentages, strict=True), key=lambda item: -item[1])

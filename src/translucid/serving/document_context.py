@@ -24,17 +24,17 @@ def sentences_before(served: AnyServed, layouts: Iterable[Layout], context: str 
             continue
         sentences = [context, *layout.sentences] if context else layout.sentences
         for i in range(len(sentences) - len(layout.sentences), len(sentences)):
-            before.append(tuple(sentences[max(i - options.most, 0) : i]))
+            before.append(tuple(sentences[max(i - options.max_sentences, 0) : i]))
     return before
 
 
 def unknown_sentences(
-    served: AnyServed, layout: Layout, known: Container[str]
+    served: AnyServed, layout: Layout, known_translations: Container[str]
 ) -> tuple[list[str], list[tuple[str, ...]] | None]:
     """Return the sentences of a text that are not known, and the sentences before each of them, if they are read."""
     sentences, before = [], []
     for sentence, context in zip(layout.sentences, sentences_before(served, [layout]), strict=True):
-        if sentence not in known:
+        if sentence not in known_translations:
             sentences.append(sentence)
             before.append(context)
     return sentences, before if served.translator.context else None
@@ -49,4 +49,4 @@ def segments_before(served: AnyServed, segments: Sequence[Segment], context: str
     if not options:
         return None
     texts = [readable(segment.source).text for segment in segments]
-    return lines_before(texts, options.most, [context] if context else [])
+    return lines_before(texts, options.max_sentences, [context] if context else [])

@@ -113,13 +113,13 @@ class Languages:
         """Return whether a code refers to a source or a target language."""
         return any(self.find(side, code) is not None for side in self.sides)
 
-    def offered(self, source: str, target: str) -> tuple[str, str] | None:
+    def find_pair(self, source: str, target: str) -> tuple[str, str] | None:
         """Return the usual codes of two languages, if there is this pair."""
-        first, second = self.find(self.sources, source), self.find(self.targets, target)
+        source_code, target_code = self.find(self.sources, source), self.find(self.targets, target)
         # A model of one pair may have the same language on both sides; others don't translate a language to itself.
-        if first is None or second is None or (first == second and len(self.targets) > 1):
+        if source_code is None or target_code is None or (source_code == target_code and len(self.targets) > 1):
             return None
-        return first, second
+        return source_code, target_code
 
 
 @dataclass(frozen=True)
@@ -133,19 +133,19 @@ class LanguagePairs(Languages):
     """Example sentences in the first source language."""
     terms: Sequence[Term] = ()
     """The terms for translations between the languages of `pair`."""
-    taught: Collection[tuple[str, str]] = ()
-    """The pairs of which the model has learned, if not of all that it offers, by usual code."""
+    trained_pairs: Collection[tuple[str, str]] = ()
+    """The pairs that the model was trained on, by usual code; empty if it was trained on all that it offers."""
     _translators: LRUCache[tuple[str, str], Served] = field(default_factory=lambda: LRUCache(PAIRS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def learned(self, source: str, target: str) -> bool:
-        """Return whether the model has the pair and has learned of it."""
-        pair = self.offered(source, target)
-        return pair is not None and (not self.taught or pair in self.taught)
+    def is_trained_on(self, source: str, target: str) -> bool:
+        """Return whether the model has the pair and was trained on it."""
+        pair = self.find_pair(source, target)
+        return pair is not None and (not self.trained_pairs or pair in self.trained_pairs)
 
     def between(self, source: str, target: str) -> Served | None:
         """Return a translator from one language to another, if the model has the pair."""
-        pair = self.offered(source, target)
+        pair = self.find_pair(source, target)
         if pair is None:
             return None
         with self._lock:
@@ -177,7 +177,7 @@ class PivotPairs(Languages):
 
     def between(self, source: str, target: str) -> ServedPivot | None:
         """Return a translator from one language to another, if there is the pair."""
-        pair = self.offered(source, target)
+        pair = self.find_pair(source, target)
         if pair is None:
             return None
         first, second = self.first.between(pair[0], self.pivot), self.second.between(self.pivot, pair[1])
@@ -192,7 +192,9 @@ class PivotPairs(Languages):
 
 
 def pivot_pairs(models: Sequence[LanguagePairs]) -> list[PivotPairs]:
-    """Return the language pairs of which two models have learned together and none alone, the first models first.
+    """Return the language pairs that no model was trained on, but that two models translate in two trained steps.
+
+    Pairs of the first models come first.
 
     Both models may be the same, a multilingual one.
     """
@@ -205,10 +207,10 @@ def pivot_pairs(models: Sequence[LanguagePairs]) -> list[PivotPairs]:
         sources: dict[str, str | None] = {}
         targets: dict[str, str | None] = {}
         for source, target in product(first.sources, second.targets):
-            alone = any(pairs.learned(source, target) for pairs in models)
-            is_new = not alone and not any(pairs.offered(source, target) for pairs in pivots)
-            both = first.learned(source, pivot) and second.learned(pivot, target)
-            if is_new and both and source != target and pivot not in (source, target):
+            is_direct = any(pairs.is_trained_on(source, target) for pairs in models)
+            is_new = not is_direct and not any(pairs.find_pair(source, target) for pairs in pivots)
+            are_trained = first.is_trained_on(source, pivot) and second.is_trained_on(pivot, target)
+            if is_new and are_trained and source != target and pivot not in (source, target):
                 sources[source], targets[target] = first.sources[source], second.targets[target]
         if sources:
             pivots.append(PivotPairs(f"{first.name} + {second.name}", sources, targets, first, second, pivot))
@@ -237,14 +239,14 @@ def offer(configuration: Configuration, source: str | None, target: str | None, 
             what, fix = "does not say which languages it translates", f"Write en-es={folder} (with its codes)."
             raise UserError(what, file=folder, fix=fix)
         return {source: None}, {target: None}
-    every = _by_usual_code(tokenizer.languages)
-    targets = _chosen(every, target, run_target, folder)
+    codes = _by_usual_code(tokenizer.languages)
+    targets = _select_languages(codes, target, run_target, folder)
     if tokenizer.marks_sources:
-        return _chosen(every, source, run_source, folder), targets
-    trained = {code for code, _ in configuration.data.directions}
-    if trained:
+        return _select_languages(codes, source, run_source, folder), targets
+    trained_languages = {code for code, _ in configuration.data.directions}
+    if trained_languages:
         # All sources with all targets: also pairs that no training file has.
-        return _chosen(_by_usual_code(trained), source, run_source, folder), targets
+        return _select_languages(_by_usual_code(trained_languages), source, run_source, folder), targets
     source = source or run_source
     if not source:
         fix = f"Write 'en-*={folder}' (with its code)."
@@ -253,7 +255,7 @@ def offer(configuration: Configuration, source: str | None, target: str | None, 
 
 
 def usual_pairs(configuration: Configuration, sources: Codes, targets: Codes) -> set[tuple[str, str]]:
-    """Return the offered pairs, by usual code, that the training of a multilingual run taught; none for other models.
+    """Return the offered pairs, by usual code, that a multilingual run was trained on; none for other models.
 
     Args:
         configuration: the configuration of the run.
@@ -281,17 +283,17 @@ def _by_usual_code(languages: Iterable[str]) -> dict[str, str]:
     return dict(sorted(by_code.items()))
 
 
-def _chosen(every: dict[str, str], named: str | None, run_language: str | None, folder: str) -> Codes:
+def _select_languages(codes: dict[str, str], requested: str | None, run_language: str | None, folder: str) -> Codes:
     """Return the language of a label; without one all languages, that of the run first, or else English."""
-    if named is not None:
-        chosen = find_code(named, every.values())
-        if not chosen:
-            some = ", ".join([*every][:20]) + ", …" * (len(every) > 20)
-            raise UserError(f"has no language {named!r}", file=folder, fix=f"It has {some}.")
-        return {code: model_code for code, model_code in every.items() if model_code == chosen}
-    default = next((code for code, model_code in every.items() if model_code == run_language), "en")
+    if requested is not None:
+        model_language = find_code(requested, codes.values())
+        if not model_language:
+            examples = ", ".join([*codes][:20]) + ", …" * (len(codes) > 20)
+            raise UserError(f"has no language {requested!r}", file=folder, fix=f"It has {examples}.")
+        return {code: model_code for code, model_code in codes.items() if model_code == model_language}
+    default = next((code for code, model_code in codes.items() if model_code == run_language), "en")
     # `sorted` keeps the order of all others: False comes before True.
-    return dict(sorted(every.items(), key=lambda item: item[0] != default))
+    return dict(sorted(codes.items(), key=lambda item: item[0] != default))
 
 
 def is_language(code: str) -> bool:

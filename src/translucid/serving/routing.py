@@ -90,13 +90,13 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
         "POST /v2/document/{document_id}/result": documents.result,
         "GET /v2/glossary-language-pairs": glossaries.pairs,
         "POST /v2/glossaries": glossaries.create,
-        "GET /v2/glossaries": glossaries.every,
-        "GET /v2/glossaries/{glossary_id}": glossaries.one,
+        "GET /v2/glossaries": glossaries.list_all,
+        "GET /v2/glossaries/{glossary_id}": glossaries.describe,
         "GET /v2/glossaries/{glossary_id}/entries": glossaries.entries,
         "DELETE /v2/glossaries/{glossary_id}": glossaries.delete,
         "POST /v3/glossaries": multilingual.create,
-        "GET /v3/glossaries": multilingual.every,
-        "GET /v3/glossaries/{glossary_id}": multilingual.one,
+        "GET /v3/glossaries": multilingual.list_all,
+        "GET /v3/glossaries/{glossary_id}": multilingual.describe,
         "PATCH /v3/glossaries/{glossary_id}": multilingual.edit,
         "DELETE /v3/glossaries/{glossary_id}": multilingual.delete,
         "GET /v3/glossaries/{glossary_id}/entries": multilingual.entries,
@@ -131,9 +131,15 @@ def _handlers_of_models(context: RequestContext) -> dict[str, Handler]:
 
     inspection, plots, texts = InspectionRoutes(context), PlotRoutes(context), TextModelRoutes(context)
     layers = LayerRoutes(context)
-    handlers = inspection.look, inspection.go_on, inspection.beam, layers.layers, layers.patch
-    others = plots.picture, plots.lit, CaptionRoutes(context).caption, texts.classify, texts.generate
-    return dict(zip(NEED_PYTORCH, (*handlers, *others), strict=True))
+    handlers = inspection.look, inspection.continue_prefix, inspection.beam, layers.layers, layers.patch
+    other_handlers = (
+        plots.picture,
+        plots.caption_picture,
+        CaptionRoutes(context).caption,
+        texts.classify,
+        texts.generate,
+    )
+    return dict(zip(NEED_PYTORCH, (*handlers, *other_handlers), strict=True))
 
 
 async def _refuse() -> Response:

@@ -30,7 +30,7 @@ def media_type_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Quota:
-    """The most requests from one address, or with one key; 0 is no limit."""
+    """The maximum number of requests from one address, or with one key; 0 is no limit."""
 
     per_minute: int = 0
     per_day: int = 0
@@ -51,29 +51,29 @@ class ServerOptions:
     """The limits of requests and clients."""
 
     characters: int = 5000
-    """The most characters of all texts of a request."""
+    """The maximum number of characters in all texts of a request."""
     texts: int = 200
-    """The most texts of a request."""
+    """The maximum number of texts of a request."""
     file_bytes: int = 20 << 20
-    """The most bytes of a document."""
+    """The maximum size in bytes of a document."""
     documents: int = 32
-    """The most documents that wait or are being translated; further ones are refused with 503."""
+    """The maximum number of documents that wait or are being translated; further ones are refused with 503."""
     document_segments: int = 50_000
-    """The most segments of a document."""
+    """The maximum number of segments of a document."""
     document_seconds: float = 3600.0
-    """The longest translation of a document."""
+    """The time limit for the translation of a document, in seconds."""
     keep_seconds: float = 3600.0
     """The time after the last request for a document at which it is deleted."""
     image_bytes: int = 8 << 20
-    """The most bytes of an image."""
+    """The maximum size in bytes of an image."""
     alternatives: int = 5
-    """The most alternatives to a translation or a caption."""
+    """The maximum number of alternatives to a translation or a caption."""
     queue: int = 512
-    """The most sentences in a queue; further requests are refused with 503."""
+    """The maximum number of sentences in a queue; further requests are refused with 503."""
     batch: int = 64
-    """The most sentences in a batch."""
+    """The maximum number of sentences in a batch."""
     seconds: float = 60.0
-    """The longest time for the work of a request, waiting included."""
+    """The time limit for the work of a request, including waiting, in seconds."""
     quota: Quota = Quota()
     """The quota of each address, and of each key without its own quota."""
     api_keys: Mapping[str, ApiKey | None] = field(default_factory=dict)
@@ -94,17 +94,17 @@ _SETTINGS = {"name": r"[\w.@-]{1,50}", "per-minute": "[0-9]{1,9}", "per-day": "[
 """The settings of a key by name, with patterns of their values."""
 
 
-def read_keys(file: Path, usual: Quota | None = None) -> dict[str, ApiKey]:
+def read_keys(file: Path, default_quota: Quota | None = None) -> dict[str, ApiKey]:
     """Read API keys: one a line, `KEY` or `KEY name=office per-minute=60 per-day=1000`; lines with # are comments.
 
     Args:
         file: the file of keys.
-        usual: the limits of keys whose line does not name them; 0 there is no limit.
+        default_quota: the limits of keys whose line does not name them; 0 is no limit.
 
     Raises:
         UserError: the file has no keys, or an invalid line.
     """
-    usual = usual or Quota()
+    default_quota = default_quota or Quota()
     keys: dict[str, ApiKey] = {}
     for number, line in enumerate(read_lines(file), 1):
         words = line.split()
@@ -118,8 +118,8 @@ def read_keys(file: Path, usual: Quota | None = None) -> dict[str, ApiKey]:
                 raise UserError("is no API key with its limits", file=file, line=number, fix=fix)
             settings[name] = value
         name = settings.pop("name", "")
-        per_minute = int(settings.get("per-minute", usual.per_minute))
-        quota = Quota(per_minute, int(settings.get("per-day", usual.per_day)))
+        per_minute = int(settings.get("per-minute", default_quota.per_minute))
+        quota = Quota(per_minute, int(settings.get("per-day", default_quota.per_day)))
         keys[words[0]] = ApiKey(quota if settings else None, name)
     if not keys:
         raise UserError("holds no API key", file=file, fix="Write one a line.")

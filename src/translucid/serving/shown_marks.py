@@ -59,25 +59,25 @@ def read_shown(source: TaggedText, text: str) -> TaggedText:
         UserError: a tag is missing, occurs twice, or closes the wrong one.
     """
     tags = tags_of(source)
-    left = dict(tags)
+    missing = dict(tags)
     words: list[str] = []
     marks: list[Mark] = []
-    opened: list[str] = []
-    at = size = 0
+    open_tags: list[str] = []
+    position = size = 0
     for match in _SHOWN.finditer(text):
         tag = match[0]
         if tag not in tags:
             continue  # the text itself may contain such brackets
-        if tag not in left:
+        if tag not in missing:
             raise UserError(f"{tag} is there twice", fix="Each stands once.")
-        mark = left.pop(tag)
-        words.append(text[at : match.start()])
-        size, at = size + len(words[-1]), match.end()
+        mark = missing.pop(tag)
+        words.append(text[position : match.start()])
+        size, position = size + len(words[-1]), match.end()
         marks.append(Mark(size, mark.raw, mark.side, mark.pair))
         if mark.side is Side.opens:
-            opened.append(tag)
-        elif mark.side is Side.closes and (not opened or opened.pop() != tag.replace("/", "")):
+            open_tags.append(tag)
+        elif mark.side is Side.closes and (not open_tags or open_tags.pop() != tag.replace("/", "")):
             raise UserError(f"{tag} does not close what was opened last", fix="Put it behind its beginning.")
-    if left:
-        raise UserError(f"{next(iter(left))} is missing", fix="Put it where it belongs.")
-    return TaggedText("".join([*words, text[at:]]), tuple(marks))
+    if missing:
+        raise UserError(f"{next(iter(missing))} is missing", fix="Put it where it belongs.")
+    return TaggedText("".join([*words, text[position:]]), tuple(marks))

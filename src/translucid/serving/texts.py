@@ -31,7 +31,7 @@ from translucid.serving.queue.request_context import RequestContext, RequestTask
 Result = TypeVar("Result")
 
 SHORT = 600
-"""The most characters of a request that is translated in a batch with others; longer ones go to the worker pool."""
+"""The maximum length of a request that is translated in a batch with others; longer ones go to the worker pool."""
 
 
 async def by_language(
@@ -46,12 +46,12 @@ async def by_language(
     """
     results: dict[int, Result] = {}
     for code in dict.fromkeys(codes):
-        numbers = [i for i, other in enumerate(codes) if other == code]
+        numbers = [i for i, text_code in enumerate(codes) if text_code == code]
         results |= zip(numbers, await translate(code, [texts[i] for i in numbers]), strict=True)
     return [results[i] for i in range(len(texts))]
 
 
-def begin(
+def queue_sentences(
     task: RequestTask,
     served: AnyServed,
     texts: Sequence[str],
@@ -98,11 +98,11 @@ def translated(
     """
     segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), _recall(context, served))
     contexts = iter(before or ())
-    for part in in_chunks(sources, lambda source: len(source.text)):
+    for chunk in in_chunks(sources, lambda source: len(source.text)):
         between_steps()
-        of_part = None if before is None else list(islice(contexts, len(part)))
+        chunk_contexts = None if before is None else list(islice(contexts, len(chunk)))
         with as_server_errors():
-            targets = list(segments.stream(part, before=of_part))
+            targets = list(segments.stream(chunk, before=chunk_contexts))
         yield from targets
 
 
@@ -124,7 +124,7 @@ def fill(
         sources += [segment.source for segment in document.segments]
         if before is not None:
             before += segments_before(served, document.segments, text_before) or []
-    # Together, so that documents of a sentence share batches.
+    # Together, so that documents of one sentence share batches.
     targets = translated(context, served, sources, before=before)
     filled = []
     for document in documents:
@@ -158,12 +158,12 @@ async def split_texts(
     that the memory has.
     """
     recall = _recall(context, served)
-    known: dict[str, str] = {}
+    known_translations: dict[str, str] = {}
 
-    def look_up(part: str) -> bool:
-        if recall and part not in known and (match := recall.used(part)):
-            known[part] = match.target
-        return part in known
+    def look_up(passage: str) -> bool:
+        if recall and passage not in known_translations and (match := recall.replacement(passage)):
+            known_translations[passage] = match.target
+        return passage in known_translations
 
     def work() -> list[Layout]:
         layouts = [Layout.of(text, served.source, look_up) for text in texts]
@@ -173,8 +173,8 @@ async def split_texts(
         return layouts
 
     if recall:
-        return await run_in_threadpool(work), known  # the memory is a file, and a disk may be slow
-    return await off_the_loop(sum(map(len, texts)), work), known
+        return await run_in_threadpool(work), known_translations  # the memory is a file, and a disk may be slow
+    return await off_the_loop(sum(map(len, texts)), work), known_translations
 
 
 async def translate_texts(
@@ -183,7 +183,7 @@ async def translate_texts(
     texts: Sequence[str],
     alternatives: int = 0,
     *,
-    sure: bool = False,
+    with_confidence: bool = False,
     context: str = "",
 ) -> list[TextTranslation]:
     """Return the translation of each text, with this many different alternatives if there are, and its confidence.
@@ -195,44 +195,50 @@ async def translate_texts(
         ApiError: 503, the queue is full, or the translation took too long.
         ClientLeft: the client has disconnected.
     """
-    layouts, known = await split_texts(task.context, served, texts)
+    layouts, known_translations = await split_texts(task.context, served, texts)
     sentences: list[Sentence] = []
     before = iter(sentences_before(served, layouts, context))
     for layout in layouts:
         sentences += zip(layout.sentences, before, strict=False)
-    for_model = sentences
+    to_translate = sentences
     if not alternatives:
-        for_model = [sentence for sentence in sentences if sentence[0] not in known]
-    by_model: dict[Sentence, TextTranslation] = {}
-    if for_model:
-        translations = await _by_model(task, served, for_model, alternatives, sure=sure)
-        by_model = dict(zip(for_model, translations, strict=True))
+        to_translate = [sentence for sentence in sentences if sentence[0] not in known_translations]
+    model_translations: dict[Sentence, TextTranslation] = {}
+    if to_translate:
+        translations = await _translate_sentences(
+            task, served, to_translate, alternatives, with_confidence=with_confidence
+        )
+        model_translations = dict(zip(to_translate, translations, strict=True))
     size = sum(map(len, texts))
-    return await off_the_loop(size, lambda: _filled(layouts, _with_known(sentences, known, by_model), alternatives))
+    return await off_the_loop(
+        size, lambda: _filled(layouts, _merge_known(sentences, known_translations, model_translations), alternatives)
+    )
 
 
-async def _by_model(
-    task: RequestTask, served: AnyServed, sentences: Sequence[Sentence], alternatives: int, *, sure: bool
+async def _translate_sentences(
+    task: RequestTask, served: AnyServed, sentences: Sequence[Sentence], alternatives: int, *, with_confidence: bool
 ) -> list[TextTranslation]:
     """Translate sentences; where the model lost a placeholder or a number, again with other placeholder strategies."""
     texts = [text for text, _ in sentences]
     before = [context for _, context in sentences] if served.translator.context else None
     size = sum(map(len, texts))
-    translations = await task.result(begin(task, served, texts, alternatives + 1, before))
+    translations = await task.result(queue_sentences(task, served, texts, alternatives + 1, before))
     sources = [TaggedText(text, syntax=PlaceholderSyntax.message) for text in texts]
     complete = await off_the_loop(size, lambda: list(map(_complete, sources, translations)))
-    incomplete = [i for i, best in enumerate(translations) if best.text not in complete[i][:1]]
-    again: list[Target] = []
+    incomplete = [i for i, translation in enumerate(translations) if translation.text not in complete[i][:1]]
+    retranslated: list[Target] = []
     if incomplete:
-        retried = [sources[i] for i in incomplete]
+        retry_sources = [sources[i] for i in incomplete]
         contexts = before and [before[i] for i in incomplete]
-        again = await task.run(lambda: list(translated(task.context, served, retried, alternatives + 1, contexts)))
+        retranslated = await task.run(
+            lambda: list(translated(task.context, served, retry_sources, alternatives + 1, contexts))
+        )
     confidences: list[float | None] = [None] * len(translations)
-    if sure:
+    if with_confidence:
         confidences = await task.run(lambda: _confidences(served.translator, translations))
     results = list(map(TextTranslation, complete, confidences))
-    for i, target in zip(incomplete, again, strict=True):
-        results[i] = _of_target(target, complete[i])
+    for i, target in zip(incomplete, retranslated, strict=True):
+        results[i] = _from_target(target, complete[i])
     return results
 
 
@@ -240,19 +246,21 @@ def _confidences(translator: AnyTranslator, translations: Sequence[AnyTranslatio
     return [translation.confidence for translation in translator.assessed(translations)]
 
 
-def _with_known(
-    sentences: Sequence[Sentence], known: Mapping[str, str], by_model: Mapping[Sentence, TextTranslation]
+def _merge_known(
+    sentences: Sequence[Sentence],
+    known_translations: Mapping[str, str],
+    model_translations: Mapping[Sentence, TextTranslation],
 ) -> list[TextTranslation]:
     """Return the translation of each sentence; those that the translation memory has come before those of the model."""
     results = []
     for sentence in sentences:
         text, _ = sentence
-        if text not in known:
-            results.append(by_model[sentence])
+        if text not in known_translations:
+            results.append(model_translations[sentence])
             continue
-        versions = [known[text]]
-        if sentence in by_model:
-            versions += by_model[sentence].versions
+        versions = [known_translations[text]]
+        if sentence in model_translations:
+            versions += model_translations[sentence].versions
         results.append(TextTranslation(list(dict.fromkeys(versions)), None, "memory"))
     return results
 
@@ -263,10 +271,10 @@ def _complete(source: TaggedText, translation: AnyTranslation) -> list[str]:
     return [text for text in translation.alternatives if strategy.after(text) is None]
 
 
-def _of_target(target: Target, complete: Sequence[str]) -> TextTranslation:
-    """Return a sentence that was translated again, its alternatives, and at last those of the first translation."""
-    versions = [target.marked.whole]
-    versions += [alternative.whole for alternative in target.alternatives]
+def _from_target(target: Target, complete: Sequence[str]) -> TextTranslation:
+    """Return a sentence that was translated again, its alternatives, and finally those of the first translation."""
+    versions = [target.marked.full_text]
+    versions += [alternative.full_text for alternative in target.alternatives]
     versions += complete
     return TextTranslation(list(dict.fromkeys(versions)), target.confidence)
 

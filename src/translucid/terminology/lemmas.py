@@ -13,7 +13,7 @@ class Lemmas:
     """The dictionary forms of one language."""
 
     def __init__(self, language: str | None) -> None:
-        """Open the dictionary of a language, which is loaded with the first word.
+        """Open the dictionary of a language; the first look-up loads it.
 
         Args:
             language: the language code, such as `es` or `pt-BR`.
@@ -32,7 +32,7 @@ class Lemmas:
         if code not in SUPPORTED_LANGUAGES:
             raise UserError(f"{what}, so the forms of a word can't be recognised", fix="Ask for terms as they stand.")
         self.language = code
-        self._of = cache(lambda word: simplemma.lemmatize(word, lang=code))
+        self._lemmatize = cache(lambda word: simplemma.lemmatize(word, lang=code))
 
     def of(self, word: str) -> str:
         """Return the dictionary form of a word, in lower case.
@@ -40,23 +40,23 @@ class Lemmas:
         >>> Lemmas("es").of("Casas")
         'casa'
         """
-        return str(self._of(word.casefold())).casefold()
+        return str(self._lemmatize(word.casefold())).casefold()
 
     def forms(self, words: Iterable[str]) -> dict[str, list[str]]:
         """Return the other forms of words that the dictionary lists, by dictionary form, in one pass over it."""
         from simplemma.strategies.dictionaries.dictionary_factory import DefaultDictionaryFactory
 
-        wanted = set(map(self.of, words))
+        lemmas = set(map(self.of, words))
         forms: dict[str, list[str]] = {}
-        if not wanted:
+        if not lemmas:
             return forms
         for form, lemma in DefaultDictionaryFactory().get_dictionary(self.language).items():
             lemma = str(lemma).casefold()
-            if lemma in wanted and form.isalpha() and form.islower():
+            if lemma in lemmas and form.isalpha() and form.islower():
                 forms.setdefault(lemma, []).append(form)
         return forms
 
-    def same(self, first: str, second: str) -> bool:
+    def same_word(self, word: str, other: str) -> bool:
         """Whether two words are forms of the same word."""
-        first, second = first.casefold(), second.casefold()
-        return first == second or bool({first, self.of(first)} & {second, self.of(second)})
+        word, other = word.casefold(), other.casefold()
+        return word == other or bool({word, self.of(word)} & {other, self.of(other)})

@@ -1,6 +1,6 @@
 """Word links of terms: the translation of a term is linked to the term, and to nothing else.
 
-The attention of a model often is on other words when a constraint makes it write a term.
+When a constraint makes a model write a term, its attention is often on other words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def certain_links(links: Iterable[tuple[int, int]]) -> list[tuple[int, int, floa
 
 
 def with_term_links(links: Links, source: str, target: str, terms: Iterable[TermLink]) -> list[tuple[int, int, float]]:
-    """Return links in which the words of each term are linked to one another and to no others.
+    """Return links in which the words of each term are linked only to the words of its translation.
 
     A word with further letters, such as `soccer-mad` with the term `soccer`, keeps its other links too.
 
@@ -43,39 +43,39 @@ def with_term_links(links: Links, source: str, target: str, terms: Iterable[Term
     """
     owned_source: set[int] = set()
     owned_target: set[int] = set()
-    inside: dict[tuple[int, int], float] = {}
+    term_weights: dict[tuple[int, int], float] = {}
     for term in terms:
-        source_words, whole = _words(source, term.source)
-        owned_source.update(whole)
-        target_words, whole = _words(target, term.target)
-        owned_target.update(whole)
+        source_words, whole_words = _words(source, term.source)
+        owned_source.update(whole_words)
+        target_words, whole_words = _words(target, term.target)
+        owned_target.update(whole_words)
         if source[slice(*term.source)] == target[slice(*term.target)] and len(source_words) == len(target_words):
-            # A name that is not translated is linked word by word.
-            inside.update(dict.fromkeys(zip(source_words, target_words, strict=True), 1.0))
+            # A term that is copied, such as a name, is linked word by word.
+            term_weights.update(dict.fromkeys(zip(source_words, target_words, strict=True), 1.0))
         else:
             for s, t in product(source_words, target_words):
-                inside[s, t] = 1 / len(source_words)
-    kept = []
+                term_weights[s, t] = 1 / len(source_words)
+    result = []
     for s, t, weight in links:
-        if (s, t) in inside:
-            inside[s, t] += weight  # The attention shows which words within a term belong together.
+        if (s, t) in term_weights:
+            term_weights[s, t] += weight  # The attention shows which words within a term belong together.
         elif s not in owned_source and t not in owned_target:
-            kept.append((s, t, weight))
-    for (s, t), weight in inside.items():
-        kept.append((s, t, weight))
-    return sorted(kept)
+            result.append((s, t, weight))
+    for (s, t), weight in term_weights.items():
+        result.append((s, t, weight))
+    return sorted(result)
 
 
 def _words(text: str, span: Span) -> tuple[list[int], list[int]]:
-    """Return the indices of the words with a letter in a span, and of those without letters outside of it."""
-    touched, whole = [], []
+    """Return the indices of the words that overlap a span, and of those without letters outside of it."""
+    overlapping, whole_words = [], []
     for number, match in enumerate(re.finditer(r"\S+", text)):
         if match.start() >= span[1]:
             break
         if match.end() <= span[0]:
             continue
-        touched.append(number)
+        overlapping.append(number)
         outside = f"{text[match.start() : span[0]]} {text[span[1] : match.end()]}"
         if not words_without_signs(outside):
-            whole.append(number)
-    return touched, whole
+            whole_words.append(number)
+    return overlapping, whole_words

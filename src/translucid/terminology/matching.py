@@ -12,7 +12,7 @@ from typing import Literal
 
 from translucid.data.languages import Languages
 from translucid.data.non_translatable import kept_parts
-from translucid.data.words import capitalised, folded, places, words_in
+from translucid.data.words import capitalised, find_sequence, folded, words_in
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.links import Links, TermLink, with_term_links
 from translucid.terminology.term import Term, read_terms, terms_of
@@ -25,16 +25,16 @@ class Match:
     """A term in a source."""
 
     terms: tuple[Term, ...]
-    """The terms with this source; any of their targets satisfies the match, and the first is preferred."""
+    """The terms with this source; any of their targets satisfies the match; the first one is preferred."""
     start: int
     """The start of the term in the source."""
     end: int
     text: str
-    """The term in the form in which the source has it."""
+    """The term as it is written in the source."""
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The targets, of which the translation must have one."""
+        """The targets, one of which the translation must contain."""
         targets = dict[str, None]()
         for term in self.terms:
             targets[self.text if term.kept else term.target] = None
@@ -56,7 +56,7 @@ class TermUse:
     """The outcome of a term in a translation."""
 
     source: str
-    """The term in the form in which the source has it."""
+    """The term as it is written in the source."""
     target: str
     """The preferred target."""
     outcome: Outcome
@@ -85,7 +85,7 @@ class TermList:
 
         Args:
             terms: the terms.
-            source: if given, other forms of source words match too: each word has the same dictionary form.
+            source: if given, other forms of source words match too, if they have the same dictionary form.
             target: if given, other forms of the target are distinguished from a missing term.
         """
         self.source, self.target = source, target
@@ -120,25 +120,25 @@ class TermList:
         return [form for form in self.other_forms.get(self.target.of(target), ()) if form != target.casefold()]
 
     def matches(self, text: str) -> list[Match]:
-        """Return the terms in a text from left to right, at each place the longest; matches do not overlap."""
+        """Return the terms in a text from left to right, the longest at each position; matches do not overlap."""
         words = words_in(text)
         plain = forms = folded(words)
         if self.source:
             forms = list(map(self.source.of, plain))
-        matches, at = [], 0
-        while at < len(words):
-            sizes = {*self._lengths.get(plain[at], ()), *self._lengths.get(forms[at], ())}
+        matches, index = [], 0
+        while index < len(words):
+            sizes = {*self._lengths.get(plain[index], ()), *self._lengths.get(forms[index], ())}
             for size in sorted(sizes, reverse=True):
-                end = at + size
+                end = index + size
                 if end > len(words):
                     continue
-                span = text[words[at].start : words[end - 1].end]
-                if terms := self._terms_of(span, tuple(plain[at:end]), tuple(forms[at:end])):
-                    matches.append(Match(terms, words[at].start, words[end - 1].end, span))
-                    at = end
+                span = text[words[index].start : words[end - 1].end]
+                if terms := self._terms_of(span, tuple(plain[index:end]), tuple(forms[index:end])):
+                    matches.append(Match(terms, words[index].start, words[end - 1].end, span))
+                    index = end
                     break
             else:
-                at += 1
+                index += 1
         return matches
 
     def _terms_of(self, text: str, plain: tuple[str, ...], forms: tuple[str, ...]) -> tuple[Term, ...]:
@@ -166,52 +166,52 @@ class TermList:
         positions = words_in(translation)
         words = [word.text for word in positions]
         plain = list(map(str.casefold, words))
-        # First all targets as they are: another form of one term may be the target of another.
+        # All unchanged targets come first: another form of one term may be the target of another term.
         for inflected in (False, True):
             for i, match in enumerate(matches):
                 if occurrences[i] or (inflected and not (self.target and match.inflects)):
                     continue
-                if span := self._place(match, words, plain, inflected):
-                    first, end = span
-                    occurrences[i] = Occurrence(positions[first].start, positions[end - 1].end, inflected)
-                    words[first:end] = plain[first:end] = [""] * (end - first)
+                if span := self._target_span(match, words, plain, inflected):
+                    start, end = span
+                    occurrences[i] = Occurrence(positions[start].start, positions[end - 1].end, inflected)
+                    words[start:end] = plain[start:end] = [""] * (end - start)
         return occurrences
 
     def with_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
-        """Return the word links of a text and its translation, with the links of these terms in their place."""
-        of_terms = []
+        """Return the word links of a text and its translation, with the links of these terms instead of the model's."""
+        term_links = []
         matches = terms_in(self, source)
-        for match, there in zip(matches, self.occurrences(matches, target), strict=True):
-            if there:
-                of_terms.append(TermLink((match.start, match.end), (there.start, there.end)))
-        return with_term_links(links, source, target, of_terms) if of_terms else list(links)
+        for match, occurrence in zip(matches, self.occurrences(matches, target), strict=True):
+            if occurrence:
+                term_links.append(TermLink((match.start, match.end), (occurrence.start, occurrence.end)))
+        return with_term_links(links, source, target, term_links) if term_links else list(links)
 
-    def _place(
+    def _target_span(
         self, match: Match, words: Sequence[str], plain: Sequence[str], inflected: bool
     ) -> tuple[int, int] | None:
-        """Return the indices of the first word and after the last word of a match's target in a translation."""
+        """Return the word indices of the start and the end of a match's target in a translation, if it has one."""
         for target in match.targets:
-            wanted = [word.text for word in words_in(target)]
+            target_words = [word.text for word in words_in(target)]
             if match.exact:
-                starts = places(wanted, words)
-                if wanted and not starts:  # A sentence may begin with it.
-                    starts = places([capitalised(wanted[0]), *wanted[1:]], words)
+                starts = find_sequence(target_words, words)
+                if target_words and not starts:  # A sentence may begin with it.
+                    starts = find_sequence([capitalised(target_words[0]), *target_words[1:]], words)
             elif inflected:
-                starts = self._forms_at(wanted, plain)
+                starts = self._forms_at(target_words, plain)
             else:
-                starts = places(list(map(str.casefold, wanted)), plain)
+                starts = find_sequence(list(map(str.casefold, target_words)), plain)
             if starts:
-                return starts[0], starts[0] + len(wanted)
+                return starts[0], starts[0] + len(target_words)
         return None
 
-    def _forms_at(self, wanted: Sequence[str], plain: Sequence[str]) -> list[int]:
-        """Return the indices at which a translation has forms of all wanted words."""
+    def _forms_at(self, target_words: Sequence[str], plain: Sequence[str]) -> list[int]:
+        """Return the indices at which forms of all target words follow each other in a translation."""
         assert self.target
         starts = []
-        for at in range(len(plain) - len(wanted) + 1):
-            pairs = zip(wanted, plain[at:], strict=False)
-            if all(word and self.target.same(target, word) for target, word in pairs):
-                starts.append(at)
+        for index in range(len(plain) - len(target_words) + 1):
+            pairs = zip(target_words, plain[index:], strict=False)
+            if all(word and self.target.same_word(target, word) for target, word in pairs):
+                starts.append(index)
         return starts
 
 
@@ -246,11 +246,11 @@ def term_list(
         return terms
     if isinstance(terms, str | Path):
         terms = read_terms(Path(terms))
-    plain: list[Term] = []
+    parsed: list[Term] = []
     for term in terms:
         if isinstance(term, Term):
-            plain.append(term)
+            parsed.append(term)
         else:
-            plain += terms_of([term])
+            parsed += terms_of([term])
     source, target = languages
-    return TermList(plain, Lemmas(source) if inflect else None, Lemmas(target) if inflect or read_by_model else None)
+    return TermList(parsed, Lemmas(source) if inflect else None, Lemmas(target) if inflect or read_by_model else None)

@@ -44,35 +44,38 @@ class Lexicon:
 
     @classmethod
     def learn(cls, pairs: Iterable[Pair]) -> Lexicon:
-        """Learn from sentence pairs: from all, or from the first ones if they have too many possible links."""
+        """Learn from sentence pairs; stop at `MOST_LINKS` possible links."""
         source_side, target_side = _Side(), _Side()
         # For each possible link: its source and target word, and the tokens that it links.
-        words_s, words_t, tokens_s, tokens_t = [], [], [], []
-        links = total_s = total_t = 0
+        source_words, target_words, source_tokens, target_tokens = [], [], [], []
+        links = source_total = target_total = 0
         for pair in pairs:
             sources, targets = folded(content(pair.source)), folded(content(pair.target))
             if links + len(sources) * len(targets) > MOST_LINKS:
                 break
             links += len(sources) * len(targets)
             s, t = source_side.add(sources), target_side.add(targets)
-            words_s.append(np.repeat(s, len(t)))
-            words_t.append(np.tile(t, len(s)))
-            tokens_s.append(np.repeat(np.arange(len(s)), len(t)) + total_s)
-            tokens_t.append(np.tile(np.arange(len(t)), len(s)) + total_t)
-            total_s, total_t = total_s + len(s), total_t + len(t)
+            source_words.append(np.repeat(s, len(t)))
+            target_words.append(np.tile(t, len(s)))
+            source_tokens.append(np.repeat(np.arange(len(s)), len(t)) + source_total)
+            target_tokens.append(np.tile(np.arange(len(t)), len(s)) + target_total)
+            source_total, target_total = source_total + len(s), target_total + len(t)
         if not links:
             return cls({})
         width = len(target_side.numbers)
-        keys, which = np.unique(np.concatenate(words_s) * width + np.concatenate(words_t), return_inverse=True)
-        pairs_s, pairs_t = keys // width, keys % width
+        keys, pair_of_link = np.unique(
+            np.concatenate(source_words) * width + np.concatenate(target_words), return_inverse=True
+        )
+        pair_sources, pair_targets = keys // width, keys % width
         # Each target token distributes its count over the source words of its sentence, and vice versa.
-        forward = _learned(which, pairs_s, np.concatenate(tokens_t))
-        backward = _learned(which, pairs_t, np.concatenate(tokens_s))
+        forward = _translation_probability(pair_of_link, pair_sources, np.concatenate(target_tokens))
+        backward = _translation_probability(pair_of_link, pair_targets, np.concatenate(source_tokens))
         strength = np.sqrt(forward * backward)
         likely: dict[str, dict[str, float]] = {}
-        names_s, names_t = list(source_side.numbers), list(target_side.numbers)
-        for at in np.flatnonzero(strength >= LIKELY):
-            likely.setdefault(names_s[pairs_s[at]], {})[names_t[pairs_t[at]]] = float(strength[at])
+        source_names, target_names = list(source_side.numbers), list(target_side.numbers)
+        for index in np.flatnonzero(strength >= LIKELY):
+            source_word, target_word = source_names[pair_sources[index]], target_names[pair_targets[index]]
+            likely.setdefault(source_word, {})[target_word] = float(strength[index])
         return cls(likely, source_side.common() | target_side.common())
 
     def ending(self, word: str) -> Sequence[str]:
@@ -80,13 +83,13 @@ class Lexicon:
         return self._by_ending.get(word[-2:], [word])
 
     def links(self, source: Sequence[Word], target: Sequence[Word]) -> list[tuple[int, int]]:
-        """Return links between words of a sentence pair, the strongest first chosen, at most one for each word."""
+        """Return links between words of a sentence pair, at most one for each word; stronger links are chosen first."""
         strengths: dict[tuple[int, int], float] = {}
         targets = folded(target)
         for i, word in enumerate(source):
-            known = self.likely.get(word.text.casefold(), {})
+            translations = self.likely.get(word.text.casefold(), {})
             for j, target_word in enumerate(targets):
-                if strength := known.get(target_word):
+                if strength := translations.get(target_word):
                     strengths[i, j] = strength
         chosen: list[tuple[int, int]] = []
         for link in sorted(strengths, key=lambda link: (-strengths[link], link)):
@@ -125,18 +128,20 @@ def content(text: str) -> list[Word]:
     return [word for word in words_in(text) if word.text[0].isalpha()]
 
 
-def _learned(which: NDArray[np.int64], condition: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.float64]:
+def _translation_probability(
+    pair_of_link: NDArray[np.int64], condition: NDArray[np.int64], token: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return p(word | given word) of each pair of words.
 
     Args:
-        which: [links] the pair of words of each link.
+        pair_of_link: [links] the pair of words of each link.
         condition: [pairs] the given word of each pair.
         token: [links] the token whose count is distributed, numbered through all sentences.
     """
     probability = np.ones(len(condition))
     for _ in range(ROUNDS):
-        weight = probability[which]
+        weight = probability[pair_of_link]
         weight /= np.bincount(token, weight)[token]
-        count = np.bincount(which, weight, len(condition))
+        count = np.bincount(pair_of_link, weight, len(condition))
         probability = count / np.bincount(condition, count)[condition]
     return probability

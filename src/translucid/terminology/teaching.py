@@ -12,13 +12,13 @@ from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.marking import Marking, marking_edits
 from translucid.terminology.mining import Lexicon, content
 
-POINTED_OUT = 1 / 3
-"""The share of possible terms of a pair that are annotated, but at least one is."""
-TOGETHER = 0.5
+ANNOTATED_SHARE = 1 / 3
+"""The share of possible terms of a pair that are annotated, in addition to one that always is."""
+PHRASE_SHARE = 0.5
 """The share of adjacent words with adjacent translations that are annotated as one term."""
-OTHERS = 0.3
-"""The share of single words that another word with the same ending replaces: only the annotation shows the meaning
-then. Otherwise, the model would learn to translate the word and ignore the annotation."""
+REPLACED_SHARE = 0.3
+"""The share of single words that are replaced by another word with the same ending, so that only the annotation shows
+the meaning. Otherwise, the model would learn to translate the word and ignore the annotation."""
 
 
 def with_terms(pairs: Iterable[Pair], lexicon: Lexicon, lemmas: Lemmas, share: float, seed: int) -> Iterator[Pair]:
@@ -28,8 +28,8 @@ def with_terms(pairs: Iterable[Pair], lexicon: Lexicon, lemmas: Lemmas, share: f
         pairs: the training pairs.
         lexicon: the translations of words.
         lemmas: the dictionary forms of the target language.
-        share: the share of pairs with annotations; below 1, so that the model also learns to translate without.
-        seed: the seed; together with the text of a pair, it determines its annotations in any order of the pairs.
+        share: the share of pairs with annotations; below 1, so that the model also learns to translate without them.
+        seed: the seed; together with the text of a pair, it determines its annotations, whatever the order of pairs.
     """
     for pair in pairs:
         draw = Random(f"{seed} {pair.source}\t{pair.target}")
@@ -43,20 +43,24 @@ def _annotations(pair: Pair, lexicon: Lexicon, lemmas: Lemmas, draw: Random) -> 
     links = lexicon.terms(source, target)
     if not links:
         return []
-    first = draw.randrange(len(links))
-    markings, at = [], 0
-    for n, (i, j) in enumerate(links):
+    forced_index = draw.randrange(len(links))
+    markings, end = [], 0
+    for index, (i, j) in enumerate(links):
         alternative = None
-        if i < at or (n != first and draw.random() >= POINTED_OUT):
+        if i < end or (index != forced_index and draw.random() >= ANNOTATED_SHARE):
             continue
-        after, translations = i + 1, [j]
-        if n + 1 < len(links) and _adjacent((i, j), links[n + 1], pair, source, target) and draw.random() < TOGETHER:
-            after, translations = i + 2, sorted([j, links[n + 1][1]])
-        elif draw.random() < OTHERS:
+        source_end, translations = i + 1, [j]
+        if (
+            index + 1 < len(links)
+            and _adjacent((i, j), links[index + 1], pair, source, target)
+            and draw.random() < PHRASE_SHARE
+        ):
+            source_end, translations = i + 2, sorted([j, links[index + 1][1]])
+        elif draw.random() < REPLACED_SHARE:
             alternative = _similar_word(source[i].text, lexicon, draw)
         words = " ".join(_lemma(target[k], lemmas, first=k == 0) for k in translations)
-        markings.append(Marking(source[i].start, source[after - 1].end, words, alternative))
-        at = after
+        markings.append(Marking(source[i].start, source[source_end - 1].end, words, alternative))
+        end = source_end
     return markings
 
 
@@ -78,6 +82,6 @@ def _similar_word(word: str, lexicon: Lexicon, draw: Random) -> str:
 
 
 def _lemma(word: Word, lemmas: Lemmas, *, first: bool) -> str:
-    """Return the dictionary form; it keeps a capital, unless the word begins the sentence."""
+    """Return the dictionary form, capitalised if the word is, unless it begins the sentence."""
     form = lemmas.of(word.text)
     return capitalised(form) if word.text[0].isupper() and not first else form

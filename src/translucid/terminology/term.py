@@ -14,8 +14,8 @@ from translucid.data.words import words_in
 from translucid.ground.errors import UserError
 
 TermsMode: TypeAlias = Literal["auto", "annotate", "constrain"]
-"""Annotate terms for a model that was trained with them, constrain the search, or first annotate and then constrain
-where a term is still missing."""
+"""Annotate terms for a model that was trained with annotations, constrain the search, or annotate first and then
+constrain where a term is still missing."""
 MOST = 1_000_000
 """The largest number of terms of a file."""
 LONGEST = 32
@@ -80,14 +80,14 @@ def _delimiter(file: Path, content: list[str]) -> str:
     Raises:
         UserError: the file has no tabs, and each line has another character that could be the delimiter.
     """
-    written = list(filter(str.strip, content))
-    text = "".join(written)
+    filled_lines = list(filter(str.strip, content))
+    text = "".join(filled_lines)
     if "\t" in text:
         return "\t"
     if file.suffix.lower() == ".csv":
         return ";" if ";" in text else ","
     for delimiter, name in ((";", "a semicolon"), (",", "a comma"), ("|", "a bar"), ("=", "an equals sign")):
-        if written and all(delimiter in line for line in written):
+        if filled_lines and all(delimiter in line for line in filled_lines):
             what = f"has no tabs, but {name} in each line: no source would have a target"
             fix = "Put a tab between source and target, or name the file .csv."
             raise UserError(what, file=file, line=1, fix=fix)
@@ -114,8 +114,8 @@ def terms_of(entries: Iterable[Iterable[str]]) -> list[Term]:
 
 
 def _terms(numbered: Iterable[tuple[int, list[str]]], file: object) -> Iterator[Term]:
-    for count, (number, (source, *rest)) in enumerate(numbered, 1):
-        target, *about = rest or [""]
+    for count, (number, (source, *fields)) in enumerate(numbered, 1):
+        target, *attributes = fields or [""]
         if count > MOST:
             raise UserError(f"has more than {MOST:,} terms", file=file, line=number, fix="Leave some out.")
         if not any(map(str.isalnum, source)):
@@ -123,13 +123,13 @@ def _terms(numbered: Iterable[tuple[int, list[str]]], file: object) -> Iterator[
         if max(len(words_in(source)), len(words_in(target))) > LONGEST:
             raise UserError(f"has more than {LONGEST} words", file=file, line=number, fix="Terms are shorter.")
         part_of_speech, case = None, False
-        for word in filter(None, map(str.lower, about)):
+        for word in filter(None, map(str.lower, attributes)):
             if word == "case":
                 case = True
             elif word in INFLECTED | FIXED:
                 part_of_speech = word
             else:
-                known = ", ".join(sorted(INFLECTED | FIXED))
-                fix = f"Behind source and target there may be `case` and one of {known}."
+                parts_of_speech = ", ".join(sorted(INFLECTED | FIXED))
+                fix = f"Behind source and target there may be `case` and one of {parts_of_speech}."
                 raise UserError(f"{word!r} is no part of speech", file=file, line=number, fix=fix)
         yield Term(source, target, part_of_speech, case)

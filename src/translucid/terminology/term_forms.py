@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 MOST = 8
-"""The largest number of other forms of a word among which a search chooses: more take time."""
+"""The largest number of other forms of a word that a search may choose from; more would be slow."""
 
 
 class TermForms:
     """The forms of terms in the pieces of one vocabulary."""
 
-    def __init__(self, tokenizer: Tokenizer, others: Callable[[str], list[str]] = lambda target: []) -> None:
+    def __init__(self, tokenizer: Tokenizer, other_forms: Callable[[str], list[str]] = lambda target: []) -> None:
         """Start without forms.
 
         Args:
             tokenizer: the tokenizer of the model.
-            others: returns other forms of a target, which satisfy a constraint too.
+            other_forms: returns other forms of a target, which satisfy a constraint too.
         """
-        self.tokenizer, self.others = tokenizer, others
-        self._known: dict[str, list[tuple[tuple[int, ...], bool]]] = {}
+        self.tokenizer, self.other_forms = tokenizer, other_forms
+        self._forms_by_text: dict[str, list[tuple[tuple[int, ...], bool]]] = {}
 
     @cached_property
     def edges(self) -> Edges:
@@ -50,21 +50,21 @@ class TermForms:
     def constraints(self, matches: Sequence[Match], instead: Sequence[Sequence[int]]) -> list[RequiredPhrase]:
         """Return the constraints for a translation; a term that the vocabulary cannot write has none.
 
-        A term that occurs several times in a source is wanted as often.
+        A term that occurs several times in a source must occur as often in the translation.
 
         Args:
             matches: the terms of a source.
-            instead: for each, the tokens with which the model begins to translate it, as in `Form`.
+            instead: for each, the first tokens of the model's own translations of it, as in `Form`.
         """
         from translucid.decoding.constraints import Form, RequiredPhrase
 
         # Equal terms make one constraint with a count.
-        together: dict[tuple[tuple[str, ...], bool, bool], list[Sequence[int]]] = {}
+        groups: dict[tuple[tuple[str, ...], bool, bool], list[Sequence[int]]] = {}
         for match, tokens in zip(matches, instead, strict=True):
-            together.setdefault((match.targets, match.exact, match.inflects), []).append(tokens)
+            groups.setdefault((match.targets, match.exact, match.inflects), []).append(tokens)
         constraints = []
-        for (targets, exact, inflects), replaced in together.items():
-            first_tokens = list(dict.fromkeys(chain(*replaced)))
+        for (targets, exact, inflects), token_lists in groups.items():
+            first_tokens = list(dict.fromkeys(chain(*token_lists)))
             forms: dict[Form, None] = {}
             for target in targets:
                 for text, tokens in self._texts(target, first_tokens, exact):
@@ -75,18 +75,18 @@ class TermForms:
                     text, tokens = next(self._texts(inflected, first_tokens, exact=False))
                     forms[Form(*self._forms(text)[0], instead=tuple(tokens))] = None
             if forms:
-                constraints.append(RequiredPhrase(tuple(forms), len(replaced)))
+                constraints.append(RequiredPhrase(tuple(forms), len(token_lists)))
         return constraints
 
     def common(self, target: str) -> list[str]:
         """Return other forms of a target; of many, those of fewest pieces, which are the most frequent."""
-        known = list(filter(self._forms, self.others(target)))
-        return sorted(known, key=lambda form: len(self._forms(form)[0][0]))[:MOST]
+        writable = list(filter(self._forms, self.other_forms(target)))
+        return sorted(writable, key=lambda form: len(self._forms(form)[0][0]))[:MOST]
 
     def _texts(self, target: str, first_tokens: list[int], exact: bool) -> Iterator[tuple[str, list[int]]]:
         """Yield a target, and the target with a capital for the beginning of a sentence.
 
-        Each comes with the tokens that it may replace: those with a capital only at the beginning of a sentence.
+        Each comes with the first tokens that it may replace: the capitalised target replaces capitalised tokens.
         """
         capital = capitalised(target)
         if exact or capital == target:
@@ -103,19 +103,19 @@ class TermForms:
 
     def _forms(self, text: str) -> list[tuple[tuple[int, ...], bool]]:
         """Return the pieces of a text after a space, and those after a punctuation mark if they differ."""
-        if text not in self._known:
+        if text not in self._forms_by_text:
             opening = len(self.tokenizer.target_opening)
-            spaced, behind = (ids[opening:] for ids in self.tokenizer.encode_target([text, f"({text}"]))
+            spaced, after_bracket = (ids[opening:] for ids in self.tokenizer.encode_target([text, f"({text}"]))
             forms = [(tuple(spaced), False)]
-            pieces = self.tokenizer.target_pieces(behind)
+            pieces = self.tokenizer.target_pieces(after_bracket)
             # The pieces after the bracket, unless one piece has both the bracket and letters.
-            wanted = "".join(self.tokenizer.target_pieces(spaced)).removeprefix(SPACE)
+            letters = "".join(self.tokenizer.target_pieces(spaced)).removeprefix(SPACE)
             for i in range(1, len(pieces)):
-                if "".join(pieces[i:]) == wanted:
-                    forms.append((tuple(behind[i:]), True))
+                if "".join(pieces[i:]) == letters:
+                    forms.append((tuple(after_bracket[i:]), True))
                     break
-            self._known[text] = [form for form in forms if form[0] and SPECIAL.unknown not in form[0]]
-        return self._known[text]
+            self._forms_by_text[text] = [form for form in forms if form[0] and SPECIAL.unknown not in form[0]]
+        return self._forms_by_text[text]
 
 
 def _is_capitalised(piece: str) -> bool:

@@ -9,7 +9,7 @@ from operator import or_
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.caption_scores import LONGEST, Cider, grams, papers_tokens
-from translucid.ground.special import SPECIAL, SPELLED
+from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.training.self_critical import Ids
 
 PRECISION = 2.0
@@ -40,8 +40,10 @@ class CaptionReward:
     def __call__(self, captions: Sequence[Ids], references: Sequence[Ids]) -> list[float]:
         """Return the reward of each caption of an image, given the references of the image."""
         caption_words, reference_words = self.words_of_all(captions), self.words_of_all(references)
-        both = zip(self.cider(caption_words, reference_words), precisions(caption_words, reference_words), strict=True)
-        return [cider + self.precision * precision for cider, precision in both]
+        scores = zip(
+            self.cider(caption_words, reference_words), precisions(caption_words, reference_words), strict=True
+        )
+        return [cider + self.precision * precision for cider, precision in scores]
 
     def words_of_all(self, captions: Sequence[Ids]) -> list[list[str]]:
         """Return the words of each caption."""
@@ -51,7 +53,7 @@ class CaptionReward:
         """Return the words of a caption, and the end token if the caption has one."""
         words = papers_tokens(self.tokenizer.decode(ids))
         if ids and ids[-1] == SPECIAL.end:
-            words.append(SPELLED.end)
+            words.append(SPELLINGS.end)
         return words
 
 
@@ -70,8 +72,8 @@ def precisions(captions: Sequence[Sequence[str]], references: Sequence[Sequence[
         for gram, count in (grams(words) & limits).items():
             matches[len(gram) - 1] += count
         # A caption has len(words) - n + 1 n-grams.
-        shares = (hits / max(len(words) - shorter, 1) for shorter, hits in enumerate(matches))
-        closest = min(lengths, key=lambda length: (abs(length - len(words)), length))
-        return min(1.0, math.exp(1 - closest / max(len(words), 1))) * sum(shares) / LONGEST
+        shares = (hits / max(len(words) - n + 1, 1) for n, hits in enumerate(matches, 1))
+        reference_length = min(lengths, key=lambda length: (abs(length - len(words)), length))
+        return min(1.0, math.exp(1 - reference_length / max(len(words), 1))) * sum(shares) / LONGEST
 
     return list(map(precision, captions))

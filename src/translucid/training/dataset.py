@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
@@ -52,7 +52,7 @@ class Initialization:
     workers: Workers
     console: Console
     """The console for progress."""
-    before: Mapping[str, str] | None
+    checkpoint_fingerprints: Mapping[str, str] | None
     """The fingerprints in the checkpoint, if there is one."""
 
     def reopened(self, reopen: Callable[[], Stored | None]) -> Stored | None:
@@ -122,7 +122,7 @@ def learn_vocabulary(
         UserError: the text is too small for the requested vocabulary.
     """
     notes: list[str] = []
-    with counting(console, "learning the vocabulary", None) as advance:
+    with progress_bar(console, "learning the vocabulary", None) as advance:
         tokenizer = Tokenizer.learn(
             _counted(pairs, advance),
             configuration.data.tokenizer,

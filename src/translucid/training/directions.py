@@ -25,34 +25,34 @@ VOCABULARY_TEMPERATURE = 5.0
 of their own more than frequent ones."""
 
 
-def balanced(corpora: Corpora, pair_filter: Filter, most: int, seed: int) -> Iterator[Pair]:
+def balanced(corpora: Corpora, pair_filter: Filter, max_pairs: int, seed: int) -> Iterator[Pair]:
     """Yield training pairs for a vocabulary; languages with little text have more of them than their share.
 
     Args:
         corpora: the corpora. Two directions between the same languages count as one, as they have the same text.
         pair_filter: the filter for pairs.
-        most: the largest number of pairs.
+        max_pairs: the maximum number of pairs.
         seed: determines the sample.
     """
     by_languages: dict[frozenset[str | None], list[int]] = {}
-    for number, direction in enumerate(corpora.directions):
-        same = by_languages.setdefault(frozenset(direction), [])
+    for index, direction in enumerate(corpora.directions):
+        indices = by_languages.setdefault(frozenset(direction), [])
         # The pairs of a file that is read in both directions are read once.
-        if not same or corpora.directions[same[0]] == direction:
-            same.append(number)
+        if not indices or corpora.directions[indices[0]] == direction:
+            indices.append(index)
 
-    def pairs(numbers: list[int], skipped: Skipped) -> Iterator[Pair]:
-        return keep(chain.from_iterable(corpora.train[number] for number in numbers), pair_filter, skipped)
+    def pairs(indices: list[int], skipped: Skipped) -> Iterator[Pair]:
+        return keep(chain.from_iterable(corpora.train[index] for index in indices), pair_filter, skipped)
 
     sizes = []
-    for numbers in by_languages.values():
+    for indices in by_languages.values():
         skipped = Skipped()
-        for _ in pairs(numbers, skipped):
+        for _ in pairs(indices, skipped):
             pass
         sizes.append(skipped.kept)
-    counts = quotas(sizes, by_temperature(sizes, VOCABULARY_TEMPERATURE), min(most, sum(sizes)))
-    for numbers, count in zip(by_languages.values(), counts, strict=True):
-        sample = reservoir_sample(pairs(numbers, Skipped()), count, seed)
+    counts = quotas(sizes, by_temperature(sizes, VOCABULARY_TEMPERATURE), min(max_pairs, sum(sizes)))
+    for indices, count in zip(by_languages.values(), counts, strict=True):
+        sample = reservoir_sample(pairs(indices, Skipped()), count, seed)
         yield from islice(cycle(sample), count)
 
 
@@ -67,7 +67,7 @@ class DirectionsValidator(Validator):
         If the references of a direction are too short for BLEU, chrF is the metric of all directions.
         """
         self.select_by = select_by
-        self.validators = {"-".join(map(str, direction)): of_one for direction, of_one in validators.items()}
+        self.validators = {"-".join(map(str, direction)): validator for direction, validator in validators.items()}
         self.tokenizer = next(iter(validators.values())).tokenizer
         metrics = {validator.metric for validator in validators.values()}
         self.metric = "chrF" if "chrF" in metrics else "BLEU"
@@ -82,26 +82,28 @@ class DirectionsValidator(Validator):
             validator.bfloat16 = self.bfloat16
             by_direction[name] = validation = validator.measure(model, device, workers)
             measures |= {f"{measure}.{name}": value for measure, value in validation.measures.items()}
-        every = list(by_direction.values())
-        means = {name: fmean(of_one.measures[name] for of_one in every) for name in every[0].measures}
-        scores = [of_one.score for of_one in every]
+        validations = list(by_direction.values())
+        means = {}
+        for name in validations[0].measures:
+            means[name] = fmean(validation.measures[name] for validation in validations)
+        scores = [validation.score for validation in validations]
         score = fmean(scores) if self.select_by == "mean" else min(scores)
-        loss = fmean(of_one.loss for of_one in every)
-        accuracy = fmean(of_one.accuracy for of_one in every)
-        in_turn = chain.from_iterable(zip_longest(*(of_one.samples for of_one in every)))
-        samples = [sample for sample in in_turn if sample is not None]
+        loss = fmean(validation.loss for validation in validations)
+        accuracy = fmean(validation.accuracy for validation in validations)
+        interleaved = chain.from_iterable(zip_longest(*(validation.samples for validation in validations)))
+        samples = [sample for sample in interleaved if sample is not None]
         figures = loss, math.exp(min(loss, 700)), accuracy, {**means, **measures}, score, samples
         return Validation(*figures, by_direction)
 
-    def with_more_sources(self, most: int) -> DirectionsValidator | None:
-        """Return a validator that translates up to `most` sources of all directions; None if this one already does."""
-        share, changed = most // len(self.validators), False
-        thorough = copy.copy(self)
-        thorough.validators = dict(self.validators)
+    def with_more_sources(self, limit: int) -> DirectionsValidator | None:
+        """Return a validator that translates up to `limit` sources of all directions; None if this one already does."""
+        limit_per_direction, changed = limit // len(self.validators), False
+        extended = copy.copy(self)
+        extended.validators = dict(self.validators)
         for name, validator in self.validators.items():
-            if more := validator.with_more_sources(share):
-                thorough.validators[name], changed = more, True
-        return thorough if changed else None
+            if larger := validator.with_more_sources(limit_per_direction):
+                extended.validators[name], changed = larger, True
+        return extended if changed else None
 
     def describe(self, score: float) -> str:
         """Return the score with the name of the metric."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from translucid.ground.console import EVERY, Console
+from translucid.ground.console import PROGRESS_INTERVAL, Console
 from translucid.training.validation import ALIGNMENT_LOSS, GENERAL, Validation
 
 QUIET_SECONDS = 20.0
@@ -84,7 +84,7 @@ class Display:
         if self.console.is_terminal:
             self.bar.update(self.task, completed=status.done, line=status.line())
             return
-        interval = EVERY if self.console.format == "json" else QUIET_SECONDS
+        interval = PROGRESS_INTERVAL if self.console.format == "json" else QUIET_SECONDS
         if time.monotonic() - self.last_line > interval:
             self.last_line = time.monotonic()
             self.note(status.line(), figures=status.figures())
@@ -101,9 +101,9 @@ class Display:
         by_name = {"step": step, "loss": v.loss, "best": best, **v.measures}
         self.note(("validation", "bold"), figures, (score, "bold"), end, figures=by_name)
         metric = "chrF" if "chrf" in v.measures else "BLEU"
-        for name, of_direction in v.directions.items():
-            losses = f"loss {of_direction.loss:.3f}  ppl {of_direction.perplexity:.2f}  acc {of_direction.accuracy:.1%}"
-            self.note(f"    {name:<7} {losses}  {metric} {of_direction.score:.1f}")
+        for name, direction in v.directions.items():
+            losses = f"loss {direction.loss:.3f}  ppl {direction.perplexity:.2f}  acc {direction.accuracy:.1%}"
+            self.note(f"    {name:<7} {losses}  {metric} {direction.score:.1f}")
         for i in range(3 if v.samples else 0):
             # 7 and 11 are arbitrary: each validation should show other samples, and not three neighbours.
             sample = v.samples[(step // 7 + i * 11) % len(v.samples)]

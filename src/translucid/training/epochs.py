@@ -29,7 +29,7 @@ AHEAD = 8
 """The number of batches that are prepared while the model computes."""
 
 
-class Shared(NamedTuple):
+class SharedBatch(NamedTuple):
     """A batch whose rows are distributed over the processes."""
 
     rows: Batch | None
@@ -49,13 +49,13 @@ class Epochs(Protocol):
     def done(self, epoch: int, batch: int) -> float:
         """Return the share of an epoch that is over before batch `batch`."""
 
-    def batches(self, epoch: int, first: int = 0) -> Iterator[Shared]:
+    def batches(self, epoch: int, first: int = 0) -> Iterator[SharedBatch]:
         """Yield the batches of an epoch from batch `first` on, prepared in the background."""
 
 
-def prefetched(make: Callable[[Item], Shared], items: Iterable[Item]) -> Iterator[Shared]:
+def prefetched(make: Callable[[Item], SharedBatch], items: Iterable[Item]) -> Iterator[SharedBatch]:
     """Yield make(item) for each item in order, computed in a thread, up to `AHEAD` items before it is needed."""
-    futures: deque[Future[Shared]] = deque()
+    futures: deque[Future[SharedBatch]] = deque()
     with ThreadPoolExecutor(1) as thread:
         for item in items:
             futures.append(thread.submit(make, item))
@@ -97,8 +97,8 @@ class PairEpochs:
         self.corpus, self.sizes, self.shares, self.count = corpus, sizes, shares, count
         self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
         self.workers, self.block = workers or Workers(), block
-        self._drawn: tuple[int, Pairs] | None = None
-        self._planned: tuple[int, int, list[NDArray[np.int64]]] | None = None
+        self._epoch_corpus: tuple[int, Pairs] | None = None
+        self._block_plan: tuple[int, int, list[NDArray[np.int64]]] | None = None
         self._counts: dict[int, list[int]] = {}
         """For the current epoch, the number of batches of each block that has been planned."""
 
@@ -112,7 +112,7 @@ class PairEpochs:
         blocks = self._order(epoch).blocks
         return 1.0 if block == blocks else (block + first / len(self._plan(epoch, block))) / blocks
 
-    def batches(self, epoch: int, first: int = 0) -> Iterator[Shared]:
+    def batches(self, epoch: int, first: int = 0) -> Iterator[SharedBatch]:
         """Yield the batches of an epoch from batch `first` on, prepared in the background.
 
         Raises:
@@ -131,10 +131,10 @@ class PairEpochs:
             yield from self._plan(epoch, number)[skip:]
             skip = 0
 
-    def _collate(self, corpus: Pairs, indices: NDArray[np.int64]) -> Shared:
+    def _collate(self, corpus: Pairs, indices: NDArray[np.int64]) -> SharedBatch:
         own_indices = indices[self.workers.rank :: self.workers.count]
         rows = corpus.batch(own_indices).prepared() if len(own_indices) else None
-        return Shared(rows, corpus.target_tokens(indices))
+        return SharedBatch(rows, corpus.target_tokens(indices))
 
     def _order(self, epoch: int) -> Order:
         return Order(self.sizes, self.shares, self.count, seed=self.seed, epoch=epoch, block=self.block)
@@ -143,9 +143,9 @@ class PairEpochs:
         """Return the corpus of this epoch, with its own pieces, contexts or shifts of images."""
         if not isinstance(self.corpus, VariedCorpus | VariedContext | VariedImages):
             return self.corpus
-        if self._drawn is None or self._drawn[0] != epoch:
-            self._drawn = epoch, self.corpus.draw([self.seed, epoch])
-        return self._drawn[1]
+        if self._epoch_corpus is None or self._epoch_corpus[0] != epoch:
+            self._epoch_corpus = epoch, self.corpus.draw([self.seed, epoch])
+        return self._epoch_corpus[1]
 
     def _find(self, epoch: int, batch: int) -> tuple[int, int]:
         """Return the block of a batch in an epoch, and the number of the batch within the block."""
@@ -159,17 +159,17 @@ class PairEpochs:
 
     def _plan(self, epoch: int, block: int) -> list[NDArray[np.int64]]:
         """Return the batches of a block as indices of pairs."""
-        if self._planned is None or self._planned[:2] != (epoch, block):
+        if self._block_plan is None or self._block_plan[:2] != (epoch, block):
             corpus, indices = self._draw(epoch), self._order(epoch).block(block)
             source, target = corpus.lengths_of(indices)
             fit = np.maximum(source, target) <= (self.max_tokens or np.inf)
             if not fit.all():
                 indices, source, target = indices[fit], source[fit], target[fit]
             plan = plan_epoch(source, target, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch, block=block)
-            batches = [indices[places] for places in plan]
-            self._planned = epoch, block, batches
+            batches = [indices[positions] for positions in plan]
+            self._block_plan = epoch, block, batches
             if epoch not in self._counts:
                 self._counts = {epoch: []}
             if block == len(self._counts[epoch]):
                 self._counts[epoch].append(len(batches))
-        return self._planned[2]
+        return self._block_plan[2]

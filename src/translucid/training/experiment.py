@@ -16,7 +16,7 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.devices import choose_device, fixed_order
-from translucid.kernels.process import tune_ours
+from translucid.kernels.process import tune_pytorch
 from translucid.layers.low_rank import adapt
 from translucid.models.build import build_model
 from translucid.models.custom import CustomModel, check_contract
@@ -43,7 +43,7 @@ from translucid.training.provenance import device_name, provenance
 from translucid.training.running_text import RunningTextDataset
 from translucid.training.text import TextDataset
 from translucid.training.trackers import check_packages
-from translucid.training.trainer import BEGUN, Checkpoint, Trainer
+from translucid.training.trainer import BASE_MODEL, Checkpoint, Trainer
 from translucid.training.weights import is_sharded
 from translucid.training.word_links import with_links
 from translucid.training.workers import Workers
@@ -119,9 +119,9 @@ def prepared(
     Raises:
         UserError: for every error that the user can correct.
     """
-    place, options = choose_device(device), configuration.training
-    tune_ours(exact=options.precision == "float32")
-    with explained_when_full(options), fixed_order(options.deterministic), Workers.joined(place) as workers:
+    torch_device, options = choose_device(device), configuration.training
+    tune_pytorch(exact=options.precision == "float32")
+    with explained_when_full(options), fixed_order(options.deterministic), Workers.joined(torch_device) as workers:
         if not workers.leads:
             console = Console(quiet=True)
         console = console or Console(stderr=True)
@@ -133,16 +133,16 @@ def prepared(
         note = check_packages(options.trackers) if workers.leads else ""
         resuming = workers.gather(resume and run.exists)[0]
         if workers.leads and not resuming:  # before anything is written, even a lock
-            run.refuse_to_lose(overwrite)
+            run.refuse_overwrite(overwrite)
             refuse_to_replace_sources(run, configuration)
         with run.locked() if workers.leads else nullcontext():
-            setup = _Setup(run, place, console, workers)
+            setup = _Setup(run, torch_device, console, workers)
             if resuming:
-                trainer, files = _resumed(configuration, setup, corpora)
+                trainer, files = _resumed_trainer(configuration, setup, corpora)
             else:
-                trainer, files = _begun(configuration, setup, corpora, resume=resume, overwrite=overwrite)
+                trainer, files = _new_trainer(configuration, setup, corpora, resume=resume, overwrite=overwrite)
             if workers.leads:
-                origin = provenance(files, device_name(place), trainer.progress.step, workers.count, command)
+                origin = provenance(files, device_name(torch_device), trainer.progress.step, workers.count, command)
                 run.add_provenance(origin | {"precision": trainer.precision._asdict()})
             if note:
                 console.print(note, soft_wrap=True)
@@ -154,16 +154,16 @@ def prepared(
 
 def _show_end(trainer: Trainer, console: Console) -> None:
     """Show how far the training came, and where its run is."""
-    end, folder, best = trainer.progress, trainer.run.path, ""
-    if not trainer.over:
+    progress, folder, best = trainer.progress, trainer.run.path, ""
+    if not trainer.finished:
         console.print(f"interrupted; resume with translucid train --resume --out {folder}", soft_wrap=True)
-    if end.best_score is not None:
-        best = f"best {trainer.validator.describe(end.best_score)} at step {end.best_step:,}; "
-    console.print(f"step {end.step:,} after {clock(end.seconds)}; {best}kept in {folder}")
+    if progress.best_score is not None:
+        best = f"best {trainer.validator.describe(progress.best_score)} at step {progress.best_step:,}; "
+    console.print(f"step {progress.step:,} after {clock(progress.seconds)}; {best}kept in {folder}")
 
 
 class _Setup(NamedTuple):
-    """The place of a training."""
+    """Where a training runs: its folder, device, console and processes."""
 
     run: RunFolder
     device: torch.device
@@ -171,33 +171,33 @@ class _Setup(NamedTuple):
     workers: Workers
 
 
-def _begun(
+def _new_trainer(
     configuration: Configuration, setup: _Setup, corpora: Corpora | None, *, resume: bool, overwrite: bool
 ) -> tuple[Trainer, Mapping[str, str]]:
     """Prepare a new run in a staging folder, and move it to its folder when no error can occur any more.
 
-    The new run has a checkpoint, so that a resumed run does not need the weights again that training started from.
+    The new run has a checkpoint, so resuming does not need the run again from which it was initialised.
 
     Returns:
         The trainer, and the SHA-256 of each corpus file.
     """
     run, workers, console = setup.run, setup.workers, setup.console
     staging = staged(run, overwrite=overwrite, resume=resume) if workers.leads else nullcontext(prepared_folder(run))
-    with staging as new:
+    with staging as staged_run:
         if workers.leads:
-            new.save_configuration(configuration)  # for --resume after a crash while the corpus is read
+            staged_run.save_configuration(configuration)  # for --resume after a crash while the corpus is read
             with console.status("reading the corpus"):
                 corpora = corpora or _corpora(configuration)
             corpora = _prepared_corpora(configuration, corpora, console)
             dataset = _dataset(configuration, corpora)
             tokenizer = initial_tokenizer(dataset.configuration, lambda: dataset.learn(console), corpora)
             configuration = dataset.configuration  # `learn` has added the size of the vocabulary
-            new.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None)
+            staged_run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None)
         workers.wait()
         if not workers.leads:
-            configuration = new.configuration()
-            dataset = _dataset_of_run(configuration, new, corpora, console)
-        trainer = _trainer(configuration, setup, new, dataset)
+            configuration = staged_run.configuration()
+            dataset = _dataset_of_run(configuration, staged_run, corpora, console)
+        trainer = _trainer(configuration, setup, staged_run, dataset)
         trainer.save()
         tokenizer, validates_in_bfloat16 = trainer.validator.tokenizer, trainer.validator.bfloat16
         if sys.platform == "win32":
@@ -214,7 +214,9 @@ def _begun(
     return trainer, dataset.corpora.files
 
 
-def _resumed(configuration: Configuration, setup: _Setup, corpora: Corpora | None) -> tuple[Trainer, Mapping[str, str]]:
+def _resumed_trainer(
+    configuration: Configuration, setup: _Setup, corpora: Corpora | None
+) -> tuple[Trainer, Mapping[str, str]]:
     """Restore the last checkpoint; all errors are raised before anything in the folder changes.
 
     Returns:
@@ -235,7 +237,7 @@ def _resumed(configuration: Configuration, setup: _Setup, corpora: Corpora | Non
         trainer.resume(state, say)
         say(f"resumed at step {trainer.progress.step:,}")
     else:
-        say("no checkpoint yet: begun anew")
+        say("no checkpoint yet: starting from the beginning")
     workers.wait()  # until all processes have read the checkpoint
     if workers.leads:
         run.tidy()
@@ -247,7 +249,10 @@ def _resumed(configuration: Configuration, setup: _Setup, corpora: Corpora | Non
 def _trainer(
     configuration: Configuration, setup: _Setup, folder: RunFolder, dataset: Dataset, state: Checkpoint | None = None
 ) -> Trainer:
-    """Build the model and encode the corpus of a run, which is in `folder` for now; `state` is its checkpoint."""
+    """Build the model and encode the corpus of a run.
+
+    `folder`: the current folder of the run, which is a staging folder for a new run; `state`: its checkpoint, if any.
+    """
     options, workers, console = configuration.training, setup.workers, setup.console
     tokenizer = folder.tokenizer()
     if not configuration.data.is_multilingual:
@@ -267,24 +272,24 @@ def _trainer(
         "a setting that can not change (model, data, seed)": sha256(fixed_settings(configuration)),
     }
     if options.begin_from and (options.l2_sp or options.distillation_weight or options.adapter_rank):
-        origin[BEGUN] = RunFolder(Path(options.begin_from)).model_digest()
+        origin[BASE_MODEL] = RunFolder(Path(options.begin_from)).model_digest()
     if options.teachers and options.distillation_weight:
         origin["the models of training.teachers"] = " ".join(
             RunFolder(Path(run)).model_digest() for run in options.teachers
         )
-    before = None
+    checkpoint_origin = None
     if state:
-        before = state[1].get("origin")
-        if not isinstance(before, dict):
+        checkpoint_origin = state[1].get("origin")
+        if not isinstance(checkpoint_origin, dict):
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=folder.state_file, fix=fix)
-        folder.refuse_changes(before, origin)
+        folder.refuse_changes(checkpoint_origin, origin)
     sharded = is_sharded(options, workers)
     refuse_too_large(model, setup.device, workers.count if sharded else 1)
     if not sharded:  # `ShardedWeights` moves one block at a time
         model.to(setup.device)
-    data = dataset.training_data(Initialization(folder, tokenizer, model, workers, console, before))
-    _tell_of_lines(data, dataset.corpora, folder, setup)
+    data = dataset.training_data(Initialization(folder, tokenizer, model, workers, console, checkpoint_origin))
+    _show_data_size(data, dataset.corpora, folder, setup)
     trainer = Trainer(
         model,
         data.epochs,
@@ -300,8 +305,8 @@ def _trainer(
         # The initial model cannot use pieces that it has never read.
         begins_ready=bool(state) or not lacks_pieces(configuration),
     )
-    if taught := taught_head(configuration):
-        trainer.weights.loss = GuidedLoss(trainer.weights, taught, options.guided_alignment)
+    if head := taught_head(configuration):
+        trainer.weights.loss = GuidedLoss(trainer.weights, head, options.guided_alignment)
     _show_size(trainer, tokenizer, console)
     return trainer
 
@@ -319,13 +324,13 @@ def _show_size(trainer: Trainer, tokenizer: Tokenizer, console: Console) -> None
     console.print(f"large products in {trainer.precision}")
 
 
-def _tell_of_lines(data: TrainingData, corpora: Corpora, folder: RunFolder, setup: _Setup) -> None:
+def _show_data_size(data: TrainingData, corpora: Corpora, folder: RunFolder, setup: _Setup) -> None:
     """Show the size of the training data, and how many lines were skipped."""
     console, unit = setup.console, data.skipped.unit
     console.print(f"training on {data.skipped.summary()}")
-    bad = len(corpora.bad.first) if corpora.bad else 0
-    if bad:
-        skipped = f"1 line is no {unit} and" if bad == 1 else f"{bad:,} lines are no {unit}s and"
+    bad_count = len(corpora.bad.validation_lines) if corpora.bad else 0
+    if bad_count:
+        skipped = f"1 line is no {unit} and" if bad_count == 1 else f"{bad_count:,} lines are no {unit}s and"
         console.print(f"of the validation files, {skipped} skipped")
     if folder.bad_lines_file.exists():
         console.print(f"the lines that are no {unit}s are in {setup.run.bad_lines_file}", soft_wrap=True)

@@ -10,9 +10,8 @@ from pathlib import Path
 from translucid.data.filtering import Filter, Skipped, keep
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.data.tokenizing.reserved import MATCH
-from translucid.ground.cache import find_kept
-from translucid.ground.cache import keep as keep_folder
-from translucid.ground.console import Console, counting
+from translucid.ground.cache import add_to_cache, find_cached
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.memory.augmenting import augmented
 from translucid.memory.database import ENDING, VERSION
@@ -54,7 +53,7 @@ def with_matches(configuration: Configuration, corpora: Corpora, console: Consol
         raise UserError("data.fuzzy_matches is for translators", fix="Leave it out.")
     # The files of `data.train` come first; corpora that Python code passes directly have no files.
     count = len(data.train) or len(corpora.train)
-    training, others = corpora.train[:count], corpora.train[count:]
+    training, other_corpora = corpora.train[:count], corpora.train[count:]
     key = sha256(f"{corpora.digest} {threshold} {VERSION} {MATCH} {data.filter.model_dump_json()}")
 
     def make(folder: Path) -> None:
@@ -62,12 +61,12 @@ def with_matches(configuration: Configuration, corpora: Corpora, console: Consol
         _write_matches(training, data.filter, threshold, folder, console)
 
     try:
-        folder = find_kept("matches", key) or keep_folder("matches", key, make, KEPT)
+        folder = find_cached("matches", key) or add_to_cache("matches", key, make, KEPT)
     except OSError as error:
         what = f"data.fuzzy_matches needs a cache, which can't be written ({error.strerror or error})"
         raise UserError(what, fix="Set XDG_CACHE_HOME to a folder that can.") from error
     matched = [_Matched(corpus, folder / f"{number}.tsv") for number, corpus in enumerate(training)]
-    return replace(corpora, train=[*matched, *others], digest=key)
+    return replace(corpora, train=[*matched, *other_corpora], digest=key)
 
 
 def _write_matches(
@@ -75,10 +74,13 @@ def _write_matches(
 ) -> None:
     """Write the pairs of each corpus that have a match, with the match, as `0.tsv`, `1.tsv` and so on."""
     index = folder / f"index{ENDING}"
-    with counting(console, "indexing the corpus", None) as advance:
+    with progress_bar(console, "indexing the corpus", None) as advance:
         pairs = chain.from_iterable(corpora)
         TranslationMemory.make(index, keep(pairs, pair_filter, Skipped()), "", advance)
-    with TranslationMemory.open(index, fixed=True) as memory, counting(console, "looking for matches", None) as advance:
+    with (
+        TranslationMemory.open(index, immutable=True) as memory,
+        progress_bar(console, "looking for matches", None) as advance,
+    ):
         for number, corpus in enumerate(corpora):
             with (folder / f"{number}.tsv").open("w", encoding="utf-8") as file:
                 for pair in augmented(keep(corpus, pair_filter, Skipped()), memory, threshold, advance):

@@ -41,7 +41,9 @@ class GradientBuckets:
 
     def overlap(self) -> None:
         """Sum each bucket as soon as the next backward pass has completed it; that pass must be an update's last."""
-        self._incomplete = [{id(p) for p in bucket if p.requires_grad} for bucket in self._buckets]
+        self._incomplete = []
+        for bucket in self._buckets:
+            self._incomplete.append({id(parameter) for parameter in bucket if parameter.requires_grad})
 
     def finish(self) -> None:
         """Sum the buckets that are left, and wait for all: each gradient is then the sum over the processes.

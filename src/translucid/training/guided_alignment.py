@@ -62,9 +62,9 @@ class TaughtHead:
             mask: [B, S], True at source positions without padding.
         """
         assert batch.links is not None
-        places, weights = batch.links
+        positions, weights = batch.links
         log_weights = self._log_weights(record, mask).flatten()  # [B T S]
-        return AlignmentLoss(-(weights * log_weights.index_select(0, places)).sum(), weights.sum())
+        return AlignmentLoss(-(weights * log_weights.index_select(0, positions)).sum(), weights.sum())
 
     def _log_weights(self, record: Mapping[str, Tensor], mask: Tensor) -> Tensor:
         """Return log A [B, T, S], at least in float32."""

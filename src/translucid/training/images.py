@@ -13,9 +13,9 @@ from translucid.data.filtering import Skipped
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.readers.captioned import CaptionedImages, VariedImages
 from translucid.data.readers.corpus import Pair
-from translucid.data.stores.image_store import ImageStore, Look, StoredImages
+from translucid.data.stores.image_store import EncodePixels, ImageStore, StoredImages
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptioningShape
@@ -57,7 +57,7 @@ class ImageDataset:
         folders = data.images or dict.fromkeys(str(Path(name).parent) for name in data.train)
         self.files = ImageFiles.open(list(map(Path, folders)))
         self.skipped = Skipped()
-        self.train = list(corpora.kept(data.filter, self.skipped))
+        self.train = list(corpora.filtered(data.filter, self.skipped))
         self.names = list(dict.fromkeys(pair.source for pair in chain(self.train, corpora.valid)))
 
     def learn(self, console: Console) -> Tokenizer:
@@ -78,8 +78,8 @@ class ImageDataset:
         longest, identity = self.configuration.longest, self._identity(start.model)
         store = ImageStore(start.run.images_folder, self.shape.image_encoder.size, self._grids(start.model))
         stored = start.stored(lambda: self._read(start, store, identity), lambda: store.open(identity))
-        places = {name: place for place, name in enumerate(self.names)}
-        train = CaptionedImages.encode(self.train, places, stored, tokenizer, max_tokens=longest, skipped=self.skipped)
+        indices = {name: index for index, name in enumerate(self.names)}
+        train = CaptionedImages.encode(self.train, indices, stored, tokenizer, max_tokens=longest, skipped=self.skipped)
         if not len(train):
             raise UserError(f"no captions are left ({self.skipped.summary()})", fix="Raise data.max_tokens.")
         varied: CaptionedImages | VariedImages = train
@@ -88,18 +88,18 @@ class ImageDataset:
         epochs = PairEpochs(
             varied, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=start.workers
         )
-        valid = [pair for pair in self.corpora.valid if places[pair.source] not in stored.bad]
+        valid = [pair for pair in self.corpora.valid if indices[pair.source] not in stored.bad]
         if not valid:
             raise UserError("no image to validate with can be read")
         skipped = Skipped()
-        encoded = CaptionedImages.encode(valid, places, stored, tokenizer, max_tokens=longest, skipped=skipped)
+        encoded = CaptionedImages.encode(valid, indices, stored, tokenizer, max_tokens=longest, skipped=skipped)
         file = next(iter(data.valid), "the held-out part")
         fit = len(valid) - skipped.reasons["too long"]
         report_too_long("captions", len(valid), fit, longest, file, start.console)
         validator = ImageValidator(
             encoded,
             valid,
-            places,
+            indices,
             tokenizer,
             decoding=self.configuration.decoding,
             batch_tokens=options.batch_tokens,
@@ -112,7 +112,7 @@ class ImageDataset:
         validated_on = {VALIDATION: sha256(json.dumps(validation))}
         return TrainingData(epochs, validator, fingerprints, self.skipped, validated_on, reward)
 
-    def _grids(self, model: Model) -> Look | None:
+    def _grids(self, model: Model) -> EncodePixels | None:
         """Return a function from pixels to the grids of a frozen network, in half precision to halve the store."""
         if not self.shape.image_encoder.frozen:
             return None
@@ -121,8 +121,8 @@ class ImageDataset:
 
     def _read(self, start: Initialization, store: ImageStore, identity: str) -> StoredImages | None:
         """Open the stored images, or read them if the store is missing, damaged, or made from other images."""
-        if start.before is not None:
-            start.run.refuse_changes(start.before, {IMAGES: identity})
+        if start.checkpoint_fingerprints is not None:
+            start.run.refuse_changes(start.checkpoint_fingerprints, {IMAGES: identity})
 
         def report(error: UserError) -> None:
             start.console.print(f"{error}", soft_wrap=True)
@@ -130,7 +130,7 @@ class ImageDataset:
         if stored := start.reopened(lambda: store.open(identity)):
             return stored
         on_bad = report if self.configuration.data.skip_bad else None
-        with counting(start.console, "reading the images", len(self.names)) as advance:
+        with progress_bar(start.console, "reading the images", len(self.names)) as advance:
             store.build(self.names, self.files, identity=identity, on_images=advance, on_bad=on_bad)
         return store.open(identity)
 

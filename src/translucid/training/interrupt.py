@@ -13,14 +13,14 @@ class Interrupt:
 
     def __init__(self) -> None:
         """Create a context without a request."""
-        self.asked = 0
+        self.signal_number = 0
         """The number of the signal that asked for the end; 0 if none has."""
-        self.before: dict[signal.Signals, object] = {}
+        self.previous_handlers: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Interrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
             try:
-                self.before[number] = signal.signal(number, self._ask)
+                self.previous_handlers[number] = signal.signal(number, self._request_end)
             except ValueError:  # not the main thread, the only one that may set handlers; the caller handles signals
                 break
         return self
@@ -28,10 +28,10 @@ class Interrupt:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, handler in self.before.items():
+        for number, handler in self.previous_handlers.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+    def _request_end(self, number: int, frame: FrameType | None) -> None:
+        if self.signal_number:
             raise Interrupted(number)
-        self.asked = number
+        self.signal_number = number

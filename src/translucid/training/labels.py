@@ -68,7 +68,7 @@ class LabelledDataset:
         self.configuration, self.model = configuration.model_copy(update={"model": model}), model
 
     def _warn_of_labels(self, console: Console) -> None:
-        for first, other in _alike(self.model.labels):
+        for first, other in _similar_labels(self.model.labels):
             console.print(f"warning: the labels {first!r} and {other!r} differ in case or spaces alone", soft_wrap=True)
         for label in sorted(set(self.model.labels) - self._training_labels):
             console.print(f"warning: no text to train on has the label {label!r}", soft_wrap=True)
@@ -110,20 +110,20 @@ def _refuse_unknown_labels(texts: Sequence[Pair], labels: Sequence[str], file: s
         if not text.target:
             raise UserError(f"no label: {text.source[:60]!r}", file=file, fix="Each text needs one.")
         if text.target not in labels:
-            known = ", ".join(map(repr, labels))[:100]
-            what = f"the label {text.target!r} is not among those to train on, {known}: {text.source[:60]!r}"
+            label_names = ", ".join(map(repr, labels))[:100]
+            what = f"the label {text.target!r} is not among those to train on, {label_names}: {text.source[:60]!r}"
             raise UserError(what, file=file, fix="Each text needs one of them.")
 
 
-def _alike(labels: Sequence[str]) -> list[tuple[str, str]]:
+def _similar_labels(labels: Sequence[str]) -> list[tuple[str, str]]:
     """Return the pairs of labels that differ only in case and spaces."""
     first_with: dict[str, str] = {}
-    alike = []
+    pairs = []
     for label in labels:
         first = first_with.setdefault("".join(label.split()).casefold(), label)
         if first != label:
-            alike.append((first, label))
-    return alike
+            pairs.append((first, label))
+    return pairs
 
 
 class LabelValidator(Validator):

@@ -30,7 +30,9 @@ class Layers:
             what = "training.layer_decay and training.unfreeze are for language models and classifiers"
             raise UserError(what, fix="Leave them out.") from error
         trained = set(map(id, parameters))
-        self.groups = [[parameter for parameter in group if id(parameter) in trained] for group in groups]
+        self.groups = []
+        for group in groups:
+            self.groups.append([parameter for parameter in group if id(parameter) in trained])
 
     def shares(self) -> Iterator[tuple[float, list[nn.Parameter]]]:
         """Yield the factor of each layer's learning rate, decay^-(layers above it), and the weights of the layer."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from translucid.data.readers.corpus import Pair, sides
 from translucid.data.readers.corpus_names import label, without_languages
-from translucid.ground.atomic import explained, output, write_atomically
+from translucid.ground.atomic import explain_write_errors, output, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 from translucid.memory.folding import Folded
@@ -20,15 +20,15 @@ from translucid.runs.directions import model_code
 from translucid.runs.initialization import settings_from
 from translucid.runs.run_folder import PAIRS, RunFolder
 
-FEWEST = 20
+MIN_PAIRS = 20
 """The minimum number of pairs for training and validation."""
 HELD_OUT = 10
 """One of this number of pairs is held out for validation: always the same pairs."""
-MOST_HELD_OUT = 500
+MAX_HELD_OUT = 500
 """The maximum number of pairs for validation."""
 GENERAL_SHARE = 0.8
 """The share of the run's earlier training data in each epoch; docs/fine-tuning.md has the experiments."""
-FEW: dict[str, Any] = {
+FEW_PAIRS: dict[str, Any] = {
     "warmup": 20,
     "max_epochs": None,
     "max_steps": 300,
@@ -49,7 +49,7 @@ class MemoryUpdate:
     """The fine-tuning of a run on a memory."""
 
     configuration: Configuration
-    new: int
+    pairs: int
     """The number of new pairs."""
     held_out: int
     change: int
@@ -63,7 +63,7 @@ def prepare_update(
     memory: TranslationMemory,
     out: Path,
     *,
-    again: bool = False,
+    relearn: bool = False,
     adapter: bool = False,
     mix: Mapping[str, float] | None = None,
     settings: Sequence[str] = (),
@@ -74,7 +74,7 @@ def prepare_update(
         run: the run to fine-tune.
         memory: a memory with the languages of the run.
         out: the folder of the new run.
-        again: whether to learn all pairs, not only new ones.
+        relearn: whether to learn all pairs, not only new ones.
         adapter: whether to learn low-rank differences.
         mix: general corpora and their shares; by default, the run's training data, if the files still exist.
         settings: `key=value` settings, which take precedence.
@@ -83,43 +83,43 @@ def prepare_update(
         UserError: there are too few pairs, they can't be written, or they need languages.
     """
     if out.resolve() == run.resolve():
-        raise UserError("is the run that learns", file=out, fix="Choose another --out.")
-    before = RunFolder(run).configuration()
-    memory.refuse_other_languages(before.data.languages)
-    suffix = _languages_after_name(memory, before.data)
-    since = 0 if again else learned(run, memory)
+        raise UserError("is the run to fine-tune", file=out, fix="Choose another --out.")
+    base = RunFolder(run).configuration()
+    memory.refuse_other_languages(base.data.languages)
+    suffix = _languages_after_name(memory, base.data)
+    since = 0 if relearn else last_learned_change(run, memory)
     change = memory.change
-    existed = (out / PAIRS).is_dir()
-    files, trained, held_out = _write_pairs(memory.pairs(since), out / PAIRS, reverse=before.data.reverse)
-    pairs = trained + held_out
-    if pairs < FEWEST or not held_out:
+    folder_existed = (out / PAIRS).is_dir()
+    files, train_count, valid_count = _write_pairs(memory.pairs(since), out / PAIRS, reverse=base.data.reverse)
+    count = train_count + valid_count
+    if count < MIN_PAIRS or not valid_count:
         for file in files.values():
             file.unlink()
-        if not existed:
+        if not folder_existed:
             (out / PAIRS).rmdir()
-        what, fix = f"has {pairs:,} pairs", f"It takes {FEWEST} to learn and to see what was learned"
+        what, fix = f"has {count:,} pairs", f"At least {MIN_PAIRS} are needed to train and to validate"
         if since:
             what, fix = f"{what} that are new to this run", f"{fix}; --relearn takes all"
         raise UserError(what, file=memory.file, fix=f"{fix}.")
-    begun = settings_from(run, None)
-    if trained < MANY_PAIRS:
-        begun["training"] |= FEW
+    base_settings = settings_from(run, None)
+    if train_count < MANY_PAIRS:
+        base_settings["training"] |= FEW_PAIRS
     if adapter:
-        begun["training"] |= ADAPTER
+        base_settings["training"] |= ADAPTER
     if mix is None:
-        mix = _general_corpora(before)
+        mix = _general_corpora(base)
     overrides: dict[str, Any] = {f"data.{split}": [f"{file}{suffix}"] for split, file in files.items()}
     overrides["data.mix"] = dict(mix)
     # The pairs that are mixed in have to keep all directions of the run.
-    overrides["data.both_directions"] = before.data.both_directions
-    general_validation = _existing(before.data.valid_general or before.data.valid)
+    overrides["data.both_directions"] = base.data.both_directions
+    general_validation = _existing(base.data.valid_general or base.data.valid)
     if mix and general_validation:
         overrides["data.valid_general"] = general_validation
-    configuration = resolve(None, None, settings, overrides, begun)
-    return MemoryUpdate(configuration, pairs, held_out, change, mix)
+    configuration = resolve(None, None, settings, overrides, base_settings)
+    return MemoryUpdate(configuration, count, valid_count, change, mix)
 
 
-def learned(run: Path, memory: TranslationMemory) -> int:
+def last_learned_change(run: Path, memory: TranslationMemory) -> int:
     """Return the number of the memory's last change that a run has learned; 0 if it has learned none."""
     number = memory.facts().get(_LEARNED + RunFolder(run).model_digest(), "")
     if number.isdecimal() and len(number) < 20:  # a memory may come from anyone; SQLite's integers have 19 digits
@@ -136,17 +136,17 @@ def note_learned(run: Path, memory: TranslationMemory, change: int) -> None:
     memory.note({_LEARNED + RunFolder(run).model_digest(): str(change)})
 
 
-def keep_adapter(learned_by: Path, run: Path, name: str) -> Path:
+def keep_adapter(fine_tuned_run: Path, run: Path, name: str) -> Path:
     """Copy the adapter of a fine-tuned run into the folder of its base run, under a name."""
-    kept = run / "adapters" / f"{name}.safetensors"
-    kept.parent.mkdir(exist_ok=True)
-    write_atomically(kept, (learned_by / "adapter.safetensors").read_bytes())
-    return kept
+    file = run / "adapters" / f"{name}.safetensors"
+    file.parent.mkdir(exist_ok=True)
+    write_atomically(file, (fine_tuned_run / "adapter.safetensors").read_bytes())
+    return file
 
 
-def remove_earlier_pairs(out: Path, current: MemoryUpdate) -> None:
+def remove_earlier_pairs(out: Path, update: MemoryUpdate) -> None:
     """Remove the pairs of an earlier run in the same folder, once a new run has replaced it."""
-    data = current.configuration.data
+    data = update.configuration.data
     for file in (out / PAIRS).glob("*.tsv"):
         if str(file) not in without_languages([*data.train, *data.valid]):
             file.unlink()
@@ -157,29 +157,29 @@ def _write_pairs(pairs: Iterable[Pair], folder: Path, *, reverse: bool) -> tuple
 
     File names contain a fingerprint of the content, so that the files of an earlier run stay until it is replaced.
     """
-    with explained(folder):
+    with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    new_train, new_valid = folder / "train.new", folder / "valid.new"
-    trained, validated, held_out = 0, 0, set[int]()
-    with output(new_train) as train, output(new_valid) as valid:
+    train_file, valid_file = folder / "train.new", folder / "valid.new"
+    train_count, valid_count, held_out_keys = 0, 0, set[int]()
+    with output(train_file) as train, output(valid_file) as valid:
         for pair in pairs:
             # Sources that differ only in numbers, case or punctuation have the same key and stay together.
             key = sum(Folded(pair.source).pairs)
             if reverse:
                 pair = pair.swapped
             line = f"{pair.source}\t{pair.target}\n".encode()
-            if key in held_out or (key % HELD_OUT == 0 and validated < MOST_HELD_OUT):
-                held_out.add(key)
+            if key in held_out_keys or (key % HELD_OUT == 0 and valid_count < MAX_HELD_OUT):
+                held_out_keys.add(key)
                 valid.write(line)
-                validated += 1
+                valid_count += 1
             else:
                 train.write(line)
-                trained += 1
+                train_count += 1
     files = {
-        "train": new_train.replace(folder / f"train-{digest(new_train)[:12]}.tsv"),
-        "valid": new_valid.replace(folder / f"valid-{digest(new_valid)[:12]}.tsv"),
+        "train": train_file.replace(folder / f"train-{digest(train_file)[:12]}.tsv"),
+        "valid": valid_file.replace(folder / f"valid-{digest(valid_file)[:12]}.tsv"),
     }
-    return files, trained, validated
+    return files, train_count, valid_count
 
 
 def _languages_after_name(memory: TranslationMemory, data: DataOptions) -> str:
@@ -198,9 +198,9 @@ def _languages_after_name(memory: TranslationMemory, data: DataOptions) -> str:
     return f":{label(direction[::-1] if data.reverse else direction)}"
 
 
-def _general_corpora(before: Configuration) -> dict[str, float]:
+def _general_corpora(base: Configuration) -> dict[str, float]:
     """Return the general training data of a run, with the share of each corpus."""
-    files = _existing(before.data.mix or before.data.train)
+    files = _existing(base.data.mix or base.data.train)
     return dict.fromkeys(files, GENERAL_SHARE / max(len(files), 1))
 
 

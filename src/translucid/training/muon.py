@@ -54,8 +54,8 @@ class Muon(torch.optim.Optimizer):
                 if weight.size(0) > weight.size(1):  # `orthogonal` needs at least as many columns as rows
                     weight, direction = weight.mT, direction.mT
                 by_shape[weight.shape].append((weight, direction))
-            for (_, columns), alike in by_shape.items():
-                weights, directions = zip(*alike, strict=True)
+            for (_, columns), same_shape in by_shape.items():
+                weights, directions = zip(*same_shape, strict=True)
                 updates = orthogonal(torch.stack(directions).to(self.dtype)).to(weights[0].dtype)
                 if finite is not None:
                     updates *= finite

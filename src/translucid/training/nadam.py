@@ -24,7 +24,7 @@ class NAdam(torch.optim.NAdam):
                     super().step()
                 return
             tensors += self.state[weight].values()
-        before = [tensor.clone() for tensor in tensors]
+        copies = [tensor.clone() for tensor in tensors]
         super().step()
-        for tensor, unchanged in zip(tensors, before, strict=True):
+        for tensor, unchanged in zip(tensors, copies, strict=True):
             tensor.copy_(torch.where(finite, tensor, unchanged))

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from translucid.attention.points import recording_weights
 from translucid.data.batching import Batch
-from translucid.kernels.loss import Target, chunked_loss, chunks_suit
+from translucid.kernels.loss import Target, chunked_loss, supports_chunks
 from translucid.kernels.transfer import upload
 from translucid.models.classifier import Classifier
 from translucid.models.protocol import SequenceModel
@@ -38,7 +38,7 @@ class Loss(NamedTuple):
     """The number of target tokens, end tokens included."""
     reward: float = 0.0
     """The sum of the rewards of sampled captions, in self-critical training."""
-    drawn: int = 0
+    captions: int = 0
     """The number of sampled captions."""
 
     def figures(self) -> tuple[Tensor | float, ...]:
@@ -46,14 +46,14 @@ class Loss(NamedTuple):
         return self[1:]
 
 
-def sums(losses: Sequence[Loss], device: torch.device, *more: float) -> Tensor:
-    """Return the sums of `Loss.figures` over some batches, then `more` numbers [5 + M], on their device."""
+def sums(losses: Sequence[Loss], device: torch.device, *extra: float) -> Tensor:
+    """Return the sums of `Loss.figures` over some batches, then `extra` numbers [5 + M], on their device."""
     dtype = torch.float32 if device.type == "mps" else torch.float64  # MPS has no float64
-    measured, counted = torch.zeros(2, dtype=dtype, device=device), torch.zeros(3, dtype=dtype)
+    device_sums, host_sums = torch.zeros(2, dtype=dtype, device=device), torch.zeros(3, dtype=dtype)
     for loss in losses:
-        measured += torch.stack([loss.cross_entropy.to(dtype), loss.correct.to(dtype)])
-        counted += torch.tensor([loss.tokens, loss.reward, loss.drawn], dtype=dtype)
-    return torch.cat([measured, upload(torch.cat([counted, torch.tensor(more, dtype=dtype)]), device)])
+        device_sums += torch.stack([loss.cross_entropy.to(dtype), loss.correct.to(dtype)])
+        host_sums += torch.tensor([loss.tokens, loss.reward, loss.captions], dtype=dtype)
+    return torch.cat([device_sums, upload(torch.cat([host_sums, torch.tensor(extra, dtype=dtype)]), device)])
 
 
 LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Tensor, float], Loss]
@@ -75,10 +75,10 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_
 
     @torch.no_grad()
     def log_probs() -> Tensor:
-        features_of_labels, labels, places = _without_padding(features, batch, model.pad)
+        features_of_labels, labels, indices = _without_padding(features, batch, model.pad)
         log_p = features.new_zeros(batch.labels.numel(), dtype=torch.float32)
         logits = model.output(features_of_labels).float()
-        log_p[places] = -nn.functional.cross_entropy(logits, labels, reduction="none")
+        log_p[indices] = -nn.functional.cross_entropy(logits, labels, reduction="none")
         return log_p.view_as(batch.labels)
 
     auxiliary = model.auxiliary_loss(memory, batch.labels, maps, log_probs)
@@ -95,14 +95,14 @@ def target_loss(
 
 def _without_padding(features: Tensor, batch: Batch, pad: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return the features [n, D], the labels [n] and the indices [n] of the target positions without padding."""
-    places = real_places(batch, pad)
-    return features.flatten(0, 1).index_select(0, places), batch.labels.flatten().index_select(0, places), places
+    indices = non_padding_indices(batch, pad)
+    return features.flatten(0, 1).index_select(0, indices), batch.labels.flatten().index_select(0, indices), indices
 
 
-def real_places(batch: Batch, pad: int) -> Tensor:
+def non_padding_indices(batch: Batch, pad: int) -> Tensor:
     """Return the indices [n] of the labels of a batch, flattened, that are not padding."""
     # They are usually computed on the host, because `nonzero` waits for a GPU.
-    return batch.labels.flatten().ne(pad).nonzero().squeeze(1) if batch.places is None else batch.places
+    return batch.labels.flatten().ne(pad).nonzero().squeeze(1) if batch.positions is None else batch.positions
 
 
 def smoothed_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
@@ -111,11 +111,11 @@ def smoothed_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing
 
 
 def loss_of_target(features: Tensor, output: nn.Linear, target: Target) -> Loss:
-    """Return the loss of features [n, D] from the kernel, or from the equation if no kernel suits."""
-    if not chunks_suit(features, output):
+    """Return the loss of features [n, D], from the kernel if it supports them, or else by the equations."""
+    if not supports_chunks(features, output):
         return reference_loss(features, output, target)
-    sums = chunked_loss(features, output.weight, output.bias, target)
-    return Loss(sums.smoothed, sums.right.detach(), sums.correct, len(target.labels))
+    chunked = chunked_loss(features, output.weight, output.bias, target)
+    return Loss(chunked.smoothed, chunked.nll.detach(), chunked.correct, len(target.labels))
 
 
 def reference_loss(features: Tensor, output: nn.Linear, target: Target) -> Loss:
@@ -124,25 +124,25 @@ def reference_loss(features: Tensor, output: nn.Linear, target: Target) -> Loss:
     loss = loss_of_log_p(log_p, target.labels, target.smoothing)
     if target.soft is None:
         return loss
-    of_soft = -(target.soft.probabilities * log_p.gather(1, target.soft.tokens)).sum()
-    return loss._replace(smoothed=(1 - target.share) * loss.smoothed + target.share * of_soft)
+    soft_loss = -(target.soft.probabilities * log_p.gather(1, target.soft.tokens)).sum()
+    return loss._replace(smoothed=(1 - target.share) * loss.smoothed + target.share * soft_loss)
 
 
 def loss_of_log_p(log_p: Tensor, labels: Tensor, smoothing: float) -> Loss:
     """Return the loss of log-probabilities [n, V] and labels [n] by the equation above."""
-    right = -log_p.gather(1, labels[:, None]).sum()
-    smoothed = (1 - smoothing) * right - smoothing * log_p.mean(-1).sum()
+    cross_entropy = -log_p.gather(1, labels[:, None]).sum()
+    smoothed = (1 - smoothing) * cross_entropy - smoothing * log_p.mean(-1).sum()
     correct = (log_p.argmax(-1) == labels).sum()
-    return Loss(smoothed, right.detach(), correct, len(labels))
+    return Loss(smoothed, cross_entropy.detach(), correct, len(labels))
 
 
 def label_loss(model: Classifier, batch: Batch, smoothing: float = 0.0) -> Loss:
     """Return the label-smoothed cross-entropy of a batch of texts; one text counts as one token."""
     logits, labels = model(batch.source).float(), batch.labels[:, 0]
     loss = nn.functional.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
-    right = loss.detach()
+    cross_entropy = loss.detach()
     with torch.no_grad():
         if smoothing:
-            right = nn.functional.cross_entropy(logits, labels, reduction="sum")
+            cross_entropy = nn.functional.cross_entropy(logits, labels, reduction="sum")
         correct = (logits.argmax(-1) == labels).sum()
-    return Loss(loss, right, correct, len(labels))
+    return Loss(loss, cross_entropy, correct, len(labels))

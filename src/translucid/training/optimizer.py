@@ -39,56 +39,56 @@ class Optimizer:
         """
         self.parameters = parameters
         rate = options.learning_rate
-        muon = set(map(id, inner_matrices(model))) if options.optimizer == "muon" else set()
+        muon_ids = set(map(id, inner_matrices(model))) if options.optimizer == "muon" else set()
         self.layers = Layers(model, options, parameters)
         groups: list[dict[str, Any]] = []
         matrices: list[dict[str, Any]] = []
         for share, layer in self.layers.shares():
-            of_muon = [parameter for parameter in layer if id(parameter) in muon]
-            others = [parameter for parameter in layer if id(parameter) not in muon]
+            muon_weights = [parameter for parameter in layer if id(parameter) in muon_ids]
+            other_weights = [parameter for parameter in layer if id(parameter) not in muon_ids]
             # PyTorch rejects optimisers without parameters, so leave out empty groups.
-            if of_muon:
-                matrices.append({"params": of_muon, "share": share})
-            if others:
-                groups.append({"params": others, "share": share})
+            if muon_weights:
+                matrices.append({"params": muon_weights, "share": share})
+            if other_weights:
+                groups.append({"params": other_weights, "share": share})
         self.skips_on_device = all(parameter.device.type == "cuda" for parameter in parameters)
         """Whether `step` can skip an update by itself, so that the host need not wait for the loss."""
-        self.parts: list[torch.optim.Optimizer] = []
+        self.optimizers: list[torch.optim.Optimizer] = []
         if matrices:
-            self.parts.append(Muon(matrices, lr=rate, bfloat16=bfloat16))
+            self.optimizers.append(Muon(matrices, lr=rate, bfloat16=bfloat16))
         if options.optimizer == "nadam":
-            self.parts.append(NAdam(groups, lr=rate, capturable=self.skips_on_device, **ADAM))
+            self.optimizers.append(NAdam(groups, lr=rate, capturable=self.skips_on_device, **ADAM))
         elif groups:
-            self.parts.append(torch.optim.Adam(groups, lr=rate, fused=True, **ADAM))
+            self.optimizers.append(torch.optim.Adam(groups, lr=rate, fused=True, **ADAM))
 
     def step(self, rate: float, finite: Tensor | None = None) -> None:
         """Update the weights with this learning rate, and clear the gradients.
 
         `finite`: boolean [] on the device; if it is False, weights and moments stay unchanged.
         """
-        for part in self.parts:
-            for group in part.param_groups:
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
                 group["lr"] = rate * group["share"]
-            if isinstance(part, Muon | NAdam):
-                part.step(finite)
+            if isinstance(optimizer, Muon | NAdam):
+                optimizer.step(finite)
                 continue
             if finite is not None:
                 # PyTorch's gradient scaler skips updates through this attribute too.
-                part.found_inf = (~finite).float()  # type: ignore[attr-defined]
-            part.step()
+                optimizer.found_inf = (~finite).float()  # type: ignore[attr-defined]
+            optimizer.step()
         self.zero_grad()
 
     def zero_grad(self) -> None:
         """Clear the gradients."""
-        for part in self.parts:
-            part.zero_grad(set_to_none=True)
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none=True)
 
     def moments(self) -> dict[int, dict[str, Tensor]]:
         """Return the state of each parameter that has one, such as its moments, by the parameter's index."""
         states = {}
         for index, parameter in enumerate(self.parameters):
-            for part in self.parts:
-                state = part.state.get(parameter)
+            for optimizer in self.optimizers:
+                state = optimizer.state.get(parameter)
                 if state:
                     states[index] = state
         return states
@@ -96,15 +96,15 @@ class Optimizer:
     def restore(self, moments: dict[int, dict[str, Tensor]]) -> None:
         """Restore the states that `moments` returned."""
         indices = {id(parameter): index for index, parameter in enumerate(self.parameters)}
-        for part in self.parts:
+        for optimizer in self.optimizers:
             # PyTorch numbers the parameters of an optimiser through all its groups.
-            parameters = chain.from_iterable(group["params"] for group in part.param_groups)
+            parameters = chain.from_iterable(group["params"] for group in optimizer.param_groups)
             numbered = enumerate(indices[id(parameter)] for parameter in parameters)
             state = {number: moments[index] for number, index in numbered if index in moments}
-            part.load_state_dict({**part.state_dict(), "state": state})
-            if isinstance(part, NAdam) and not part.defaults["capturable"]:
+            optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+            if isinstance(optimizer, NAdam) and not optimizer.defaults["capturable"]:
                 # Loading moves this number to the weights' device, but PyTorch reads it on the host for each weight.
-                for loaded in part.state.values():
+                for loaded in optimizer.state.values():
                     loaded["mu_product"] = loaded["mu_product"].cpu()
 
 
@@ -114,10 +114,11 @@ def inner_matrices(model: Model) -> list[nn.Parameter]:
     They include the kernels of convolutions, except those that read pixels.
     """
     output = getattr(model, "output", None)
-    outer = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    outer_ids = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     if output is not None:
-        outer.add(id(output.weight))
+        outer_ids.add(id(output.weight))
     convolutions = [module.weight for module in model.modules() if isinstance(module, nn.Conv2d)]
-    kernels = {id(kernel) for kernel in convolutions if kernel.size(1) > 3}  # 3 input channels: the colours of pixels
-    matrices = [weight for weight in trainable(model) if weight.ndim == 2 or id(weight) in kernels]
-    return [matrix for matrix in matrices if id(matrix) not in outer]
+    # Kernels with 3 input channels, the colours, read pixels.
+    kernel_ids = {id(kernel) for kernel in convolutions if kernel.size(1) > 3}
+    matrices = [weight for weight in trainable(model) if weight.ndim == 2 or id(weight) in kernel_ids]
+    return [matrix for matrix in matrices if id(matrix) not in outer_ids]

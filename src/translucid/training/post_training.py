@@ -22,17 +22,17 @@ NAMES = {"bleu": "BLEU", "chrf": "chrF"}
 
 
 def show_gain(trainer: Trainer, console: Console) -> None:
-    """Show the gain and the loss of a fine-tuning: the scores of its first weights beside those of the best ones."""
+    """Show the gain and the loss of a fine-tuning: the scores of the initial weights and of the best ones."""
     progress = trainer.progress
     if progress.before is None or progress.kept is None or not trainer.workers.leads:
         return
-    measured = progress.before.keys() & progress.kept.keys()
-    metric = "chrf" if "chrf" in measured else "bleu"
-    if measured:
+    measures = progress.before.keys() & progress.kept.keys()
+    metric = "chrf" if "chrf" in measures else "bleu"
+    if measures:
         console.print(f"{NAMES[metric] + ' of greedy search':<36}{'before':>8}{'after':>8}")
-    for name, where in {metric: "on what was learned (--valid)", GENERAL: "on the rest (--valid-general)"}.items():
-        rows = {name: where} if name in measured else {}
-        for measure in sorted(measured):
+    for name, label in {metric: "on what was learned (--valid)", GENERAL: "on the rest (--valid-general)"}.items():
+        rows = {name: label} if name in measures else {}
+        for measure in sorted(measures):
             if measure.startswith(f"{name}."):
                 rows[measure] = f"  {measure.removeprefix(f'{name}.')}"
         for measure, row in rows.items():
@@ -57,7 +57,7 @@ def trained_directions(trainer: Trainer) -> Sequence[Languages]:
 def _has_learned(trainer: Trainer) -> bool:
     """Whether this process writes the run, the training has ended, and its best weights translate anything at all."""
     score = trainer.progress.best_score
-    if not score or not trainer.over or not trainer.workers.leads:
+    if not score or not trainer.finished or not trainer.workers.leads:
         return False
     return trainer.validator.comparable(score) > 0
 
@@ -72,14 +72,14 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
         return
     source, target = trained_directions(trainer)[0]
     try:
-        tried, best = find_fastest(run, console=console, source=source, target=target)
+        engines, best = find_fastest(run, console=console, source=source, target=target)
     except (UserError, OSError) as error:
         console.print(f"not tuned: {error}", soft_wrap=True)
     except KeyboardInterrupt:
         console.print(f"not tuned; translucid tune {run} does it later", soft_wrap=True)
         raise
     else:
-        instead = "" if best is tried[0] else f", not {tried[0]}"
+        instead = "" if best is engines[0] else f", not {engines[0]}"
         console.print(f"the run is translated by {best}{instead}", soft_wrap=True)
 
 

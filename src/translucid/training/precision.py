@@ -10,7 +10,7 @@ from translucid.kernels.rounding import gain_of_rounding
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.workers import Workers
 
-FAR = 4.0
+DECISIVE_RATIO = 4.0
 """The ratio of two speeds from which even a resumed run changes its precision. Noise does not reach it, but another
 machine may."""
 
@@ -32,7 +32,7 @@ class Precision(NamedTuple):
 
 
 def choose_precision(
-    options: TrainingOptions, device: torch.device, workers: Workers | None = None, before: str | None = None
+    options: TrainingOptions, device: torch.device, workers: Workers | None = None, previous: str | None = None
 ) -> Precision:
     """Return the precision that `training.precision` names; for `auto`, the faster one on this device.
 
@@ -40,7 +40,7 @@ def choose_precision(
         options: the options of the training.
         device: the device of this process.
         workers: the processes that train together. All of them must call this function, and the slowest decides.
-        before: the name of the precision in the checkpoint of a resumed run. It stays unless the other is far faster,
+        previous: the name of the precision in the checkpoint of a resumed run. It stays unless the other is far faster,
             so that a resumed run continues with the same numbers.
     """
     if options.precision != "auto":
@@ -52,13 +52,13 @@ def choose_precision(
         reason = f"measured here: bfloat16 multiplies {gain:.2f} times as fast as float32"
     else:
         reason = "the GPU has instructions for bfloat16" if gain else "the device has no instructions for bfloat16"
-    if before == "bfloat16":
-        least = 1 / FAR
-    elif before == "float32":
-        least = FAR
+    if previous == "bfloat16":
+        min_gain = 1 / DECISIVE_RATIO
+    elif previous == "float32":
+        min_gain = DECISIVE_RATIO
     else:
-        least = 1.0
-    bfloat16 = gain > least
+        min_gain = 1.0
+    bfloat16 = gain > min_gain
     if bfloat16 != (gain > 1):
         reason = f"as before; {reason}"
     return Precision(bfloat16, reason)

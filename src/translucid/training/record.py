@@ -26,7 +26,7 @@ class Recent:
         """Start with the `figures` and `rewards` of `facts`, which come from JSON, with lists instead of tuples."""
         self.window = deque(map(tuple, figures), maxlen=WINDOW)
         self.rewards = deque(rewards, maxlen=WINDOW)
-        self.last = time.monotonic()
+        self.last_update = time.monotonic()
 
     def add(self, entropy: float, correct: int, tokens: int, reward: float | None = None) -> None:
         """Add the figures of an update that has just ended.
@@ -40,8 +40,8 @@ class Recent:
         now = time.monotonic()
         if reward is not None:
             self.rewards.append(reward)
-        self.window.append((entropy, correct, tokens, now - self.last))
-        self.last = now
+        self.window.append((entropy, correct, tokens, now - self.last_update))
+        self.last_update = now
 
     def figures(self) -> tuple[float, float, float, float]:
         """Return loss, perplexity, accuracy and tokens per second over these updates."""
@@ -121,7 +121,7 @@ class Record:
         self._track({f"selection/{name}": value for name, value in figures.items()}, progress.step)
 
     def close(self) -> None:
-        """Wait until the trackers have finished, but not for ever."""
+        """Wait until the trackers have finished, for a limited time."""
         for tracker in self.trackers:
             tracker.close()
         deadline = time.monotonic() + LAST_SECONDS

@@ -46,24 +46,24 @@ class GuardedValidator(Validator):
             validator.bfloat16 = self.bfloat16
             name = GENERAL if len(self.general) == 1 else f"{GENERAL}.{'-'.join(map(str, direction))}"
             scores[name] = validator.measure(model, device, workers).score
-        before = self.before or {}
-        lost = max(before.get(name, score) - score for name, score in scores.items())
-        score = validation.score if lost <= self.max_regression else self.max_regression - lost
+        initial_measures = self.initial_measures or {}
+        regression = max(initial_measures.get(name, score) - score for name, score in scores.items())
+        score = validation.score if regression <= self.max_regression else self.max_regression - regression
         return validation._replace(
             measures={**validation.measures, GENERAL: fmean(scores.values()), **scores}, score=score
         )
 
-    def with_more_sources(self, most: int) -> GuardedValidator | None:
-        """Return a validator that translates all sources of the domain, up to `most`; None if this one already does.
+    def with_more_sources(self, limit: int) -> GuardedValidator | None:
+        """Return a validator that translates all sources of the domain, up to `limit`; None if this one already does.
 
         It translates the same sources of the general text as this one, because the initial model was measured on them.
         """
-        domain = self.domain.with_more_sources(most)
+        domain = self.domain.with_more_sources(limit)
         if domain is None:
             return None
-        thorough = copy.copy(self)
-        thorough.domain = domain
-        return thorough
+        extended = copy.copy(self)
+        extended.domain = domain
+        return extended
 
     def describe(self, score: float) -> str:
         """Return the score of the domain in words, or by how much the model has forgotten too much."""

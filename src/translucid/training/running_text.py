@@ -13,8 +13,8 @@ from translucid.data.readers.texts import keep_texts
 from translucid.data.stores.store import EncodedTexts, StoredTexts, TextStore
 from translucid.data.stream import stream_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.evaluation.language import TextScores, directions, mean_scores, measured
-from translucid.ground.console import Console, counting
+from translucid.evaluation.language import TextScores, directions, mean_scores, score_texts
+from translucid.ground.console import Console, progress_bar
 from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import Model
@@ -49,18 +49,18 @@ class RunningTextDataset:
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of the texts that are not too long."""
         report_held_out(self.corpora, "texts", console)
-        kept = keep_texts(chain.from_iterable(self.corpora.train), Skipped("text"))
-        texts = (Pair("", text.source) for text in kept)  # on the target side, as a language model generates text
+        texts = keep_texts(chain.from_iterable(self.corpora.train), Skipped("text"))
+        pairs = (Pair("", text.source) for text in texts)  # on the target side, as a language model generates text
         # The tag is for translators that use this vocabulary for their sources.
-        tokenizer, self.configuration = learn_vocabulary(texts, self.configuration, console, tagged=True)
+        tokenizer, self.configuration = learn_vocabulary(pairs, self.configuration, console, tagged=True)
         return tokenizer
 
     def training_data(self, start: Initialization) -> TrainingData:
         """Encode the texts as a stream in rows."""
         options = self.configuration.training
         identity = sha256(json.dumps((self.corpora.digest, start.tokenizer.fingerprint, self.backwards)))
-        if start.before is not None:
-            start.run.refuse_changes(start.before, {TEXT: identity})
+        if start.checkpoint_fingerprints is not None:
+            start.run.refuse_changes(start.checkpoint_fingerprints, {TEXT: identity})
         store = TextStore(start.run.texts_folder)
         stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
         rows = max(1, options.batch_tokens // options.window // self.directions)
@@ -78,8 +78,8 @@ class RunningTextDataset:
         corpora = self.corpora
         if stored := start.reopened(lambda: store.open(identity)):
             return stored
-        listed = corpora.writing_bad_lines(start.run.bad_lines_file)
-        with listed, counting(start.console, "encoding the text", None) as advance:
+        bad_lines = corpora.writing_bad_lines(start.run.bad_lines_file)
+        with bad_lines, progress_bar(start.console, "encoding the text", None) as advance:
             store.build(
                 corpora.train,
                 start.tokenizer,
@@ -105,7 +105,7 @@ class StreamValidator(Validator):
         size = self.texts.size
         scores = [TextScores(0, 0, 0, size)] * directions(model)
         if workers.leads:
-            scores = measured(model, self.texts, self.window, device)
+            scores = score_texts(model, self.texts, self.window, device)
         for number, score in enumerate(scores):
             nats, correct, tokens = workers.sum(score.nats, score.correct, score.tokens)
             scores[number] = TextScores(nats, int(correct), int(tokens), size)

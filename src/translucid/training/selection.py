@@ -15,8 +15,8 @@ from translucid.training.validation import GENERAL, Validation
 if TYPE_CHECKING:
     from translucid.training.trainer import Trainer
 
-MOST = 5000
-"""The number of sentences that the comparison at the end of a training translates at most, with each of the weights."""
+MAX_SENTENCES = 5000
+"""The maximum number of sentences that the comparison at the end of a training translates with each of the weights."""
 
 
 def keep_better(trainer: Trainer, last: Validation, record: Record | None, display: Display) -> None:
@@ -34,37 +34,37 @@ def keep_better(trainer: Trainer, last: Validation, record: Record | None, displ
         record: the record of the training, in the first process.
         display: the display of the training.
     """
-    progress, earlier = trainer.progress, trainer.progress.best_step
-    thorough = trainer.validator.with_more_sources(MOST)
-    if thorough is None or earlier == progress.step:
+    progress, best_step = trainer.progress, trainer.progress.best_step
+    validator = trainer.validator.with_more_sources(MAX_SENTENCES)
+    if validator is None or best_step == progress.step:
         return
 
-    def measured(model: Model) -> Validation:
+    def measure(model: Model) -> Validation:
         with quantised_weights(model, trainer.options.quantised_weights):
-            return thorough.measure(model, trainer.device, trainer.workers)
+            return validator.measure(model, trainer.device, trainer.workers)
 
     trainer.workers.wait()  # until the first process has written the best weights
-    best = trainer.run.load_model(trainer.run.configuration(), thorough.tokenizer).to(trainer.device)
-    of_best = measured(best)
+    best_model = trainer.run.load_model(trainer.run.configuration(), validator.tokenizer).to(trainer.device)
+    best_figures = measure(best_model)
     with trainer.weights.averaged_model() as model:
-        of_last = measured(model)
-        if thorough.is_better(of_last, of_best.score, of_best.loss):
+        last_figures = measure(model)
+        if validator.is_better(last_figures, best_figures.score, best_figures.loss):
             trainer.keep(model, last)
     if record:
-        record.write_selection(progress, earlier, of_best, of_last)
+        record.write_selection(progress, best_step, best_figures, last_figures)
     display.note(
-        f"on {len(of_last.samples):,} validation {thorough.unit}, step {earlier:,}: "
-        f"{thorough.describe(of_best.score)}, step {progress.step:,}: {thorough.describe(of_last.score)}; "
+        f"on {len(last_figures.samples):,} validation {validator.unit}, step {best_step:,}: "
+        f"{validator.describe(best_figures.score)}, step {progress.step:,}: {validator.describe(last_figures.score)}; "
         f"kept step {progress.best_step:,}"
     )
 
 
-def forget_scores(trainer: Trainer, before: Mapping[str, str], say: Callable[[str], None]) -> None:
+def forget_scores(trainer: Trainer, checkpoint_fingerprints: Mapping[str, str], say: Callable[[str], None]) -> None:
     """Forget the scores on other validation data.
 
     Args:
         trainer: a training that is resumed.
-        before: the fingerprints of the validation data before, by name.
+        checkpoint_fingerprints: the fingerprints, by name, of the validation data in the checkpoint.
         say: a function for one line to the user.
 
     Raises:
@@ -73,11 +73,12 @@ def forget_scores(trainer: Trainer, before: Mapping[str, str], say: Callable[[st
     progress = trainer.progress
     if progress.before is not None:
         # The guard needs the initial model's score on general text, which can't be measured again.
-        old, new = before.get(GENERAL_PAIRS, ""), trainer.validated_on.get(GENERAL_PAIRS, "")
-        trainer.run.refuse_changes({GENERAL_PAIRS: old}, {GENERAL_PAIRS: new})
+        checkpoint_digest = checkpoint_fingerprints.get(GENERAL_PAIRS, "")
+        digest = trainer.validated_on.get(GENERAL_PAIRS, "")
+        trainer.run.refuse_changes({GENERAL_PAIRS: checkpoint_digest}, {GENERAL_PAIRS: digest})
         scores = progress.before
         progress.before = {GENERAL: scores[GENERAL]} if GENERAL in scores else {}
-        trainer.validator.before = progress.before
+        trainer.validator.initial_measures = progress.before
     if progress.best_score is None:
         return
     say(

@@ -27,7 +27,7 @@ from translucid.training.objective import Loss
 
 SAMPLES = 5
 """K, the number of captions sampled for each image."""
-LONGER = 2
+MAX_LENGTH_RATIO = 2
 """The maximum length of a sampled caption, relative to the longest reference in its batch, in tokens."""
 
 Ids: TypeAlias = Sequence[int]
@@ -49,20 +49,20 @@ class SelfCritical:
         training = model.training
         model.eval()  # without dropout, so that the gradient is that of the distribution that was sampled from
         memory = model.encode(batch.source)
-        samples = draw(model, memory, self.samples, LONGER * batch.labels.size(1))
+        samples = draw(model, memory, self.samples, MAX_LENGTH_RATIO * batch.labels.size(1))
         rewards = self.rewards(samples, batch.labels)
-        places = samples.flatten().ne(model.pad).nonzero().squeeze(1)
+        indices = samples.flatten().ne(model.pad).nonzero().squeeze(1)
         device = memory.states.device
-        labels, places = upload(samples, device), upload(places, device)
+        labels, indices = upload(samples, device), upload(indices, device)
         targets_in = torch.cat([torch.full_like(labels[:, :1], model.bos), labels[:, :-1]], 1)
         features = model.features(memory, targets_in)
         model.train(training)
-        tokens = labels.flatten()[places]  # [n], without padding
-        logits = allowed(model, model.output(features.flatten(0, 1).index_select(0, places)))
+        tokens = labels.flatten()[indices]  # [n], without padding
+        logits = allowed(model, model.output(features.flatten(0, 1).index_select(0, indices)))
         log_p = logits.log_softmax(-1).gather(1, tokens[:, None])[:, 0]
-        of_captions = upload(advantages(rewards).to(log_p.dtype), device).flatten()  # [K B]
-        of_tokens = of_captions[places // labels.size(1)]  # [n]
-        loss = -(of_tokens * log_p).sum() / self.samples
+        caption_advantages = upload(advantages(rewards).to(log_p.dtype), device).flatten()  # [K B]
+        token_advantages = caption_advantages[indices // labels.size(1)]  # [n]
+        loss = -(token_advantages * log_p).sum() / self.samples
         correct = (logits.argmax(-1) == tokens).sum()
         return Loss(loss, -log_p.sum().detach(), correct, len(tokens), rewards.sum().item(), rewards.numel())
 
@@ -80,46 +80,49 @@ def advantages(rewards: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def draw(model: SequenceModel, memory: Memory, per_image: int, longest: int) -> Tensor:
+def draw(model: SequenceModel, memory: Memory, per_image: int, max_length: int) -> Tensor:
     """Sample `per_image` captions of every image at temperature 1.
 
     A GPU is waited for once a token, to learn which captions have ended.
 
     Returns:
         Ids [per_image B, T] on the CPU, those of an image in consecutive rows, right-padded, end tokens included. A
-        caption without an end after `longest` tokens is truncated.
+        caption without an end after `max_length` tokens is truncated.
     """
     device = memory.states.device
     row = torch.arange(per_image * len(memory.states))
     state = model.start(memory).select(upload(row // per_image, device))
-    samples = torch.full((len(row), longest), model.pad)
-    last, options = torch.full((len(row),), model.bos, device=device), DecodingOptions()
-    for step in range(longest):
-        logits, state = model.step(last, state)
-        last = draw_tokens(allowed(model, logits), torch.rand(len(row), device=device), options)
-        tokens = last.cpu()
+    samples = torch.full((len(row), max_length), model.pad)
+    last_tokens, options = torch.full((len(row),), model.bos, device=device), DecodingOptions()
+    for step in range(max_length):
+        logits, state = model.step(last_tokens, state)
+        last_tokens = draw_tokens(allowed(model, logits), torch.rand(len(row), device=device), options)
+        tokens = last_tokens.cpu()
         samples[row, step] = tokens
         unfinished = tokens.ne(model.eos).nonzero().squeeze(1)
         if not len(unfinished):
             return samples[:, : step + 1]
         if len(unfinished) < len(row):  # drop finished captions, and remember the rows of the others
             row = row[unfinished]
-            kept = upload(unfinished, device)
-            last, state = last[kept], state.select(kept)
+            indices = upload(unfinished, device)
+            last_tokens, state = last_tokens[indices], state.select(indices)
     return samples
 
 
 def allowed(model: SequenceModel, logits: Tensor) -> Tensor:
     """Return logits [N, V] in float32, with -inf for the tokens that no search generates."""
     special = model.special
-    never = torch.tensor([special.pad, special.start, special.unknown])
-    return logits.float().index_fill(-1, upload(never, logits.device), -torch.inf)
+    excluded = torch.tensor([special.pad, special.start, special.unknown])
+    return logits.float().index_fill(-1, upload(excluded, logits.device), -torch.inf)
 
 
 def _captions(ids: Tensor, per_image: int, pad: int) -> list[list[list[int]]]:
     """Return the captions of each image, given ids [per_image B, T], without padding and without empty captions."""
     images = []
     for rows in ids.unflatten(0, (-1, per_image)).tolist():
-        captions = [[token for token in row if token != pad] for row in rows]
-        images.append(list(filter(None, captions)))
+        captions = []
+        for row in rows:
+            if caption := [token for token in row if token != pad]:
+                captions.append(caption)
+        images.append(captions)
     return images

@@ -1,8 +1,8 @@
-"""The weights in parts: each process holds its share of every weight, gradient, moment and average (FSDP2).
+"""Sharded weights: each process holds its share of every weight, gradient, moment and average (FSDP2).
 
-For models whose weights fit on a device but not five times over. A block's weights are gathered when it is at work and
-let go after it (Zhao et al. 2023, arXiv 2304.11277; ZeRO stage 3, Rajbhandari et al. 2020, arXiv 1910.02054). To
-validate and to save, the average is gathered once.
+This is for models whose weights fit on a device, but not together with gradients, moments and average. The weights of a
+block are gathered before it is computed and freed afterwards (Zhao et al. 2023, arXiv 2304.11277; ZeRO stage 3,
+Rajbhandari et al. 2020, arXiv 1910.02054). The average is gathered for each validation and checkpoint.
 
 FSDP sums the gradients of a block during the backward pass, like `gradient_buckets.py`. It does so for each batch of an
 accumulated update: to sum them only once, each process would have to hold the gradients of all weights meanwhile.
@@ -26,7 +26,7 @@ from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
 from translucid.runs.tensor_file import refuse_misfits
 from translucid.training.objective import Loss, batch_loss
-from translucid.training.weights import Weights, under
+from translucid.training.weights import Weights, with_prefix
 from translucid.training.workers import Workers
 
 
@@ -47,9 +47,9 @@ class ShardedWeights(Weights):
     model: SequenceModel
 
     def __init__(self, model: SequenceModel, device: torch.device, workers: Workers) -> None:
-        """Cut the weights, block by block, so that the device never holds all of them.
+        """Shard the weights block by block, so that the device never holds all of them.
 
-        `model`: on the CPU; FSDP moves a block to the device and cuts it before it moves the next one.
+        `model`: on the CPU; FSDP moves a block to the device and shards it before it moves the next one.
         """
         self.device, self.workers = device, workers
         self.complete = copy.deepcopy(model).eval().requires_grad_(False)
@@ -67,7 +67,7 @@ class ShardedWeights(Weights):
         self._empty()
 
     def rows(self, rows: Batch | None) -> Batch:
-        """See `Weights`; who has no rows goes along with one that asks nothing, as all must gather together."""
+        """Return the rows, or an empty row for a process without any, because all processes must gather together."""
         if rows is None:
             rows = Batch(self.model.empty_source(), torch.tensor([[self.model.bos]]), torch.tensor([[self.model.pad]]))
         return rows.to(self.device)
@@ -77,19 +77,19 @@ class ShardedWeights(Weights):
         # FSDP takes the mean of the gradients over the processes, but a batch is one sum.
         return loss._replace(smoothed=loss.smoothed * self.workers.count)
 
-    def clip(self, longest: float) -> Tensor:
-        """See `Weights`."""
-        norm = super().clip(longest)
+    def clip(self, max_norm: float) -> Tensor:
+        """Clip the norm of the gradient over all processes, as `Weights.clip` does."""
+        norm = super().clip(max_norm)
         return norm.full_tensor() if isinstance(norm, DTensor) else norm
 
     @torch.no_grad()
     def average(self, decay: float) -> None:
-        """See `Weights`."""
+        """Update this process's share of the average."""
         torch._foreach_lerp_(self.averages, [_local(parameter) for parameter in self.parameters], 1 - decay)
 
     @contextmanager
     def averaged_model(self) -> Iterator[SequenceModel]:
-        """See `Weights`."""
+        """Yield the complete model with the averaged weights; all processes must call this together."""
         for parameter, average in zip(self.complete.parameters(), self._distributed_averages(), strict=True):
             parameter.data = average.full_tensor()
         try:
@@ -98,30 +98,35 @@ class ShardedWeights(Weights):
             self._empty()
 
     def tensors(self) -> dict[str, Tensor]:
-        """See `Weights`."""
-        weights = {f"model.{name}": self.whole(p.data) for name, p in zip(self.names, self.parameters, strict=True)}
+        """Return all weights by name: complete in the first process, empty in the others."""
+        weights = {
+            f"model.{name}": self.full_tensor(p.data) for name, p in zip(self.names, self.parameters, strict=True)
+        }
         averages = zip(self.names, self._distributed_averages(), strict=True)
-        return {**weights, **{f"averaged.{name}": self.whole(average) for name, average in averages}}
+        return {**weights, **{f"averaged.{name}": self.full_tensor(average) for name, average in averages}}
 
     def load(self, tensors: dict[str, Tensor], file: Path) -> None:
-        """See `Weights`."""
-        weights, averages = under("model.", tensors), under("averaged.", tensors)
+        """Load this process's share of the weights that `tensors` returned."""
+        weights, averages = with_prefix("model.", tensors), with_prefix("averaged.", tensors)
         shapes = {name: p.shape for name, p in zip(self.names, self.parameters, strict=True)}
         for named_tensors in (weights, averages):
             refuse_misfits(shapes, {name: tensor.shape for name, tensor in named_tensors.items()}, file)
         for name, parameter, average in zip(self.names, self.parameters, self.averages, strict=True):
-            _local(parameter).data.copy_(_local(self.part(weights[name], parameter)))
-            average.copy_(_local(self.part(averages[name], parameter)))
+            _local(parameter).data.copy_(_local(self.shard(weights[name], parameter)))
+            average.copy_(_local(self.shard(averages[name], parameter)))
 
-    def whole(self, tensor: Tensor) -> Tensor:
-        """See `Weights`; the first process has it on its CPU and the others nothing, as no GPU may hold all of them."""
+    def full_tensor(self, tensor: Tensor) -> Tensor:
+        """Return the complete tensor on the CPU in the first process, and an empty one in the others.
+
+        No GPU could hold the complete tensors of all weights.
+        """
         if not isinstance(tensor, DTensor):
             return tensor
         complete = tensor.full_tensor()
         return complete.cpu() if self.workers.leads else complete.new_empty(0)
 
-    def part(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
-        """See `Weights`; a count of updates has no parts."""
+    def shard(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
+        """Return this process's shard; a number of updates, which Adam stores for each weight, stays as it is."""
         if not tensor.dim() or not isinstance(parameter, DTensor):
             return tensor
         return distribute_tensor(tensor.to(self.device), parameter.device_mesh, parameter.placements)
@@ -134,7 +139,7 @@ class ShardedWeights(Weights):
             )
 
     def _empty(self) -> None:
-        """Let go of the whole model's weights."""
+        """Free the weights of the complete model."""
         for parameter in self.complete.parameters():
             parameter.data = torch.empty(0)
 

@@ -21,12 +21,12 @@ from translucid.data.batching import batches
 from translucid.data.stores.chunked import ChunkedFiles
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.stores.soft_targets import StoredSoftTargets
-from translucid.ground.console import counting
+from translucid.ground.console import progress_bar
 from translucid.models.protocol import SequenceModel
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import Initialization, sha256
-from translucid.training.objective import real_places
+from translucid.training.objective import non_padding_indices
 
 CHUNK = 4096
 """The number of pairs whose soft targets are stored at a time."""
@@ -65,10 +65,10 @@ def with_soft_targets(
     files = ChunkedFiles(start.run.soft_targets_folder, ("tokens", "probabilities"), _types)
 
     def reopen() -> StoredSoftTargets | None:
-        opened = files.open(identity)
-        if opened is None:
+        store = files.open(identity)
+        if store is None:
             return None
-        tokens, probabilities = (array.reshape(-1, count) for array in opened[0])
+        tokens, probabilities = (array.reshape(-1, count) for array in store[0])
         return StoredSoftTargets(tokens, probabilities)
 
     def make() -> StoredSoftTargets | None:
@@ -78,13 +78,13 @@ def with_soft_targets(
         teacher = teachers_of(options).to(device)
         width = 2 if start.tokenizer.target_size <= 1 << 16 else 4
         done = sum(chunk["pairs"] for chunk in files.begin(identity))
-        with counting(start.console, "computing the soft targets", len(pairs)) as advance:
+        with progress_bar(start.console, "computing the soft targets", len(pairs)) as advance:
             advance(done)
             for first in range(done, len(pairs), CHUNK):
                 rows = np.arange(first, min(first + CHUNK, len(pairs)))
                 tokens, probabilities = _soft_targets(teacher, pairs, rows, count, options.batch_tokens)
-                kind, _ = _types(width)
-                files.append([tokens.astype(kind).ravel(), probabilities.ravel()], {"pairs": len(rows)})
+                dtype, _ = _types(width)
+                files.append([tokens.astype(dtype).ravel(), probabilities.ravel()], {"pairs": len(rows)})
                 advance(len(rows))
         files.end({"sizes": [len(pairs)]})
         return reopen()
@@ -102,22 +102,22 @@ def _soft_targets(
 ) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
     """Return the tokens and probabilities, each [tokens, K], of consecutive pairs."""
     device = next(teacher.parameters()).device
-    begin = pairs.target_offsets[rows[0]]
+    first_offset = pairs.target_offsets[rows[0]]
     tokens = np.empty((pairs.target_tokens(rows), count), np.int64)
     probabilities = np.empty(tokens.shape, np.float16)
-    longest = np.maximum(*pairs.lengths_of(rows))
-    order = np.argsort(-longest, kind="stable").tolist()
-    for chosen in batches(order, longest.tolist(), batch_tokens):
+    lengths = np.maximum(*pairs.lengths_of(rows))
+    order = np.argsort(-lengths, kind="stable").tolist()
+    for pair_indices in batches(order, lengths.tolist(), batch_tokens):
         # Positions of a batch are in the order of its pairs.
-        spans = [np.arange(*pairs.target_offsets[row : row + 2]) - begin for row in rows[chosen]]
-        batch = pairs.batch(rows[chosen]).prepared().to(device)
+        spans = [np.arange(*pairs.target_offsets[row : row + 2]) - first_offset for row in rows[pair_indices]]
+        batch = pairs.batch(rows[pair_indices]).prepared().to(device)
         memory = teacher.encode(batch.source, batch.lengths)
         features = teacher.features(memory, batch.targets_in).flatten(0, 1)
-        features = features.index_select(0, real_places(batch, teacher.pad))
-        places = torch.from_numpy(np.concatenate(spans))
-        # All probabilities of a batch are hundreds of megabytes, which take the system longer to provide than to fill.
-        for some, at in zip(features.split(POSITIONS), places.split(POSITIONS), strict=True):
-            best = teacher.output(some).float().softmax(-1).topk(count)
-            tokens[at] = best.indices.cpu().numpy()
-            probabilities[at] = best.values.cpu().numpy()
+        features = features.index_select(0, non_padding_indices(batch, teacher.pad))
+        indices = torch.from_numpy(np.concatenate(spans))
+        # The probabilities of a whole batch are hundreds of megabytes; allocating these takes longer than filling them.
+        for chunk, chunk_indices in zip(features.split(POSITIONS), indices.split(POSITIONS), strict=True):
+            best = teacher.output(chunk).float().softmax(-1).topk(count)
+            tokens[chunk_indices] = best.indices.cpu().numpy()
+            probabilities[chunk_indices] = best.values.cpu().numpy()
     return tokens, probabilities

@@ -22,7 +22,7 @@ from translucid.data.batching import Batch
 from translucid.kernels.loss import Target
 from translucid.models.protocol import SequenceModel
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.objective import Loss, batch_loss, loss_of_log_p, loss_of_target, real_places
+from translucid.training.objective import Loss, batch_loss, loss_of_log_p, loss_of_target, non_padding_indices
 from translucid.training.soft_targets import teachers_of
 
 
@@ -61,8 +61,8 @@ class DistillationLoss:
         with torch.no_grad():
             memory = self.teacher.encode(batch.source, lengths=batch.lengths)
             features = self.teacher.features(memory, batch.targets_in).flatten(0, 1)
-            places = real_places(batch, self.teacher.pad)
-            p_teacher = self.teacher.output(features.index_select(0, places)).float().softmax(-1)  # [n, V]
+            indices = non_padding_indices(batch, self.teacher.pad)
+            p_teacher = self.teacher.output(features.index_select(0, indices)).float().softmax(-1)  # [n, V]
 
         def loss_of(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
             log_p = output(features).float().log_softmax(-1)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from translucid.data.batching import Batch
-from translucid.models.language.model import Carried, LanguageModel
-from translucid.training.objective import Loss, real_places, smoothed_loss
+from translucid.models.language.model import CarriedState, LanguageModel
+from translucid.training.objective import Loss, non_padding_indices, smoothed_loss
 
 
 class StreamLoss:
@@ -22,39 +22,39 @@ class StreamLoss:
     def __init__(self, model: LanguageModel[Any]) -> None:
         """Start without a state."""
         self.model = model
-        self.state: Carried | None = None
+        self.state: CarriedState | None = None
 
     def __call__(self, window: Batch, smoothing: float = 0.0) -> Loss:
         """Return the loss of the next window, regularisation included."""
         model, ids = self.model, window.targets_in
         if self.state is None:
             self.state = model.begin(len(ids), ids.device)
-        reading, after = model.read_on(ids, self.state)
-        places = real_places(window, model.pad)
-        labels, features = window.labels.flatten()[places], reading.features.flatten(0, -2).index_select(0, places)
+        reading, next_state = model.read_on(ids, self.state)
+        indices = non_padding_indices(window, model.pad)
+        labels, features = window.labels.flatten()[indices], reading.features.flatten(0, -2).index_select(0, indices)
         loss = smoothed_loss(features, model.output, labels, smoothing)
         self.state = None
-        if model.carries:
+        if model.carries_state:
             # NaN would stay in the state forever, so the next window then starts from zeros.
             finite = loss.cross_entropy.isfinite()
-            self.state = after.of(tuple(torch.where(finite, part, 0) for part in after.tensors()))
+            self.state = next_state.of(tuple(torch.where(finite, part, 0) for part in next_state.tensors()))
         regularisation = model.regularisation(reading) if model.training else None
         if regularisation is not None:  # a mean over tokens, unlike the loss, which is a sum
             return loss._replace(smoothed=loss.smoothed + loss.tokens * regularisation)
         return loss
 
-    def carried(self) -> dict[str, Tensor]:
+    def state_tensors(self) -> dict[str, Tensor]:
         """Return the tensors of the state by name, for a checkpoint."""
         return {str(index): part for index, part in enumerate(self.state.tensors())} if self.state else {}
 
-    def carry(self, tensors: dict[str, Tensor], device: torch.device) -> None:
-        """Restore the state whose tensors `carried` returned."""
+    def restore(self, tensors: dict[str, Tensor], device: torch.device) -> None:
+        """Restore the state whose tensors `state_tensors` returned."""
         if tensors:
             parts = tuple(tensors[str(index)].to(device) for index in range(len(tensors)))
             self.state = type(self.model.begin(1, device)).of(parts)
 
 
-def carried_by(rank: int, count: int, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def state_of_process(rank: int, count: int, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the state of process `rank` of `count` from a checkpoint of any number of processes.
 
     With n processes, process r has the rows r, r + n, r + 2 n, ..
@@ -68,18 +68,18 @@ def carried_by(rank: int, count: int, tensors: Mapping[str, Tensor]) -> dict[str
     parts_by_name: dict[str, dict[int, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("process."):
-            _, digits, kind, *rest = name.split(".", 3)
+            _, digits, kind, *state_name = name.split(".", 3)
             ranks.add(int(digits))
             if kind == "carried":
-                parts_by_name.setdefault(rest[0], {})[int(digits)] = tensor
+                parts_by_name.setdefault(state_name[0], {})[int(digits)] = tensor
     rows: dict[str, Tensor] = {}
     for name, parts in parts_by_name.items():
-        first = next(iter(parts.values()))
-        whole = first.new_empty(sum(map(len, parts.values())), *first.shape[1:])
-        # A process without rows has no part, but counts: its rank decides about the rows of the others.
-        for old_rank, part in parts.items():
-            whole[old_rank :: len(ranks)] = part
-        rows[name] = whole[rank::count]
+        example = next(iter(parts.values()))
+        all_rows = example.new_empty(sum(map(len, parts.values())), *example.shape[1:])
+        # A process without rows has no part, but counts: the number of processes determines the rows of the others.
+        for part_rank, part in parts.items():
+            all_rows[part_rank :: len(ranks)] = part
+        rows[name] = all_rows[rank::count]
         if not len(rows[name]):  # fewer rows than processes
             return {}
     return rows

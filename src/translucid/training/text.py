@@ -22,7 +22,7 @@ from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.target_pieces import copy_target_pieces, save_target_pieces
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
@@ -62,7 +62,7 @@ class TextDataset:
             UserError: the model should learn terms, and there is no dictionary of the target language.
         """
         if configuration.training.guided_alignment:
-            # The run keeps both: the layer is taught and read also if a later version has another default.
+            # Store both in the run, so that the same layer is trained and read if a later version has another default.
             reading = taught_reading(configuration)
             training = configuration.training.model_copy(update={"guided_layer": reading.layer})
             configuration = configuration.model_copy(update={"alignment": reading, "training": training})
@@ -74,20 +74,20 @@ class TextDataset:
         data, corpora = self.configuration.data, self.corpora
         report_held_out(corpora, "pairs", console)
         skipped = Skipped()
-        pairs = corpora.kept(data.filter, skipped)
-        first = list(islice(pairs, 1))
-        if not first:
+        pairs = corpora.filtered(data.filter, skipped)
+        first_pair = list(islice(pairs, 1))
+        if not first_pair:
             file = next(iter(data.train), None)
             fix = "See `translucid data stats`."
             raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=file, fix=fix)
-        texts: Iterable[Pair] = chain(first, pairs)
+        texts: Iterable[Pair] = chain(first_pair, pairs)
         if data.is_multilingual:
             texts = balanced(corpora, data.filter, data.tokenizer.sample, self.configuration.training.seed)
         tokenizer, self.configuration = learn_vocabulary(
             texts, self.configuration, console, tagged=bool(data.synthetic), reserved=data.reserved
         )
         # Encode until a chunk contains a pair that is short enough: usually only the first chunk.
-        for chunk in chunks(corpora.kept(data.filter)):
+        for chunk in chunks(corpora.filtered(data.filter)):
             if len(EncodedCorpus.encode(chunk, tokenizer, max_tokens=self.configuration.longest)):
                 return tokenizer
         skipped.reasons["too long"] += skipped.kept
@@ -117,8 +117,8 @@ class TextDataset:
         if data.subword_dropout:
             texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self._train]
             sizes = list(map(len, texts))
-            every = list(chain(*texts))
-            pairs = VariedCorpus(every, tokenizer, data.subword_dropout, options.seed, starts, documents=documents)
+            all_pairs = list(chain(*texts))
+            pairs = VariedCorpus(all_pairs, tokenizer, data.subword_dropout, options.seed, starts, documents=documents)
         shares, count = self._mixture(sizes)
         context = ContextOptions.of(data.context, tokenizer, longest)
         epochs = PairEpochs(
@@ -137,7 +137,7 @@ class TextDataset:
 
     def _guarded_validator(self, start: Initialization) -> Validator:
         """Return the validator, with a guard of each direction of general text if there is any."""
-        validator = self._whole_validator(start)
+        validator = self._unguarded_validator(start)
         if not self.corpora.general:
             return validator
         general = {}
@@ -145,7 +145,7 @@ class TextDataset:
             general[direction] = self._validator(pairs, start, direction, general=True)
         return GuardedValidator(validator, general, self.configuration.training.max_regression)
 
-    def _whole_validator(self, start: Initialization) -> TextValidator | DirectionsValidator:
+    def _unguarded_validator(self, start: Initialization) -> TextValidator | DirectionsValidator:
         """Return a validator of all validation pairs."""
         data = self.configuration.data
         if not data.is_multilingual:
@@ -194,7 +194,7 @@ class TextDataset:
             starts=self._word_starts(start.tokenizer),
             context=ContextOptions.of(data.context, start.tokenizer, longest),
             # General pairs have no links.
-            taught=None if general else taught_head(self.configuration),
+            taught_head=None if general else taught_head(self.configuration),
         )
         files = data.valid_general if general else data.valid
         file = next(iter(files), "the held-out part")
@@ -225,7 +225,7 @@ class TextDataset:
 
     @cached_property
     def _lexicon(self) -> Lexicon:
-        return Lexicon.learn(self.corpora.kept(self.configuration.data.filter))
+        return Lexicon.learn(self.corpora.filtered(self.configuration.data.filter))
 
     def _masked(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         """Return validation pairs with masked placeholders, if the model translates with them."""
@@ -236,34 +236,34 @@ class TextDataset:
     def _mixture(self, sizes: Sequence[int]) -> tuple[Sequence[float] | None, int | None]:
         """Return the share of each corpus in an epoch and the number of pairs in an epoch, or None for the defaults."""
         data = self.configuration.data
-        mixed = data.mixed_shares
+        mixed_shares = data.mixed_shares
         shares = data.corpus_weights
         if data.temperature != 1:
-            others = sizes[: len(sizes) - len(mixed)]
-            shares = by_temperature(others, data.temperature)
+            other_sizes = sizes[: len(sizes) - len(mixed_shares)]
+            shares = by_temperature(other_sizes, data.temperature)
             if data.is_multilingual:
-                directions = self.corpora.directions[: len(others)]
-                shares = directions_by_temperature(others, directions, data.temperature)
-        if not mixed:
+                directions = self.corpora.directions[: len(other_sizes)]
+                shares = directions_by_temperature(other_sizes, directions, data.temperature)
+        if not mixed_shares:
             return shares, None
-        return mixed_in(sizes, shares, mixed)
+        return mixed_in(sizes, shares, mixed_shares)
 
     def _encoded(self, start: Initialization, store: CorpusStore, identity: str) -> StoredCorpus | None:
         """Open the encoded corpus, or encode it if the store is missing, damaged, or made from other files.
 
-        If there is a checkpoint, the corpus is encoded beside the old one, and replaces it if the text is the same.
+        If there is a checkpoint, the new corpus replaces the old one only if the text is the same.
         """
         corpora = self.corpora
-        beside = CorpusStore(start.run.next_corpus_folder, store.starts, documents=store.documents)
+        next_store = CorpusStore(start.run.next_corpus_folder, store.starts, documents=store.documents)
         if stored := start.reopened(lambda: store.open(identity)):
             return stored
-        target = store if start.before is None else beside
+        target = store if start.checkpoint_fingerprints is None else next_store
         if self._lemmas:
             with start.console.status("learning which words translate each other"):
                 _ = self._lexicon  # computed and cached
         try:
             with corpora.writing_bad_lines(start.run.bad_lines_file):
-                with counting(start.console, "encoding the corpus", None) as advance:
+                with progress_bar(start.console, "encoding the corpus", None) as advance:
                     target.build(
                         self._train,
                         self._tokenizers(start.tokenizer),
@@ -273,23 +273,23 @@ class TextDataset:
                         on_pairs=advance,
                         bad=corpora.bad,
                     )
-                if start.before is not None:
-                    built = beside.open(identity)
-                    assert built is not None
-                    fingerprint = built.fingerprint
-                    del built  # Windows cannot move a file that is mapped into memory
-                    start.run.refuse_changes(start.before, {TEXT: fingerprint})
-                    beside.replace(store)
+                if start.checkpoint_fingerprints is not None:
+                    encoded = next_store.open(identity)
+                    assert encoded is not None
+                    fingerprint = encoded.fingerprint
+                    del encoded  # Windows cannot move a file that is mapped into memory
+                    start.run.refuse_changes(start.checkpoint_fingerprints, {TEXT: fingerprint})
+                    next_store.replace(store)
         except UserError:
-            beside.remove()
+            next_store.remove()
             raise
         return store.open(identity)
 
     def _identity(self, tokenizer: Tokenizer) -> str:
         """Return a fingerprint of everything that the encoded corpus depends on."""
         data, seed = self.configuration.data, self.configuration.training.seed
-        wanted, longest = data.filter.model_dump(), self.configuration.longest
-        identity = [self.corpora.digest, tokenizer.fingerprint, wanted, longest]
+        filter_settings, longest = data.filter.model_dump(), self.configuration.longest
+        identity = [self.corpora.digest, tokenizer.fingerprint, filter_settings, longest]
         if data.placeholders:
             identity += [data.placeholders, seed]
         if data.terms:

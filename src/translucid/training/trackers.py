@@ -18,30 +18,30 @@ from threading import Thread
 from typing import Any, NamedTuple, Protocol
 
 from translucid.ground.atomic import write_atomically
-from translucid.ground.errors import missing_package, remedy
-from translucid.ground.reading import refuse_strange
+from translucid.ground.errors import install_command, missing_package
+from translucid.ground.reading import refuse_unsafe
 from translucid.runs.run_folder import RunFolder
 
 PROJECT = "translucid"
 """The project (in MLflow, the experiment) if the environment names none."""
-MOST_WAITING = 10_000
-"""The most rows that wait for a tracker; later ones are left out."""
+MAX_WAITING = 10_000
+"""The maximum number of rows that wait for a tracker; later ones are left out."""
 LAST_SECONDS = 60.0
-"""How long the end of a training waits for its trackers."""
-_LONGEST_PARAMETER = 500
-"""The most characters of a value that all versions of MLflow accept."""
-_MOST_PARAMETERS = 100
-"""The most parameters that MLflow accepts at a time."""
+"""The time that a training waits for its trackers at its end."""
+_MAX_PARAMETER_LENGTH = 500
+"""The maximum number of characters of a value, which all versions of MLflow accept."""
+_MAX_PARAMETERS = 100
+"""The maximum number of parameters that MLflow accepts at a time."""
 
 
 class TrackedRun(NamedTuple):
-    """What a tracker needs to know about a training when it starts."""
+    """The run that a tracker records, as it is when the tracker starts."""
 
     folder: RunFolder
     step: int
     """The update from which the training continues; 0 for a new one."""
     identity: str
-    """The tracker's identity of the run, if it was tracked before; otherwise empty."""
+    """The tracker's identifier of the run, if it was tracked before; otherwise empty."""
 
     @property
     def name(self) -> str:
@@ -67,10 +67,10 @@ def _flat(settings: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 class Tracker(Protocol):
-    """What this package asks of a tracker."""
+    """The interface of a tracker."""
 
     identity: str
-    """How the tracker identifies the run; empty if it does not need that to continue it."""
+    """The tracker's identifier of the run; empty if the tracker does not need it to continue the run."""
 
     def log(self, figures: Mapping[str, float], step: int, text: str) -> None:
         """Record figures by name, such as `training/loss`; `text` is Markdown with the samples of a validation."""
@@ -119,7 +119,7 @@ class WandB:
             config=run.settings(),
             dir=os.environ.get("WANDB_DIR") or str(run.folder.trackers_folder),
             reinit="create_new",
-            # The console belongs to the progress bar.
+            # The progress bar uses the console.
             settings=wandb.Settings(silent=True, console="off"),
         )
 
@@ -149,9 +149,9 @@ class MLflow:
         number = experiment.experiment_id if experiment else self.client.create_experiment(name)
         self.identity = self.client.create_run(number, run_name=run.name).info.run_id
         # Parameters can't be changed later, so those of the beginning stay.
-        parameters = [Param(key, str(value)[:_LONGEST_PARAMETER]) for key, value in run.settings().items()]
-        for first in range(0, len(parameters), _MOST_PARAMETERS):
-            self.client.log_batch(self.identity, params=parameters[first : first + _MOST_PARAMETERS])
+        parameters = [Param(key, str(value)[:_MAX_PARAMETER_LENGTH]) for key, value in run.settings().items()]
+        for first in range(0, len(parameters), _MAX_PARAMETERS):
+            self.client.log_batch(self.identity, params=parameters[first : first + _MAX_PARAMETERS])
 
     def log(self, figures: Mapping[str, float], step: int, text: str) -> None:
         """Record a row."""
@@ -221,7 +221,7 @@ def check_packages(names: Iterable[str]) -> str:
         if name != "tensorboard":
             raise missing_package(f"training.trackers={name}", name, name)
     if missing:
-        return f"without TensorBoard all figures are in metrics.jsonl alone; for its events: {remedy('train')}"
+        return f"without TensorBoard all figures are in metrics.jsonl alone; for its events: {install_command('train')}"
     return ""
 
 
@@ -232,8 +232,8 @@ class Background:
         """Start a tracker of a run that is at `step`; this does not wait for it."""
         self.name, self.folder, self.step = name, folder, step
         self.warning = ""
-        """Why figures are missing in the tracker; empty as long as all is well."""
-        self._rows: Queue[tuple[Mapping[str, float], int, str] | None] = Queue(MOST_WAITING)
+        """Why figures are missing in the tracker; empty if none are."""
+        self._rows: Queue[tuple[Mapping[str, float], int, str] | None] = Queue(MAX_WAITING)
         self._thread = Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
@@ -252,7 +252,7 @@ class Background:
             self._rows.put_nowait(None)
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end of the tracker, at most for so many seconds."""
+        """Wait for the end of the tracker, for at most this number of seconds."""
         self._thread.join(max(seconds, 0))
         if self._thread.is_alive():
             self.warning = self.warning or f"did not finish within {LAST_SECONDS:.0f} seconds: some figures are missing"
@@ -268,12 +268,12 @@ class Background:
             self.warning = f"failed, and gets no more figures ({type(error).__name__}: {first_line})"
 
     def _start(self) -> Tracker:
-        """Start the tracker, and remember how it identifies the run."""
+        """Start the tracker, and save its identifier of the run."""
         folder = self.folder.trackers_folder
         if self.name != "tensorboard":
             folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self.name}.id"
-        refuse_strange(file, self.folder.path, 1000)
+        refuse_unsafe(file, self.folder.path, 1000)
         identity = file.read_text("utf-8").strip() if file.exists() else ""
         tracker = TRACKERS[self.name](TrackedRun(self.folder, self.step, identity))
         if tracker.identity != identity:

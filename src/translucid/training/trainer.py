@@ -22,7 +22,7 @@ from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, Status
-from translucid.training.epochs import Epochs, Shared
+from translucid.training.epochs import Epochs, SharedBatch
 from translucid.training.interrupt import Interrupt
 from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
@@ -34,14 +34,14 @@ from translucid.training.schedule import learning_rate, self_critical, short_war
 from translucid.training.selection import forget_scores, keep_better
 from translucid.training.self_critical import Reward, SelfCritical
 from translucid.training.stay_close import L2SP, distillation_loss
-from translucid.training.stream_loss import carried_by
+from translucid.training.stream_loss import state_of_process
 from translucid.training.validation import Validation, Validator
-from translucid.training.weights import create_weights, under
+from translucid.training.weights import create_weights, with_prefix
 from translucid.training.workers import Workers
 
 Checkpoint = tuple[dict[str, Tensor], dict[str, Any]]
 """Tensors and facts, as a run folder saves them."""
-BEGUN = "the model of training.begin_from"
+BASE_MODEL = "the model of training.begin_from"
 """The name of its fingerprint in a checkpoint, if resuming needs that model."""
 PATIENCE_WITH_NAN = 5
 """The number of consecutive updates without a finite loss after which the training stops."""
@@ -89,18 +89,18 @@ class Trainer:
         self.workers, self.origin, self.validated_on = workers or Workers(), origin or {}, dict(validated_on or {})
         self.weights = create_weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
-        self.critical: SelfCritical | None = None
+        self.self_critical_loss: SelfCritical | None = None
         if reward:
             assert isinstance(self.weights.model, SequenceModel)
-            self.critical = SelfCritical(self.weights.model, reward)
+            self.self_critical_loss = SelfCritical(self.weights.model, reward)
         self.progress, self.precision = Progress(begins_ready=begins_ready), precision
         self.recent, self.skipped_in_a_row = Recent(), 0
         self._unread: deque[_Update] = deque()
         """The last updates, whose figures may not have reached the host yet."""
         self._started, self._interrupt = time.monotonic(), Interrupt()
-        self._agreed = [0.0, 0.0]
+        self._shared_clock_and_signal = [0.0, 0.0]
         """The sums over all processes of `_clock_and_signal`, from the last update whose figures have been read."""
-        self.anchor = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
+        self.l2_sp = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
         if options.distillation_weight:
             assert isinstance(self.weights.model, SequenceModel)
             self.weights.loss = distillation_loss(self.weights.model, options, device)
@@ -114,40 +114,43 @@ class Trainer:
             UserError: the loss is no longer a finite number.
         """
         record = Record(self.run, self.options, self.progress.step, display.note) if self.workers.leads else None
-        saved, stop, warning = self.progress.seconds, 0.0, ""
+        last_save, stop, warning = self.progress.seconds, 0.0, ""
         updates = self._updates()
-        self._started, self._interrupt = time.monotonic() - saved, Interrupt()
-        self._agreed = [saved, stop]
+        self._started, self._interrupt = time.monotonic() - last_save, Interrupt()
+        self._shared_clock_and_signal = [last_save, stop]
         with self._interrupt, display.bar, self.workers.updating():
             if self.options.begin_from and self.validator.compares and self.progress.before is None:
                 self._measure_initial_model(record, display)
-            while not self.over and not stop:
+            while not self.finished and not stop:
                 rate = learning_rate(self.options, self.progress.step + 1, self._done())
                 self._update(next(updates), rate, display)
                 self.progress.step += 1
                 # All processes use the clock of the first, and end together if one of them is interrupted.
-                self.progress.seconds, stop = self._agreed if self.workers.count > 1 else self._clock_and_signal()
+                clock_and_signal = self._shared_clock_and_signal if self.workers.count > 1 else self._clock_and_signal()
+                self.progress.seconds, stop = clock_and_signal
                 if not warning and (warning := short_warmup(self.options, self.progress.step, self._done())):
                     display.note(warning)
                 if record and self.recent.window:  # empty as long as every update was skipped
                     display.status(self._status(rate))
                     if self.progress.step % self.options.log_every == 0:
                         record.write_training(self._status(rate))
-                due = self.progress.step % self.options.validate_every == 0
-                saves = due or self.over or self.progress.seconds - saved > 60 * self.options.save_minutes
+                validation_due = self.progress.step % self.options.validate_every == 0
+                save_interval = 60 * self.options.save_minutes
+                saves = validation_due or self.finished or self.progress.seconds - last_save > save_interval
                 if saves or stop:
-                    self._read(display)
-                if due or self.over:
+                    self._read_figures(display)
+                if validation_due or self.finished:
                     validation = self._validate(record, display)
-                    self._agreed = self.workers.sum(*self._clock_and_signal())
-                    self.progress.seconds = self._agreed[0]
-                    if self.over:  # before the checkpoint, so that a training that is killed here compares when resumed
+                    self._shared_clock_and_signal = self.workers.sum(*self._clock_and_signal())
+                    self.progress.seconds = self._shared_clock_and_signal[0]
+                    # Before the checkpoint, so that a training that is killed here compares when it is resumed.
+                    if self.finished:
                         keep_better(self, validation, record, display)
                 if saves:
                     self.save()
-                    saved = self.progress.seconds
+                    last_save = self.progress.seconds
             if stop:
-                self.interrupted = max(self.workers.gather(self._interrupt.asked))
+                self.interrupted = max(self.workers.gather(self._interrupt.signal_number))
                 self.save()
                 # Before the first validation, save the current average, so that users have a model to try.
                 if self.progress.best_score is None and not self.has_earlier_best:
@@ -160,17 +163,17 @@ class Trainer:
     def _measure_initial_model(self, record: Record | None, display: Display) -> None:
         """Validate the model that fine-tuning starts from, for a comparison at the end."""
         self._validate(record, display)
-        self.progress.before = self.validator.before = self.progress.kept
+        self.progress.before = self.validator.initial_measures = self.progress.kept
         if not self.progress.begins_ready:
             self.progress.best_score = None
         self.save()
 
-    def _updates(self) -> Iterator[list[Shared]]:
+    def _updates(self) -> Iterator[list[SharedBatch]]:
         """Yield the batches of each update, from the current progress on, epoch after epoch."""
         while True:
             self.optimizer.layers.begin(self.progress.epoch)
             batches = self.epochs.batches(self.progress.epoch, self.progress.batch)
-            group: list[Shared] = []
+            group: list[SharedBatch] = []
             for batch in batches:
                 self.progress.batch += 1
                 group.append(batch)
@@ -181,7 +184,7 @@ class Trainer:
                 yield group
             self.progress.epoch, self.progress.batch = self.progress.epoch + 1, 0
 
-    def _update(self, batches: list[Shared], rate: float, display: Display) -> None:
+    def _update(self, batches: list[SharedBatch], rate: float, display: Display) -> None:
         """Make one update, or skip it if the loss or a gradient is not a finite number.
 
         Raises:
@@ -189,8 +192,8 @@ class Trainer:
         """
         tokens = sum(batch.target_tokens for batch in batches)
         loss_of = self.weights.loss
-        if self.critical and self_critical(self.options, self._done()):
-            loss_of = self.critical
+        if self.self_critical_loss and self_critical(self.options, self._done()):
+            loss_of = self.self_critical_loss
         losses = []
         with quantised_weights(self.weights.model, self.options.quantised_weights):
             for batch in batches:
@@ -202,8 +205,8 @@ class Trainer:
                 self.weights.backward(loss.smoothed / tokens, last=batch is batches[-1])
                 losses.append(loss)
         self.weights.sum_gradients()
-        if self.anchor:
-            self.anchor.pull()
+        if self.l2_sp:
+            self.l2_sp.pull()
         figures = self.workers.sum_tensor(sums(losses, self.device, *self._clock_and_signal()))
         norm = self.weights.clip(self.options.clip_norm)
         finite = figures[0].isfinite() & norm.isfinite()
@@ -214,25 +217,25 @@ class Trainer:
             self._unread.append(update)
             self.optimizer.step(rate * share, finite)
             self._average()
-            self._read(display, unread=1)
-        elif self._take(update, display):
+            self._read_figures(display, unread=1)
+        elif self._record_update(update, display):
             self.optimizer.step(rate * share)
             self._average()
         else:
             self.optimizer.zero_grad()
 
-    def _read(self, display: Display, *, unread: int = 0) -> None:
+    def _read_figures(self, display: Display, *, unread: int = 0) -> None:
         """Record the figures of updates, except for the last `unread`, which may not have reached the host yet."""
         while len(self._unread) > unread:
-            self._take(self._unread.popleft(), display)
+            self._record_update(self._unread.popleft(), display)
 
-    def _take(self, update: _Update, display: Display) -> bool:
+    def _record_update(self, update: _Update, display: Display) -> bool:
         """Record the figures of an update; return whether they are finite, without which the update is skipped.
 
         Raises:
             UserError: too many consecutive updates were skipped.
         """
-        entropy, correct, tokens, reward, samples, *self._agreed, norm = update.figures.read().tolist()
+        entropy, correct, tokens, reward, samples, *self._shared_clock_and_signal, norm = update.figures.read().tolist()
         if not (math.isfinite(entropy) and math.isfinite(norm)):
             self._skip(update.step, entropy / update.tokens, norm, display)
             return False
@@ -254,13 +257,16 @@ class Trainer:
         display.note(f"{what}: this update is skipped ({self.progress.skipped} so far)")
 
     def _average(self) -> None:
-        """Update the running average of the weights; its decay is lower in the first updates, to forget them soon."""
+        """Update the running average of the weights.
+
+        Its decay is lower in the first updates, so that it soon forgets the initial weights.
+        """
         step = self.progress.step
         self.weights.average(min(self.options.averaging, (1 + step) / (10 + step)))
 
     def _clock_and_signal(self) -> list[float]:
         """Return the time of this training, 0 except in the first process, and the number of this process's signal."""
-        return [time.monotonic() - self._started if self.workers.leads else 0.0, self._interrupt.asked]
+        return [time.monotonic() - self._started if self.workers.leads else 0.0, self._interrupt.signal_number]
 
     def _done(self) -> float:
         """Return the share of the training that is over, by the limit that will be reached first."""
@@ -275,7 +281,7 @@ class Trainer:
         return min(max(shares), 1.0)
 
     @property
-    def over(self) -> bool:
+    def finished(self) -> bool:
         """Whether a limit is reached, or validations have stopped improving."""
         stale = self.options.patience is not None and self.progress.stale >= self.options.patience
         return self._done() >= 1 or stale
@@ -295,7 +301,7 @@ class Trainer:
         if record:
             record.write_validation(self.progress.step, self.progress.seconds, validation)
             display.validation(self.progress.step, validation, self.validator.describe(validation.score), best)
-        self.recent.last = time.monotonic()  # the speed of the next update excludes the validation
+        self.recent.last_update = time.monotonic()  # the speed of the next update excludes the validation
         return validation
 
     def keep(self, model: Model, validation: Validation) -> None:
@@ -309,15 +315,16 @@ class Trainer:
             facts = {"step": self.progress.step, **facts}
             self.run.save_model(model, self.validator.tokenizer, facts)
             if self.options.adapter_rank:
-                base, scale = self.origin[BEGUN], self.options.adapter_scale
+                base, scale = self.origin[BASE_MODEL], self.options.adapter_scale
                 save_adapter(self.run, differences(model), scale, base, facts)
 
     def save(self) -> None:
         """Write a checkpoint with everything for an exact continuation, such as the random states of all processes."""
-        states = self.workers.gather(self._own_states())
+        states = self.workers.gather(self._process_states())
         tensors = self.weights.tensors()
         for index, moments in self.optimizer.moments().items():
-            tensors |= {f"optimizer.{index}.{name}": self.weights.whole(tensor) for name, tensor in moments.items()}
+            for name, tensor in moments.items():
+                tensors[f"optimizer.{index}.{name}"] = self.weights.full_tensor(tensor)
         if not self.workers.leads:
             return
         for rank, state in enumerate(states):
@@ -343,24 +350,24 @@ class Trainer:
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=self.run.state_file, fix=fix) from error
         self._check_best(say)
-        before = state[1].get("validated on")
-        if isinstance(before, dict) and before != self.validated_on:
-            forget_scores(self, before, say)
+        checkpoint_validation = state[1].get("validated on")
+        if isinstance(checkpoint_validation, dict) and checkpoint_validation != self.validated_on:
+            forget_scores(self, checkpoint_validation, say)
 
     def _restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         self.run.refuse_changes(facts["origin"], self.origin)
         self.weights.load(tensors, self.run.state_file)
         moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in under("optimizer.", tensors).items():
+        for name, tensor in with_prefix("optimizer.", tensors).items():
             index, _, moment = name.partition(".")
-            part = self.weights.part(tensor, self.weights.parameters[int(index)])
-            moments.setdefault(int(index), {})[moment] = part
+            shard = self.weights.shard(tensor, self.weights.parameters[int(index)])
+            moments.setdefault(int(index), {})[moment] = shard
         self.optimizer.restore(moments)
         self.progress, self.recent = Progress(**facts["place"]), Recent(facts["recent"], facts.get("rewards", ()))
-        self.validator.before = self.progress.before
-        self._restore_own_states(under(f"process.{self.workers.rank}.", tensors))
+        self.validator.initial_measures = self.progress.before
+        self._restore_process_states(with_prefix(f"process.{self.workers.rank}.", tensors))
         if stream := self.weights.stream:
-            stream.carry(carried_by(self.workers.rank, self.workers.count, tensors), self.device)
+            stream.restore(state_of_process(self.workers.rank, self.workers.count, tensors), self.device)
 
     def _check_best(self, say: Callable[[str], None]) -> None:
         if self.progress.best_score is not None:
@@ -370,14 +377,14 @@ class Trainer:
                 say(f"{error} The next validation writes another.")
                 self.progress.best_score, self.progress.best_step = None, 0
 
-    def _own_states(self) -> dict[str, Tensor]:
+    def _process_states(self) -> dict[str, Tensor]:
         """Return the states that differ between processes: random states, and the state of a stream's rows."""
         states = random_states(self.device)
         if stream := self.weights.stream:
-            states |= {f"carried.{name}": tensor.cpu() for name, tensor in stream.carried().items()}
+            states |= {f"carried.{name}": tensor.cpu() for name, tensor in stream.state_tensors().items()}
         return states
 
-    def _restore_own_states(self, states: dict[str, Tensor]) -> None:
+    def _restore_process_states(self, states: dict[str, Tensor]) -> None:
         if "cpu" not in states:  # the checkpoint has fewer processes, so this one starts with a new seed
             torch.manual_seed(hash((self.options.seed, self.workers.rank, self.progress.step)))
         restore_random_states(states, self.device)

@@ -74,7 +74,7 @@ class Validator(ABC):
     tokenizer: Tokenizer
     compares: bool = False
     """Whether fine-tuning measures the initial model too, for a comparison at the end."""
-    before: Mapping[str, float] | None = None
+    initial_measures: Mapping[str, float] | None = None
     """The measures of the initial model by name."""
     unit = "sentences"
     """What a validation translates, in the plural."""
@@ -90,8 +90,8 @@ class Validator(ABC):
     def describe(self, score: float) -> str:
         """Return a score of `measure` in words."""
 
-    def with_more_sources(self, most: int) -> Validator | None:
-        """Return a validator that translates all sources, up to `most`; None if this one already does."""
+    def with_more_sources(self, limit: int) -> Validator | None:
+        """Return a validator that translates all sources, up to `limit`; None if this one already does."""
         return None
 
     def comparable(self, score: float) -> float:
@@ -113,7 +113,7 @@ class Validator(ABC):
 
 
 def evenly(count: int, picks: int) -> list[int]:
-    """Return `picks` of `count` places, spread evenly; all of them if there are fewer.
+    """Return `picks` of `count` indices, spread evenly; all of them if there are fewer.
 
     >>> evenly(10, 4)
     [0, 2, 5, 7]
@@ -135,8 +135,8 @@ class PairsValidator(Validator):
     """The number of sources that could be decoded."""
     language: str | None = None
     """The language code of the references, if it is known."""
-    taught: TaughtHead | None = None
-    """The head that guided alignment teaches; the pairs have word links then."""
+    taught_head: TaughtHead | None = None
+    """The head that guided alignment trains; the pairs then have word links."""
 
     def __init__(self, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
         """Measure in batches of at most `batch_tokens` tokens, padding included."""
@@ -146,15 +146,15 @@ class PairsValidator(Validator):
     def choose(self, count: int) -> None:
         """Choose the sources that are decoded: `count` of them, spread evenly."""
 
-    def with_more_sources(self, most: int) -> Self | None:
-        """Return a validator that decodes all sources, up to `most`; None if this one already does."""
-        if len(self.sources) >= min(self.total, most):
+    def with_more_sources(self, limit: int) -> Self | None:
+        """Return a validator that decodes all sources, up to `limit`; None if this one already does."""
+        if len(self.sources) >= min(self.total, limit):
             return None
-        thorough = copy.copy(self)
-        thorough.choose(most)
-        thorough.criterion = Criterion(reference_sets(thorough.references), self.language)
-        thorough.criterion.name = self.metric
-        return thorough
+        extended = copy.copy(self)
+        extended.choose(limit)
+        extended.criterion = Criterion(reference_sets(extended.references), self.language)
+        extended.criterion.name = self.metric
+        return extended
 
     @abstractmethod
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
@@ -171,7 +171,7 @@ class PairsValidator(Validator):
         measures = {"bleu": self.criterion.bleu(hypotheses)}
         if self.criterion.name != "BLEU":
             measures[self.criterion.name.lower()] = score
-        if self.taught:
+        if self.taught_head:
             measures[ALIGNMENT_LOSS] = alignment[0] / max(alignment[1], 1)
         samples = []
         for source, references, hypothesis in zip(self.sources, self.references, hypotheses, strict=True):
@@ -188,19 +188,19 @@ class PairsValidator(Validator):
         lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
         plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
         losses, alignments = [], []
-        taught = self.taught
-        recorder = recording(model, taught.points(model)) if taught else nullcontext()
+        taught_head = self.taught_head
+        recorder = recording(model, taught_head.points(model)) if taught_head else nullcontext()
         with mixed_precision(device, enabled=self.bfloat16), recorder as record:
             for rows in workers.share(plan):
                 batch = self.corpus.batch(rows).prepared().to(device)
                 losses.append(batch_loss(model, batch))
-                if taught and record is not None:
-                    alignments.append(torch.stack(taught.loss(record, batch, model.source_mask(batch.source))))
+                if taught_head and record is not None:
+                    alignments.append(torch.stack(taught_head.loss(record, batch, model.source_mask(batch.source))))
         # Read all losses at the end, so that the host waits only once for a GPU.
         entropies = torch.stack([loss.cross_entropy for loss in losses]).tolist() if losses else []
         correct = float(sum(loss.correct for loss in losses))
         tokens = float(sum(loss.tokens for loss in losses))
-        if not taught:
+        if not taught_head:
             return workers.sum(sum(entropies), correct, tokens)
         alignment = torch.stack(alignments).sum(0).tolist() if alignments else [0.0, 0.0]
         return workers.sum(sum(entropies), correct, tokens, *alignment)
@@ -221,7 +221,7 @@ class PairsValidator(Validator):
 
     def comparable(self, score: float) -> float:
         """Return a score of the metric, or 0 if it is too low to mean anything; negative ones are a guard's."""
-        return score if score < 0 or self.criterion.tells(score) else 0.0
+        return score if score < 0 or self.criterion.is_meaningful(score) else 0.0
 
 
 _GREEDY = {"min_length", "max_length_ratio", "max_length_extra", "no_repeat_ngram", "max_loops"}
@@ -250,7 +250,7 @@ class TextValidator(PairsValidator):
         sentences: int,
         language: str | None = None,
         starts: WordStarts | None = None,
-        taught: TaughtHead | None = None,
+        taught_head: TaughtHead | None = None,
         context: ContextOptions | None = None,
     ) -> None:
         """Measure the loss on all pairs of up to `max_tokens`, and BLEU on `sentences` of them.
@@ -258,13 +258,14 @@ class TextValidator(PairsValidator):
         These are spread evenly, since many files are sorted by length or by topic. They are translated by greedy
         search, with the length limits and the repetition rules of `decoding`.
 
-        With guided alignment, `starts` are the pieces that begin words, and `taught` is the head that learns links.
+        With guided alignment, `starts` are the pieces that begin words, and `taught_head` is the head that learns word
+        links.
         With document context, `context` says how pairs are joined to all sentences before them, up to the limit.
         """
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
         self.decoding = validation_options(decoding)
-        self.taught = taught
+        self.taught_head = taught_head
         self.pairs, self.max_tokens, self.context = pairs, max_tokens, context
         self.total = len(pairs)
         documents = context is not None
@@ -275,8 +276,8 @@ class TextValidator(PairsValidator):
 
     def choose(self, count: int) -> None:
         """Choose the pairs whose sources are translated: `count` of them, spread evenly."""
-        chosen = evenly(self.total, count)
-        translated = [self.pairs[i] for i in chosen]
+        indices = evenly(self.total, count)
+        translated = [self.pairs[i] for i in indices]
         self.sources = sources_of(translated)
         self.references = [[pair.target] for pair in translated]
         # Longer sentences are truncated rather than left out: BLEU needs a translation for each.
@@ -284,10 +285,10 @@ class TextValidator(PairsValidator):
         self.ids = [[*ids[: self.max_tokens - 1], SPECIAL.end] for ids in encoded]
         if self.context:
             counts = preceding(pair.document for pair in self.pairs)
-            for place, i in enumerate(chosen):
-                nearest = self.pairs[i - min(counts[i], self.context.most) : i]
-                context = self.tokenizer.encode_source(sources_of(nearest))
-                self.ids[place] = [*self.context.context(context, len(self.ids[place])), *self.ids[place]]
+            for row, i in enumerate(indices):
+                context_pairs = self.pairs[i - min(counts[i], self.context.max_sentences) : i]
+                context = self.tokenizer.encode_source(sources_of(context_pairs))
+                self.ids[row] = [*self.context.context(context, len(self.ids[row])), *self.ids[row]]
 
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Translate this process's share of the sentences."""
@@ -306,7 +307,7 @@ class ImageValidator(PairsValidator):
         self,
         corpus: CaptionedImages,
         pairs: Sequence[Pair],
-        places: Mapping[str, int],
+        indices: Mapping[str, int],
         tokenizer: Tokenizer,
         *,
         decoding: DecodingOptions,
@@ -319,7 +320,7 @@ class ImageValidator(PairsValidator):
         Args:
             corpus: the encoded pairs, for the loss.
             pairs: image names and captions, for BLEU.
-            places: the index of each image in `corpus.images` by name.
+            indices: the index of each image in `corpus.images` by name.
             tokenizer: the tokenizer of the captions.
             decoding: the decoding options, for the maximum length of a caption.
             batch_tokens: the maximum number of tokens in a batch, padding included.
@@ -328,7 +329,7 @@ class ImageValidator(PairsValidator):
         """
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
-        self.corpus, self.places = corpus, places
+        self.corpus, self.indices = corpus, indices
         self.captions: dict[str, list[str]] = {}
         for pair in pairs:
             self.captions.setdefault(pair.source, []).append(pair.target)
@@ -344,6 +345,6 @@ class ImageValidator(PairsValidator):
 
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Caption this process's share of the images."""
-        images = (self.corpus.images[self.places[name]] for name in workers.share(self.sources))
+        images = (self.corpus.images[self.indices[name]] for name in workers.share(self.sources))
         hypotheses = decode_images(model, images, self.decoding)
         return [best[0].tokens for best in hypotheses]

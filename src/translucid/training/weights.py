@@ -77,9 +77,9 @@ class Weights:
         if self.buckets:
             self.buckets.finish()
 
-    def clip(self, longest: float) -> Tensor:
-        """Clip the norm of the gradient to `longest`, and return the norm before, []."""
-        return nn.utils.clip_grad_norm_(self.parameters, longest)
+    def clip(self, max_norm: float) -> Tensor:
+        """Clip the norm of the gradient to `max_norm`; return the original norm []."""
+        return nn.utils.clip_grad_norm_(self.parameters, max_norm)
 
     @torch.no_grad()
     def average(self, decay: float) -> None:
@@ -103,14 +103,14 @@ class Weights:
         Raises:
             UserError: they do not fit the model.
         """
-        load_weights(self.model, under("model.", tensors), file)
-        load_weights(self.averaged, under("averaged.", tensors), file)
+        load_weights(self.model, with_prefix("model.", tensors), file)
+        load_weights(self.averaged, with_prefix("averaged.", tensors), file)
 
-    def whole(self, tensor: Tensor) -> Tensor:
+    def full_tensor(self, tensor: Tensor) -> Tensor:
         """Return a complete tensor of the optimiser's state; all processes must call this together."""
         return tensor
 
-    def part(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
+    def shard(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
         """Return this process's part of a complete tensor of the optimiser's state."""
         return tensor
 
@@ -130,6 +130,6 @@ def is_sharded(options: TrainingOptions, workers: Workers) -> bool:
     return options.sharded and workers.count > 1
 
 
-def under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors whose names begin with a prefix, under the rest of their names."""
+def with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with a prefix, under their names without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

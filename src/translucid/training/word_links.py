@@ -11,9 +11,8 @@ from translucid.data.filtering import Filter, fault, reservoir_sample
 from translucid.data.linked_pairs import LinkedPair
 from translucid.data.readers.corpus import Pair
 from translucid.evaluation.alignment_error import to_pharaoh
-from translucid.ground.cache import find_kept
-from translucid.ground.cache import keep as keep_folder
-from translucid.ground.console import Console, counting
+from translucid.ground.cache import add_to_cache, find_cached
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.inspection.statistical_alignment import statistical_links
@@ -27,8 +26,7 @@ KEPT = 4
 TOGETHER = 200_000
 """The largest number of pairs that are linked together, which takes about a minute and 1 GB on one core."""
 CORPUS, READ, SEED = 20_000, 1_000_000, 1
-"""The number of training pairs from which the links of validation pairs are learned too, drawn from the first so many
-with this seed."""
+"""The links of validation pairs are learned with `CORPUS` training pairs, sampled from the first `READ` with `SEED`."""
 
 
 class _Linked:
@@ -58,14 +56,14 @@ def with_links(configuration: Configuration, corpora: Corpora, console: Console)
     for number, corpus in zip(unlinked, linked, strict=True):
         train[number] = corpus
     # Validation pairs may change when a run is resumed, so the links of training pairs don't depend on them.
-    of_valid = sha256(f"{digest} {corpora.valid!r}")
+    valid_digest = sha256(f"{digest} {corpora.valid!r}")
 
-    def few() -> list[Pair]:
-        return reservoir_sample(islice(corpora.kept(pair_filter), READ), CORPUS, SEED)
+    def corpus_sample() -> list[Pair]:
+        return reservoir_sample(islice(corpora.filtered(pair_filter), READ), CORPUS, SEED)
 
     valid: Sequence[Pair] = corpora.valid
     if valid:
-        (linked_valid,) = _linked([valid], few, pair_filter, of_valid, console)
+        (linked_valid,) = _linked([valid], corpus_sample, pair_filter, valid_digest, console)
         valid = list(linked_valid)
     return replace(corpora, train=train, valid=valid, digest=digest)
 
@@ -75,9 +73,13 @@ def _has_links(corpus: Iterable[Pair]) -> bool:
 
 
 def _linked(
-    texts: Sequence[Iterable[Pair]], more: Callable[[], list[Pair]], pair_filter: Filter, key: str, console: Console
+    texts: Sequence[Iterable[Pair]],
+    extra_pairs: Callable[[], list[Pair]],
+    pair_filter: Filter,
+    key: str,
+    console: Console,
 ) -> list[_Linked]:
-    """Return texts with statistical links, which are learned from them and from `more` pairs.
+    """Return texts with statistical links, which are learned from them and from `extra_pairs`.
 
     The links are in the cache under `key`, or are put there.
 
@@ -87,8 +89,8 @@ def _linked(
 
     def make(folder: Path) -> None:
         folder.mkdir()
-        with counting(console, "linking words by statistics", None) as advance:
-            lines = _statistical_links([*texts, more()], pair_filter, advance)
+        with progress_bar(console, "linking words by statistics", None) as advance:
+            lines = _statistical_links([*texts, extra_pairs()], pair_filter, advance)
             for number, text in enumerate(texts):
                 with (folder / f"{number}.links").open("w", encoding="ascii") as file:
                     file.writelines(islice(lines, sum(1 for _ in text)))
@@ -96,7 +98,7 @@ def _linked(
     if not texts:
         return []
     try:
-        folder = find_kept("links", key) or keep_folder("links", key, make, KEPT)
+        folder = find_cached("links", key) or add_to_cache("links", key, make, KEPT)
     except OSError as error:
         what = f"training.guided_alignment needs a cache, which can't be written ({error.strerror or error})"
         raise UserError(what, fix="Set XDG_CACHE_HOME to a folder that can.") from error
@@ -108,10 +110,10 @@ def _statistical_links(
 ) -> Iterator[str]:
     """Yield a line with the links of each pair of some texts; pairs that the filter skips have none."""
     total = sum(1 for _ in chain.from_iterable(texts))
-    parts = -(-total // TOGETHER)
-    for part in batched(chain.from_iterable(texts), -(-total // parts)):
+    group_count = -(-total // TOGETHER)
+    for group in batched(chain.from_iterable(texts), -(-total // group_count)):
         pairs = []
-        for pair in part:
+        for pair in group:
             is_skipped = fault(pair, pair_filter) is not None
             pairs.append(Pair("", "") if is_skipped else pair)
         for links in statistical_links(pairs, len(pairs)):

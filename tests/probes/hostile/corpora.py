@@ -118,11 +118,11 @@ def _drawn(chance: random.Random) -> tuple[str, bytes, bytes, str | None, int]:
     return name, first, first if chance.random() < 0.5 else content(), packed, chance.randrange(1 << 30)
 
 
-def _read(folder: Path, name: str, content: bytes, other: bytes, packed: str | None, at: int) -> None:
+def _read(folder: Path, name: str, content: bytes, other: bytes, packed: str | None, position: int) -> None:
     sides = [content, other] if "{" in name else [content]
     ending = ".gz" if packed else ""
     for side, data in zip(("en", "de") if "{" in name else (name[2:],), sides, strict=True):
-        (folder / f"c.{side}{ending}").write_bytes(_packed(data, packed, at) if packed else data)
+        (folder / f"c.{side}{ending}").write_bytes(_packed(data, packed, position) if packed else data)
     file = folder / (name + ending)
     pairs = list(read_pairs(file))
     if packed in (None, "whole") and name in LINES:
@@ -136,19 +136,19 @@ def _read(folder: Path, name: str, content: bytes, other: bytes, packed: str | N
     skipped.summary()
 
 
-def _packed(data: bytes, how: str, at: int) -> bytes:
+def _packed(data: bytes, damage: str, position: int) -> bytes:
     packed = bytearray(gzip.compress(data, 1))
-    if how == "cut":
-        del packed[at % len(packed) :]
-    elif how == "flipped":
-        packed[at % len(packed)] ^= 1 << at % 8
-    elif how == "garbage":
+    if damage == "cut":
+        del packed[position % len(packed) :]
+    elif damage == "flipped":
+        packed[position % len(packed)] ^= 1 << position % 8
+    elif damage == "garbage":
         packed += data or b"\x00"
     return bytes(packed)
 
 
 def _bomb(folder: Path, number: int, tally: Tally, lines: int) -> None:
-    """A small file that unpacks to one line of 5 GB, or to very many empty lines."""
+    """Try a small file that decompresses to one line of 5 GB, or to very many empty lines."""
     file = folder / "bomb.tsv.gz"
     part, times = (b"x" * 100_000_000, 50) if number % 2 == 0 else (b"\n" * lines, 1)
     file.write_bytes(gzip.compress(part, 1) * times)

@@ -166,7 +166,7 @@ def _drawn(chance: random.Random) -> tuple[str, Callable[[], object]]:
             else lambda old: change(old.decode("utf-8", "replace")).encode("utf-8", "replace")
         )
         content = _one_changed(content, change_it, chance)
-    return f"{name}, {how}", lambda: _read(name, content, whole=how == "whole")
+    return f"{name}, {how}", lambda: _read(name, content, intact=how == "whole")
 
 
 def _with_bits(chance: random.Random) -> Callable[[bytes], bytes]:
@@ -189,12 +189,12 @@ def _one_changed(content: bytes, change: Callable[[bytes], bytes], chance: rando
     return packed({**members, name: change(members[name])}, chance)
 
 
-def _read(name: str, content: bytes, *, whole: bool = False) -> None:
+def _read(name: str, content: bytes, *, intact: bool = False) -> None:
     """Do with a document what the commands do."""
     try:
         document = read_document(name, content, ("en", "de"))
     except Exception:
-        assert not whole, "a good document is refused"
+        assert not intact, "a good document is refused"
         raise
     assert document.filled({}) == content, "bytes have changed"
     targets = {
@@ -202,7 +202,7 @@ def _read(name: str, content: bytes, *, whole: bool = False) -> None:
         for i, segment in enumerate(document.segments)
     }
     filled = document.filled(targets)
-    if targets and whole:
+    if targets and intact:
         assert filled != content
         assert len(read_document(name, filled, ("en", "de")).segments) <= len(targets)
 

@@ -1,4 +1,4 @@
-"""Values from Hypothesis without shrinking: failures are counted, and all values are tried."""
+"""Values from Hypothesis without shrinking, as all values are tried and failures are counted."""
 
 from __future__ import annotations
 

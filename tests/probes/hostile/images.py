@@ -41,22 +41,22 @@ def _picture(folder: Path, chance: random.Random) -> tuple[str, Callable[[], obj
     if "damaged" in how:
         content = damaged(content, chance)
     size = chance.choice([*SIZES, None])
-    return f"{what}, {how}", lambda: _read(content, size, whole=how == "whole")
+    return f"{what}, {how}", lambda: _read(content, size, intact=how == "whole")
 
 
-def _read(content: bytes, size: int | None, *, whole: bool = False) -> None:
+def _read(content: bytes, size: int | None, *, intact: bool = False) -> None:
     """Read a picture as the commands do."""
     try:
         values = pixels(read_image(content, "picture", size=size), size or SIZES[0])
     except Exception:
-        assert not whole, "a good picture is refused"
+        assert not intact, "a good picture is refused"
         raise
     side = size or SIZES[0]
     assert values.shape == (side, side, 3) and values.dtype == np.uint8
 
 
 def _tar(folder: Path, chance: random.Random) -> tuple[str, Callable[[], object]]:
-    """Make a tar file of a few pictures, and damage its headers or any of it."""
+    """Return a tar file of a few pictures with damaged headers or contents."""
     file = io.BytesIO()
     kind = chance.choice([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
     with tarfile.open(fileobj=file, mode="w", format=kind) as archive:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CEILING = 2 << 30
-"""Bytes above what the process has when it begins."""
+"""The default limit: bytes above the memory that the process has at the start."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Small pictures of every kind that is read, and what makes their headers absurd."""
+"""Small pictures of every kind that is read, and pictures with absurd headers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _png_header(content: bytes, chance: random.Random) -> bytes:
 
 
 def _stuffed(content: bytes, chance: random.Random) -> bytes:
-    """Put a chunk before the pixels that is far too large when unpacked, or makes no sense."""
+    """Insert a chunk before the pixels that is far too large when decompressed, or meaningless."""
     bomb = zlib.compress(bytes(30_000_000), 1)
     odd = chance.choice(
         [

@@ -1,4 +1,4 @@
-"""Configurations: YAML of every shape, and --set; what is accepted means the same when it is written and read again."""
+"""Configurations: YAML of every shape, and --set. Accepted settings are the same after writing and reading them."""
 
 from __future__ import annotations
 

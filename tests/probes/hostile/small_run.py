@@ -1,4 +1,4 @@
-"""A run folder with everything that may be in one, its model untrained and tiny."""
+"""A run folder with a tiny untrained model and every optional file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS = {
 
 
 def make_run(folder: Path) -> RunFolder:
-    """Write one."""
+    """Write the run folder."""
     run = RunFolder(folder)
     configuration = resolve(overrides=SETTINGS)
     pairs = [Pair(p.source, p.target) for p in generate(100, max_words=8)]
@@ -49,5 +49,5 @@ def make_run(folder: Path) -> RunFolder:
     )
     ids = [([*s, 3], [*t, 3]) for s, t in zip(source, target, strict=True)]
     links = learn_links(model, ids, torch.device("cpu"))
-    save_tuned(folder, Tuned(considered="small shortlist"), links.shortlist(tokenizer, each=40, always=200))
+    save_tuned(folder, Tuned(considered="small shortlist"), links.shortlist(tokenizer, per_source=40, always=200))
     return run

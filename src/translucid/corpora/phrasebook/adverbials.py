@@ -63,9 +63,9 @@ WITH_YOU = Expression("with you", "contigo", "0-0 1-0")
 
 def at(rng: Random, choices: Sequence[Noun], spanish: str = "en") -> Part:
     """Return a place: at the beach, en la playa; for walking, with `por`."""
-    place = pick(rng, choices)
-    source = English(place.place)
-    return join(Part([source], [Spanish(spanish, source)]), _definite(rng, place))
+    location = pick(rng, choices)
+    source = English(location.preposition)
+    return join(Part([source], [Spanish(spanish, source)]), _definite(rng, location))
 
 
 def to(rng: Random, choices: Sequence[Noun]) -> Part:
@@ -74,13 +74,13 @@ def to(rng: Random, choices: Sequence[Noun]) -> Part:
     return join(Part([source], [Spanish("a", source)]), _definite(rng, pick(rng, choices)))
 
 
-def _definite(rng: Random, place: Noun) -> Part:
-    if not place.article:
-        return noun_phrase(place, generic=True)
+def _definite(rng: Random, location: Noun) -> Part:
+    if not location.article:
+        return noun_phrase(location, generic=True)
     chance = rng.random()
     if chance < 0.9:
-        return noun_phrase(place, "the")
-    return noun_phrase(place, "this" if chance < 0.95 else "that")
+        return noun_phrase(location, "the")
+    return noun_phrase(location, "this" if chance < 0.95 else "that")
 
 
 def together(rng: Random, subject: Subject) -> Part:

@@ -68,11 +68,11 @@ def _mode(rng: Random, modes: Sequence[str], *, question: bool) -> str:
 
 def quality(rng: Random, qualities: Sequence[words.Adjective], form: int, *, very: float = 0.2) -> Part:
     """Return an adjective that agrees, sometimes with `very`."""
-    chosen = pick(rng, qualities)
-    adjective = word(chosen.english, chosen.spanish[form])
-    if chosen.english not in ("alone", "ready") and rng.random() < very:
-        return join(word("very", "muy"), adjective)
-    return adjective
+    adjective = pick(rng, qualities)
+    part = word(adjective.english, adjective.spanish[form])
+    if adjective.english not in ("alone", "ready") and rng.random() < very:
+        return join(word("very", "muy"), part)
+    return part
 
 
 def _job(rng: Random, subject: Subject) -> Part:
@@ -202,10 +202,10 @@ def this_is(rng: Random) -> Part:
             determiner = "a"
         colour = sometimes(rng, 0.25, words.COLORS + words.SIZES[:2])
     pointer, be, es = ("these", "are", "son") if plural else ("this", "is", "es")
-    pointed = noun_phrase(noun, determiner, colour, plural=plural)
+    noun_part = noun_phrase(noun, determiner, colour, plural=plural)
     form = noun.feminine + 2 * plural
-    presented = join(word(pointer, DETERMINERS[pointer][form]), word(be, es))
-    return join(presented, pointed)
+    beginning = join(word(pointer, DETERMINERS[pointer][form]), word(be, es))
+    return join(beginning, noun_part)
 
 
 def impersonal(rng: Random) -> Part:

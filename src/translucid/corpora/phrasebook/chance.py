@@ -16,10 +16,10 @@ def pick(rng: Random, choices: Sequence[T]) -> T:
 
 def weighted(rng: Random, choices: Sequence[tuple[float, T]]) -> T:
     """Choose an item by weight; the weights add up to 1."""
-    left = rng.random()
+    remaining = rng.random()
     for weight, choice in choices:
-        left -= weight
-        if left < 0:
+        remaining -= weight
+        if remaining < 0:
             return choice
     return choices[-1][1]
 

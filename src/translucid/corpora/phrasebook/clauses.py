@@ -100,24 +100,30 @@ def clause(
     group = _english(verb, subject.english_person, mode, bare=negative or question)
     subject_part, _ = subject.say()
     middle = _middle(adverb, negative=negative)
-    english = _in_order(group, subject_part, middle, question=question)
+    english = _english_order(group, subject_part, middle, question=question)
 
     dropped = () if subject_part.spanish else tuple(subject_part.english)
     person = subject.person
-    finite, *rest = _spanish(verb, person, mode, group, dropped)
-    before = list(middle.spanish)
+    finite, *nonfinite = _spanish(verb, person, mode, group, dropped)
+    preverbal = list(middle.spanish)
     if mode in ("going", "can"):  # the clitic is part of the infinitive
-        rest.append(_infinitive(predicate, person, group.main))
+        nonfinite.append(_infinitive(predicate, person, group.main))
     else:
-        before += _clitic(predicate, person, group.main)
+        preverbal += _clitic(predicate, person, group.main)
     if not question:
-        spanish = [*subject_part.spanish, *before, finite, *rest, *complement.spanish]
+        spanish = [*subject_part.spanish, *preverbal, finite, *nonfinite, *complement.spanish]
     elif verb.is_be and _precedes_subject(complement):
-        spanish = [*before, finite, *rest, *complement.spanish, *subject_part.spanish]  # ¿Está abierta la puerta?
+        spanish = [
+            *preverbal,
+            finite,
+            *nonfinite,
+            *complement.spanish,
+            *subject_part.spanish,
+        ]  # ¿Está abierta la puerta?
     elif opener is not None:
-        spanish = [*before, finite, *rest, *subject_part.spanish, *complement.spanish]  # ¿Dónde va a comer Ana?
+        spanish = [*preverbal, finite, *nonfinite, *subject_part.spanish, *complement.spanish]  # ¿Dónde va a comer Ana?
     else:
-        spanish = [*before, finite, *subject_part.spanish, *rest, *complement.spanish]  # ¿Va Ana a comer pan?
+        spanish = [*preverbal, finite, *subject_part.spanish, *nonfinite, *complement.spanish]  # ¿Va Ana a comer pan?
     part = Part(english + complement.english, spanish)
     return join(opener, part) if opener else part
 
@@ -132,10 +138,10 @@ def _middle(adverb: Expression | None, *, negative: bool) -> Part:
     return middle
 
 
-def _in_order(group: _Group, subject_part: Part, middle: Part, *, question: bool) -> list[English]:
+def _english_order(group: _Group, subject_part: Part, middle: Part, *, question: bool) -> list[English]:
     """Return the English words of a clause before the complement; in a question, the auxiliary is first."""
-    first = [*group.support, *subject_part.english] if question else [*subject_part.english, *group.support]
-    return [*first, *middle.english, *group.going, *group.main]
+    opening = [*group.support, *subject_part.english] if question else [*subject_part.english, *group.support]
+    return [*opening, *middle.english, *group.going, *group.main]
 
 
 def _clitic(predicate: Predicate, person: int, main: Sequence[English]) -> list[Spanish]:
@@ -151,7 +157,7 @@ def _infinitive(predicate: Predicate, person: int, main: Sequence[English]) -> S
     """Return the infinitive, whose last part is the clitic: levantarse."""
     infinitive = Spanish(predicate.verb.infinitive, *main)
     for clitic in _clitic(predicate, person, main):
-        infinitive = Spanish(infinitive.text + clitic.text, *infinitive.of, *clitic.of)
+        infinitive = Spanish(infinitive.text + clitic.text, *infinitive.sources, *clitic.sources)
     return infinitive
 
 
@@ -165,7 +171,7 @@ def _precedes_subject(complement: Part) -> bool:
     return complement.english[0].text != "a"
 
 
-def continued(subject: Subject, predicate: Predicate, mode: str) -> Part:
+def continuation(subject: Subject, predicate: Predicate, mode: str) -> Part:
     """Return a second clause for a subject that neither language repeats: `and drinks water`, `y bebe agua`."""
     verb = predicate.verb
     group = _english(verb, subject.english_person, mode, bare=False)
@@ -219,7 +225,7 @@ def felt(
     group = _english(verb, subject.english_person, mode, bare=negative or question)
     subject_part, heads = subject.say(personal=True)
     middle = _middle(adverb, negative=negative)
-    english = _in_order(group, subject_part, middle, question=question)
+    english = _english_order(group, subject_part, middle, question=question)
     clitic = Spanish(INDIRECT[subject.person], *heads)
     finite = Spanish(verb.finite[mode][4 if plural else 2], *group.support, *group.main)
     spanish = [*subject_part.spanish, *middle.spanish, clitic, finite]

@@ -71,14 +71,14 @@ def verb(
     reflexive = spanish.endswith("se")
     infinitive = spanish.removesuffix("se")
     root, kind = infinitive[:-2], infinitive[-2:]
-    now = _with_endings(_stressed(root, change), PRESENT[kind])
-    now[3] = _with_endings(root, PRESENT[kind])[3]  # the stem of nosotros is not stressed
-    then = _with_endings(root, (IMPERFECT if imperfect else PRETERITE)[kind])
+    present_forms = _with_endings(_stressed(root, change), PRESENT[kind])
+    present_forms[3] = _with_endings(root, PRESENT[kind])[3]  # the stem of nosotros is not stressed
+    past_forms = _with_endings(root, (IMPERFECT if imperfect else PRETERITE)[kind])
     if kind == "ar" and not imperfect:
-        then[0] = root[:-1] + SOFT.get(root[-1], root[-1]) + "é"
+        past_forms[0] = root[:-1] + SOFT.get(root[-1], root[-1]) + "é"
     finite = {
-        "present": tuple(present.split() or now),
-        "past": tuple(past.split() or then),
+        "present": tuple(present.split() or present_forms),
+        "past": tuple(past.split() or past_forms),
         "will": tuple(_with_endings(stem or infinitive, FUTURE)),
         "would": tuple(_with_endings(stem or infinitive, IMPERFECT["er"])),
     }
@@ -104,9 +104,9 @@ def _stressed(root: str, change: str) -> str:
     """Return the stem whose last vowel is stressed: `pens` with `e>ie` is `piens`."""
     if not change:
         return root
-    before, after = change.split(">")
-    start, end = root.rsplit(before, 1)
-    return start + after + end
+    vowel, diphthong = change.split(">")
+    start, end = root.rsplit(vowel, 1)
+    return start + diphthong + end
 
 
 def _with_endings(stem: str, endings: str) -> list[str]:

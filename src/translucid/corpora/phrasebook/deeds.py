@@ -23,21 +23,23 @@ Make: TypeAlias = Callable[[Random, Subject], Predicate]
 """Returns an activity of a subject."""
 
 
-def activity(verb: Verb, complement: Callable[[Random], Part], places: Sequence[Noun] = (), often: float = 0.2) -> Make:
+def activity(
+    verb: Verb, complement: Callable[[Random], Part], places: Sequence[Noun] = (), place_probability: float = 0.2
+) -> Make:
     """Return a kind of activity: a verb with a random complement, and sometimes with a companion and a place.
 
     Args:
         verb: the verb.
         complement: returns a complement.
         places: the places, if a companion and a place may follow.
-        often: the probability of a place.
+        place_probability: the probability of a place.
     """
 
     def make(rng: Random, subject: Subject) -> Predicate:
         part = complement(rng)
-        if places and rng.random() < often * 0.6:
+        if places and rng.random() < place_probability * 0.6:
             part = join(part, when_where.together(rng, subject))
-        if places and rng.random() < often:
+        if places and rng.random() < place_probability:
             part = join(part, when_where.at(rng, places, "por" if verb is verbs.WALK else "en"))
         return Predicate(verb, part)
 
@@ -66,7 +68,7 @@ def _game(rng: Random) -> Part:
     return with_a(noun_phrase(pick(rng, words.SPORTS), generic=True))
 
 
-def _studied(rng: Random) -> Part:
+def _study_subject(rng: Random) -> Part:
     return any_of(rng, pick(rng, (words.LANGUAGES, words.STUDIED)))
 
 
@@ -74,7 +76,7 @@ def _well_or_a_lot(rng: Random) -> Part:
     return pick(rng, (when_where.VERY_WELL, when_where.A_LOT)).say()
 
 
-def _eaten(rng: Random) -> Part:
+def _meal(rng: Random) -> Part:
     return any_of(rng, words.MASS_FOOD) if rng.random() < 0.6 else some_of(rng, words.COUNT_FOOD)
 
 
@@ -151,7 +153,7 @@ listen = one_of(
 )
 play = activity(verbs.PLAY_GAME, _game, words.PLAY_PLACES, 0.3)
 play_music = activity(verbs.PLAY_MUSIC, partial(any_of, nouns=words.INSTRUMENTS, determiner="the"))
-study = activity(verbs.STUDY, _studied, words.STUDY_PLACES)
+study = activity(verbs.STUDY, _study_subject, words.STUDY_PLACES)
 clean = activity(verbs.CLEAN, partial(any_of, nouns=words.CLEANABLE, determiner=("the", "the", "my", "our")))
 visit = one_of(
     (0.3, activity(verbs.VISIT, partial(any_of, nouns=words.COUNTRIES))),
@@ -181,7 +183,7 @@ _texts = partial(some_of, nouns=words.WRITING[:4], qualities=_LONG_OR_GOOD)
 _wares = partial(some_of, nouns=_TO_BUY, qualities=words.VALUES[:2] + words.SIZES[2:3])
 leisure = one_of(
     (0.12, activity(verbs.READ, _books, words.READ_PLACES)), (0.08, activity(verbs.WATCH, _shows)),
-    (0.05, activity(verbs.WRITE, _texts)), (0.07, activity(verbs.EAT, _eaten, words.EAT_PLACES)),
+    (0.05, activity(verbs.WRITE, _texts)), (0.07, activity(verbs.EAT, _meal, words.EAT_PLACES)),
     (0.05, activity(verbs.BUY, _wares, words.SHOP_PLACES)), (0.27, _go_out), (0.1, play),
     (0.05, play_music), (0.05, listen), (0.03, cook), (0.03, speak), (0.03, study), (0.02, swim), (0.03, walk),
     (0.01, dance), (0.01, sing),

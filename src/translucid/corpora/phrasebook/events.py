@@ -91,8 +91,8 @@ def have(rng: Random, subject: Subject) -> Predicate:
 
 
 def need(rng: Random, _: Subject) -> Predicate:
-    needed = goods(rng, edible=0.3)
-    return Predicate(pick(rng, (verbs.NEED, verbs.WANT)), needed)
+    goods_part = goods(rng, edible=0.3)
+    return Predicate(pick(rng, (verbs.NEED, verbs.WANT)), goods_part)
 
 
 def live(rng: Random, subject: Subject) -> Predicate:
@@ -106,7 +106,7 @@ def live(rng: Random, subject: Subject) -> Predicate:
     return Predicate(verbs.LIVE, join(word("in", "en"), home))
 
 
-def _slept(rng: Random) -> Part:
+def _sleep_adverbial(rng: Random) -> Part:
     return pick(rng, (when_where.A_LOT, when_where.VERY_WELL, when_where.AT_HOME)).say()
 
 
@@ -118,19 +118,19 @@ def hour(rng: Random) -> Part:
     return pick(rng, (when_where.EARLY, when_where.LATE, pick(rng, when_where.AT_HOUR))).say()
 
 
-_seen = partial(thing, nouns=words.ANIMALS, qualities=(*words.COLORS[1:3], *words.SIZES[:2], words.VALUES[2]))
+_animal = partial(thing, nouns=words.ANIMALS, qualities=(*words.COLORS[1:3], *words.SIZES[:2], words.VALUES[2]))
 call: Make = partial(_to_person, verb=verbs.CALL)
 help_someone = one_of((0.55, partial(_to_person, verb=verbs.HELP)), (0.45, call))
-see = one_of((0.5, partial(_to_person, verb=verbs.SEE)), (0.5, activity(verbs.SEE, _seen)))
+see = one_of((0.5, partial(_to_person, verb=verbs.SEE)), (0.5, activity(verbs.SEE, _animal)))
 open_or_close = one_of((0.5, activity(verbs.OPEN, _openable)), (0.5, activity(verbs.CLOSE, _openable)))
-sleep = activity(verbs.SLEEP, _slept)
+sleep = activity(verbs.SLEEP, _sleep_adverbial)
 get_up = activity(verbs.GET_UP, hour)
 go_to_bed = activity(verbs.GO_TO_BED, hour)
-_other = one_of(
+_other_event = one_of(
     (0.1, open_or_close), (0.16, help_someone), (0.16, give), (0.2, work), (0.1, arrive), (0.1, see), (0.05, sleep),
     (0.07, get_up), (0.06, go_to_bed),
 )  # fmt: skip
-action = one_of((0.72, choice), (0.28, _other))
+action = one_of((0.72, choice), (0.28, _other_event))
 """Any event, for any mode."""
 lasting = one_of((0.38, have), (0.27, need), (0.2, live), (0.15, partial(_to_person, verb=verbs.LOVE_PERSON)))
 """A lasting state: having, needing, living, loving. It is not for the progressive."""

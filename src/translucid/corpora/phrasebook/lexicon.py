@@ -15,7 +15,7 @@ class Noun(NamedTuple):
     spanish: str
     spanish_plural: str
     feminine: bool
-    place: str = "in"
+    preposition: str = "in"
     """The English preposition of place: in the park, at the beach. In Spanish it is always `en`."""
     article: bool = True
     """False if English has no article after `to`: to school."""
@@ -26,7 +26,7 @@ class Adjective(NamedTuple):
 
     english: str
     spanish: tuple[str, str, str, str]
-    before: bool = False
+    precedes_noun: bool = False
     """True if it precedes the noun in Spanish."""
 
 
@@ -50,8 +50,8 @@ def read_nouns() -> dict[str, Noun]:
     for row in table("phrasebook/nouns.tsv"):
         english, spanish = row["english"], row["spanish"]
         plurals = row["plural"] or english_plural(english), spanish_plural(spanish)
-        place, article = row["preposition"] or "in", not row["article"]
-        nouns[english] = Noun(english, plurals[0], spanish, plurals[1], row["gender"] == "f", place, article)
+        preposition, article = row["preposition"] or "in", not row["article"]
+        nouns[english] = Noun(english, plurals[0], spanish, plurals[1], row["gender"] == "f", preposition, article)
     return nouns
 
 
@@ -142,8 +142,8 @@ COLORS = adjectives("red rojo; white blanco; black negro; yellow amarillo; blue 
 SIZES = adjectives("big grande; small pequeño; new nuevo; old viejo")
 VALUES = adjectives("expensive caro; cheap barato; beautiful bonito")
 CONTENT = adjectives("interesting interesante; boring aburrido; long largo; difficult difícil; important importante")
-GOOD = Adjective("good", ("buen", "buena", "buenos", "buenas"), before=True)
-GREAT = Adjective("great", ("gran", "gran", "grandes", "grandes"), before=True)
+GOOD = Adjective("good", ("buen", "buena", "buenos", "buenas"), precedes_noun=True)
+GREAT = Adjective("great", ("gran", "gran", "grandes", "grandes"), precedes_noun=True)
 GOOD_FOOD = adjectives("delicious delicioso; cold frío; hot caliente")
 CHARACTER = adjectives(
     "tall alto; nice simpático; intelligent inteligente; strong fuerte; famous famoso; funny divertido"

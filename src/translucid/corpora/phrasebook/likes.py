@@ -66,17 +66,17 @@ def likes(
     kind = rng.random()
     mode = "present"
     if verb is verbs.INTEREST:
-        left = list(words.SUBJECTS)
+        subjects = list(words.SUBJECTS)
         nouns = []
         for _ in range(min(length, 2)):
-            nouns.append(noun_phrase(left.pop(int(rng.random() * len(left))), generic=True))
+            nouns.append(noun_phrase(subjects.pop(int(rng.random() * len(subjects))), generic=True))
         stimulus, plural, adverb = enumeration(nouns), len(nouns) > 1, None
     elif length == 1 and kind < 0.14 and not negative:
-        stimulus, plural = _this(rng, subject)
+        stimulus, plural = _specific_thing(rng, subject)
         if past and verb is verbs.LIKE and not question and rng.random() < 0.6:
             mode = "past"
     elif negative:
-        stimulus, plural = _neither(rng, subject, length)
+        stimulus, plural = _disliked_things(rng, subject, length)
     elif length == 1:
         stimulus, plural = _deed_or_thing(rng, subject, is_deed=kind < 0.4)
     else:
@@ -120,25 +120,25 @@ def _list(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
     kind = rng.random()
     also = rng.random() < 0.65
     if kind < 0.2 and length < 8:
-        return _closed(_deeds(rng, subject, length), also=also), False
+        return _closed_list(_deeds(rng, subject, length), also=also), False
     deeds = min(8, max(1, int(length * rng.random() * 0.7))) if kind < 0.75 else 0
     things, plural = general(rng, length - deeds)
     several = len(things) - (also and not deeds) > 1
-    return _closed([*things, *_deeds(rng, subject, deeds)], also=also), plural or several
+    return _closed_list([*things, *_deeds(rng, subject, deeds)], also=also), plural or several
 
 
-def _closed(parts: list[Part], *, also: bool) -> Part:
+def _closed_list(parts: list[Part], *, also: bool) -> Part:
     if not also:
         return enumeration(parts)
-    first = parts[0]
+    joined = parts[0]
     for part in parts[1:-1]:
-        first.english[-1].text += ","
-        first.spanish[-1].text += ","
-        first = join(first, part)
-    return join(first, AND_ALSO.say(), parts[-1])
+        joined.english[-1].text += ","
+        joined.spanish[-1].text += ","
+        joined = join(joined, part)
+    return join(joined, AND_ALSO.say(), parts[-1])
 
 
-def _neither(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
+def _disliked_things(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
     """Return things that are not liked, and whether they are plural: soccer or tennis, el fútbol ni el tenis."""
     if rng.random() < 0.3:
         return _deeds(rng, subject, 1)[0], False
@@ -157,7 +157,7 @@ def _deeds(rng: Random, subject: Subject, count: int, form: str = "ing") -> list
     return parts
 
 
-def _this(rng: Random, subject: Subject) -> tuple[Part, bool]:
+def _specific_thing(rng: Random, subject: Subject) -> tuple[Part, bool]:
     """Return a specific thing, and whether it is plural: this movie, your shoes."""
     kind = rng.random()
     plural = kind < 0.75 and rng.random() < 0.3
@@ -172,18 +172,18 @@ def _this(rng: Random, subject: Subject) -> tuple[Part, bool]:
     elif kind < 0.85:
         stimulus = noun_phrase(pick(rng, words.SIGHTS), pick(rng, ("this", "that")))
     else:
-        stimulus, plural = _that_someone(rng, subject), False
+        stimulus, plural = _with_relative_clause(rng, subject), False
     return stimulus, plural
 
 
-def _that_someone(rng: Random, subject: Subject) -> Part:
+def _with_relative_clause(rng: Random, subject: Subject) -> Part:
     """Return a thing with a relative clause: the book that you bought, el libro que compraste."""
     maker, nouns = pick(rng, ((buy, words.THINGS), (read, words.READING), (watch, words.SHOWS)))
     agent = other_than(rng, subject)
-    done = clause(agent, Predicate(maker(rng, agent).verb, Part([], [])), "past")
+    relative_clause = clause(agent, Predicate(maker(rng, agent).verb, Part([], [])), "past")
     if maker is read or rng.random() < 0.3:
-        done = join(done, pick(rng, when_where.TIMES["past"]).say())
-    return join(noun_phrase(pick(rng, nouns), "the"), word("that", "que"), done)
+        relative_clause = join(relative_clause, pick(rng, when_where.TIMES["past"]).say())
+    return join(noun_phrase(pick(rng, nouns), "the"), word("that", "que"), relative_clause)
 
 
 def hurts(rng: Random, subject: Subject) -> Part:

@@ -54,19 +54,19 @@ def noun_phrase(
     """
     form = noun.feminine + 2 * plural
     head = word(noun.plural, noun.spanish_plural) if plural else word(noun.singular, noun.spanish)
-    described = Part([], [])
+    quality = Part([], [])
     if adjective is not None:
-        described = word(adjective.english, adjective.spanish[form])
-        if very and not adjective.before:
-            described = join(word("very", "muy"), described)
-    spanish = [*head.spanish, *described.spanish]
-    if adjective is not None and adjective.before:
-        spanish = [*described.spanish, *head.spanish]
-    english = [*described.english, *head.english]
+        quality = word(adjective.english, adjective.spanish[form])
+        if very and not adjective.precedes_noun:
+            quality = join(word("very", "muy"), quality)
+    spanish = [*head.spanish, *quality.spanish]
+    if adjective is not None and adjective.precedes_noun:
+        spanish = [*quality.spanish, *head.spanish]
+    english = [*quality.english, *head.english]
     if generic or owner is not None:
-        spanish.insert(0, Spanish(_in_spanish("the", noun, form), *head.english))
+        spanish.insert(0, Spanish(_spanish_determiner("the", noun, form), *head.english))
     elif determiner:
-        return join(word(determiner, _in_spanish(determiner, noun, form)), Part(english, spanish))
+        return join(word(determiner, _spanish_determiner(determiner, noun, form)), Part(english, spanish))
     if owner is not None:
         possessor = English(owner.singular + "'s")
         english.insert(0, possessor)
@@ -74,7 +74,7 @@ def noun_phrase(
     return Part(english, spanish)
 
 
-def _in_spanish(determiner: str, noun: Noun, form: int) -> str:
+def _spanish_determiner(determiner: str, noun: Noun, form: int) -> str:
     """Return the Spanish determiner of a noun: `el agua` is feminine, but begins with a stressed a."""
     if determiner == "the" and noun.spanish == "agua":
         return "el"
@@ -100,13 +100,13 @@ class Subject(NamedTuple):
     feminine: bool
     members: tuple[Member, ...] = ()
     human: bool = True
-    taken_up: bool = False
+    is_repeated: bool = False
     """Whether it has been mentioned before, so that a pronoun is used."""
 
     @property
     def named(self) -> bool:
         """Whether it consists of nouns, not of a pronoun that Spanish drops."""
-        return bool(self.members) and not self.taken_up
+        return bool(self.members) and not self.is_repeated
 
     @property
     def is_specific(self) -> bool:
@@ -140,7 +140,7 @@ class Subject(NamedTuple):
 
     def again(self) -> Subject:
         """Return the subject as a pronoun, for a later clause of the sentence."""
-        return self._replace(taken_up=True, english_person=self.person) if self.members else self
+        return self._replace(is_repeated=True, english_person=self.person) if self.members else self
 
 
 I = Subject("I", 0, 0, False)  # noqa: E741
@@ -200,7 +200,7 @@ def someone(rng: Random) -> Subject:
 
 
 def other_than(rng: Random, subject: Subject) -> Subject:
-    """Return someone else, whom Spanish distinguishes from the subject without a pronoun."""
+    """Return someone else, who is distinct from the subject even if Spanish drops the pronoun."""
     if rng.random() < 0.25:
         return pick(rng, [pronoun for pronoun in (I, YOU, WE) if pronoun.person != subject.person])
     while True:
@@ -209,11 +209,11 @@ def other_than(rng: Random, subject: Subject) -> Subject:
             return someone
 
 
-def next_subject(rng: Random, before: Subject) -> Subject:
-    """Return the subject of a later clause: the same one, or one that a dropped pronoun does not confuse with it."""
-    if rng.random() < 0.6 and before is not NOBODY:
-        return before.again()
-    return other_than(rng, before)
+def next_subject(rng: Random, previous: Subject) -> Subject:
+    """Return the subject of a later clause: the same one, or one that stays distinct when the pronoun is dropped."""
+    if rng.random() < 0.6 and previous is not NOBODY:
+        return previous.again()
+    return other_than(rng, previous)
 
 
 def person_phrase(rng: Random, subject: Subject) -> tuple[Part, bool]:

@@ -16,7 +16,7 @@ from .events import action, lasting
 from .likes import likes
 from .nominals import HE, SHE, THEY, WE, WHO, YOU, I, Member, Subject, named, noun_phrase, of_nouns, person_phrase
 from .objects import thing
-from .statements import POINTS, can_go_on, does, has, obliged, plans
+from .statements import MOMENTARY, can_go_on, does, has, obliged, plans
 from .text import Expression, Part, Spanish, comma, english_words, join
 
 WHERE = Expression("where", "dónde")
@@ -36,14 +36,14 @@ GREETINGS = (
     Expression("hello", "hola"),
     Expression("goodbye", "adiós"),
 )
-MEETING = (GREETINGS[0], GREETINGS[1], GREETINGS[4], GREETINGS[4])
-ASKED_FOR = (choice, choice, events.open_or_close, events.open_or_close, events.help_someone)
+MEETING_GREETINGS = (GREETINGS[0], GREETINGS[1], GREETINGS[4], GREETINGS[4])
+REQUESTS = (choice, choice, events.open_or_close, events.open_or_close, events.help_someone)
 PLEASE = Expression("please", "por favor", "0-0 0-1")
 YES = Expression("yes", "sí")
 NO = Expression("no", "no")
 
 
-def asked(rng: Random) -> Subject:
+def asked_person(rng: Random) -> Subject:
     """Return the person whom a question is about."""
     chance = rng.random()
     if chance < 0.5:
@@ -58,7 +58,7 @@ def asked(rng: Random) -> Subject:
 
 def yes_no(rng: Random) -> Part:
     """Return a yes/no question: do you like soccer, ¿te gusta el fútbol?"""
-    subject = asked(rng)
+    subject = asked_person(rng)
     kind = rng.random()
     if kind < 0.3:
         return likes(rng, subject, length=pick(rng, (1, 1, 1, 2)), question=True)
@@ -80,14 +80,14 @@ def yes_no(rng: Random) -> Part:
     if mode == "progressive" and not can_go_on(predicate):
         mode = "present"
     part = clause(subject, predicate, mode, question=True)
-    if rng.random() < 0.25 and predicate.verb not in POINTS:
+    if rng.random() < 0.25 and predicate.verb not in MOMENTARY:
         return join(part, when_where.when(rng, mode))
     return part
 
 
 def wh(rng: Random) -> Part:
     """Return a question with what, where, when, why, who, how many or how much."""
-    subject = asked(rng)
+    subject = asked_person(rng)
     kind = rng.random()
     mode = pick(rng, ("present", "past", "will", "going"))
     if kind < 0.13:
@@ -170,7 +170,7 @@ def about_thing(rng: Random) -> Part:
 def request(rng: Random) -> Part:
     """Return a request: open the door, please."""
     while True:
-        predicate = pick(rng, ASKED_FOR)(rng, YOU)
+        predicate = pick(rng, REQUESTS)(rng, YOU)
         if not predicate.verb.reflexive and not predicate.clitic:
             break
     verb = predicate.verb
@@ -208,17 +208,17 @@ def greeting(rng: Random) -> tuple[Part, str]:
     if chance < 0.35:
         return part, "."
     if chance < 0.6:
-        return join(comma(_met(rng)), _opened(wh(rng))), "?"
+        return join(comma(_meeting(rng)), _with_opening_mark(wh(rng))), "?"
     if chance < 0.78:
-        return join(comma(_met(rng)), _opened(yes_no(rng))), "?"
-    return join(comma(_met(rng)), plans(rng, I, negative=False, kind=pick(rng, (0.1, 0.6)))), "."
+        return join(comma(_meeting(rng)), _with_opening_mark(yes_no(rng))), "?"
+    return join(comma(_meeting(rng)), plans(rng, I, negative=False, kind=pick(rng, (0.1, 0.6)))), "."
 
 
-def _met(rng: Random) -> Part:
-    return pick(rng, MEETING).say()
+def _meeting(rng: Random) -> Part:
+    return pick(rng, MEETING_GREETINGS).say()
 
 
-def _opened(question: Part) -> Part:
+def _with_opening_mark(question: Part) -> Part:
     """Add ¿ to a question that does not begin the sentence: Hola, ¿dónde estás?"""
     question.spanish[0].text = "¿" + question.spanish[0].text
     return question

@@ -16,7 +16,7 @@ from .deeds import Make, choice, leisure
 from .likes import likes
 from .nominals import EVERYONE, NOBODY, Subject, enumeration, next_subject, other_than, someone
 from .objects import drink, food, thing
-from .situations import WAYS, circumstance, duty, in_state, outing, purpose, reaction, relish
+from .situations import HINDRANCES, circumstance, duty, in_state, outing, purpose, reaction, relish
 from .statements import does, has, in_mode, plans, statement
 from .text import Expression, Part, comma, join
 
@@ -56,35 +56,35 @@ def because(rng: Random, subject: Subject) -> Part:
     """Return a clause with a reason: I am eating bread because I am hungry; she can't go because she has to study."""
     kind = rng.random()
     mode = pick(rng, ("present", "will", "going", "progressive"))
-    after = subject.again()
+    repeated = subject.again()
     if kind < 0.35:
-        why, state = circumstance(rng, after)
+        reason, state = circumstance(rng, repeated)
         if mode == "progressive":  # some reactions, such as going to bed, take only a moment
             mode = "going"
-        what = does(rng, subject, mode, maker=reaction(rng, state), timed=0, negative=False)
+        effect = does(rng, subject, mode, maker=reaction(rng, state), timed=0, negative=False)
     elif kind < 0.6:
-        what = does(rng, subject, "can", maker=leisure, timed=0.2, negative=True)
+        effect = does(rng, subject, "can", maker=leisure, timed=0.2, negative=True)
         if subject is EVERYONE or rng.random() < 0.5:
-            why = plans(rng, after, maker=duty, negative=False, kind=HAVE_TO)
+            reason = plans(rng, repeated, maker=duty, negative=False, kind=HAVE_TO)
         else:
-            why = in_state(after, pick(rng, WAYS))
+            reason = in_state(repeated, pick(rng, HINDRANCES))
     elif kind < 0.8:
         going, doing = outing(rng)
-        what = clause(subject, going, mode)
-        why = plans(rng, after, maker=doing, negative=False, kind=pick(rng, (HAVE_TO, WANT)))
+        effect = clause(subject, going, mode)
+        reason = plans(rng, repeated, maker=doing, negative=False, kind=pick(rng, (HAVE_TO, WANT)))
     else:
-        maker, liked, plural = relish(rng, subject)
-        what = does(rng, subject, pick(rng, ("present", "will", "going")), maker=maker, timed=0, negative=False)
-        why = felt(after, pick(rng, (verbs.LIKE, verbs.LOVE)), liked, plural=plural)
-    return join(what, BECAUSE.say(), why)
+        maker, stimulus, plural = relish(rng, subject)
+        effect = does(rng, subject, pick(rng, ("present", "will", "going")), maker=maker, timed=0, negative=False)
+        reason = felt(repeated, pick(rng, (verbs.LIKE, verbs.LOVE)), stimulus, plural=plural)
+    return join(effect, BECAUSE.say(), reason)
 
 
 def habit(rng: Random, subject: Subject) -> Part:
     """Return a habit: when I am thirsty, I drink water."""
     link = WHEN if rng.random() < 0.6 else IF
     condition, state = circumstance(rng, subject)
-    often = sometimes(rng, 0.3, (when_where.ALWAYS, when_where.OFTEN))
-    result = clause(subject.again(), reaction(rng, state)(rng, subject), adverb=often)
+    frequency = sometimes(rng, 0.3, (when_where.ALWAYS, when_where.OFTEN))
+    result = clause(subject.again(), reaction(rng, state)(rng, subject), adverb=frequency)
     if subject.named or rng.random() < 0.5:
         return join(comma(join(link.say(), condition)), result)
     return join(result, link.say(), condition)
@@ -100,26 +100,28 @@ def if_then(rng: Random, subject: Subject) -> Part:
 
 def once(rng: Random, subject: Subject) -> Part:
     """Return two events of the past: when Ana arrived at the station, she called her brother."""
-    start, sequels = pick(rng, ((events.arrive, ON_ARRIVAL), (events.arrive, ON_ARRIVAL), (events.get_up, ON_RISING)))
-    first = clause(subject, start(rng, subject), "past")
-    second = clause(subject.again(), pick(rng, sequels)(rng, subject), "past")
-    return join(comma(join(WHEN.say(), first)), second)
+    opening_event, sequels = pick(
+        rng, ((events.arrive, ON_ARRIVAL), (events.arrive, ON_ARRIVAL), (events.get_up, ON_RISING))
+    )
+    condition = clause(subject, opening_event(rng, subject), "past")
+    result = clause(subject.again(), pick(rng, sequels)(rng, subject), "past")
+    return join(comma(join(WHEN.say(), condition)), result)
 
 
-def _about_a_thing(rng: Random, _: Subject) -> Part:
+def _about_thing(rng: Random, _: Subject) -> Part:
     return thing_is(rng)
 
 
 REPORTED: tuple[tuple[float, Callable[[Random, Subject], Part]], ...] = (
-    (0.25, _about_a_thing), (0.25, is_), (0.15, likes), (0.2, does), (0.15, has),
+    (0.25, _about_thing), (0.25, is_), (0.15, likes), (0.2, does), (0.15, has),
 )  # fmt: skip
 
 
 def that(rng: Random, subject: Subject) -> Part:
     """Return reported speech: I think that, she says that, I know that."""
     verb = pick(rng, (verbs.THINK, verbs.KNOW, verbs.SAY if subject.person > 0 else verbs.THINK))
-    inner = subject.again() if verb is verbs.SAY and rng.random() < 0.4 else other_than(rng, subject)
-    reported = weighted(rng, REPORTED)(rng, inner)
+    reported_subject = subject.again() if verb is verbs.SAY and rng.random() < 0.4 else other_than(rng, subject)
+    reported = weighted(rng, REPORTED)(rng, reported_subject)
     negative = rng.random() < 0.1 and verb is verbs.SAY and subject is not EVERYONE
     return join(clause(subject, Predicate(verb, THAT.say()), "present", negative=negative), reported)
 
@@ -154,23 +156,23 @@ def while_(rng: Random, subject: Subject) -> Part:
 def but(rng: Random, subject: Subject) -> Part:
     """Return a contrast: I want to swim, but I have to study; I like tea, but Ana likes coffee."""
     kind = rng.random()
-    after = subject.again()
+    repeated = subject.again()
     if kind < 0.35:
         first = plans(rng, subject, maker=leisure, negative=False, kind=pick(rng, (0.1, WANT)))
         chance = rng.random()
         if chance < 0.5:
-            second = plans(rng, after, maker=duty, negative=False, kind=HAVE_TO)
+            second = plans(rng, repeated, maker=duty, negative=False, kind=HAVE_TO)
         else:
-            second = in_state(after, pick(rng, WAYS))
+            second = in_state(repeated, pick(rng, HINDRANCES))
     elif kind < 0.6:
         first = likes(rng, subject, length=pick(rng, (1, 1, 2)), negative=False)
-        second = likes(rng, after, length=pick(rng, (1, 1, 2)), negative=True)
+        second = likes(rng, repeated, length=pick(rng, (1, 1, 2)), negative=True)
     elif kind < 0.8:
         first = likes(rng, subject, length=pick(rng, (1, 1, 2)), negative=False)
         second = likes(rng, other_than(rng, subject))
     else:
-        first = in_state(subject, pick(rng, (*WAYS, "sleepy", "hungry")))
-        second = plans(rng, after, maker=duty, negative=False, kind=HAVE_TO)
+        first = in_state(subject, pick(rng, (*HINDRANCES, "sleepy", "hungry")))
+        second = plans(rng, repeated, maker=duty, negative=False, kind=HAVE_TO)
     return join(comma(first), BUT.say(), second)
 
 
@@ -233,15 +235,15 @@ def week(rng: Random, subject: Subject, days: int) -> Part:
     mode = pick(rng, ("past", "will", "going", "present"))
     names = when_where.ON_DAYS if mode == "present" else when_where.ON_DAY
     first = int(rng.random() * (8 - days))
-    done: set[Verb] = set()
+    used_verbs: set[Verb] = set()
     parts: list[Part] = []
     while len(parts) < days:
-        doing = choice(rng, subject)
-        if doing.verb in done:
+        predicate = choice(rng, subject)
+        if predicate.verb in used_verbs:
             continue
-        done.add(doing.verb)
+        used_verbs.add(predicate.verb)
         day = names[first + len(parts)].say()
-        parts.append(clause(subject, doing, mode, opener=day))
+        parts.append(clause(subject, predicate, mode, opener=day))
         subject = subject.again()
     return join(*map(comma, parts[:-1]), AND.say(), parts[-1])
 
@@ -266,34 +268,34 @@ def compound(rng: Random, subject: Subject) -> Part:
 def long(rng: Random, low: int, high: int) -> Part:
     """Return a statement of about `low` to `high` words: a list, a week, or clauses joined by and."""
     subject = speaker(rng)
-    aim = low + int((high - low) * rng.random() ** (2 if low < 20 else 1))  # few are very long
+    target_length = low + int((high - low) * rng.random() ** (2 if low < 20 else 1))  # few are very long
     kind = rng.random()
-    if kind < 0.2 and aim < 36:
-        return likes(rng, subject, length=max(2, aim // 3), negative=False)
-    if kind < 0.28 and aim < 40:
-        return shopping(rng, subject, max(2, (aim - 2) // 3))
-    if kind < 0.42 and aim > 12:
-        return week(rng, subject, min(7, max(2, aim // 7)))
+    if kind < 0.2 and target_length < 36:
+        return likes(rng, subject, length=max(2, target_length // 3), negative=False)
+    if kind < 0.28 and target_length < 40:
+        return shopping(rng, subject, max(2, (target_length - 2) // 3))
+    if kind < 0.42 and target_length > 12:
+        return week(rng, subject, min(7, max(2, target_length // 7)))
     part = compound(rng, subject)
-    while _size(part) < aim - LAST:
+    while _size(part) < target_length - LAST:
         subject = next_subject(rng, subject)
         part = join(comma(part), AND.say(), compound(rng, subject))
-    need = aim - _size(part) - 1
-    if need < 3:
+    words_left = target_length - _size(part) - 1
+    if words_left < 3:
         return part
     comma(part)
     for _ in range(ENDINGS):
-        last = next_subject(rng, subject)
-        if need > 8:
-            more = compound(rng, last)
-        elif need > 5:
-            more = statement(rng, last)
+        last_subject = next_subject(rng, subject)
+        if words_left > 8:
+            last_part = compound(rng, last_subject)
+        elif words_left > 5:
+            last_part = statement(rng, last_subject)
         else:
-            more = likes(rng, last)
-        lengths = len(part.english) + 1 + len(more.english), len(part.spanish) + 1 + len(more.spanish)
+            last_part = likes(rng, last_subject)
+        lengths = len(part.english) + 1 + len(last_part.english), len(part.spanish) + 1 + len(last_part.spanish)
         if low <= min(lengths) and max(lengths) <= high + 1:  # one word too many is allowed: a contraction may save it
             break
-    return join(part, AND.say(), more)
+    return join(part, AND.say(), last_part)
 
 
 LAST = 14

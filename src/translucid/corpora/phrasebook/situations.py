@@ -37,7 +37,7 @@ REACTIONS: dict[str, tuple[Make, ...]] = {
     "rain": (deeds.stay, deeds.read, deeds.watch, deeds.study, deeds.play_music, deeds.write),
 }
 """Activities with which people react to a state or to the weather."""
-WAYS = ("busy", "sick", "tired")
+HINDRANCES = ("busy", "sick", "tired")
 """States that prevent people from doing what they like."""
 PURPOSES: tuple[tuple[Noun, Make], ...] = tuple(
     zip(
@@ -58,7 +58,7 @@ RELISHED: tuple[tuple[Make, tuple[Noun, bool]], ...] = (
     (deeds.write, (SUBJECTS[3], False)), (deeds.visit_museum, (SUBJECTS[2], False)),
     (deeds.visit_museum, (SUBJECTS[0], False)), (deeds.walk, (SUBJECTS[5], False)), (deeds.read, STORIES),
 )  # fmt: skip
-"""Activities, and what people like who do them."""
+"""Activities, and what people who do them like."""
 
 
 def in_state(subject: Subject, state: str) -> Part:
@@ -95,13 +95,13 @@ def outing(rng: Random) -> tuple[Predicate, Make]:
     """Return going somewhere, and the activity for which one goes there."""
     place, maker = pick(rng, PURPOSES)
 
-    def there(rng: Random, subject: Subject) -> Predicate:
+    def activity_there(rng: Random, subject: Subject) -> Predicate:
         while True:
             doing = maker(rng, subject)
             if all(spanish.text not in ("en", "por") for spanish in doing.complement.spanish):  # no second place
                 return doing
 
-    return Predicate(verbs.GO, join(word("to", "a"), noun_phrase(place, "the"))), there
+    return Predicate(verbs.GO, join(word("to", "a"), noun_phrase(place, "the"))), activity_there
 
 
 def purpose(predicate: Predicate, subject: Subject) -> Part:
@@ -110,7 +110,7 @@ def purpose(predicate: Predicate, subject: Subject) -> Part:
 
 
 def relish(rng: Random, subject: Subject) -> tuple[Make, Part, bool]:
-    """Return an activity, what people like who do it, and whether that is plural: playing tennis, and sports."""
+    """Return an activity, what people who do it like, and whether that is plural: playing tennis, and sports."""
     maker, (noun, plural) = pick(rng, RELISHED)
     return maker, noun_phrase(noun, generic=True, plural=plural), plural
 

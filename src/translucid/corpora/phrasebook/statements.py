@@ -8,7 +8,7 @@ from . import adverbials as when_where
 from . import verbs
 from .being import is_
 from .chance import pick, weighted
-from .clauses import Predicate, clause, continued, deed, felt
+from .clauses import Predicate, clause, continuation, deed, felt
 from .deeds import Make, choice
 from .events import action, lasting
 from .likes import hurts, likes
@@ -16,7 +16,7 @@ from .nominals import NOBODY, Subject
 from .text import Part, join, word
 
 MODES = ((0.4, "present"), (0.26, "past"), (0.12, "will"), (0.1, "going"), (0.06, "progressive"), (0.06, "can"))
-POINTS = frozenset((verbs.ARRIVE, verbs.SEE, verbs.GET_UP, verbs.GO_TO_BED))
+MOMENTARY = frozenset((verbs.ARRIVE, verbs.SEE, verbs.GET_UP, verbs.GO_TO_BED))
 """Verbs of momentary events, which have no progressive, and whose complement may be the hour already."""
 FRONTED = ("present", "past", "will", "going")
 
@@ -48,11 +48,11 @@ def does(
     predicate = in_mode(rng, subject, mode, maker, has_time=has_time)
     if mode == "progressive" and not can_go_on(predicate):
         mode = "present"
-    if not has_time or predicate.verb in POINTS:
-        often = None
+    if not has_time or predicate.verb in MOMENTARY:
+        frequency = None
         if timed and mode == "present" and not negative and subject is not NOBODY and rng.random() < 0.18:
-            often = pick(rng, when_where.FREQUENCY)
-        return clause(subject, predicate, mode, negative=negative, adverb=often)
+            frequency = pick(rng, when_where.FREQUENCY)
+        return clause(subject, predicate, mode, negative=negative, adverb=frequency)
     time = when_where.when(rng, mode)
     if rng.random() < 0.25 and mode in FRONTED:
         return clause(subject, predicate, mode, negative=negative, opener=time)
@@ -72,7 +72,7 @@ def in_mode(rng: Random, subject: Subject, mode: str, maker: Make = action, *, h
 
 def can_go_on(predicate: Predicate) -> bool:
     """Whether an activity has a progressive, and no object pronoun, which Spanish could put in two places."""
-    return predicate.verb not in POINTS and not predicate.clitic
+    return predicate.verb not in MOMENTARY and not predicate.clitic
 
 
 def does_and_does(rng: Random, subject: Subject) -> Part:
@@ -82,7 +82,7 @@ def does_and_does(rng: Random, subject: Subject) -> Part:
     second = in_mode(rng, subject, mode)
     while second.verb.base == first.verb.base:
         second = in_mode(rng, subject, mode)
-    return join(clause(subject, first, mode), word("and", "y"), continued(subject, second, mode))
+    return join(clause(subject, first, mode), word("and", "y"), continuation(subject, second, mode))
 
 
 def has(rng: Random, subject: Subject) -> Part:

@@ -23,23 +23,23 @@ class Phrase(NamedTuple):
 
 
 class English:
-    """An English word; `write` sets its position `place`."""
+    """An English word; `write` sets its `position`."""
 
-    __slots__ = ("place", "text")
+    __slots__ = ("position", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.place = 0
+        self.position = 0
 
 
 class Spanish:
     """A Spanish word, and the English words to which it is linked."""
 
-    __slots__ = ("of", "text")
+    __slots__ = ("sources", "text")
 
-    def __init__(self, text: str, *of: English) -> None:
+    def __init__(self, text: str, *sources: English) -> None:
         self.text = text
-        self.of = of
+        self.sources = sources
 
 
 def english_words(*texts: str) -> list[English]:
@@ -61,19 +61,19 @@ class Expression:
         """Take both sides and Pharaoh links (`0-0 1-2`); without links, word i translates word i."""
         self.english = english.split()
         self.spanish = spanish.split()
-        links = links or " ".join(f"{place}-{place}" for place in range(len(self.spanish)))
-        self.of: list[list[int]] = [[] for _ in self.spanish]
-        """The places of the English words of each Spanish word."""
+        links = links or " ".join(f"{i}-{i}" for i in range(len(self.spanish)))
+        self.sources: list[list[int]] = [[] for _ in self.spanish]
+        """The positions of the English words of each Spanish word."""
         for link in links.split():
             source, target = map(int, link.split("-"))
-            self.of[target].append(source)
+            self.sources[target].append(source)
 
     def say(self) -> Part:
         """Return the expression as new words."""
         english = english_words(*self.english)
         spanish = []
-        for text, of in zip(self.spanish, self.of, strict=True):
-            spanish.append(Spanish(text, *[english[place] for place in of]))
+        for text, source_positions in zip(self.spanish, self.sources, strict=True):
+            spanish.append(Spanish(text, *[english[position] for position in source_positions]))
         return Part(english, spanish)
 
 
@@ -121,18 +121,18 @@ def write(part: Part, ending: str, *, contracted: bool) -> Phrase:
     spanish: list[str] = []
     links: set[tuple[int, int]] = set()
     words = part.spanish
-    for place, token in enumerate(words):
+    for position, token in enumerate(words):
         text = token.text
-        after = _text_after(words, place)
+        next_word = _next_text(words, position)
         if text == "el" and spanish and spanish[-1].lstrip("¿") in ("a", "de"):
             spanish[-1] += "l"
-        elif text == "y" and _sounds_like_i(after):
+        elif text == "y" and _sounds_like_i(next_word):
             spanish.append("e")
-        elif text == "o" and after.lower().startswith(("o", "ho", "ó")):
+        elif text == "o" and next_word.lower().startswith(("o", "ho", "ó")):
             spanish.append("u")
         else:
             spanish.append(text)
-        links.update((source.place, len(spanish) - 1) for source in token.of)
+        links.update((source.position, len(spanish) - 1) for source in token.sources)
     if not ending:
         spanish = [text.lstrip("¿") for text in spanish]
     english[0], spanish[0] = _capital(english[0]), _capital(spanish[0])
@@ -148,26 +148,26 @@ def write(part: Part, ending: str, *, contracted: bool) -> Phrase:
 
 def _write_english(tokens: list[English], contracted: bool) -> list[str]:
     words: list[str] = []
-    for place, token in enumerate(tokens):
+    for position, token in enumerate(tokens):
         text = token.text
-        before = words[-1] if words else ""
-        after = _text_after(tokens, place)
-        if text in ("not", "not,") and before in NOT and (contracted or before == "can"):
-            words[-1] = (NOT[before] if contracted else "cannot") + text[3:]  # with the comma, if any
+        previous_word = words[-1] if words else ""
+        next_word = _next_text(tokens, position)
+        if text in ("not", "not,") and previous_word in NOT and (contracted or previous_word == "can"):
+            words[-1] = (NOT[previous_word] if contracted else "cannot") + text[3:]  # with the comma, if any
         # Not at the end of a sentence. Before `not`, only `I'm` is written: `you aren't` is preferred to `you're not`.
-        elif contracted and (before, text) in BE and after and (after != "not" or text == "am"):
-            words[-1] = BE[before, text]
-        elif text == "a" and after[0] in "aeiou" and not after.startswith("uni"):
+        elif contracted and (previous_word, text) in BE and next_word and (next_word != "not" or text == "am"):
+            words[-1] = BE[previous_word, text]
+        elif text == "a" and next_word[0] in "aeiou" and not next_word.startswith("uni"):
             words.append("an")
         else:
             words.append(text)
-        token.place = len(words) - 1
+        token.position = len(words) - 1
     return words
 
 
-def _text_after(words: Sequence[English] | Sequence[Spanish], place: int) -> str:
+def _next_text(words: Sequence[English] | Sequence[Spanish], position: int) -> str:
     """Return the next word; it is empty at the end of a sentence."""
-    return words[place + 1].text if place + 1 < len(words) else ""
+    return words[position + 1].text if position + 1 < len(words) else ""
 
 
 def _sounds_like_i(spanish: str) -> bool:

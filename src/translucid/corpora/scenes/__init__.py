@@ -1,4 +1,4 @@
-"""The built-in corpus of pictures: generated scenes with captions, and a gold box for what every word is about."""
+"""The built-in corpus of pictures: generated scenes with captions, and a gold box for the thing each word is about."""
 
 from .generation import HELD_OUT_PAIRS, generate
 from .scene import GROUND, Caption, Scene, Thing

@@ -7,7 +7,7 @@ from itertools import chain
 from random import Random
 
 from .scene import GROUND, Caption, Thing
-from .words import GROUNDS, NUMBERS, PLURALS, RELATIONS, SAID, article
+from .words import GROUNDS, NUMBERS, PLURALS, RELATIONS, WORDINGS, article
 
 CAPTIONS = 5
 """The number of captions of a scene."""
@@ -39,49 +39,49 @@ class Speaker:
         return tuple(list(captions.values())[:CAPTIONS])
 
     def _alone(self) -> list[_Words]:
-        whole, short, be = self._noun(0), self._noun(0, size=False), self._be(0)
+        full, short, be = self._noun(0), self._noun(0, size=False), self._be(0)
         members = tuple(self.groups[0])
         if len(members) == 1:
-            fourth = short + be + _about(_place(self.things[members[0]]), members)
+            fourth_sentence = short + be + _about(_position_phrase(self.things[members[0]]), members)
         else:
-            fourth = self._grammar("we see") + short + self._ground()
+            fourth_sentence = self._grammar("we see") + short + self._ground()
         return [
-            whole + self._ground(),
-            self._grammar("there") + be + whole + self._ground(),
-            self._ground() + be + whole,
-            fourth,
-            self._grammar("the picture shows") + whole,
+            full + self._ground(),
+            self._grammar("there") + be + full + self._ground(),
+            self._ground() + be + full,
+            fourth_sentence,
+            self._grammar("the picture shows") + full,
         ]
 
     def _pair(self, relation: str) -> list[_Words]:
-        back = RELATIONS[relation]
+        inverse = RELATIONS[relation]
         both = (*self.groups[0], *self.groups[1])
 
-        def stands(which: str, variant: int = 0) -> _Words:
-            return _about(SAID[which][variant % len(SAID[which])], both)
+        def wording(name: str, variant: int = 0) -> _Words:
+            return _about(WORDINGS[name][variant % len(WORDINGS[name])], both)
 
         first, second = self._noun(0), self._noun(1)
         brief_first, brief_second = self._noun(0, size=False), self._noun(1, size=False)
         if relation in ("larger", "smaller"):  # the sentence is about the size already
             first, second = brief_first, brief_second
         return [
-            first + self._be(0) + stands(relation) + second,
-            second + self._be(1) + stands(back) + first,
-            self._grammar("there") + self._be(0) + first + stands(relation, 1) + second + self._ground(),
-            brief_first + stands(relation, 1) + brief_second + self._ground(),
-            self._grammar("we see") + brief_first + stands(relation) + brief_second,
-            self._grammar("the picture shows") + brief_second + stands(back) + brief_first,
+            first + self._be(0) + wording(relation) + second,
+            second + self._be(1) + wording(inverse) + first,
+            self._grammar("there") + self._be(0) + first + wording(relation, 1) + second + self._ground(),
+            brief_first + wording(relation, 1) + brief_second + self._ground(),
+            self._grammar("we see") + brief_first + wording(relation) + brief_second,
+            self._grammar("the picture shows") + brief_second + wording(inverse) + brief_first,
         ]
 
     def _between(self) -> list[_Words]:
         between: _Words = [("between", tuple(chain.from_iterable(self.groups)))]
         join = self._grammar("and")
-        whole, brief = self._noun(0), self._noun(0, size=False)
+        full, brief = self._noun(0), self._noun(0, size=False)
         others = between + self._noun(1) + join + self._noun(2)
         brief_others = between + self._noun(1, size=False) + join + self._noun(2, size=False)
         return [
-            whole + self._be(0) + others,
-            self._grammar("there") + self._be(0) + whole + others + self._ground(),
+            full + self._be(0) + others,
+            self._grammar("there") + self._be(0) + full + others + self._ground(),
             brief + brief_others,
             brief_others + self._be(0) + brief,
             self._grammar("we see") + brief + brief_others + self._ground(),
@@ -124,7 +124,7 @@ def _third(position: float, low: str, high: str) -> str:
     return ""
 
 
-def _place(thing: Thing) -> str:
+def _position_phrase(thing: Thing) -> str:
     """Return where in the picture a thing is."""
     across, down = _third(thing.x, "left", "right"), _third(thing.y, "top", "bottom")
     if across and down:

@@ -116,8 +116,8 @@ def _reaches(looks: Sequence[Look]) -> list[float]:
 
 
 def _look(rng: Random, ground: str, shapes: Sequence[str], sizes: Sequence[str] = tuple(SIZES)) -> Look:
-    behind = GROUNDS[ground][1]
-    colours = [name for name, colour in COLOURS.items() if far_apart(colour, behind)]
+    ground_colour = GROUNDS[ground][1]
+    colours = [name for name, colour in COLOURS.items() if far_apart(colour, ground_colour)]
     material = rng.choices(MATERIALS, (4, 1, 1, 1, 1))[0]
     return Look(rng.choice(shapes), rng.choice(colours), rng.choice(sizes), material)
 
@@ -179,5 +179,5 @@ def _between(rng: Random, reaches: Sequence[float]) -> list[_Spot] | None:
     along = [b, a, c]  # the other thing that a caption names first is on the left, or above
     across = rng.uniform(max(reaches) + APART, 1 - max(reaches) - APART)
     if rng.random() < 0.3:
-        return [(across, at, reach) for at, reach in zip(along, reaches, strict=True)]
-    return [(at, across, reach) for at, reach in zip(along, reaches, strict=True)]
+        return [(across, position, reach) for position, reach in zip(along, reaches, strict=True)]
+    return [(position, across, reach) for position, reach in zip(along, reaches, strict=True)]

@@ -26,14 +26,14 @@ except ModuleNotFoundError as error:
 
 SIZE = 96
 """The default side of a picture in pixels."""
-_FINER = 4
+_SUPERSAMPLING = 4
 """The factor by which things are painted larger."""
 
 
 def paint(scene: Scene, size: int = SIZE) -> Image.Image:
     """Return the picture of a scene, `size` x `size`, RGB."""
     picture = _ground(scene, size)
-    for thing in _from_behind(scene):
+    for thing in _back_to_front(scene):
         corner, stencil = _stencil(thing, size)
         picture.paste(_surface(thing, corner, stencil.size, size), corner, stencil)
     return picture
@@ -42,7 +42,7 @@ def paint(scene: Scene, size: int = SIZE) -> Image.Image:
 def masks(scene: Scene, size: int = SIZE) -> NDArray[np.bool_]:
     """Return where each thing is visible, [things, size, size]; things in front hide others."""
     owner = np.full((size, size), -1)
-    for thing in _from_behind(scene):
+    for thing in _back_to_front(scene):
         (left, top), stencil = _stencil(thing, size)
         covered = np.asarray(stencil) >= 128
         owner[top : top + stencil.height, left : left + stencil.width][covered] = scene.things.index(thing)
@@ -58,7 +58,7 @@ def boxes(scene: Scene, size: int = SIZE) -> list[tuple[int, int, int, int]]:
     return corners
 
 
-def _from_behind(scene: Scene) -> list[Thing]:
+def _back_to_front(scene: Scene) -> list[Thing]:
     """Return the things in the order of painting: large ones first, because a thing inside another is smaller."""
     return sorted(scene.things, key=lambda thing: -thing.reach)
 
@@ -100,15 +100,15 @@ def _stencil(thing: Thing, size: int) -> tuple[tuple[int, int], Image.Image]:
     right = min(size, ceil((thing.x + thing.reach) * size) + 1)
     bottom = min(size, ceil((thing.y + thing.reach) * size) + 1)
     width, height = right - left, bottom - top
-    image = Image.new("L", (width * _FINER, height * _FINER))
+    image = Image.new("L", (width * _SUPERSAMPLING, height * _SUPERSAMPLING))
     draw = ImageDraw.Draw(image)
 
-    def at(x: float, y: float) -> tuple[float, float]:
+    def to_pixel(x: float, y: float) -> tuple[float, float]:
         across, down = (thing.x + x * thing.reach) * size - left, (thing.y + y * thing.reach) * size - top
-        return across * _FINER, down * _FINER
+        return across * _SUPERSAMPLING, down * _SUPERSAMPLING
 
     for part in OUTLINES[thing.shape]:
-        points = [at(*point) for point in part.points]
+        points = [to_pixel(*point) for point in part.points]
         fill = 0 if part.is_hole else 255
         if part.is_ellipse:
             draw.ellipse(points, fill=fill)
@@ -120,11 +120,13 @@ def _stencil(thing: Thing, size: int) -> tuple[tuple[int, int], Image.Image]:
 def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], size: int) -> Image.Image:
     """Return the colour of a thing in a box of the picture of this corner and extent, by its material."""
     columns, rows = extent
-    x = ((np.arange(columns * _FINER) + corner[0] * _FINER) / (size * _FINER) - thing.x)[None, :]
-    y = ((np.arange(rows * _FINER) + corner[1] * _FINER) / (size * _FINER) - thing.y)[:, None]
+    x = ((np.arange(columns * _SUPERSAMPLING) + corner[0] * _SUPERSAMPLING) / (size * _SUPERSAMPLING) - thing.x)[
+        None, :
+    ]
+    y = ((np.arange(rows * _SUPERSAMPLING) + corner[1] * _SUPERSAMPLING) / (size * _SUPERSAMPLING) - thing.y)[:, None]
     colour = np.array(COLOURS[thing.colour], float)
     contrast = colour * 0.45 if colour.mean() > 90 else colour + 0.55 * (255 - colour)
-    share: NDArray[Any] = np.zeros((rows * _FINER, columns * _FINER))
+    share: NDArray[Any] = np.zeros((rows * _SUPERSAMPLING, columns * _SUPERSAMPLING))
     u, v = x / 0.085, y / 0.085  # patterns do not grow with the thing
     if thing.material == "striped":
         share = (u + v) * 1.25 % 1 < 0.5
@@ -133,8 +135,8 @@ def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], siz
     elif thing.material == "checked":
         share = (u * 1.3 // 1 + v * 1.3 // 1) % 2
     elif thing.material == "shiny":
-        from_light = np.hypot(x + 0.4 * thing.reach, y + 0.4 * thing.reach) / thing.reach
-        colour, contrast, share = colour * 0.75, np.full(3, 255.0), np.exp(-5 * from_light**2)
-    mixed = share.reshape(rows, _FINER, columns, _FINER).mean((1, 3))
-    image = colour + mixed[..., None] * (contrast - colour)
+        light_distance = np.hypot(x + 0.4 * thing.reach, y + 0.4 * thing.reach) / thing.reach
+        colour, contrast, share = colour * 0.75, np.full(3, 255.0), np.exp(-5 * light_distance**2)
+    mixture = share.reshape(rows, _SUPERSAMPLING, columns, _SUPERSAMPLING).mean((1, 3))
+    image = colour + mixture[..., None] * (contrast - colour)
     return Image.fromarray(image.clip(0, 255).astype(np.uint8))

@@ -26,13 +26,13 @@ COMMON = plurals(
     "wheel"
 )
 """The plurals of the shapes that are used first if only some are needed."""
-MORE = plurals(
+OTHER_SHAPES = plurals(
     "axe balloon bone bucket bus camera candle car cat chair dress duck envelope eye fence foot/feet fork ghost "
     "loaf/loaves lock magnet plane rabbit robot rocket shirt snail spider spiral sword teapot tent tooth/teeth "
     "watch windmill wrench"
 )
 """The plurals of the other shapes."""
-SHAPES = COMMON | MORE
+SHAPES = COMMON | OTHER_SHAPES
 HOLLOW = {"ring": "rings", "frame": "frames"}
 """Shapes inside which other things can be."""
 PLURALS = SHAPES | HOLLOW
@@ -66,7 +66,7 @@ RELATIONS = {
     "smaller": "larger",
 }
 """The inverse of each relation."""
-SAID = {
+WORDINGS = {
     "left": ("left of", "to the left of"),
     "right": ("right of", "to the right of"),
     "above": ("above", "over"),
@@ -84,6 +84,6 @@ def article(word: str) -> str:
     return "an" if word[0] in "aeiou" else "a"
 
 
-def far_apart(one: Colour, other: Colour) -> bool:
+def far_apart(colour: Colour, other: Colour) -> bool:
     """Whether two colours are easy to distinguish."""
-    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) > 90**2
+    return sum((a - b) ** 2 for a, b in zip(colour, other, strict=True)) > 90**2

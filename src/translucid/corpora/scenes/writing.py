@@ -23,19 +23,19 @@ from .words import COMMON, SHAPES
 
 FILES = ("images.tar", *(f"{split}.tsv" for split in SPLITS), "gold.jsonl")
 """The files of a corpus."""
-SHARE = 10
+TRAIN_RATIO = 10
 """The number of training scenes for one scene of each other split."""
-MOST = 1000
+MAX_OTHER = 1000
 """The most scenes of each other split."""
-ALONE = 500
+MIN_PARALLEL = 500
 """The number of scenes that this process paints in the time in which other processes start."""
-TOGETHER = 512
+BATCH_SIZE = 512
 """The number of scenes that are painted at a time."""
 
 
 def sizes(count: int) -> dict[Split, int]:
     """Return the number of scenes of each split, if train has `count`."""
-    return dict.fromkeys(SPLITS, max(1, min(MOST, count // SHARE))) | {"train": count}
+    return dict.fromkeys(SPLITS, max(1, min(MAX_OTHER, count // TRAIN_RATIO))) | {"train": count}
 
 
 def write_corpus(
@@ -63,7 +63,7 @@ def write_corpus(
         on_done: called with 1 after each scene.
 
     Raises:
-        UserError: a file can't be written, or there are not so many scenes.
+        UserError: a file can't be written, or there are too few scenes.
     """
     folder.mkdir(parents=True, exist_ok=True)
     captions: dict[Split, list[str]] = {split: [] for split in SPLITS}
@@ -73,8 +73,8 @@ def write_corpus(
         output(folder / "images.tar") as file,
         tarfile.open(fileobj=file, mode="w") as images,
     ):
-        for split, wanted in sizes(count).items():
-            scenes = generate(wanted, split=split, seed=seed, shapes=some(shapes))
+        for split, scene_count in sizes(count).items():
+            scenes = generate(scene_count, split=split, seed=seed, shapes=spread_shapes(shapes))
             for number, (scene, picture) in enumerate(_painted(scenes, size, pool)):
                 name = f"{split}/{number:06}.png"
                 entry = tarfile.TarInfo(name)
@@ -91,7 +91,7 @@ def write_corpus(
 @contextmanager
 def _painters(scenes: int) -> Iterator[ProcessPoolExecutor | None]:
     """Yield a pool of as many processes as there are cores, or None for a few scenes."""
-    if scenes < ALONE or processes() == 1:
+    if scenes < MIN_PARALLEL or processes() == 1:
         yield None
         return
     pool = ProcessPoolExecutor(processes(), get_context("spawn"))
@@ -104,9 +104,9 @@ def _painters(scenes: int) -> Iterator[ProcessPoolExecutor | None]:
 def _painted(scenes: Iterator[Scene], size: int, pool: ProcessPoolExecutor | None) -> Iterator[tuple[Scene, bytes]]:
     """Yield scenes with their pictures, as PNG files."""
     draw = partial(_picture, size=size)
-    for part in batched(scenes, TOGETHER):
-        pictures = map(draw, part) if pool is None else pool.map(draw, part, chunksize=32)
-        yield from zip(part, pictures, strict=True)
+    for batch in batched(scenes, BATCH_SIZE):
+        pictures = map(draw, batch) if pool is None else pool.map(draw, batch, chunksize=32)
+        yield from zip(batch, pictures, strict=True)
 
 
 def _picture(scene: Scene, size: int) -> bytes:
@@ -115,10 +115,10 @@ def _picture(scene: Scene, size: int) -> bytes:
     return picture.getvalue()
 
 
-def some(shapes: int) -> list[str]:
+def spread_shapes(shapes: int) -> list[str]:
     """Return `shapes` shapes, spread over the alphabet; only common ones if these are enough."""
-    known = list(COMMON if shapes <= len(COMMON) else SHAPES)
-    return [known[i * len(known) // shapes] for i in range(shapes)]
+    names = list(COMMON if shapes <= len(COMMON) else SHAPES)
+    return [names[i * len(names) // shapes] for i in range(shapes)]
 
 
 def gold_of(name: str, scene: Scene, size: int) -> dict[str, object]:

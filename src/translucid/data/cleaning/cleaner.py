@@ -23,7 +23,7 @@ from translucid.data.statistics import digest, digest_pair
 from translucid.ground.errors import UserError
 
 UNREADABLE, MODEL = "unreadable", "model"
-"""The reasons for lines that are not pairs, and for pairs that the models reject."""
+"""The rules for lines that are not pairs, and for pairs that the models reject."""
 RULES = (
     *(
         "excluded",
@@ -43,13 +43,13 @@ RULES = (
 EXAMPLES = 3
 """The number of examples for each rule."""
 _NO_WORD = re.compile(r"[^\w%{}<>$]+")
-FULLEST = 0.75
+MAX_LOAD = 0.75
 """The load factor above which the table is enlarged."""
-STEP = 1000
+PROGRESS_STEP = 1000
 """The number of pairs between two reports of progress."""
 
 
-class Judged(NamedTuple):
+class JudgedPair(NamedTuple):
     """A pair, and the reason if it is rejected."""
 
     file: str
@@ -77,29 +77,29 @@ class Cleaner:
             profile: what is usual in the corpus.
             without: names of `RULES` that are not applied.
             limits: limits for the lengths.
-            excluded: pairs, such as test data, of which no sentence may be kept.
+            excluded: pairs, such as test data, whose sentences are all rejected.
         """
-        self.rules: dict[str, Rule] = {"excluded": _shares(excluded), **rules(profile, limits or Filter())}
+        self.rules: dict[str, Rule] = {"excluded": _exclusion_rule(excluded), **rules(profile, limits or Filter())}
         # Last, because they remember each pair that they are asked about.
-        self.rules["duplicate"] = _repeats(digest_pair, "the same pair stands before it")
-        self.rules["near-duplicate"] = _repeats(
-            lambda pair: digest(alike_text(pair)), "a pair before it has the same words on both sides"
+        self.rules["duplicate"] = _duplicate_rule(digest_pair, "the same pair occurs earlier")
+        self.rules["near-duplicate"] = _duplicate_rule(
+            lambda pair: digest(alike_text(pair)), "an earlier pair has the same words on both sides"
         )
         for name in without:
             self.rules.pop(name, None)
 
-    def judge(self, pairs: Iterable[PlacedPair]) -> Iterator[Judged]:
+    def judge(self, pairs: Iterable[PlacedPair]) -> Iterator[JudgedPair]:
         """Yield each pair with the first rule that rejects it."""
         for file, line, pair in pairs:
             for name, rule in self.rules.items():
                 if what := rule(pair):
-                    yield Judged(file, line, pair, name, what)
+                    yield JudgedPair(file, line, pair, name, what)
                     break
             else:
-                yield Judged(file, line, pair)
+                yield JudgedPair(file, line, pair)
 
 
-def _shares(pairs: Iterable[Pair]) -> Rule:
+def _exclusion_rule(pairs: Iterable[Pair]) -> Rule:
     """Return a rule that objects to pairs with a sentence that is on either side of other pairs."""
     digests = set(map(digest, chain.from_iterable(pairs)))
 
@@ -112,7 +112,7 @@ def _shares(pairs: Iterable[Pair]) -> Rule:
     return rule
 
 
-def _repeats(digest_of: Callable[[Pair], int], what: str) -> Rule:
+def _duplicate_rule(digest_of: Callable[[Pair], int], what: str) -> Rule:
     """Return a rule that objects to pairs whose digest has occurred before."""
     digests = DigestSet()
 
@@ -138,9 +138,9 @@ class Report:
         """Start at 0."""
         self.pairs = self.kept = 0
         self.rejected: Counter[str] = Counter()
-        self.examples: dict[str, list[Judged]] = {}
+        self.examples: dict[str, list[JudgedPair]] = {}
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedPair) -> None:
         """Count a pair."""
         self.pairs += 1
         if not judged.rule:
@@ -160,9 +160,9 @@ class Report:
         return {"pairs": self.pairs, "kept": self.kept, "rejected": self.rejected.total(), "rules": by_rule}
 
 
-def _example(judged: Judged) -> dict[str, Any]:
-    place = {"file": _writable(judged.file), "line": judged.line}
-    return {**judged.pair._asdict(), "what": judged.what, **place}
+def _example(judged: JudgedPair) -> dict[str, Any]:
+    location = {"file": _writable(judged.file), "line": judged.line}
+    return {**judged.pair._asdict(), "what": judged.what, **location}
 
 
 def _writable(name: str) -> str:
@@ -170,10 +170,10 @@ def _writable(name: str) -> str:
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
-def row(judged: Judged) -> str:
-    """Return a line of the file of rejected pairs: source, target, rule, reason, place."""
-    place = f"{_writable(judged.file)}:{judged.line}"
-    return "\t".join(map(column, (*judged.pair, judged.rule, judged.what, place))) + "\n"
+def row(judged: JudgedPair) -> str:
+    """Return a line of the file of rejected pairs: source, target, rule, reason, location."""
+    location = f"{_writable(judged.file)}:{judged.line}"
+    return "\t".join(map(column, (*judged.pair, judged.rule, judged.what, location))) + "\n"
 
 
 def column(text: str) -> str:
@@ -186,37 +186,37 @@ class DigestSet:
 
     def __init__(self) -> None:
         """Create an empty set."""
-        # The size is a power of two, so that a mask finds the place; 0 is an empty place.
-        self._places = array("Q", [0]) * 1024
+        # The size is a power of two, so that a mask finds the slot; 0 is an empty slot.
+        self._slots = array("Q", [0]) * 1024
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, digest: int) -> bool:
-        """Add a digest; return whether it is new. The digest 0 is treated as 1, because 0 is an empty place."""
+        """Add a digest; return whether it is new. The digest 0 is treated as 1, because 0 is an empty slot."""
         digest = digest or 1
-        place = self._place(digest)
-        if self._places[place]:
+        slot = self._slot(digest)
+        if self._slots[slot]:
             return False
-        self._places[place] = digest
+        self._slots[slot] = digest
         self._count += 1
-        if self._count > FULLEST * len(self._places):
+        if self._count > MAX_LOAD * len(self._slots):
             self._grow()
         return True
 
-    def _place(self, digest: int) -> int:
-        places, mask = self._places, len(self._places) - 1
-        at = digest & mask
-        while places[at] and places[at] != digest:
-            at = (at + 1) & mask
-        return at
+    def _slot(self, digest: int) -> int:
+        slots, mask = self._slots, len(self._slots) - 1
+        slot = digest & mask
+        while slots[slot] and slots[slot] != digest:
+            slot = (slot + 1) & mask
+        return slot
 
     def _grow(self) -> None:
-        before = self._places
-        self._places = array("Q", [0]) * (2 * len(before))
-        for former in filter(None, before):
-            self._places[self._place(former)] = former
+        old_slots = self._slots
+        self._slots = array("Q", [0]) * (2 * len(old_slots))
+        for stored_digest in filter(None, old_slots):
+            self._slots[self._slot(stored_digest)] = stored_digest
 
 
 class CorpusReader:
@@ -238,27 +238,27 @@ class CorpusReader:
             UserError: a file is unreadable, or there are no pairs.
         """
 
-        def counted() -> Iterator[Pair]:
-            for placed in self._placed(_ignore):
+        def counted_pairs() -> Iterator[Pair]:
+            for placed_pair in self._pairs(_ignore):
                 self.count += 1
-                if self.count % STEP == 0:
-                    advance(STEP)
-                yield placed.pair
+                if self.count % PROGRESS_STEP == 0:
+                    advance(PROGRESS_STEP)
+                yield placed_pair.pair
 
-        sample = reservoir_sample(counted(), SAMPLE, seed=1)
+        sample = reservoir_sample(counted_pairs(), SAMPLE, seed=1)
         if not sample:
             raise UserError("holds no sentence pairs", file=self.files[0], fix="Is this the right file?")
         return Profile.of(sample, self.languages)
 
-    def judged(self, cleaner: Cleaner) -> Iterator[Judged]:
-        """Yield all pairs and, at their places, the lines that are not pairs."""
-        bad: list[BadLine] = []
-        for judged in cleaner.judge(self._placed(bad.append)):
-            yield from _unreadable(bad)
+    def judged(self, cleaner: Cleaner) -> Iterator[JudgedPair]:
+        """Yield all pairs and, where they occur, the lines that are not pairs."""
+        bad_lines: list[BadLine] = []
+        for judged in cleaner.judge(self._pairs(bad_lines.append)):
+            yield from _unreadable(bad_lines)
             yield judged
-        yield from _unreadable(bad)
+        yield from _unreadable(bad_lines)
 
-    def _placed(self, on_bad: Callable[[BadLine], None]) -> Iterator[PlacedPair]:
+    def _pairs(self, on_bad: Callable[[BadLine], None]) -> Iterator[PlacedPair]:
         return placed_pairs(*self.files, languages=self.languages, on_bad=on_bad)
 
 
@@ -266,8 +266,8 @@ def _ignore(bad: BadLine) -> None:
     """Ignore a bad line at the first reading; `judged` reports it."""
 
 
-def _unreadable(bad: list[BadLine]) -> Iterator[Judged]:
+def _unreadable(bad_lines: list[BadLine]) -> Iterator[JudgedPair]:
     """Yield the bad lines since the last pair, and forget them."""
-    for file, line, what, text in bad:
-        yield Judged(file, line, Pair(text, ""), UNREADABLE, what)
-    bad.clear()
+    for file, line, what, text in bad_lines:
+        yield JudgedPair(file, line, Pair(text, ""), UNREADABLE, what)
+    bad_lines.clear()

@@ -14,20 +14,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from translucid.data.cleaning.cleaner import MODEL, Judged
+from translucid.data.cleaning.cleaner import MODEL, JudgedPair
 from translucid.data.readers.corpus import Pair
 from translucid.ground.iteration import batched
 
 WINDOW = 2048
 """The number of pairs that are scored at a time; a pair is compared with the pair half a window away."""
-LEAST = 0.22
+MIN_GAIN = 0.22
 """The smallest gain of a pair that is kept; docs/cleaning.md explains the choice."""
 
-Surprise: TypeAlias = Callable[[Sequence[Pair]], Sequence[float | None]]
+CrossEntropy: TypeAlias = Callable[[Sequence[Pair]], Sequence[float | None]]
 """A function that returns -log p(target | source) of each pair in nats, None if the pair is too long for the model."""
 
 
-def gains(pairs: Sequence[Pair], forward: Surprise, backward: Surprise) -> list[float | None]:
+def gains(pairs: Sequence[Pair], forward: CrossEntropy, backward: CrossEntropy) -> list[float | None]:
     """Return the gain of each pair, None if a pair is too long for a model.
 
     Args:
@@ -36,9 +36,9 @@ def gains(pairs: Sequence[Pair], forward: Surprise, backward: Surprise) -> list[
         backward: the cross-entropy of a model from target to source; its pairs begin with the target.
     """
     half = len(pairs) // 2
-    others = [*pairs[half:], *pairs[:half]]
+    other_pairs = [*pairs[half:], *pairs[:half]]
     unrelated, unrelated_back = [], []
-    for pair, other_pair in zip(pairs, others, strict=True):
+    for pair, other_pair in zip(pairs, other_pairs, strict=True):
         unrelated.append(Pair(other_pair.source, pair.target))
         unrelated_back.append(Pair(other_pair.target, pair.source))
     right = zip(forward(pairs), backward([pair.swapped for pair in pairs]), strict=True)
@@ -56,22 +56,22 @@ def _gain(right: tuple[float | None, float | None], wrong: tuple[float | None, f
 
 
 def judge_by_gain(
-    judged: Iterable[Judged], forward: Surprise, backward: Surprise, least: float = LEAST
-) -> Iterator[Judged]:
+    judged: Iterable[JudgedPair], forward: CrossEntropy, backward: CrossEntropy, min_gain: float = MIN_GAIN
+) -> Iterator[JudgedPair]:
     """Yield all pairs; reject those that passed the rules but have too small a gain.
 
     Args:
         judged: the pairs with the results of the rules.
         forward: the cross-entropy of a model from source to target, as for `gains`.
         backward: the cross-entropy of a model from target to source.
-        least: the smallest gain of a pair that is kept.
+        min_gain: the smallest gain of a pair that is kept.
     """
     for window in batched(judged, WINDOW):
-        kept = [place for place, judgement in enumerate(window) if not judgement.rule]
-        if len(kept) > 1:  # a single pair can't be compared with another one
-            scores = gains([window[place].pair for place in kept], forward, backward)
-            for place, gain in zip(kept, scores, strict=True):
-                if gain is not None and gain < least:
+        accepted = [index for index, judgement in enumerate(window) if not judgement.rule]
+        if len(accepted) > 1:  # a single pair can't be compared with another one
+            scores = gains([window[index].pair for index in accepted], forward, backward)
+            for index, gain in zip(accepted, scores, strict=True):
+                if gain is not None and gain < min_gain:
                     what = f"the sides explain {100 * max(gain, 0):.0f} % of each other"
-                    window[place] = window[place]._replace(rule=MODEL, what=what)
+                    window[index] = window[index]._replace(rule=MODEL, what=what)
         yield from window

@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from translucid.data.languages import Languages, parts
+from translucid.data.languages import Languages, subtags
 from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
 
 SAMPLE = 10_000
 """The number of pairs in the sample."""
-TOGETHER, VOTES = 20, 100
+GROUP_SIZE, MAX_GROUPS = 20, 100
 """The number of texts whose language is identified together, and the most such groups."""
-USUAL = 0.05
+MIN_SHARE = 0.05
 """The least share of the letters of a side that makes a script usual there."""
 SLACK = 5
 """Characters that are added to both lengths, because the ratios of short texts vary more."""
-FEWEST = 100
+MIN_PAIRS = 100
 """The fewest pairs from which the distribution of the ratio of lengths is estimated."""
 
 
@@ -49,7 +49,7 @@ class Profile:
             (frozenset(_scripts(sources)), frozenset(_scripts(targets))),
         )
         ratios = [log_ratio(pair) for pair in sample if pair.source.strip() and pair.target.strip()]
-        if len(ratios) < FEWEST:
+        if len(ratios) < MIN_PAIRS:
             return profile
         low, ratio, high = np.quantile(ratios, (0.25, 0.5, 0.75))
         # The quartiles of a normal distribution are 1.349 standard deviations apart.
@@ -67,8 +67,8 @@ def guess_language(texts: Sequence[str]) -> str | None:
     Groups of texts are identified together, because the language of a short text is uncertain.
     """
     votes: Counter[str] = Counter()
-    for first in range(0, min(len(texts), TOGETHER * VOTES), TOGETHER):
-        group = " ".join(texts[first : first + TOGETHER])
+    for start in range(0, min(len(texts), GROUP_SIZE * MAX_GROUPS), GROUP_SIZE):
+        group = " ".join(texts[start : start + GROUP_SIZE])
         if any(map(str.isalpha, group)):
             probabilities = language_probabilities(group)
             votes[max(probabilities, key=probabilities.__getitem__)] += 1
@@ -77,10 +77,10 @@ def guess_language(texts: Sequence[str]) -> str | None:
 
 def known_language(code: str | None) -> str | None:
     """Return the ISO 639 code of a language, None if `language_probabilities` does not know it."""
-    short = parts(code)[0] if code else ""
-    return short if short and short in language_probabilities("a") else None
+    language = subtags(code)[0] if code else ""
+    return language if language and language in language_probabilities("a") else None
 
 
 def _scripts(texts: Sequence[str]) -> list[str]:
     letters = Counter(filter(None, map(script, "".join(texts))))
-    return [kind for kind, count in letters.items() if count >= USUAL * letters.total()]
+    return [kind for kind, count in letters.items() if count >= MIN_SHARE * letters.total()]

@@ -12,7 +12,7 @@ from ftfy.badness import is_bad
 
 from translucid.data.cleaning.profile import Profile, known_language, log_ratio
 from translucid.data.filtering import Filter, fault
-from translucid.data.non_translatable import fixed_parts, lost_numbers, stands_alone, without_fixed
+from translucid.data.non_translatable import fixed_parts, is_non_translatable, lost_numbers, without_fixed
 from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
@@ -23,7 +23,7 @@ _BROKEN = re.compile(r"[\ufffd\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ue000-\uf8ff]"
 """The replacement character, control characters, and characters for private use, which each font draws differently."""
 _QUESTION = re.compile(r"(?<!\?)\?++(?:\s*([^\W\d_])|[.,;:])")
 """A question mark with the letter or the punctuation after it."""
-SHOWN = 200
+MAX_SHOWN = 200
 """The most characters of a text in a reason."""
 _WORD = re.compile(r"[^\W\d_]+")
 _ALIKE_SCRIPTS = {"LATIN", "CYRILLIC", "GREEK"}
@@ -33,15 +33,15 @@ _NO_SCRIPT = (None, "control", "private", "MODIFIER", "FEMININE", "MASCULINE")
 ODD_LETTERS = 0.2
 """The largest share of a side's letters in scripts that are unusual there."""
 COPIED, COPIED_WORDS = 0.8, 4
-"""A target with this share of its distinct words in the source, and with at least so many of them, is a copy."""
+"""A target is a copy if it has at least this many distinct words, and this share of them is in the source."""
 DEVIATIONS = 4.5
 """The most standard deviations between the log ratio of a pair's lengths and the median."""
 LETTERS, LETTERS_OTHER = 15, 6
 """The fewest letters for which any language can be recognised, and for which that of the other side can."""
 TIMES, TIMES_OTHER = 6.0, 3.0
-"""How much more probable another language must be than the right one, and how much the language of the other side."""
+"""How many times as probable as the right language another one must be, and the language of the other side."""
 SHORT, SHORT_OTHER = 30, 15
-"""The numbers of letters below which it must be still more probable: a button such as `Enlace roto` tells little."""
+"""The numbers of letters below which it must be even more probable: a button such as `Enlace roto` says little."""
 TIMES_SHORT, TIMES_SHORT_OTHER = 30.0, 10.0
 """The factors for such short texts: of 13,895 right messages of programs, in 18 languages, they reject 3, not 21."""
 
@@ -59,10 +59,10 @@ def encoding(pair: Pair) -> str:
             return f"{name} has U+{ord(broken[0]):04X}"
         if not text.isascii() and is_bad(text):
             repaired = fix_encoding(text)
-            better = f": {repaired[:SHOWN]}" if repaired != text else ""
-            return f"{name} was read in a wrong encoding{better}"
-        if around := _letter_lost(without_fixed(text), other_side):
-            return f"{name} has a question mark for a letter: {around}"
+            suggestion = f": {repaired[:MAX_SHOWN]}" if repaired != text else ""
+            return f"{name} was read in a wrong encoding{suggestion}"
+        if excerpt := _letter_lost(without_fixed(text), other_side):
+            return f"{name} has a question mark for a letter: {excerpt}"
     return ""
 
 
@@ -84,7 +84,7 @@ def untranslated(pair: Pair) -> str:
     """Reject targets that copy the source; single words, such as names, and fixed parts may be copied."""
     source = _WORD.findall(without_fixed(pair.source).casefold())
     target = _WORD.findall(without_fixed(pair.target).casefold())
-    if len(target) < 2 or stands_alone(pair.source):
+    if len(target) < 2 or is_non_translatable(pair.source):
         return ""
     if source == target:
         return "the target is the source"
@@ -151,11 +151,11 @@ def _unusual_script(profile: Profile, pair: Pair) -> str:
         if text.isascii() and "LATIN" in usual:
             continue
         letters = [letter for letter in text if script(letter) not in _NO_SCRIPT]
-        odd = [letter for letter in letters if script(letter) not in usual and letter not in other_side]
-        if not odd:
+        unusual = [letter for letter in letters if script(letter) not in usual and letter not in other_side]
+        if not unusual:
             continue
-        if len(odd) > ODD_LETTERS * len(letters):
-            return f"{name} has letters of {script(odd[0])}: {''.join(odd)[:20]}"
+        if len(unusual) > ODD_LETTERS * len(letters):
+            return f"{name} has letters of {script(unusual[0])}: {''.join(unusual)[:20]}"
         for word in _WORD.findall(text):
             if len(_ALIKE_SCRIPTS & set(map(script, word))) > 1 and len(word) > 2:
                 return f"{name} has letters of two scripts in one word: {word}"
@@ -165,24 +165,24 @@ def _unusual_script(profile: Profile, pair: Pair) -> str:
 def _wrong_language(codes: Sequence[str | None], pair: Pair) -> str:
     """Reject sides in another language than those with these codes."""
     for name, text, code, other_code in zip(pair._fields, pair, codes, codes[::-1], strict=True):
-        words = _own_words(text, pair)
+        words = _unshared_words(text, pair)
         letters = sum(map(str.isalpha, words))
         if code is None or code == other_code or letters < LETTERS_OTHER:
             continue
         probabilities = language_probabilities(words[:2000])
         candidates = []
         if letters >= LETTERS:
-            best = max(probabilities, key=probabilities.__getitem__)
-            candidates.append((best, TIMES if letters >= SHORT else TIMES_SHORT))
+            likeliest = max(probabilities, key=probabilities.__getitem__)
+            candidates.append((likeliest, TIMES if letters >= SHORT else TIMES_SHORT))
         if other_code:
             candidates.append((other_code, TIMES_OTHER if letters >= SHORT_OTHER else TIMES_SHORT_OTHER))
-        for candidate, times in candidates:
-            if probabilities[candidate] > times * probabilities[code]:
+        for candidate, factor in candidates:
+            if probabilities[candidate] > factor * probabilities[code]:
                 return f"{name} looks like {candidate}, not like {code}"
     return ""
 
 
-def _own_words(text: str, pair: Pair) -> str:
+def _unshared_words(text: str, pair: Pair) -> str:
     """Return a side without its fixed parts, and without words that are on both sides, such as names."""
     common = set(_WORD.findall(pair.source.casefold())) & set(_WORD.findall(pair.target.casefold()))
     return _WORD.sub(lambda word: "" if word[0].casefold() in common else word[0], without_fixed(text))

@@ -11,14 +11,14 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest, read_at_most, reading, refuse_strange
+from translucid.ground.reading import digest, read_at_most, reading, refuse_unsafe
 
 MAX_BYTES = 32 * 1024 * 1024
 """The most bytes of a picture."""
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
 """File endings of pictures, in lower or upper case."""
 _OTHER_ENDINGS = (".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ico", ".ppm", ".pgm")
-"""File endings of images that are not supported; an existing file with one of them gets an error of its own."""
+"""File endings of unsupported images; an existing file with one of them gets its own error message."""
 _MAX_HEADER = 16 * 1024
 """The most bytes of a member's header in a tar file; a name has 4,096 at most. For longer headers, tarfile takes long:
 in some versions its time grows with the square of their length."""
@@ -26,8 +26,8 @@ _PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 """The first bytes of compressed files: gzip, bzip2, xz, zstandard, zip."""
 
 
-class _Place(NamedTuple):
-    """The place of a picture."""
+class _Location(NamedTuple):
+    """The location of a picture."""
 
     root: Path
     """The folder or tar file."""
@@ -43,9 +43,9 @@ class ImageFiles:
     def __init__(self, roots: Sequence[Path]) -> None:
         """Create an empty index; `open` fills it."""
         self._roots = list(roots)
-        self._places: dict[str, _Place] = {}
-        self._left_out: dict[str, str] = {}
-        """Existing names that are not read, and why."""
+        self._locations: dict[str, _Location] = {}
+        self._skipped: dict[str, str] = {}
+        """Existing names that are not read, with the reason."""
         self._other_kinds: set[str] = set()
         """Names in tar files that end in one of `_OTHER_ENDINGS`."""
         self._states: dict[Path, tuple[int, int]] = {}
@@ -66,20 +66,20 @@ class ImageFiles:
             raise UserError("no pictures were given", fix="Give folders or tar files of pictures.")
         files = cls(paths)
         for root in paths:
-            before = len(files._places)
+            previous_count = len(files._locations)
             files._index(root)
-            if len(files._places) == before:
+            if len(files._locations) == previous_count:
                 fix = f"Pictures end in {', '.join(ENDINGS)}."
                 raise UserError("has no pictures", file=root, fix=fix)
         return files
 
     def __contains__(self, name: object) -> bool:
         """Whether there is a picture of that name."""
-        return name in self._places
+        return name in self._locations
 
     def names(self) -> list[str]:
         """Return all names: those of a tar file in the order of the file, those of a folder sorted."""
-        return list(self._places)
+        return list(self._locations)
 
     def read(self, name: str) -> bytes:
         """Return the content of a picture's file.
@@ -87,18 +87,18 @@ class ImageFiles:
         Raises:
             UserError: the picture is missing, ignored or too large, or its tar file has changed.
         """
-        place = self._places.get(name)
-        if place is None:
+        location = self._locations.get(name)
+        if location is None:
             raise self._missing(name)
-        if place.start is None:
-            file = place.root / name
-            refuse_strange(file, place.root)
+        if location.start is None:
+            file = location.root / name
+            refuse_unsafe(file, location.root)
             with reading(file):
                 return read_at_most(file, MAX_BYTES)
-        if place.size > MAX_BYTES:
-            what = f"{name} has {place.size:,} bytes, more than {MAX_BYTES:,}"
-            raise UserError(what, file=place.root, fix="Save it smaller.")
-        return self._part_of_tar(place.root, place.start, place.size)
+        if location.size > MAX_BYTES:
+            what = f"{name} has {location.size:,} bytes, more than {MAX_BYTES:,}"
+            raise UserError(what, file=location.root, fix="Save it smaller.")
+        return self._read_from_tar(location.root, location.start, location.size)
 
     def refuse_missing(self, names: Iterable[str]) -> None:
         """Check, before any work, that there is a picture for each name.
@@ -107,7 +107,7 @@ class ImageFiles:
             UserError: there is none for one of them.
         """
         for name in names:
-            if name not in self._places:
+            if name not in self._locations:
                 raise self._missing(name)
 
     def digest(self) -> str:
@@ -116,9 +116,9 @@ class ImageFiles:
         It does not depend on the paths of the folders and tar files, nor on their order.
         """
         lines = list(map(digest, self._states))
-        for name, place in self._places.items():
-            if place.start is None:
-                lines.append(f"{digest(place.root / name)} {name}")
+        for name, location in self._locations.items():
+            if location.start is None:
+                lines.append(f"{digest(location.root / name)} {name}")
         text = "\n".join([*sorted(lines), ""])
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -137,11 +137,11 @@ class ImageFiles:
     def _add_from_folder(self, name: str, root: Path) -> None:
         file = root / name
         if not file.is_file():
-            self._left_out[name] = f"is not a file in {root}"
+            self._skipped[name] = f"is not a file in {root}"
         elif file.is_symlink() and not file.resolve().is_relative_to(root.resolve()):
-            self._left_out[name] = f"is a link that leads out of {root}"
+            self._skipped[name] = f"is a link that leads out of {root}"
         else:
-            self._add(name, _Place(root))
+            self._add(name, _Location(root))
 
     def _add_from_tar(self, root: Path) -> None:
         with _Headers(root.open("rb", buffering=0)) as stream:
@@ -173,27 +173,27 @@ class ImageFiles:
         if member.issparse():
             raise UserError(f"holds {name} as a sparse file", file=root, fix="Write it again without --sparse.")
         if path.is_absolute() or ".." in path.parts:
-            self._left_out[name] = f"has a name in {root} that leads out of it"
+            self._skipped[name] = f"has a name in {root} that leads out of it"
         elif not member.isreg():
-            self._left_out[name] = f"is a link or a device in {root}, not a file"
+            self._skipped[name] = f"is a link or a device in {root}, not a file"
         else:
-            self._add(name, _Place(root, member.offset_data, member.size))
+            self._add(name, _Location(root, member.offset_data, member.size))
 
-    def _add(self, name: str, place: _Place) -> None:
-        earlier = self._places.setdefault(name, place)
-        if earlier is not place:
-            what = f"the picture {name} is in {earlier.root} and again in {place.root}"
+    def _add(self, name: str, location: _Location) -> None:
+        earlier = self._locations.setdefault(name, location)
+        if earlier is not location:
+            what = f"the picture {name} is in {earlier.root} and again in {location.root}"
             raise UserError(what, fix="Leave one of them out, or rename it.")
 
     def _missing(self, name: str) -> UserError:
-        if why := self._left_out.get(name):
-            return UserError(f"the picture {name} {why}", fix="Put the file itself there.")
+        if reason := self._skipped.get(name):
+            return UserError(f"the picture {name} {reason}", fix="Put the file itself there.")
         if self._is_of_other_kind(name):
             what = f"the picture {name} is there, but {PurePosixPath(name).suffix} files are not read"
             return UserError(what, fix=f"Convert it; pictures end in {', '.join(ENDINGS)}.")
-        where = ", ".join(map(str, self._roots))
-        fix = f"Names are as {next(iter(self._places))}." if self._places else ""
-        return UserError(f"there is no picture {name} in {where}", fix=fix)
+        roots = ", ".join(map(str, self._roots))
+        fix = f"Names are as {next(iter(self._locations))}." if self._locations else ""
+        return UserError(f"there is no picture {name} in {roots}", fix=fix)
 
     def _is_of_other_kind(self, name: str) -> bool:
         path = PurePosixPath(name)
@@ -203,12 +203,12 @@ class ImageFiles:
             return False
         return any((root / name).is_file() for root in self._roots)
 
-    def _part_of_tar(self, root: Path, start: int, size: int) -> bytes:
+    def _read_from_tar(self, root: Path, start: int, size: int) -> bytes:
         with reading(root), root.open("rb") as stream:
-            same = _state(stream.fileno()) == self._states[root]
+            unchanged = _state(stream.fileno()) == self._states[root]
             stream.seek(start)
             content = stream.read(size)
-        if not same or len(content) != size:
+        if not unchanged or len(content) != size:
             raise UserError("has changed since it was opened", file=root, fix="Start again.")
         return content
 
@@ -232,11 +232,11 @@ def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
 
     tarfile would keep all of them in memory, and read a member of negative size again and again.
     """
-    before = 0
+    previous_offset = 0
     while member := archive.next():
-        if archive.offset <= before:
+        if archive.offset <= previous_offset:
             raise tarfile.ReadError(f"{member.name} ends before it begins")
-        before = archive.offset
+        previous_offset = archive.offset
         yield member
         archive.members.clear()  # type: ignore[attr-defined]
 
@@ -265,5 +265,5 @@ def _is_picture(path: PurePosixPath) -> bool:
 
 
 def _state(descriptor: int) -> tuple[int, int]:
-    facts = os.fstat(descriptor)
-    return facts.st_size, facts.st_mtime_ns
+    status = os.fstat(descriptor)
+    return status.st_size, status.st_mtime_ns

@@ -37,7 +37,7 @@ _DRAFT = 2
 """A JPEG is decoded to at least this many times the size that is needed."""
 _ORIENTATION = 0x0112
 """The EXIF tag of a picture's orientation."""
-_TURNS = {
+_TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
     4: Image.Transpose.FLIP_TOP_BOTTOM,
@@ -90,10 +90,10 @@ def read_image(data: bytes, name: str, *, size: int | None = None) -> Image.Imag
             if size is not None:
                 image.draft(None, (_DRAFT * size, _DRAFT * size))
             image.load()
-            upright = _TURNS.get(_orientation(image))
+            transposition = _TRANSPOSITIONS.get(_orientation(image))
             picture = _in_rgb(image)
-            if upright is not None:
-                picture = picture.transpose(upright)
+            if transposition is not None:
+                picture = picture.transpose(transposition)
             return picture
     except UserError:
         raise

@@ -35,7 +35,7 @@ class BadLines:
     def __init__(self) -> None:
         self.count = 0
         """The number of bad lines since `written_to` began."""
-        self.first: list[BadLine] = []
+        self.validation_lines: list[BadLine] = []
         """Bad lines of the validation files, which are read only once. They are written first and not counted."""
         self._stream: IO[str] | None = None
 
@@ -58,9 +58,9 @@ class BadLines:
         self.count = 0
         try:
             with temporary.open("x", encoding="utf-8", errors="backslashreplace") as self._stream:
-                self._stream.writelines(map(_row, self.first))
+                self._stream.writelines(map(_row, self.validation_lines))
                 yield
-            if self.count or self.first:
+            if self.count or self.validation_lines:
                 replace(temporary, file)
             else:
                 file.unlink(missing_ok=True)

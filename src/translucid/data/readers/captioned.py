@@ -23,26 +23,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CaptionedImages:
-    """Images with one or more captions each. Those of image `i` are the targets first[i] .. first[i + 1] - 1."""
+    """Images with one or more captions each.
+
+    The captions of image `i` are the targets `caption_offsets[i]` .. `caption_offsets[i + 1] - 1`.
+    """
 
     images: NDArray[Any]
     """The pixels or features of all images of the store, [stored images, ...]."""
-    place: NDArray[np.int64]
-    """The place of each image in the store, [images]."""
-    first: NDArray[np.int64]
-    """The first caption of each image, [images + 1]."""
+    store_indices: NDArray[np.int64]
+    """The index of each image in the store, [images]."""
+    caption_offsets: NDArray[np.int64]
+    """The index of the first caption of each image, [images + 1]."""
     target_ids: NDArray[np.int32]
     """The ids of all captions, one after the other, end tokens included."""
     target_offsets: NDArray[np.int64]
     """The offset of each caption in `target_ids`, [captions + 1]."""
-    changes: Changes | None = None
+    augmentation: Augmentation | None = None
     """The augmentation of the pixels, if any."""
 
     @classmethod
     def encode(
         cls,
         pairs: Iterable[Pair],
-        places: Mapping[str, int],
+        store_indices: Mapping[str, int],
         stored: StoredImages,
         tokenizer: Tokenizer,
         *,
@@ -53,7 +56,7 @@ class CaptionedImages:
 
         Args:
             pairs: pairs of an image's name and a caption.
-            places: the place of each image in the store, by name.
+            store_indices: the index of each image in the store, by name.
             stored: the stored images.
             tokenizer: the tokenizer of the captions.
             max_tokens: a caption with more tokens, end token included, is skipped.
@@ -62,13 +65,13 @@ class CaptionedImages:
         pairs = list(pairs)
         captions: dict[int, list[list[int]]] = {}
         for pair, ids in zip(pairs, tokenizer.encode_target(targets_of(pairs)), strict=True):
-            place = places[pair.source]
-            if place in stored.bad:
+            store_index = store_indices[pair.source]
+            if store_index in stored.bad:
                 skipped.add("of broken images")
             elif len(ids) >= max_tokens:
                 skipped.add("too long")
             else:
-                captions.setdefault(place, []).append([*ids, SPECIAL.end])
+                captions.setdefault(store_index, []).append([*ids, SPECIAL.end])
         all_captions = list(chain.from_iterable(captions.values()))
         return cls(
             stored.array,
@@ -80,26 +83,26 @@ class CaptionedImages:
 
     def __len__(self) -> int:
         """Return the number of images."""
-        return len(self.place)
+        return len(self.store_indices)
 
     def captions(self) -> Iterator[list[list[int]]]:
         """Yield for each image the ids of its captions, end tokens included."""
-        for first, end in pairwise(self.first):
-            bounds = pairwise(self.target_offsets[first : end + 1])
-            yield [self.target_ids[begin:after].tolist() for begin, after in bounds]
+        for start, end in pairwise(self.caption_offsets):
+            bounds = pairwise(self.target_offsets[start : end + 1])
+            yield [self.target_ids[caption_start:caption_end].tolist() for caption_start, caption_end in bounds]
 
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the tokens that the images `rows` [n] take up in a batch, once for the source and once for the target.
 
         They are the number of captions times the length of the longest caption.
         """
-        longest = np.maximum.reduceat(np.diff(self.target_offsets), self.first[:-1])[rows]
-        tokens = longest * (self.first[rows + 1] - self.first[rows])
+        longest = np.maximum.reduceat(np.diff(self.target_offsets), self.caption_offsets[:-1])[rows]
+        tokens = longest * (self.caption_offsets[rows + 1] - self.caption_offsets[rows])
         return tokens, tokens
 
     def target_tokens(self, rows: NDArray[np.int64]) -> int:
         """Return the number of tokens of all captions of the images `rows` [n], end tokens included."""
-        ends = self.target_offsets[self.first[rows + 1]] - self.target_offsets[self.first[rows]]
+        ends = self.target_offsets[self.caption_offsets[rows + 1]] - self.target_offsets[self.caption_offsets[rows]]
         return int(ends.sum())
 
     def batch(self, rows: NDArray[np.int64]) -> Batch:
@@ -108,24 +111,24 @@ class CaptionedImages:
         All have the same number of captions k in it; the additional captions of some images are padding.
         """
         rows = np.asarray(rows, np.int64)
-        counts = self.first[rows + 1] - self.first[rows]
-        place = np.arange(counts.max())
-        exists = place < counts[:, None]  # [n, k]
-        captions = (self.first[rows][:, None] + place)[exists]
-        fed, answers = shifted(self.target_ids, self.target_offsets, captions)
-        targets_in = torch.full((exists.size, fed.size(1)), SPECIAL.pad)  # [n k, T]
+        counts = self.caption_offsets[rows + 1] - self.caption_offsets[rows]
+        caption_numbers = np.arange(counts.max())
+        exists = caption_numbers < counts[:, None]  # [n, k]
+        captions = (self.caption_offsets[rows][:, None] + caption_numbers)[exists]
+        caption_inputs, caption_labels = shifted(self.target_ids, self.target_offsets, captions)
+        targets_in = torch.full((exists.size, caption_inputs.size(1)), SPECIAL.pad)  # [n k, T]
         labels = torch.full_like(targets_in, SPECIAL.pad)
-        chosen = torch.from_numpy(exists.ravel())
-        targets_in[chosen] = fed
-        labels[chosen] = answers
-        images = np.ascontiguousarray(self.images[self.place[rows]])
-        if self.changes is not None:
-            images = self.changes.applied(images, rows)
+        target_rows = torch.from_numpy(exists.ravel())
+        targets_in[target_rows] = caption_inputs
+        labels[target_rows] = caption_labels
+        images = np.ascontiguousarray(self.images[self.store_indices[rows]])
+        if self.augmentation is not None:
+            images = self.augmentation.apply(images, rows)
         return Batch(torch.from_numpy(images), targets_in, labels)
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
+class Augmentation:
     """The augmentation of each image in one epoch."""
 
     shift: NDArray[np.int64]
@@ -133,7 +136,7 @@ class Changes:
     mirror: NDArray[np.bool_]
     """Whether each image is mirrored, [images]."""
 
-    def applied(self, images: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    def apply(self, images: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return the augmented images [n, height, width, 3]; they are the `rows` of the corpus."""
         changed = np.empty_like(images)
         for i, row in enumerate(rows):
@@ -158,4 +161,4 @@ class VariedImages:
         generator, count = np.random.default_rng(np.random.SeedSequence(seed)), len(self.images)
         shift = generator.integers(-self.shift, self.shift, (count, 2), endpoint=True)
         mirror = generator.random(count) < (0.5 if self.mirror else 0.0)
-        return replace(self.images, changes=Changes(shift, mirror))
+        return replace(self.images, augmentation=Augmentation(shift, mirror))

@@ -28,9 +28,9 @@ from translucid.ground.errors import UserError
 _MOSES = re.compile(r"^(?P<head>.*)\{(?P<source>[^{},/]+),(?P<target>[^{},/]+)\}(?P<tail>[^{}/]*)$")
 _HEADER = {"source", "target", "document"}
 """The columns of a table with a header; a table without a column `document` needs none."""
-_NOTHING = object()
-_MOST_DOCUMENTS = 24
-"""Bits for the number of a document in its file; those above are a checksum of the file's name."""
+_NO_DOCUMENT = object()
+_DOCUMENT_BITS = 24
+"""The bits of a document's number within its file; the higher bits are a checksum of the file's name."""
 _KINDS = (
     f"Use .tsv (source TAB target), .jsonl (source, target), {', '.join(PAIR_ENDINGS[2:])} "
     "or a Moses pair name.{en,de}; each except .parquet also as .gz."
@@ -46,7 +46,7 @@ class Pair(_Texts):
     """A sentence and its translation."""
 
     document: int | None = None
-    """The number of the document, which no other one has; None for a pair without a document, or if none are read."""
+    """The unique number of the document; None for a pair without a document, or if documents are not read."""
 
     def of_document(self, number: int | None) -> Self:
         """Set the number of the document, and return the pair."""
@@ -65,7 +65,7 @@ class SyntheticPair(Pair):
 
     @classmethod
     def of(cls, pair: Pair) -> SyntheticPair:
-        """Return a pair as a synthetic one."""
+        """Return a synthetic pair with the texts of a pair."""
         return cls(*pair).of_document(pair.document)
 
 
@@ -89,7 +89,7 @@ def targets_of(pairs: Iterable[Pair]) -> list[str]:
 
 
 class PlacedPair(NamedTuple):
-    """A pair with its place."""
+    """A pair with its location."""
 
     file: str
     line: int
@@ -134,20 +134,20 @@ def read_pairs(
         UserError: a file is missing, empty, unreadable or of an unknown kind, or a line is not UTF-8 or not a pair.
     """
     for file in files:
-        number = crc32(str(file).encode("utf-8", "surrogatepass")) << _MOST_DOCUMENTS
-        before: object = _NOTHING
+        number = crc32(str(file).encode("utf-8", "surrogatepass")) << _DOCUMENT_BITS
+        last_document: object = _NO_DOCUMENT
         for _, source, target, document in _rows(str(file), languages, on_bad):
             pair = Pair(source, target)
             if documents and document is not ALONE:
-                if document != before:
+                if document != last_document:
                     number += 1
                 pair.document = number
-            before = document
+            last_document = document
             yield pair
 
 
 def placed_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: OnBad = None) -> Iterator[PlacedPair]:
-    """Yield the pairs of `read_pairs`, each with its place."""
+    """Yield the pairs of `read_pairs`, each with its location."""
     for name in map(str, files):
         file = CorpusName.parse(name).files
         for line, source, target, _ in _rows(name, languages, on_bad):
@@ -214,12 +214,12 @@ def _tsv(path: Path, on_bad: OnBad) -> Iterator[Row]:
 
 def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[Row]:
     blank = 0  # the number of lines so far that are blank on both sides
-    ended = "\n"  # no line contains a line feed; None is a bad line
-    both = zip_longest(lines(source, on_bad), lines(target, on_bad), fillvalue=ended)
-    for number, (source_line, target_line) in enumerate(both, 1):
-        if source_line == ended:
+    end_mark = "\n"  # no line contains a line feed; None is a bad line
+    line_pairs = zip_longest(lines(source, on_bad), lines(target, on_bad), fillvalue=end_mark)
+    for number, (source_line, target_line) in enumerate(line_pairs, 1):
+        if source_line == end_mark:
             raise _unequal_lengths(target, source, number, on_bad)
-        if target_line == ended:
+        if target_line == end_mark:
             raise _unequal_lengths(source, target, number, on_bad)
         if source_line is not None and target_line is not None:
             if not source_line.strip() and not target_line.strip():

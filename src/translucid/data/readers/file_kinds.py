@@ -13,11 +13,11 @@ LONGEST_NAME = 4096
 """The most characters of a path."""
 _PLAIN = frozenset([".txt", ".text", ".md", ".mdx", ".markdown", ".rst", ".adoc", ".log"])
 """File endings of plain text, with or without markup."""
-_KNOWN: dict[str, tuple[str, str]] = {}
+_KINDS: dict[str, tuple[str, str]] = {}
 """What a file is, and what to do with it, by its ending; `file_kinds.tsv` lists the endings."""
 for _row in Path(__file__).with_suffix(".tsv").read_text("utf-8").splitlines():
     _what, _advice, _endings = _row.split("\t")
-    _KNOWN.update(dict.fromkeys(_endings.split(), (_what, _advice)))
+    _KINDS.update(dict.fromkeys(_endings.split(), (_what, _advice)))
 
 
 def ending_of(file: str) -> str:
@@ -27,7 +27,7 @@ def ending_of(file: str) -> str:
 
 def has_structure(file: Path) -> bool:
     """Whether a file is not plain text, according to its ending."""
-    return file.suffix.lower() in _KNOWN
+    return file.suffix.lower() in _KINDS
 
 
 def is_file(name: str) -> bool:
@@ -50,8 +50,8 @@ def names_file(text: str, endings: Collection[str]) -> bool:
     if is_file(text):
         return True
     ending = Path(text).suffix.lower()
-    known = ending in _KNOWN or ending in endings or ending in _PLAIN
-    return known and "://" not in text and not any(map(str.isspace, text))
+    has_known_ending = ending in _KINDS or ending in endings or ending in _PLAIN
+    return has_known_ending and "://" not in text and not any(map(str.isspace, text))
 
 
 def refuse_file_names(texts: Iterable[str]) -> None:
@@ -72,8 +72,8 @@ def refuse_documents(file: Path | None) -> None:
     Raises:
         UserError: the file has the ending of another kind.
     """
-    if file and (about := _KNOWN.get(file.suffix.lower())):
-        what, fix = about
+    if file and (kind := _KINDS.get(file.suffix.lower())):
+        what, fix = kind
         what = f"is {what} by its ending: only plain text is translated, line by line"
         raise UserError(what, file=file, fix=f"{fix} If it is plain text after all, give it on standard input.")
 
@@ -84,8 +84,8 @@ def refuse_as_texts(file: str) -> None:
     Raises:
         UserError: the file has the ending of another kind.
     """
-    if about := _KNOWN.get(ending_of(file)):
-        what, fix = about
+    if kind := _KINDS.get(ending_of(file)):
+        what, fix = kind
         raise UserError(f"is {what} by its ending, which is not read as running text", file=file, fix=fix)
 
 
@@ -96,7 +96,7 @@ def refuse_as_pairs(file: str) -> None:
         UserError: it does.
     """
     ending = ending_of(file)
-    what, _ = _KNOWN.get(ending, (None, None))
+    what, _ = _KINDS.get(ending, (None, None))
     if ending in PAIR_ENDINGS or what in (None, "compressed"):
         return
     fix = "Export it as .tsv (source TAB target) or as .jsonl (source, target)."

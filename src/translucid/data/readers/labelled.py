@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from translucid.data.batching import Batch, side_by_side
+from translucid.data.batching import Batch, padded_rows
 from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
@@ -25,7 +25,7 @@ class LabelledTexts:
     offsets: NDArray[np.int64]
     """The offset of each text in `ids`, [texts + 1]."""
     labels: NDArray[np.int64]
-    """The place of each text's label in the list of labels, [texts]."""
+    """The index of each text's label in the list of labels, [texts]."""
 
     @classmethod
     def encode(
@@ -41,8 +41,8 @@ class LabelledTexts:
         encoded = text_ids(sources_of(texts), tokenizer, max_tokens=max_tokens, backwards=backwards)
         ids = np.fromiter(chain.from_iterable(encoded), np.int32)
         offsets = np.cumsum([0, *map(len, encoded)])
-        places = {label: place for place, label in enumerate(labels)}
-        return cls(ids, offsets, np.array([places[text.target] for text in texts], np.int64))
+        label_indices = {label: index for index, label in enumerate(labels)}
+        return cls(ids, offsets, np.array([label_indices[text.target] for text in texts], np.int64))
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -57,10 +57,10 @@ class LabelledTexts:
         return len(rows)
 
     def batch(self, rows: NDArray[np.integer] | Sequence[int]) -> Batch:
-        """Put the texts `rows` [B] into one batch, whose labels are places in the list of labels [B, 1]."""
-        chosen = np.asarray(rows, np.int64)
-        source, _ = side_by_side(self.ids, self.offsets[chosen], self.offsets[chosen + 1])
-        labels = torch.from_numpy(self.labels[chosen])[:, None]
+        """Put the texts `rows` [B] into one batch, whose labels are indices in the list of labels [B, 1]."""
+        indices = np.asarray(rows, np.int64)
+        source, _ = padded_rows(self.ids, self.offsets[indices], self.offsets[indices + 1])
+        labels = torch.from_numpy(self.labels[indices])[:, None]
         return Batch(torch.from_numpy(source), labels[:, :0], labels)
 
 

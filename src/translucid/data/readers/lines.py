@@ -52,11 +52,11 @@ def kind_of(path: Path) -> str:
     if str(path) != standard_input.NAME:
         return ending_of(str(path))
     with opened(path) as stream:
-        first = stream.readline(LONGEST_LINE).removeprefix(BOM_UTF8)
-    return standard_input.ending(first.decode("utf-8", "replace"))
+        first_line = stream.readline(LONGEST_LINE).removeprefix(BOM_UTF8)
+    return standard_input.ending(first_line.decode("utf-8", "replace"))
 
 
-def refuse_empty(path: Path) -> UserError:
+def empty_file_error(path: Path) -> UserError:
     """Return the error that a file is empty."""
     return UserError("is empty", file=path, fix="Is this the right file?")
 
@@ -70,7 +70,7 @@ def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
     with opened(path) as stream:
         for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
-                fix = "Each sentence stands on a line of its own."
+                fix = "Put each sentence on its own line."
                 report_bad_line(path, number, f"is longer than {LONGEST_LINE:,} bytes", fix, raw, on_bad)
                 while raw and not raw.endswith(b"\n"):
                     raw = stream.readline(LONGEST_LINE)
@@ -91,7 +91,7 @@ def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
             else:
                 yield line
     if not number:
-        raise refuse_empty(path)
+        raise empty_file_error(path)
 
 
 def numbered_lines(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str]]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.lines import LONGEST_LINE, one_line, refuse_empty, report_bad_line
-from translucid.data.readers.tmx import matching
+from translucid.data.readers.lines import LONGEST_LINE, empty_file_error, one_line, report_bad_line
+from translucid.data.readers.tmx import matching_code
 from translucid.ground.errors import UserError, missing_package
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def read_parquet(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tu
         what = f"can't be read as Parquet ({str(error).splitlines()[0]})"
         raise UserError(what, file=path, fix="Check the path, or fetch the file again.") from error
     if not number:
-        raise refuse_empty(path)
+        raise empty_file_error(path)
 
 
 def _rows(file: ParquetFile, columns: _Columns) -> Iterator[tuple[Any, Any, Any]]:
@@ -122,10 +122,10 @@ def _sides(codes: list[str], languages: Languages) -> tuple[str, str] | None:
     source, target = languages
     if source is None and target is None:
         return (codes[0], codes[1]) if len(codes) == 2 else None
-    sources = [matching(source, codes)] if source else codes
-    targets = [matching(target, codes)] if target else codes
-    pairs = []
-    for first, second in product(sources, targets):
-        if first and second and first != second:
-            pairs.append((first, second))
-    return pairs[0] if len(pairs) == 1 else None
+    sources = [matching_code(source, codes)] if source else codes
+    targets = [matching_code(target, codes)] if target else codes
+    candidates = []
+    for source_code, target_code in product(sources, targets):
+        if source_code and target_code and source_code != target_code:
+            candidates.append((source_code, target_code))
+    return candidates[0] if len(candidates) == 1 else None

@@ -109,7 +109,7 @@ class Entry:
             return True
         return self.has_msgstr and _BEGINNING.match(text) is not None
 
-    def add(self, number: int, at: int, line: str, text: str) -> None:
+    def add(self, number: int, offset: int, line: str, text: str) -> None:
         """Add a line with its number and offset; `text` is the line without white space at its ends."""
         is_comment = text.startswith("#")
         if not is_comment:
@@ -122,9 +122,9 @@ class Entry:
             what = f"is in an entry of more than {LONGEST_ENTRY:,} characters"
             self._refuse(number, what, text, "Split it.")
         elif is_comment:
-            self._add_comment(text, at, at + len(line))
+            self._add_comment(text, offset, offset + len(line))
         else:
-            self._add_string(number, at, line)
+            self._add_string(number, offset, line)
 
     def _add_comment(self, text: str, start: int, end: int) -> None:
         self.last = None
@@ -135,12 +135,12 @@ class Entry:
         elif text.startswith("#."):
             self.notes.append(text[2:].strip())
 
-    def _add_string(self, number: int, at: int, line: str) -> None:
+    def _add_string(self, number: int, offset: int, line: str) -> None:
         match = _LINE.match(line)
         if match is None or not (match["keyword"] or self.last):
             self._refuse(number, "is not a line of a .po file", line)
             return
-        start, end = at + match.start("raw") - 1, at + match.end("raw") + 1
+        start, end = offset + match.start("raw") - 1, offset + match.end("raw") + 1
         keyword = match["keyword"]
         if not keyword:
             assert self.last
@@ -148,7 +148,7 @@ class Entry:
             self.last.end = end
             return
         label = f"{keyword}[{match['form']}]" if match["form"] else keyword
-        self.last = value = Value(label, number, at, start, end, [match["raw"]])
+        self.last = value = Value(label, number, offset, start, end, [match["raw"]])
         form = int(match["form"] or 0)
         if keyword in self.values or (keyword == "msgstr" and form in self.forms):
             self._refuse(number, f"is a second {label} of an entry", line)
@@ -166,9 +166,9 @@ class Entry:
         strings = [*self.values.values(), *self.forms.values()]
         if self.is_bad or not strings:
             return False
-        first = min(strings, key=lambda value: value.line)
+        first_string = min(strings, key=lambda value: value.line)
         if "msgid" not in self.values or not self.forms:
-            self._refuse(first.number, "is an entry without msgid or msgstr", first.raw[0])
+            self._refuse(first_string.number, "is an entry without msgid or msgstr", first_string.raw[0])
         elif self.plural is None and set(self.forms) != {0}:
             form = self.forms[next(filter(None, self.forms))]
             self._refuse(form.number, "has forms of a plural, but no msgid_plural", form.raw[0], "Add it.")
@@ -184,10 +184,10 @@ def entries(file_lines: Iterable[str | None], report: Report) -> Iterator[Entry]
         report: called with the first invalid line of each entry that is left out for it.
     """
     entry: Entry | None = None
-    at = 0
+    offset = 0
     for number, line in enumerate(file_lines, 1):
         if line is None:
-            entry = entry or Entry(at, report)
+            entry = entry or Entry(offset, report)
             entry.is_bad = True
             continue
         text = line.strip()
@@ -197,9 +197,9 @@ def entries(file_lines: Iterable[str | None], report: Report) -> Iterator[Entry]
             entry = None
         # `#~` begins a line of an obsolete entry.
         if text and not text.startswith("#~"):
-            entry = entry or Entry(at, report)
-            entry.add(number, at, line, text)
-        at += len(line)
+            entry = entry or Entry(offset, report)
+            entry.add(number, offset, line, text)
+        offset += len(line)
     if entry and entry.is_complete():
         yield entry
 

@@ -1,4 +1,4 @@
-"""Standard input as a corpus named `-`, kept in a temporary file because corpora are read more than once."""
+"""Standard input as a corpus named `-`, stored in a temporary file because corpora are read more than once."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from translucid.data.readers.xml_elements import Element
 from translucid.data.readers.xml_units import UNIT_FIX, corpus_units, inline_text
 from translucid.ground.errors import UserError
 
-MOST_LANGUAGES = 100
-"""The number of languages of a file that are remembered."""
-SPACES = {"http://www.lisa.org/tmx14": ""}
+MAX_LANGUAGES = 100
+"""The most languages that are collected from a file."""
+NAMESPACES = {"http://www.lisa.org/tmx14": ""}
 ALONE = "\0"
 """The name of the document of a unit that belongs to none; no XML file contains this character."""
 LANGUAGE = "xml:lang", "lang"
@@ -35,9 +35,9 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
     """
     memory = _Memory(path, languages)
     has_pairs = False
-    for unit in corpus_units(path, "tmx", {"tu", "header"}, SPACES, on_bad):
+    for unit in corpus_units(path, "tmx", {"tu", "header"}, NAMESPACES, on_bad):
         if unit.name == "header":
-            memory.header = unit.attributes.get("srclang")
+            memory.header_language = unit.attributes.get("srclang")
             continue
         try:
             texts = _texts(unit)
@@ -48,9 +48,11 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
             has_pairs = True
             yield unit.line, *pair, _document_of(unit)
     if not has_pairs:
-        wanted = " and ".join(filter(None, (memory.source or memory.header, memory.target or "another language")))
-        rest = f"; it holds {memory.listed}" if memory.met else ""
-        raise memory.refused(f"has no unit in {wanted}{rest}")
+        requested = " and ".join(
+            filter(None, (memory.source or memory.header_language, memory.target or "another language"))
+        )
+        found_languages = f"; it holds {memory.code_list}" if memory.codes else ""
+        raise memory.error(f"has no unit in {requested}{found_languages}")
 
 
 def _document_of(unit: Element) -> str:
@@ -92,58 +94,60 @@ class _Memory:
     def __init__(self, path: Path, languages: Languages) -> None:
         self.path = path
         self.source, self.target = languages
-        self.header: str | None = None
+        self.header_language: str | None = None
         """The source language that the header names."""
-        self.met: dict[str, None] = {}
+        self.codes: dict[str, None] = {}
         """The languages of the units so far, in order."""
 
     def pair(self, unit: Element, texts: dict[str, str]) -> tuple[str, str] | None:
         """Return both texts of a unit, or None if it lacks one of them."""
-        if len(self.met) < MOST_LANGUAGES:
-            self.met.update(dict.fromkeys(texts))
+        if len(self.codes) < MAX_LANGUAGES:
+            self.codes.update(dict.fromkeys(texts))
         if self.source and self.target:
-            source = matching(self.source, texts)
+            source = matching_code(self.source, texts)
             # With the languages en and en-US, both codes could match the same text.
-            target = matching(self.target, [code for code in texts if code != source])
+            target = matching_code(self.target, [code for code in texts if code != source])
         else:
-            source, target = self._only(unit, texts)
+            source, target = self._infer_languages(unit, texts)
         return (texts[source], texts[target]) if source and target else None
 
-    def _only(self, unit: Element, texts: dict[str, str]) -> tuple[str | None, str | None]:
+    def _infer_languages(self, unit: Element, texts: dict[str, str]) -> tuple[str | None, str | None]:
         """Return the source language of the header and the only other language."""
-        wanted = self.source or unit.attributes.get("srclang") or self.header
-        if wanted and wanted.lower() == "*all*":
-            wanted = None
+        source_code = self.source or unit.attributes.get("srclang") or self.header_language
+        if source_code and source_code.lower() == "*all*":
+            source_code = None
         source = None
-        others = list(self.met)
-        if wanted:
-            source = matching(wanted, texts)
-            others = [code for code in others if not same_language(code, wanted)]
+        candidates = list(self.codes)
+        if source_code:
+            source = matching_code(source_code, texts)
+            candidates = [code for code in candidates if not same_language(code, source_code)]
         if self.target:
-            others = [code for code in others if same_language(code, self.target)]
-        if (wanted is None and len(texts) > 1) or any(not same_language(others[0], code) for code in others):
-            what = f"holds {self.listed}: which of them is the source, and which the target"
-            raise self.refused(what, unit.line)
-        return source, matching(others[0], texts) if others else None
+            candidates = [code for code in candidates if same_language(code, self.target)]
+        if (source_code is None and len(texts) > 1) or any(
+            not same_language(candidates[0], code) for code in candidates
+        ):
+            what = f"holds {self.code_list}: which of them is the source, and which the target"
+            raise self.error(what, unit.line)
+        return source, matching_code(candidates[0], texts) if candidates else None
 
     @property
-    def listed(self) -> str:
+    def code_list(self) -> str:
         """The languages of the units so far, as text."""
-        return ", ".join(list(self.met)[:20])
+        return ", ".join(list(self.codes)[:20])
 
-    def refused(self, what: str, line: int | None = None) -> UserError:
+    def error(self, what: str, line: int | None = None) -> UserError:
         """Return the error that the languages to read are unclear or missing."""
-        source, target = [*self.met, "en", "es"][:2]
+        source, target = [*self.codes, "en", "es"][:2]
         fix = f"Say it, as with --set data.source_language={source} data.target_language={target}."
         return UserError(what, file=self.path, line=line, fix=fix)
 
 
-def matching(wanted: str, codes: Iterable[str]) -> str | None:
-    """Return the code that equals a wanted language or, if there is none, the first one of the same language."""
+def matching_code(language: str, codes: Iterable[str]) -> str | None:
+    """Return the code that equals a language's or, if there is none, the first one of the same language."""
     compatible = None
     for code in codes:
-        if code.lower() == wanted.lower():
+        if code.lower() == language.lower():
             return code
-        if compatible is None and same_language(code, wanted):
+        if compatible is None and same_language(code, language):
             compatible = code
     return compatible

@@ -10,7 +10,7 @@ from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.xml_elements import Element
 from translucid.data.readers.xml_units import corpus_units, inline_text
 
-SPACES = {
+NAMESPACES = {
     **{f"urn:oasis:names:tc:xliff:document:{version}": "" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")},
     "urn:oasis:names:tc:xliff:sizerestriction:2.0": "slr",
 }
@@ -31,7 +31,7 @@ def read_xliff(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tupl
     Raises:
         UserError: the file is unreadable; or a unit is, and `on_bad` is None.
     """
-    for unit in corpus_units(path, "xliff", UNITS, SPACES, on_bad):
+    for unit in corpus_units(path, "xliff", UNITS, NAMESPACES, on_bad):
         if unit.inherited("translate") == "no":
             continue
         is_reversed = _is_reversed(unit, languages)
@@ -45,13 +45,13 @@ def read_xliff(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tupl
 
 
 def _is_reversed(unit: Element, languages: Languages) -> bool:
-    """Whether the file of a unit translates from the wanted target language to the wanted source language."""
+    """Whether the file of a unit translates from the requested target language to the requested source language."""
     source = unit.inherited("source-language") or unit.inherited("srcLang")
     target = unit.inherited("target-language") or unit.inherited("trgLang")
-    wanted_source, wanted_target = languages
-    if not (source and target and wanted_source and wanted_target) or same_language(source, wanted_source):
+    source_language, target_language = languages
+    if not (source and target and source_language and target_language) or same_language(source, source_language):
         return False
-    return same_language(source, wanted_target) and same_language(target, wanted_source)
+    return same_language(source, target_language) and same_language(target, source_language)
 
 
 def segments_of(unit: Element) -> list[Element]:

@@ -28,11 +28,11 @@ _FIX = "Export it again."
 
 @dataclass(slots=True)
 class Piece:
-    """Content between two tags: text, a CDATA section, or something else (a comment, an entity)."""
+    """Content between two tags: text, a CDATA section, or other content (a comment, an entity)."""
 
     kind: Literal["text", "cdata", "other"]
     text: str
-    """The characters; empty for something else."""
+    """The characters; empty for other content."""
     start: int
     end: int = -1
 
@@ -42,7 +42,7 @@ class Element:
     """An element with its offsets: `start`, tag, `inner`, content, `inner_end`, tag, `end`."""
 
     name: str
-    """The name with the prefix that the reader chose for its name space."""
+    """The name with the prefix that the reader chose for its namespace."""
     attributes: dict[str, str]
     parent: Element | None
     line: int
@@ -53,7 +53,7 @@ class Element:
     comment: str = ""
     """The comment before a unit; empty for other elements."""
     entity: str = ""
-    """An entity to which a unit refers, and which is not expanded; empty for other elements."""
+    """An entity to which a unit refers and which is not expanded; empty for other elements."""
     parts: list[Element | Piece] = field(default_factory=list)
     """The content of a unit or of an element in a unit; empty for others."""
 
@@ -63,18 +63,18 @@ class Element:
         return [part for part in self.parts if isinstance(part, Element)]
 
     def children_except(self, *names: str) -> list[Element]:
-        """Return the elements directly in the element without those of some names."""
+        """Return the elements directly in the element, except those with some names."""
         return [child for child in self.children if child.name not in names]
 
     def child(self, name: str) -> Element | None:
-        """Return the last child of a name, if there is one."""
+        """Return the last child with a name, if there is one."""
         for child in reversed(self.children):
             if child.name == name:
                 return child
         return None
 
     def within(self, *names: str) -> Iterator[Element]:
-        """Yield the descendants of some names, except those within another of them."""
+        """Yield the descendants with some names, except those within another of them."""
         for child in self.children:
             if child.name in names:
                 yield child
@@ -112,7 +112,7 @@ class Element:
 class ElementReader:
     """The handlers of expat's events, which collect the units.
 
-    Expat tells only where an event begins. So the end of each tag and piece is set when the next event begins.
+    Expat reports only where an event begins, so the end of each tag and piece is set when the next event begins.
     """
 
     def __init__(
@@ -120,10 +120,10 @@ class ElementReader:
         name: str | Path,
         roots: Collection[str],
         names: Collection[str],
-        spaces: Mapping[str, str],
+        namespaces: Mapping[str, str],
         *,
         encoding: str | None = None,
-        longest: int = maxsize,
+        max_bytes: int = maxsize,
     ) -> None:
         """Configure the reader.
 
@@ -131,13 +131,13 @@ class ElementReader:
             name: the file name for messages.
             roots: the names that the root may have; any if empty.
             names: the names of units; an element of such a name within a unit is part of that unit.
-            spaces: the prefix of each name space in names; the prefix of all others is `?`.
+            namespaces: the prefix of each namespace in names; the prefix of all others is `?`.
             encoding: the encoding; by default the one that the file declares, else UTF-8.
-            longest: the largest number of bytes of a unit.
+            max_bytes: the largest number of bytes of a unit.
         """
-        self.name, self.roots, self.names, self.longest = name, roots, names, longest
-        self.spaces = {_XML: "xml", **spaces}
-        self.known: dict[str, str] = {}
+        self.name, self.roots, self.names, self.max_bytes = name, roots, names, max_bytes
+        self.namespaces = {_XML: "xml", **namespaces}
+        self.prefixed_names: dict[str, str] = {}
         self.parser = parser = expat.ParserCreate(encoding, " ")
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -164,26 +164,26 @@ class ElementReader:
         """Yield each unit of a file, with its content, as it is parsed.
 
         Raises:
-            UserError: the file is empty, not well-formed XML of such a root, or harmful.
+            UserError: the file is empty, not well-formed XML with such a root, or harmful.
         """
         count, size = 0, CHUNK
         while chunk := stream.read(size):
             between_steps()
-            before = self.parser.CurrentByteIndex
+            previous_index = self.parser.CurrentByteIndex
             self._parse(chunk)
-            yield from self._taken()
+            yield from self._complete_units()
             count += len(chunk)
-            after = self.parser.CurrentByteIndex
-            begun = self.unit.start if self.unit else max(after, 0)
-            left = self.longest - (count - begun)
-            if left < 0:
-                raise self.refused(f"has a unit, tag or comment of more than {self.longest:,} bytes")
+            index = self.parser.CurrentByteIndex
+            unit_start = self.unit.start if self.unit else max(index, 0)
+            remaining = self.max_bytes - (count - unit_start)
+            if remaining < 0:
+                raise self.error(f"has a unit, tag or comment of more than {self.max_bytes:,} bytes")
             # Expat rereads an incomplete token with each chunk: a token of many megabytes needs larger chunks.
-            size = CHUNK if after > before else min(2 * size, left + 1)
+            size = CHUNK if index > previous_index else min(2 * size, remaining + 1)
         if not count:
             raise UserError("is empty", file=self.name, fix="Is this the right file?")
         self._parse(b"", last=True)
-        yield from self._taken()
+        yield from self._complete_units()
 
     def _parse(self, chunk: bytes, *, last: bool = False) -> None:
         try:
@@ -192,66 +192,66 @@ class ElementReader:
             what = expat.ErrorString(error.code)
             raise UserError(f"is no XML ({what})", file=self.name, line=error.lineno, fix=_FIX) from error
         except (LookupError, ValueError) as error:
-            raise self.refused("is in an encoding that can't be read") from error
+            raise self.error("is in an encoding that can't be read") from error
         if last:
-            self._here()
+            self._end_pending()
 
-    def _taken(self) -> list[Element]:
+    def _complete_units(self) -> list[Element]:
         """Return the complete units."""
         if not self.ready or self.pending is self.ready[-1]:
             return []
         ready, self.ready = self.ready, []
         return ready
 
-    def refused(self, what: str) -> UserError:
+    def error(self, what: str) -> UserError:
         """Return the error for invalid content."""
         return UserError(what, file=self.name, line=self.parser.CurrentLineNumber, fix=_FIX)
 
-    def _here(self) -> int:
+    def _end_pending(self) -> int:
         """Return the offset of the event, and set it as the end of the last tag or piece."""
-        at = self.parser.CurrentByteIndex
+        offset = self.parser.CurrentByteIndex
         if self.piece:
             self._text_ends()
         if isinstance(self.pending, Element) and self.pending.inner < 0:
-            self.pending.inner = at
+            self.pending.inner = offset
         elif self.pending:
-            self.pending.end = at
+            self.pending.end = offset
         self.pending = None
-        return at
+        return offset
 
-    def _named(self, name: str) -> str:
-        if name not in self.known:
-            space, _, local = name.rpartition(" ")
-            prefix = self.spaces.get(space, "?")
-            self.known[name] = f"{prefix}:{local}" if space and prefix else local
-        return self.known[name]
+    def _prefixed_name(self, name: str) -> str:
+        if name not in self.prefixed_names:
+            namespace, _, local = name.rpartition(" ")
+            prefix = self.namespaces.get(namespace, "?")
+            self.prefixed_names[name] = f"{prefix}:{local}" if namespace and prefix else local
+        return self.prefixed_names[name]
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        at = self._here()
+        offset = self._end_pending()
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self.refused(f"has more than {DEEPEST} elements within each other")
-        name = self.known.get(name) or self._named(name)
+            raise self.error(f"has elements nested more than {DEEPEST} levels deep")
+        name = self.prefixed_names.get(name) or self._prefixed_name(name)
         if self.depth == 1 and self.roots and name not in self.roots:
-            wanted = " or ".join(f"<{root}>" for root in sorted(self.roots))
-            raise self.refused(f"begins with <{name[:50]}>, not with {wanted}")
+            expected = " or ".join(f"<{root}>" for root in sorted(self.roots))
+            raise self.error(f"begins with <{name[:50]}>, not with {expected}")
         if attributes:
-            attributes = {self._named(key): value for key, value in attributes.items()}
-        element = Element(name, attributes, self.open, self.parser.CurrentLineNumber, at)
+            attributes = {self._prefixed_name(key): value for key, value in attributes.items()}
+        element = Element(name, attributes, self.open, self.parser.CurrentLineNumber, offset)
         if self.unit is None and name in self.names:
             self.unit, self.count = element, 0
             element.comment = self.comment
         elif self.unit and self.open:
-            self._counted()
+            self._count_part()
             self.open.parts.append(element)
         self.comment = ""
         self.open = self.pending = element
 
     def _end(self, name: str) -> None:
-        at = self._here()
+        offset = self._end_pending()
         element = self.open
         assert element is not None
-        element.inner_end = at
+        element.inner_end = offset
         self.open, self.pending = element.parent, element
         if self.unit is element:
             self.ready.append(element)
@@ -260,10 +260,10 @@ class ElementReader:
         self.comment = ""
 
     def _piece(self, kind: Literal["text", "cdata", "other"], text: str = "") -> None:
-        at = self._here()
+        offset = self._end_pending()
         if self.unit and self.open:
-            self._counted()
-            self.pending = self.piece = Piece(kind, "", at)
+            self._count_part()
+            self.pending = self.piece = Piece(kind, "", offset)
             self.texts = [text]
             self.open.parts.append(self.piece)
 
@@ -287,14 +287,14 @@ class ElementReader:
             self.unit.entity = entity
 
     def _default(self, text: str) -> None:
-        self._here()
+        self._end_pending()
 
-    def _counted(self) -> None:
+    def _count_part(self) -> None:
         self.count += 1
         if self.count > MOST_PARTS:
-            raise self.refused(f"has more than {MOST_PARTS:,} elements and texts in one unit")
+            raise self.error(f"has more than {MOST_PARTS:,} elements and texts in one unit")
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
-        self._here()
+        self._end_pending()
         if internal and not self.may_declare:
-            raise self.refused("declares entities or elements of its own, which is refused")
+            raise self.error("declares entities or elements of its own, which is refused")

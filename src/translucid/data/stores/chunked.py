@@ -21,14 +21,14 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 
 INDEX = "index.jsonl"
-_AGAIN = "It is made again by --resume."
+_FIX = "--resume builds it again."
 
 Chunks = list[dict[str, Any]]
 """The rows of the chunks: the facts of `append`, `counts` of elements and `crc32` of each file, and the `width`."""
 
 
 class ChunkedFiles:
-    """A folder with flat arrays, complete or not."""
+    """A folder with flat arrays, which may be incomplete."""
 
     def __init__(self, folder: Path, names: Sequence[str], types: Callable[[int], list[np.dtype[Any]]]) -> None:
         """Describe the files; read and write nothing yet.
@@ -52,12 +52,12 @@ class ChunkedFiles:
         types = self.types(chunks[0]["width"])
         arrays = []
         for i, (name, kind) in enumerate(zip(self.names, types, strict=True)):
-            array = self._mapped(name, kind)
+            array = self._map(name, kind)
             start = 0
             for chunk in chunks:
                 end = start + chunk["counts"][i]
                 if len(array) < end or zlib.crc32(array[start:end].data) != chunk["crc32"][i]:
-                    raise UserError("is damaged or cut short", file=self.folder / name, fix=_AGAIN)
+                    raise UserError("is damaged or cut short", file=self.folder / name, fix=_FIX)
                 start = end
             arrays.append(array[:start])
         return arrays, chunks, totals
@@ -68,17 +68,17 @@ class ChunkedFiles:
         Raises:
             UserError: the folder can't be written to.
         """
-        header, done, totals = self._index()
-        if header != {"identity": identity} or totals is not None or not self._cut(done):
+        header, chunks, totals = self._index()
+        if header != {"identity": identity} or totals is not None or not self._truncate(chunks):
             self.remove()
             try:
                 self.folder.mkdir(parents=True)
             except OSError as error:
                 what = f"can't be made ({error.strerror})"
                 raise UserError(what, file=self.folder, fix="Choose another --out.") from error
-            done = []
-        write_atomically(self.folder / INDEX, "".join(map(_line, [{"identity": identity}, *done])).encode())
-        return done
+            chunks = []
+        write_atomically(self.folder / INDEX, "".join(map(_line, [{"identity": identity}, *chunks])).encode())
+        return chunks
 
     def append(self, arrays: Sequence[NDArray[Any]], facts: dict[str, Any]) -> None:
         """Write a chunk and then, when it is safely on disk, its row of the index.
@@ -109,21 +109,21 @@ class ChunkedFiles:
             for line in (self.folder / INDEX).read_text(encoding="utf-8").split("\n")[:-1]:
                 rows.append(_row(line))
         except (OSError, ValueError, TypeError, KeyError):
-            pass  # cut off or damaged here: the rows before are good
+            pass  # cut off or damaged here: the rows before are intact
         if not rows:
             return None, [], None
         chunks = [row for row in rows if "crc32" in row]
         totals = rows[-1] if "sizes" in rows[-1] else None
         return rows[0], chunks, totals
 
-    def _cut(self, done: Chunks) -> bool:
+    def _truncate(self, chunks: Chunks) -> bool:
         """Truncate the files to the chunks that are complete; return whether this was possible."""
-        if not done:
+        if not chunks:
             return False
-        types = self.types(done[0]["width"])
+        types = self.types(chunks[0]["width"])
         try:
             for i, (name, kind) in enumerate(zip(self.names, types, strict=True)):
-                size = kind.itemsize * sum(chunk["counts"][i] for chunk in done)
+                size = kind.itemsize * sum(chunk["counts"][i] for chunk in chunks)
                 file = self.folder / name
                 if file.stat().st_size < size:
                     return False
@@ -147,14 +147,14 @@ class ChunkedFiles:
             fix = "Make room, and give the same command again."
             raise UserError(f"can't be written ({error.strerror})", file=self.folder, fix=fix) from error
 
-    def _mapped(self, name: str, kind: np.dtype[Any]) -> NDArray[Any]:
+    def _map(self, name: str, kind: np.dtype[Any]) -> NDArray[Any]:
         file = self.folder / name
         try:
             if not file.stat().st_size:  # an empty file can't be mapped
                 return np.empty(0, kind)
             return np.asarray(np.memmap(file, kind, mode="r"))
         except (OSError, ValueError) as error:
-            raise UserError("is missing or cut short", file=file, fix=_AGAIN) from error
+            raise UserError("is missing or cut short", file=file, fix=_FIX) from error
 
 
 def checksum(chunks: Chunks) -> str:

@@ -1,7 +1,7 @@
 """Encoded pairs whose sources follow the sentences before them; each sentence is stored once and joined in batches.
 
-The number of sentences before a pair is drawn for each pair and epoch, from 0 to as many as `data.context` says, so
-that the model also learns to translate a sentence by itself.
+The number of sentences before a pair is drawn for each pair and epoch, from 0 to `data.context`, so that the model also
+learns to translate a sentence by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from translucid.data.batching import Batch, shifted, side_by_side
+from translucid.data.batching import Batch, padded_rows, shifted
 from translucid.data.document_context import ContextOptions
 from translucid.data.sampler import hashed
 from translucid.data.stores.encoded import EncodedCorpus
@@ -28,10 +28,10 @@ class ContextCorpus:
     corpus: EncodedCorpus
     """The pairs, with the numbers of their documents."""
     options: ContextOptions
-    firsts: NDArray[np.int64]
+    corpus_starts: NDArray[np.int64]
     """The first pair of each of the concatenated corpora, whose documents are numbered separately."""
     seed: Sequence[int] | None = None
-    """Determines how many sentences precede each pair; without it, all that there are up to the limit."""
+    """Determines how many sentences precede each pair; without it, as many as there are, up to the limit."""
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -48,38 +48,40 @@ class ContextCorpus:
 
     def batch(self, rows: NDArray[np.integer] | Sequence[int]) -> Batch:
         """Put the pairs `rows` [B] into one batch."""
-        chosen, corpus = np.asarray(rows, np.int64), self.corpus
-        starts = self._starts(chosen)
+        pair_rows, corpus = np.asarray(rows, np.int64), self.corpus
+        starts = self._starts(pair_rows)
         # Sentences of a document are neighbours in the corpus: a row [start, end) is several of them.
-        source, _ = side_by_side(corpus.source_ids, starts, corpus.source_offsets[chosen + 1])
-        context = np.arange(source.shape[1]) < (corpus.source_offsets[chosen] - starts)[:, None]  # [B, S]
+        source, _ = padded_rows(corpus.source_ids, starts, corpus.source_offsets[pair_rows + 1])
+        context = np.arange(source.shape[1]) < (corpus.source_offsets[pair_rows] - starts)[:, None]  # [B, S]
         source[context & (source == SPECIAL.end)] = self.options.separator
-        targets_in, labels = shifted(corpus.target_ids, corpus.target_offsets, chosen)
+        targets_in, labels = shifted(corpus.target_ids, corpus.target_offsets, pair_rows)
         links = None
         if corpus.links:
             # Word links count the words of the sentence itself.
-            links = corpus.links.pieces(chosen, np.where(context, SPECIAL.pad, source), labels.numpy())
+            links = corpus.links.pieces(pair_rows, np.where(context, SPECIAL.pad, source), labels.numpy())
         return Batch(torch.from_numpy(source), targets_in, labels, links=links)
 
     def _starts(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return where the input of each row begins among all source ids."""
-        most = np.full(len(rows), self.options.most)
+        limits = np.full(len(rows), self.options.max_sentences)
         if self.seed is not None:
-            most = hashed(rows, self.seed) % (self.options.most + 1)
-        first = rows - np.minimum(self._available(rows, self.options.most), most)
+            limits = hashed(rows, self.seed) % (self.options.max_sentences + 1)
+        first_rows = rows - np.minimum(self._available(rows, self.options.max_sentences), limits)
         offsets = self.corpus.source_offsets
-        return np.maximum(offsets[first], offsets[rows + 1] - self.options.longest)
+        return np.maximum(offsets[first_rows], offsets[rows + 1] - self.options.max_tokens)
 
-    def _available(self, rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-        """Return the number of sentences, up to `most`, that precede each row in its document."""
+    def _available(self, rows: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+        """Return the number of sentences, up to `limit`, that precede each row in its document."""
         documents = self.corpus.documents
         assert documents is not None
-        before = rows[:, None] - np.arange(1, most + 1)  # [n, most]
-        alike = documents[np.maximum(before, 0)] == documents[rows][:, None]
-        alike &= (documents[rows] >= 0)[:, None]
-        alike &= before >= self.firsts[np.searchsorted(self.firsts, rows, "right") - 1][:, None]
+        earlier_rows = rows[:, None] - np.arange(1, limit + 1)  # [n, limit]
+        same_document = documents[np.maximum(earlier_rows, 0)] == documents[rows][:, None]
+        same_document &= (documents[rows] >= 0)[:, None]
+        same_document &= (
+            earlier_rows >= self.corpus_starts[np.searchsorted(self.corpus_starts, rows, "right") - 1][:, None]
+        )
         # Only an unbroken run counts.
-        return np.logical_and.accumulate(alike, 1).sum(1)
+        return np.logical_and.accumulate(same_document, 1).sum(1)
 
 
 class VariedContext:
@@ -88,17 +90,17 @@ class VariedContext:
     def __init__(self, corpus: EncodedCorpus | VariedCorpus, sizes: Sequence[int], options: ContextOptions) -> None:
         """Join the pairs of concatenated corpora, which have these `sizes`."""
         self.corpus, self.options = corpus, options
-        self.firsts = np.cumsum([0, *sizes[:-1]])
+        self.corpus_starts = np.cumsum([0, *sizes[:-1]])
 
     def has_context(self) -> bool:
         """Whether any pair has another one before it in its document."""
         documents = self.corpus.documents
         assert documents is not None
-        alike = (documents[1:] == documents[:-1]) & (documents[1:] >= 0)
-        alike[self.firsts[(self.firsts > 0) & (self.firsts < len(documents))] - 1] = False
-        return bool(alike.any())
+        same_document = (documents[1:] == documents[:-1]) & (documents[1:] >= 0)
+        same_document[self.corpus_starts[(self.corpus_starts > 0) & (self.corpus_starts < len(documents))] - 1] = False
+        return bool(same_document.any())
 
     def draw(self, seed: Sequence[int]) -> ContextCorpus:
         """Return the pairs of the epoch that `seed` determines."""
         corpus = self.corpus.draw(seed) if isinstance(self.corpus, VariedCorpus) else self.corpus
-        return ContextCorpus(corpus, self.options, self.firsts, seed)
+        return ContextCorpus(corpus, self.options, self.corpus_starts, seed)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from translucid.data.batching import Batch, shifted, side_by_side
+from translucid.data.batching import Batch, padded_rows, shifted
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import Pair, SyntheticPair, sources_of, targets_of
 from translucid.data.stores.encoded_links import EncodedLinks, WordStarts, word_counts
@@ -29,9 +29,9 @@ from translucid.ground.special import SPECIAL
 from translucid.kernels import machine
 
 CHUNK = 50_000
-"""The number of pairs that are encoded at a time, which takes about a second. Until then they are lists of Python
+"""The number of pairs that are encoded at a time, which takes about a second. Meanwhile, they are lists of Python
 integers, which take ten times the memory."""
-ALONE = 3
+SERIAL_CHUNKS = 3
 """The number of chunks that this process encodes in the time in which other processes start."""
 
 
@@ -72,35 +72,37 @@ class EncodedCorpus:
             tokenizer: the tokenizer of both sides.
             max_tokens: a pair with more tokens on either side, end token included, is skipped.
             skipped: counts the skipped pairs as "too long".
-            starts: the pieces of the tokenizer that begin words, if the word links of pairs are stored too.
-            documents: whether the numbers of the documents of pairs are stored too.
+            starts: the pieces of the tokenizer that begin words, if the word links of pairs are also stored.
+            documents: whether the numbers of the documents of pairs are also stored.
         """
         sources, targets = _Side(), _Side()
         links: list[EncodedLinks] = []
-        numbers = [np.empty(0, np.int64)]
+        chunk_documents = [np.empty(0, np.int64)]
         for chunk in chunks(pairs):
             source_ids = tokenizer.encode_source(sources_of(chunk))
             for i in synthetic(chunk):
                 assert tokenizer.tag is not None  # `train` refuses other tokenizers
                 source_ids[i].insert(0, tokenizer.tag)
             target_ids = tokenizer.encode_target(targets_of(chunk))
-            kept, kept_sources, kept_targets = [], [], []
+            accepted, accepted_sources, accepted_targets = [], [], []
             for pair, source, target in zip(chunk, source_ids, target_ids, strict=True):
                 if max(len(source), len(target)) < max_tokens:
-                    kept.append(pair)
-                    kept_sources.append(source)
-                    kept_targets.append(target)
+                    accepted.append(pair)
+                    accepted_sources.append(source)
+                    accepted_targets.append(target)
                 elif skipped is not None:
                     skipped.add("too long")
-            sources.append(kept_sources)
-            targets.append(kept_targets)
+            sources.append(accepted_sources)
+            targets.append(accepted_targets)
             if starts:
-                counts = word_counts(kept_sources, starts.source), word_counts(kept_targets, starts.target)
-                links.append(EncodedLinks.of(kept, *counts, starts))
+                counts = word_counts(accepted_sources, starts.source), word_counts(accepted_targets, starts.target)
+                links.append(EncodedLinks.of(accepted, *counts, starts))
             if documents:
-                numbers.append(document_numbers(kept))
-        joined = EncodedLinks.joined(links, starts) if starts else None
-        return cls(*sources.arrays(), *targets.arrays(), joined, np.concatenate(numbers) if documents else None)
+                chunk_documents.append(document_numbers(accepted))
+        all_links = EncodedLinks.joined(links, starts) if starts else None
+        return cls(
+            *sources.arrays(), *targets.arrays(), all_links, np.concatenate(chunk_documents) if documents else None
+        )
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -118,12 +120,12 @@ class EncodedCorpus:
 
     def batch(self, rows: NDArray[np.integer] | Sequence[int]) -> Batch:
         """Put the sentence pairs `rows` [B] into one batch."""
-        chosen = np.asarray(rows, np.int64)
-        starts, ends = self.source_offsets[chosen], self.source_offsets[chosen + 1]
-        source, _ = side_by_side(self.source_ids, starts, ends)
-        targets_in, labels = shifted(self.target_ids, self.target_offsets, chosen)
-        links = self.links.pieces(chosen, source, labels.numpy()) if self.links else None
-        soft = self.soft_targets.of(chosen, self.target_offsets) if self.soft_targets else None
+        pair_rows = np.asarray(rows, np.int64)
+        starts, ends = self.source_offsets[pair_rows], self.source_offsets[pair_rows + 1]
+        source, _ = padded_rows(self.source_ids, starts, ends)
+        targets_in, labels = shifted(self.target_ids, self.target_offsets, pair_rows)
+        links = self.links.pieces(pair_rows, source, labels.numpy()) if self.links else None
+        soft = self.soft_targets.of(pair_rows, self.target_offsets) if self.soft_targets else None
         return Batch(torch.from_numpy(source), targets_in, labels, links=links, soft_targets=soft)
 
     def source(self, i: int) -> NDArray[np.integer]:
@@ -145,8 +147,8 @@ class _Side:
     def append(self, sentences: list[list[int]]) -> None:
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 1
         self.lengths.append(lengths)
-        with_end = chain.from_iterable((*sentence, SPECIAL.end) for sentence in sentences)
-        self.ids.append(np.fromiter(with_end, np.int32, int(lengths.sum())))
+        ended_sentences = chain.from_iterable((*sentence, SPECIAL.end) for sentence in sentences)
+        self.ids.append(np.fromiter(ended_sentences, np.int32, int(lengths.sum())))
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         return np.concatenate(self.ids), np.cumsum(np.concatenate(self.lengths))
@@ -175,7 +177,7 @@ def encode_chunks(
     starts: WordStarts | None = None,
     documents: bool = False,
 ) -> Iterator[tuple[int, EncodedCorpus]]:
-    """Yield for each chunk, in order, its number of pairs and those pairs, encoded, that are not too long.
+    """Yield for each chunk, in order, its number of pairs, and the encoded pairs that are not too long.
 
     Args:
         pairs: the text.
@@ -183,8 +185,8 @@ def encode_chunks(
         max_tokens: a pair with more tokens on either side, end token included, is skipped.
         processes: the number of processes; by default the number of cores. Few chunks are encoded by this process
             alone. The result does not depend on it.
-        starts: see `EncodedCorpus.encode`.
-        documents: see `EncodedCorpus.encode`.
+        starts: as in `EncodedCorpus.encode`.
+        documents: as in `EncodedCorpus.encode`.
 
     Raises:
         UserError: a process was killed.
@@ -193,32 +195,32 @@ def encode_chunks(
     encode = partial(
         EncodedCorpus.encode, tokenizer=tokenizer, max_tokens=max_tokens, starts=starts, documents=documents
     )
-    first = list(islice(remaining, ALONE + 1))
+    first_chunks = list(islice(remaining, SERIAL_CHUNKS + 1))
     processes = processes or machine.processes()
-    if len(first) <= ALONE or processes == 1:
-        for chunk in chain(first, remaining):
+    if len(first_chunks) <= SERIAL_CHUNKS or processes == 1:
+        for chunk in chain(first_chunks, remaining):
             yield len(chunk), encode(chunk)
         return
     # Spawned, not forked: PyTorch's threads do not survive a fork.
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (encode, tokenizer))
-    waiting: deque[tuple[int, Future[EncodedCorpus]]] = deque()
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _start_worker, (encode, tokenizer))
+    pending: deque[tuple[int, Future[EncodedCorpus]]] = deque()
     try:
-        for chunk in chain(first, remaining):
-            waiting.append((len(chunk), pool.submit(_encode, chunk)))
+        for chunk in chain(first_chunks, remaining):
+            pending.append((len(chunk), pool.submit(_encode, chunk)))
             # Two chunks for each process keep all of them busy; more would only take memory.
-            if len(waiting) > 2 * processes:
-                yield _next(waiting)
-        while waiting:
-            yield _next(waiting)
+            if len(pending) > 2 * processes:
+                yield _next_result(pending)
+        while pending:
+            yield _next_result(pending)
     except BrokenProcessPool as error:
-        fix = "Most often the memory was full: close other programs; --resume goes on."
+        fix = "Usually, the memory was full: close other programs, and continue with --resume."
         raise UserError("a process that encodes the corpus was killed", fix=fix) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _next(waiting: deque[tuple[int, Future[EncodedCorpus]]]) -> tuple[int, EncodedCorpus]:
-    count, future = waiting.popleft()
+def _next_result(pending: deque[tuple[int, Future[EncodedCorpus]]]) -> tuple[int, EncodedCorpus]:
+    count, future = pending.popleft()
     return count, future.result()
 
 
@@ -226,7 +228,7 @@ _encode_chunk: Callable[[list[Pair]], EncodedCorpus]
 """The work of a process of the pool; its arguments are sent once and not with each chunk."""
 
 
-def _begin(encode: Callable[[list[Pair]], EncodedCorpus], tokenizer: Tokenizer) -> None:
+def _start_worker(encode: Callable[[list[Pair]], EncodedCorpus], tokenizer: Tokenizer) -> None:
     """Prepare a process of the pool; both arguments have the same tokenizer."""
     global _encode_chunk
     # Ctrl-C reaches all processes of the terminal; the parent process handles it and ends the others.

@@ -29,7 +29,7 @@ class WordStarts(NamedTuple):
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> WordStarts:
-        """Return those of a tokenizer's vocabularies."""
+        """Return the word starts of a tokenizer's vocabularies."""
         return cls(np.array(tokenizer.source_word_starts()), np.array(tokenizer.target_word_starts()))
 
 
@@ -58,17 +58,17 @@ class EncodedLinks:
         Args:
             pairs: the pairs, with links or without.
             source_words: the number of words of each source, as the tokenizer separates them.
-            target_words: the same of each target.
+            target_words: the same for each target.
             starts: the pieces that begin words.
         """
         flat: list[int] = []
         lengths = [0]
         for pair, *counts in zip(pairs, source_words, target_words, strict=True):
-            before = len(flat)
+            start = len(flat)
             if isinstance(pair, LinkedPair) and [len(text.split()) for text in pair] == counts:
                 for link in sorted(pair.links):
                     flat += link
-            lengths.append(len(flat) - before)
+            lengths.append(len(flat) - start)
         return cls(np.array(flat, np.uint16), np.cumsum(lengths, dtype=np.int64), starts)
 
     @classmethod
@@ -97,10 +97,10 @@ class EncodedLinks:
         # The last row and the last column, at index -1, are those of pieces that belong to no word.
         batch = np.arange(len(rows))[:, None, None]
         weights = linked[batch, target_words[:, :, None], source_words[:, None, :]]  # [B, T, S]
-        places = np.flatnonzero(weights)
+        positions = np.flatnonzero(weights)
         shares = 1 / np.maximum(weights.sum(-1, dtype=np.float32), 1)  # [B, T]
-        by_place = shares.reshape(-1)[places // source.shape[1]]
-        return LinkedPieces(torch.from_numpy(places), torch.from_numpy(by_place))
+        position_weights = shares.reshape(-1)[positions // source.shape[1]]
+        return LinkedPieces(torch.from_numpy(positions), torch.from_numpy(position_weights))
 
 
 def word_counts(sentences: Sequence[Sequence[int]], starts: NDArray[np.bool_]) -> list[int]:

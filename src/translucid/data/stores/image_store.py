@@ -23,11 +23,11 @@ from translucid.kernels.machine import cores
 FILES = ("images.array",)
 CHUNK = 256
 """The number of images of a chunk."""
-TOGETHER = 32
+BATCH_SIZE = 32
 """The number of images that the image encoder reads at a time."""
 
-Look: TypeAlias = Callable[[NDArray[np.uint8]], NDArray[np.float16]]
-"""An image encoder: a function from pixels [b, height, width, 3] to features [b, S, F]."""
+EncodePixels: TypeAlias = Callable[[NDArray[np.uint8]], NDArray[np.float16]]
+"""A function of an image encoder, from pixels [b, height, width, 3] to features [b, S, F]."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ class StoredImages:
 class ImageStore:
     """A folder with the images of a corpus, complete or not."""
 
-    def __init__(self, folder: Path, size: int, look: Look | None = None) -> None:
+    def __init__(self, folder: Path, size: int, encode: EncodePixels | None = None) -> None:
         """Describe the folder; read and write nothing yet.
 
         Args:
             folder: the folder, which need not exist.
             size: the side of the squares to which images are resized, in pixels.
-            look: the image encoder; by default, the pixels are stored.
+            encode: computes the features to store; by default, the pixels are stored.
         """
-        self.size, self.look = size, look
-        self.kind: np.dtype[Any] = np.dtype(np.float16 if look else np.uint8)
+        self.size, self.encode = size, encode
+        self.kind: np.dtype[Any] = np.dtype(np.float16 if encode else np.uint8)
         self.files = ChunkedFiles(folder, FILES, lambda _: [self.kind])
 
     def open(self, identity: str) -> StoredImages | None:
@@ -93,33 +93,33 @@ class ImageStore:
         Raises:
             UserError: an image can't be read, or the disk is full.
         """
-        done = self.files.begin(identity)
-        first = 0
+        chunks = self.files.begin(identity)
+        image_count = 0
         bad: list[int] = []
         shape: list[int] = []
-        for chunk in done:
-            first += chunk["images"]
+        for chunk in chunks:
+            image_count += chunk["images"]
             bad += chunk["bad"]
             shape = chunk["shape"]
-        on_images(first)
-        for start in range(first, len(names), CHUNK):
-            part = names[start : start + CHUNK]
-            bad_here: list[int] = []
+        on_images(image_count)
+        for start in range(image_count, len(names), CHUNK):
+            chunk_names = names[start : start + CHUNK]
+            bad_in_chunk: list[int] = []
             rows = []
-            for batch, broken in self._read(part, files, on_bad):
-                bad_here += [start + i for i in broken]
-                rows.append(batch if self.look is None else self.look(batch))
+            for batch, broken in self._read(chunk_names, files, on_bad):
+                bad_in_chunk += [start + i for i in broken]
+                rows.append(batch if self.encode is None else self.encode(batch))
                 on_images(len(batch))
             array = np.ascontiguousarray(np.concatenate(rows))
             shape = list(array.shape[1:])
-            bad += bad_here
-            self.files.append([array.reshape(-1)], {"images": len(part), "bad": bad_here, "shape": shape})
+            bad += bad_in_chunk
+            self.files.append([array.reshape(-1)], {"images": len(chunk_names), "bad": bad_in_chunk, "shape": shape})
         self.files.end({"sizes": [len(names)], "shape": shape, "bad": bad})
 
     def _read(
         self, names: Sequence[str], files: ImageFiles, on_bad: Callable[[UserError], None] | None
     ) -> Iterator[tuple[NDArray[np.uint8], list[int]]]:
-        """Yield the pixels of `TOGETHER` images at a time, with the places in `names` of those that can't be read."""
+        """Yield the pixels of `BATCH_SIZE` images at a time, and the indices in `names` of those that can't be read."""
 
         def read(name: str) -> NDArray[np.uint8] | UserError:
             try:
@@ -131,9 +131,9 @@ class ImageStore:
 
         with ThreadPoolExecutor(cores()) as pool:
             results = pool.map(read, names)
-            for start in range(0, len(names), TOGETHER):
+            for start in range(0, len(names), BATCH_SIZE):
                 batch, broken = [], []
-                for i in range(start, min(start + TOGETHER, len(names))):
+                for i in range(start, min(start + BATCH_SIZE, len(names))):
                     image = next(results)
                     if isinstance(image, UserError):
                         assert on_bad is not None

@@ -21,15 +21,15 @@ class StoredSoftTargets:
     """Their probabilities, [tokens, K]."""
 
     def of(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> SoftTargets:
-        """Return those of some pairs, at the positions of `Batch.places`.
+        """Return the soft targets of some pairs, at `Batch.positions`.
 
         Args:
             rows: the numbers of the pairs [B].
             offsets: the offset of each target sentence [pairs + 1].
         """
         spans = [np.arange(offsets[row], offsets[row + 1]) for row in rows]
-        places = np.concatenate(spans)
-        probabilities = self.probabilities[places].astype(np.float32)
+        positions = np.concatenate(spans)
+        probabilities = self.probabilities[positions].astype(np.float32)
         # Sixteen bits do not keep the sum of exactly 1.
         probabilities /= probabilities.sum(1, keepdims=True)
-        return SoftTargets(torch.from_numpy(self.tokens[places].astype(np.int64)), torch.from_numpy(probabilities))
+        return SoftTargets(torch.from_numpy(self.tokens[positions].astype(np.int64)), torch.from_numpy(probabilities))

@@ -87,9 +87,9 @@ class CorpusStore:
         opened = self.files.open(identity)
         if opened is None:
             return None
-        (source, source_offsets, target, target_offsets, *others), chunks, totals = opened
-        links = EncodedLinks(others[0], others[1], self.starts) if self.starts else None
-        documents = others[-1] if self.documents else None
+        (source, source_offsets, target, target_offsets, *extra_arrays), chunks, totals = opened
+        links = EncodedLinks(extra_arrays[0], extra_arrays[1], self.starts) if self.starts else None
+        documents = extra_arrays[-1] if self.documents else None
         pairs = EncodedCorpus(source, source_offsets, target, target_offsets, links, documents)
         skipped = Skipped(kept=totals["kept"], reasons=Counter(totals["reasons"]))
         fingerprint = f"{len(pairs)} pairs, crc32 {checksum(chunks)}"
@@ -122,31 +122,31 @@ class CorpusStore:
         Raises:
             UserError: the text can't be read, no pairs are left, or the disk is full.
         """
-        done = self.files.begin(identity)
-        largest = max(tokenizers[0].source_size, tokenizers[0].target_size)
-        types = self.files.types(2 if largest <= 1 << 16 else 4)
-        ends = _ends(done)
+        chunks = self.files.begin(identity)
+        largest_vocabulary = max(tokenizers[0].source_size, tokenizers[0].target_size)
+        types = self.files.types(2 if largest_vocabulary <= 1 << 16 else 4)
+        ends = _ends(chunks)
         sizes, skipped = [], Skipped()
         for number, (corpus, tokenizer) in enumerate(zip(corpora, tokenizers, strict=True)):
-            read = size = 0
-            for row in done:
+            read_count = size = 0
+            for row in chunks:
                 if row["corpus"] == number:
-                    read += row["pairs"]
+                    read_count += row["pairs"]
                     size += row["kept"]
-            kept = keep(corpus, pair_filter, skipped)
-            for _ in islice(kept, read):  # encoded already; reading them counts what the filter skips
+            pairs = keep(corpus, pair_filter, skipped)
+            for _ in islice(pairs, read_count):  # encoded already; reading them counts what the filter skips
                 pass
-            on_pairs(read)
-            for count, chunk in encode_chunks(kept, tokenizer, max_tokens, processes, self.starts, self.documents):
-                arrays = _continued(chunk, ends, types)
+            on_pairs(read_count)
+            for count, chunk in encode_chunks(pairs, tokenizer, max_tokens, processes, self.starts, self.documents):
+                arrays = _with_offsets(chunk, ends, types)
                 self.files.append(arrays, {"corpus": number, "pairs": count, "kept": len(chunk)})
-                before = ends or [0] * len(arrays[::2])
-                ends = [end + array.size for end, array in zip(before, arrays[::2], strict=True)]
+                previous_ends = ends or [0] * len(arrays[::2])
+                ends = [end + array.size for end, array in zip(previous_ends, arrays[::2], strict=True)]
                 size += len(chunk)
-                read += count
+                read_count += count
                 on_pairs(count)
             sizes.append(size)
-            for _ in range(read - size):
+            for _ in range(read_count - size):
                 skipped.add("too long")
         if bad and bad.count:
             skipped.reasons["no pairs"] += bad.count
@@ -178,15 +178,15 @@ def _types(width: int) -> list[np.dtype[Any]]:
     return [ids, offsets, ids, offsets]
 
 
-def _ends(done: Chunks) -> list[int] | None:
+def _ends(chunks: Chunks) -> list[int] | None:
     """Return the numbers of source ids, of target ids, of words of links and of documents; None without chunks."""
-    if not done:
+    if not chunks:
         return None
-    ends: list[int] = np.sum([chunk["counts"] for chunk in done], axis=0)[::2].tolist()
+    ends: list[int] = np.sum([chunk["counts"] for chunk in chunks], axis=0)[::2].tolist()
     return ends
 
 
-def _continued(chunk: EncodedCorpus, ends: Sequence[int] | None, types: list[np.dtype[Any]]) -> list[NDArray[Any]]:
+def _with_offsets(chunk: EncodedCorpus, ends: Sequence[int] | None, types: list[np.dtype[Any]]) -> list[NDArray[Any]]:
     """Return the arrays of a chunk in the types of the files, with the offsets moved to the ends of the files."""
     arrays: list[NDArray[Any]] = [chunk.source_ids, chunk.source_offsets, chunk.target_ids, chunk.target_offsets]
     if chunk.links:
@@ -285,13 +285,13 @@ class TextStore:
         Raises:
             UserError: the text can't be read, there is none, or the disk is full.
         """
-        done = self.files.begin(identity)
+        chunks = self.files.begin(identity)
         (kind,) = self.files.types(2 if tokenizer.target_size <= 1 << 16 else 4)
-        read, skipped = _total_size(done).texts, Skipped("text")
+        read_count, skipped = _total_size(chunks).texts, Skipped("text")
         remaining = keep_texts(chain.from_iterable(corpora), skipped)
-        for _ in islice(remaining, read):  # encoded already
+        for _ in islice(remaining, read_count):  # encoded already
             pass
-        on_texts(read)
+        on_texts(read_count)
         while chunk := sources_of(islice(remaining, TEXT_CHUNK)):
             encoded = EncodedTexts.encode(chunk, tokenizer, backwards=backwards)
             self.files.append([encoded.ids.astype(kind)], {"size": encoded.size})

@@ -17,17 +17,17 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import sentencepiece
 
 from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.pieces import SPACE, as_read
+from translucid.data.tokenizing.pieces import SPACE, sanitised
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL, TAG
 
-FEWEST = 5
+MIN_COUNT = 5
 """The fewest occurrences of a new word."""
-PARTS = 3
+MIN_PIECES = 3
 """The fewest pieces that a new word is cut into."""
-GOES_ON = 0.1
-"""The largest ratio of longer words that begin with a new word to the word itself: all of them would be cut in another
-way than before."""
+MAX_CONTINUED = 0.1
+"""The largest ratio of longer words that begin with a new word to the word itself: all of them would be cut differently
+from before."""
 _WORD = re.compile(rf"{SPACE}[^\W\d_]+")
 
 Kind: TypeAlias = Literal["NORMAL", "CONTROL", "USER_DEFINED", "UNUSED"]
@@ -42,7 +42,7 @@ class NewPiece(NamedTuple):
     kind: Kind
 
 
-def extended(tokenizer: Tokenizer, pairs: Iterable[Pair], count: int, *, shared_ids: bool) -> Tokenizer:
+def with_words(tokenizer: Tokenizer, pairs: Iterable[Pair], count: int, *, shared_ids: bool) -> Tokenizer:
     """Return a tokenizer with words as additional pieces, whose ids follow all others.
 
     Args:
@@ -56,29 +56,29 @@ def extended(tokenizer: Tokenizer, pairs: Iterable[Pair], count: int, *, shared_
     counts = [Counter[str]() for _ in models]
     for pair in pairs:
         for side, text in enumerate(pair):
-            place = min(side, len(models) - 1)  # a joint tokenizer has one model for both sides
-            counts[place].update(_WORD.findall(processors[place].normalize(as_read(text))))
+            model_index = min(side, len(models) - 1)  # a joint tokenizer has one model for both sides
+            counts[model_index].update(_WORD.findall(processors[model_index].normalize(sanitised(text))))
     words = []
-    for processor, counted in zip(processors, counts, strict=True):
-        words.append(_chosen(processor, counted, count))
-    every = list(dict.fromkeys(chain.from_iterable(words)))
+    for processor, word_counts in zip(processors, counts, strict=True):
+        words.append(_best_words(processor, word_counts, count))
+    all_words = list(dict.fromkeys(chain.from_iterable(words)))
     extended_models = []
-    for model, of_side in zip(models, words, strict=True):
-        extended_models.append(_with(model, every if shared_ids else of_side, of_side))
+    for model, side_words in zip(models, words, strict=True):
+        extended_models.append(_with_pieces(model, all_words if shared_ids else side_words, side_words))
     return Tokenizer(*extended_models)
 
 
-def reserving(tokenizer: Tokenizer, pieces: Sequence[str]) -> Tokenizer:
+def with_reserved(tokenizer: Tokenizer, pieces: Sequence[str]) -> Tokenizer:
     """Return a tokenizer with reserved pieces; those that it lacks get ids after all others."""
     models = []
     for model in tokenizer.models:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        lacking = [piece for piece in pieces if processor.piece_to_id(piece) == SPECIAL.unknown]
-        models.append(_with(model, lacking, lacking))
+        missing = [piece for piece in pieces if processor.piece_to_id(piece) == SPECIAL.unknown]
+        models.append(_with_pieces(model, missing, missing))
     return Tokenizer(*models)
 
 
-def tagging(tokenizer: Tokenizer, *, shared_ids: bool) -> Tokenizer:
+def with_tag(tokenizer: Tokenizer, *, shared_ids: bool) -> Tokenizer:
     """Return a tokenizer with the tag of synthetic pairs (`Tokenizer.tag`) after all other pieces of the source.
 
     Args:
@@ -93,42 +93,42 @@ def tagging(tokenizer: Tokenizer, *, shared_ids: bool) -> Tokenizer:
 
 
 def parts_of_new(
-    before: Tokenizer, now: Tokenizer, language_pieces: Iterable[str] = ()
+    original: Tokenizer, extended: Tokenizer, language_pieces: Iterable[str] = ()
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the former ids of each piece that an extended tokenizer has in addition, for source and target.
+    """Return the original ids of each piece that an extended tokenizer has in addition, for source and target.
 
-    They are the pieces into which the former tokenizer cuts the new piece. Where it lacks a character, they are those
-    of the text without accents; if it lacks all characters, there are none. For a language, they are the former
+    They are the pieces into which the original tokenizer cuts the new piece. Where it lacks a character, they are those
+    of the text without accents; if it lacks all characters, there are none. For a language, they are the original
     language pieces. The tag of synthetic pairs has none.
 
     Args:
-        before: the former tokenizer.
-        now: the extended tokenizer.
-        language_pieces: the pieces of `before` that stand for languages.
+        original: the tokenizer before it was extended.
+        extended: the extended tokenizer.
+        language_pieces: the pieces of `original` that stand for languages.
     """
     parts = []
-    for former, model in zip(before.models, now.models, strict=True):
-        parts.append(_parts_of_new(former, model, list(language_pieces)))
+    for old_model, new_model in zip(original.models, extended.models, strict=True):
+        parts.append(_parts_of_new(old_model, new_model, list(language_pieces)))
     return parts[0], parts[-1]
 
 
-def _parts_of_new(before: bytes, now: bytes, language_pieces: list[str]) -> list[list[int]]:
+def _parts_of_new(original: bytes, extended: bytes, language_pieces: list[str]) -> list[list[int]]:
     """Return the ids in a SentencePiece model of the parts of each piece that another model has in addition."""
-    proto = _parsed(before)
+    proto = _parsed(original)
     # A piece in the middle of a word has no space before it.
     proto.normalizer_spec.add_dummy_prefix = proto.normalizer_spec.remove_extra_whitespaces = False
-    former = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
-    extended_processor = sentencepiece.SentencePieceProcessor(model_proto=now)
+    old_processor = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
+    new_processor = sentencepiece.SentencePieceProcessor(model_proto=extended)
     parts = []
-    for number in range(former.get_piece_size(), extended_processor.get_piece_size()):
-        piece = extended_processor.id_to_piece(number)
-        if extended_processor.is_control(number):
-            parts.append([] if piece == TAG else former.piece_to_id(language_pieces))
+    for number in range(old_processor.get_piece_size(), new_processor.get_piece_size()):
+        piece = new_processor.id_to_piece(number)
+        if new_processor.is_control(number):
+            parts.append([] if piece == TAG else old_processor.piece_to_id(language_pieces))
             continue
         text = piece.replace(SPACE, " ")
-        ids = former.encode(text)
+        ids = old_processor.encode(text)
         if SPECIAL.unknown in ids:
-            ids = former.encode(_without_accents(text))
+            ids = old_processor.encode(_without_accents(text))
         parts.append([part for part in ids if part != SPECIAL.unknown])
     return parts
 
@@ -140,33 +140,33 @@ def _without_accents(text: str) -> str:
     )
 
 
-def _chosen(processor: sentencepiece.SentencePieceProcessor, counted: Counter[str], count: int) -> list[str]:
+def _best_words(processor: sentencepiece.SentencePieceProcessor, word_counts: Counter[str], limit: int) -> list[str]:
     """Return the words that save the most pieces."""
-    frequent = [word for word, times in counted.items() if times >= FEWEST]
+    frequent = [word for word, occurrences in word_counts.items() if occurrences >= MIN_COUNT]
     saved: dict[str, int] = {}
     encoded = processor.encode([word.removeprefix(SPACE) for word in frequent])
     for word, ids in zip(frequent, encoded, strict=True):
-        if len(ids) >= PARTS and processor.unk_id() not in ids:
-            saved[word] = counted[word] * (len(ids) - 1)
-    longer = Counter[str]()  # how often longer words begin with each of these words
-    for word, times in counted.items():
+        if len(ids) >= MIN_PIECES and processor.unk_id() not in ids:
+            saved[word] = word_counts[word] * (len(ids) - 1)
+    continued = Counter[str]()  # how often longer words begin with each of these words
+    for word, occurrences in word_counts.items():
         for end in range(2, len(word)):
             if word[:end] in saved:
-                longer[word[:end]] += times
-    whole = [word for word in saved if longer[word] <= GOES_ON * counted[word]]
-    return sorted(whole, key=lambda word: (-saved[word], word))[:count]
+                continued[word[:end]] += occurrences
+    words = [word for word in saved if continued[word] <= MAX_CONTINUED * word_counts[word]]
+    return sorted(words, key=lambda word: (-saved[word], word))[:limit]
 
 
-def _with(model: bytes, pieces: Sequence[str], used: Sequence[str]) -> bytes:
-    """Return a SentencePiece model with more pieces; those that are not `used` never come out of a text."""
+def _with_pieces(model: bytes, pieces: Sequence[str], matched: Sequence[str]) -> bytes:
+    """Return a SentencePiece model with more pieces; only those in `matched` are matched in texts."""
     # SentencePiece always matches a user-defined piece, and never an unused one, which only has an id.
     types: dict[str, Kind] = dict.fromkeys(pieces, "UNUSED")
-    types.update(dict.fromkeys(used, "USER_DEFINED"))
+    types.update(dict.fromkeys(matched, "USER_DEFINED"))
     lowest = min(piece.score for piece in _parsed(model).pieces)
-    new = []
+    new_pieces = []
     for number, piece in enumerate(pieces, 1):
-        new.append(NewPiece(piece, lowest - number, types[piece]))
-    return appended(model, new)
+        new_pieces.append(NewPiece(piece, lowest - number, types[piece]))
+    return appended(model, new_pieces)
 
 
 def appended(model: bytes, pieces: Iterable[NewPiece]) -> bytes:

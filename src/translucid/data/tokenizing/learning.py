@@ -11,7 +11,7 @@ from typing import Any
 import sentencepiece
 
 from translucid.data.tokenizing.normalisation import ADAPTIVE, BASE, QUIET, Characters, described, normaliser_without
-from translucid.data.tokenizing.pieces import as_read
+from translucid.data.tokenizing.pieces import sanitised
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, TAG
@@ -28,7 +28,7 @@ _TOO_SMALL = re.compile(r"smaller than required_chars.*vs (\d+)")
 class Learning:
     """The learning of a vocabulary for one side of a corpus, or for both, with arguments of `Tokenizer.learn`."""
 
-    where: str
+    text_name: str
     """The name of the text in messages."""
     options: TokenizerOptions
     reserved: Sequence[str]
@@ -47,20 +47,20 @@ class Learning:
         except RuntimeError as error:
             possible_size = _possible_size(str(error))
             if not self.flexible or possible_size is None:
-                raise _explained(str(error), size, self.where) from error
+                raise _user_error(str(error), size, self.text_name) from error
         reason = "too small for its single characters"
         if possible_size < size:
             reason = "larger than it supports"
-        self.tell(f"{self.where} gets a vocabulary of {possible_size:,}: the preset's, {size:,}, is {reason}")
+        self.tell(f"{self.text_name} gets a vocabulary of {possible_size:,}: the preset's, {size:,}, is {reason}")
         try:
             return self._trained(texts, possible_size, rule, tagged)
         except RuntimeError as error:
-            raise _explained(str(error), possible_size, self.where) from error
+            raise _user_error(str(error), possible_size, self.text_name) from error
 
     def _trained(self, texts: Sequence[str], size: int, rule: Mapping[str, Any], tagged: bool) -> bytes:
         model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=map(as_read, texts),
+            sentence_iterator=map(sanitised, texts),
             model_writer=model,
             model_type=self.options.kind,
             vocab_size=size,
@@ -86,15 +86,15 @@ class Learning:
             characters.add(text)
         if changed := characters.changed(rule):
             advice = "" if rule == ADAPTIVE else "; data.tokenizer.normalisation=adaptive keeps what is often there"
-            self.tell(f"normalisation ({rule}) changes characters of {self.where}: {described(changed)}{advice}")
+            self.tell(f"normalisation ({rule}) changes characters of {self.text_name}: {described(changed)}{advice}")
         if rule != ADAPTIVE:
             return {"normalization_rule_name": rule}
-        kept = characters.kept()
-        if not kept:
+        preserved = characters.preserved()
+        if not preserved:
             return {"normalization_rule_name": BASE}
-        counts = {character: characters.counts[character] for character in kept}
-        self.tell(f"normalisation ({rule}) leaves alone in {self.where}: {described(counts)}")
-        return {"normalizer": normaliser_without(kept)}
+        counts = {character: characters.counts[character] for character in preserved}
+        self.tell(f"normalisation ({rule}) leaves alone in {self.text_name}: {described(counts)}")
+        return {"normalizer": normaliser_without(preserved)}
 
 
 def _possible_size(message: str) -> int | None:
@@ -103,15 +103,15 @@ def _possible_size(message: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _explained(message: str, vocabulary: int, where: str) -> Exception:
+def _user_error(message: str, vocabulary: int, text_name: str) -> Exception:
     """Return the error that explains SentencePiece's error message to the user."""
     if "sentences_.empty()" in message:
-        return UserError(f"there is nothing to learn a vocabulary from: {where} is empty", fix="Check data.train.")
+        return UserError(f"there is nothing to learn a vocabulary from: {text_name} is empty", fix="Check data.train.")
     if match := _TOO_LARGE.search(message):
-        reason = f"larger than {where} supports, at most {match[1]}"
+        reason = f"larger than {text_name} supports, at most {match[1]}"
         fix = f"Set data.tokenizer.vocabulary={match[1]} or less."
     elif match := _TOO_SMALL.search(message):
-        reason = f"smaller than {where} needs for its single characters, at least {match[1]}"
+        reason = f"smaller than {text_name} needs for its single characters, at least {match[1]}"
         fix = f"Set data.tokenizer.vocabulary={match[1]} or more, or a lower data.tokenizer.coverage."
     else:
         return RuntimeError(f"SentencePiece failed: {message}")

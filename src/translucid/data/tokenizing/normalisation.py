@@ -1,4 +1,4 @@
-"""Normalisation of characters, with exceptions for those that are part of a text's spelling.
+"""Character normalisation, with exceptions for characters that are part of a text's spelling.
 
 SentencePiece's `nmt_nfkc` replaces `²` by `2`, `…` by three full stops, `º` by `o`, full-width Chinese punctuation by
 that of English, and the zero-width non-joiner, which half of the Persian verbs need, by a space. A model trained on
@@ -19,16 +19,16 @@ ADAPTIVE, BASE = "adaptive", "nmt_nfkc"
 """The default normalisation, and the one of SentencePiece that it modifies."""
 QUIET = 3
 """The level at which SentencePiece logs only fatal errors."""
-OFTEN = 10
+MIN_COUNT = 10
 """The fewest occurrences of a character that is left alone."""
-SHOWN = 12
+MAX_LISTED = 12
 """The most characters that a message lists."""
-_TIDIED = ("Zs", "Zl", "Zp", "Cc", "Cs", "Co", "Cn")
+_ALWAYS_NORMALISED = ("Zs", "Zl", "Zp", "Cc", "Cs", "Co", "Cn")
 """Categories of spaces, of control characters, and of code points without a meaning; they are always normalised."""
 _SIGNS = "\u2581\ufeff\ufffd"
 """SentencePiece's sign for a space, the byte order mark, and the replacement character."""
 _RIGHT_TO_LEFT = frozenset({"ARABIC", "HEBREW", "SYRIAC", "THAANA"})
-_NEEDED = {
+_SCRIPTS_THAT_NEED = {
     "\u200b": frozenset({"KHMER", "THAI", "LAO", "MYANMAR", "TIBETAN"}),
     **dict.fromkeys("\u200e\u200f\u061c", _RIGHT_TO_LEFT),
 }
@@ -57,7 +57,7 @@ class Characters:
     """The counts of the non-ASCII characters of a text."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Create empty counts."""
         self.counts: Counter[str] = Counter()
 
     def add(self, text: str) -> None:
@@ -68,46 +68,46 @@ class Characters:
 
     def changed(self, rule: str) -> dict[str, int]:
         """Return the characters that a normalisation changes, with their counts, the most frequent first."""
-        kept: Collection[str] = ()
+        preserved: Collection[str] = ()
         if rule == ADAPTIVE:
-            rule, kept = BASE, self.kept()
+            rule, preserved = BASE, self.preserved()
         changed = {}
         for character, count in self.counts.most_common():
-            if not character.isascii() and character not in kept and normalised(character, rule) != character:
+            if not character.isascii() and character not in preserved and normalised(character, rule) != character:
                 changed[character] = count
         return changed
 
-    def kept(self) -> list[str]:
+    def preserved(self) -> list[str]:
         """Return the characters that `adaptive` leaves alone and `nmt_nfkc` changes, the most frequent first."""
-        frequent = {character for character, count in self.counts.items() if count >= OFTEN}
+        frequent = {character for character, count in self.counts.items() if count >= MIN_COUNT}
         scripts = {unicodedata.name(character, "?").split()[0] for character in filter(str.isalpha, frequent)}
-        kept = []
+        preserved = []
         for character in self.changed(BASE):
             if character in frequent and _is_spelling(character) and _is_needed(character, scripts):
-                kept.append(character)
-        return kept
+                preserved.append(character)
+        return preserved
 
 
 def _is_spelling(character: str) -> bool:
     """Whether a character is part of the spelling of texts, and not another form of the same character."""
-    if character in _SIGNS or unicodedata.category(character) in _TIDIED:
+    if character in _SIGNS or unicodedata.category(character) in _ALWAYS_NORMALISED:
         return False
-    if any(first <= ord(character) <= last for first, last in _VARIANTS):
+    if any(start <= ord(character) <= end for start, end in _VARIANTS):
         return False
     return unicodedata.normalize("NFC", character) == character
 
 
 def _is_needed(character: str, scripts: Collection[str]) -> bool:
-    """Whether one of the scripts needs a character, if it is invisible; other scripts have it only by accident."""
-    needed = _NEEDED.get(character)
-    return needed is None or not needed.isdisjoint(scripts)
+    """Whether one of the scripts needs a character, if it is invisible; other scripts have it by accident."""
+    needing_scripts = _SCRIPTS_THAT_NEED.get(character)
+    return needing_scripts is None or not needing_scripts.isdisjoint(scripts)
 
 
 def described(counts: Mapping[str, int]) -> str:
     """Return characters with their counts, as `U+200C (zero width non-joiner) 1,200 times`."""
     rows = [f"{_name(character)} {count:,} times" for character, count in counts.items()]
-    if len(rows) > SHOWN:
-        rows[SHOWN:] = [f"{len(rows) - SHOWN:,} others"]
+    if len(rows) > MAX_LISTED:
+        rows[MAX_LISTED:] = [f"{len(rows) - MAX_LISTED:,} others"]
     return ", ".join(rows)
 
 
@@ -116,8 +116,8 @@ def _name(character: str) -> str:
     return character if is_visible else f"U+{ord(character):04X} ({unicodedata.name(character, 'unnamed').lower()})"
 
 
-def normaliser_without(kept: Collection[str]) -> sentencepiece.SentencePieceNormalizer:
+def normaliser_without(characters: Collection[str]) -> sentencepiece.SentencePieceNormalizer:
     """Return `nmt_nfkc` without the rules for some characters."""
-    rules = [(source, target) for source, target in _normaliser(BASE).Decompile() if source not in kept]
+    rules = [(source, target) for source, target in _normaliser(BASE).Decompile() if source not in characters]
     sentencepiece.set_min_log_level(QUIET)
     return sentencepiece.SentencePieceNormalizer(norm_map=rules)

@@ -10,11 +10,11 @@ from translucid.ground.special import SPECIAL
 
 SPACE = "▁"
 """SentencePiece's sign for a space: a piece that begins with it begins a word."""
-MOST_OPENING = 3
+MAX_OPENING = 3
 """The most tokens before a text, such as language tokens and the start token."""
 
 
-def as_read(text: str) -> str:
+def sanitised(text: str) -> str:
     """Return text that SentencePiece accepts: without its sign for a space and without lone surrogates.
 
     A JSON file may contain lone surrogates.
@@ -36,14 +36,14 @@ def named_pieces(
     pieces = [processor.id_to_piece(i) for i in numbers]
     if text is None or SPECIAL.unknown not in numbers:
         return pieces
-    whole = as_read(text)
-    encoded, written = processor.encode(whole), processor.encode(whole, out_type=str)
-    for first in range(MOST_OPENING + 1):
+    sanitised_text = sanitised(text)
+    encoded, surface_pieces = processor.encode(sanitised_text), processor.encode(sanitised_text, out_type=str)
+    for start in range(MAX_OPENING + 1):
         # There are fewer ids if the text was cut off; the last one may then be the end token.
-        part = numbers[first : first + len(encoded)]
-        if part and part[:-1] == encoded[: len(part) - 1]:
-            for place, (number, piece) in enumerate(zip(part, written, strict=False), first):
+        text_ids = numbers[start : start + len(encoded)]
+        if text_ids and text_ids[:-1] == encoded[: len(text_ids) - 1]:
+            for position, (number, piece) in enumerate(zip(text_ids, surface_pieces, strict=False), start):
                 if number == SPECIAL.unknown:
-                    pieces[place] = piece
+                    pieces[position] = piece
             break
     return pieces

@@ -1,7 +1,7 @@
 """Reserved pieces of a vocabulary, which stand for placeholders, marks of terms and near matches, and a separator.
 
 `DataOptions.reserved` says which ones a run needs. A vocabulary is learned with them (`Tokenizer.learn`), or they are
-added after its other pieces (`extending.reserving`). Each is a piece by itself wherever it occurs.
+added after its other pieces (`extending.with_reserved`). Each is a piece by itself wherever it occurs.
 """
 
 from __future__ import annotations
@@ -31,5 +31,5 @@ MATCH = "\ue0f3"
 SEPARATOR = "\ue0f4"
 """The private-use character after each sentence that precedes the one to translate (`data/document_context.py`)."""
 
-EVERY = frozenset((*PLACEHOLDERS, *TERM, MATCH, SEPARATOR))
+RESERVED_PIECES = frozenset((*PLACEHOLDERS, *TERM, MATCH, SEPARATOR))
 """All reserved pieces."""

@@ -30,7 +30,7 @@ FEWEST, MOST = 4, 32
 
 
 class VariedCorpus:
-    """A corpus whose words are cut differently each time that it is drawn."""
+    """A corpus whose words are cut differently each time it is drawn."""
 
     def __init__(
         self,
@@ -50,8 +50,8 @@ class VariedCorpus:
             dropout: with BPE, the probability of skipping each possible merge; a unigram model is flattened so that it
                 yields about as many pieces.
             seed: determines the pools.
-            starts: the pieces of the tokenizer that begin words, if the word links of pairs are kept too.
-            documents: whether the numbers of the documents of pairs are kept too.
+            starts: the pieces of the tokenizer that begin words, if the corpus should have the word links of pairs.
+            documents: whether the corpus should have the numbers of the documents of pairs.
         """
         generator = random.Random(seed)
         self.tag, self.tagged = tokenizer.tag, np.array(synthetic(pairs), np.int64)
@@ -89,24 +89,24 @@ class _VariedSide:
         pools = []
         for word, count in counts.items():
             pools.append(segmentations(word, min(max(count, FEWEST), MOST)))
-        # The pool of word w has the segmentations first[w] .. first[w] + size[w] - 1; segmentation v is
-        # ids[starts[v] : starts[v + 1]].
-        self.size = np.array(list(map(len, pools)), np.int64)
-        self.first = np.cumsum(self.size) - self.size
+        # The pool of word w has the segmentations first_variant[w] .. first_variant[w] + pool_size[w] - 1; segmentation
+        # v is ids[starts[v] : starts[v + 1]].
+        self.pool_size = np.array(list(map(len, pools)), np.int64)
+        self.first_variant = np.cumsum(self.pool_size) - self.pool_size
         variants = list(chain.from_iterable(pools))
         self.starts = np.cumsum([0, *map(len, variants)], dtype=np.int64)
         self.ids = np.fromiter(chain.from_iterable(variants), np.int32, int(self.starts[-1]))
 
     def draw(self, generator: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return ids and offsets in the form of `EncodedCorpus`, end tokens included."""
-        variant = self.first[self.words] + generator.integers(self.size[self.words])
+        variant = self.first_variant[self.words] + generator.integers(self.pool_size[self.words])
         lengths = self.starts[variant + 1] - self.starts[variant]
         ends = np.concatenate([[0], np.cumsum(lengths)])
         # Token t of word w is at starts[variant[w]] + t - ends[w] of the pools.
-        place = np.arange(ends[-1]) + np.repeat(self.starts[variant] - ends[:-1], lengths)
-        before_end = ends[self.sentence_ends]  # the place of each sentence's end token
-        offsets = np.concatenate([[0], before_end + np.arange(1, len(before_end) + 1)])
-        return np.insert(self.ids[place], before_end, SPECIAL.end), offsets
+        indices = np.arange(ends[-1]) + np.repeat(self.starts[variant] - ends[:-1], lengths)
+        end_positions = ends[self.sentence_ends]  # the position of each sentence's end token
+        offsets = np.concatenate([[0], end_positions + np.arange(1, len(end_positions) + 1)])
+        return np.insert(self.ids[indices], end_positions, SPECIAL.end), offsets
 
 
 def words_of(normalised: str) -> list[str]:
@@ -119,7 +119,7 @@ def words_of(normalised: str) -> list[str]:
 
 
 def bpe_dropout(
-    word: str, rank: dict[str, int], dropout: float, generator: random.Random, whole: Sequence[str] = ()
+    word: str, rank: dict[str, int], dropout: float, generator: random.Random, reserved: Sequence[str] = ()
 ) -> list[str]:
     """Segment a word with byte-pair encoding that skips each possible merge with probability `dropout`.
 
@@ -128,33 +128,33 @@ def bpe_dropout(
         rank: the rank of each piece, 0 for the piece that is merged first.
         dropout: 0 gives the best segmentation.
         generator: the random generator.
-        whole: pieces that are not cut.
+        reserved: pieces that are not cut.
     """
-    pieces = re.findall("|".join([*map(re.escape, whole), "."]), word, re.DOTALL)
+    pieces = re.findall("|".join([*map(re.escape, reserved), "."]), word, re.DOTALL)
     while True:
-        best, at = math.inf, -1
+        best_rank, best_index = math.inf, -1
         for i in range(len(pieces) - 1):
-            merged = rank.get(pieces[i] + pieces[i + 1], math.inf)
-            if merged < best and (not dropout or generator.random() >= dropout):
-                best, at = merged, i
-        if at < 0:
+            merged_rank = rank.get(pieces[i] + pieces[i + 1], math.inf)
+            if merged_rank < best_rank and (not dropout or generator.random() >= dropout):
+                best_rank, best_index = merged_rank, i
+        if best_index < 0:
             return pieces
-        pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
+        pieces[best_index : best_index + 2] = [pieces[best_index] + pieces[best_index + 1]]
 
 
 Segmentations = Callable[[str, int], list[list[int]]]
-"""A function from a word and a count to so many segmentations."""
+"""A function that returns `count` segmentations of a word."""
 
 
 def _bpe(segmenter: Segmenter, dropout: float, generator: random.Random) -> Segmentations:
     rank = segmenter.ranks()
 
     def draw(word: str, count: int) -> list[list[int]]:
-        drawn = []
+        segmentations = []
         for _ in range(count):
-            pieces = bpe_dropout(word, rank, dropout, generator, segmenter.whole)
-            drawn.append(list(map(segmenter.number, pieces)))
-        return drawn
+            pieces = bpe_dropout(word, rank, dropout, generator, segmenter.reserved)
+            segmentations.append(list(map(segmenter.number, pieces)))
+        return segmentations
 
     return draw
 

@@ -21,8 +21,8 @@ from translucid.data.filtering import reservoir_sample
 from translucid.data.placeholders import Masked, mask
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.learning import Learning
-from translucid.data.tokenizing.pieces import SPACE, as_read, named_pieces
-from translucid.data.tokenizing.reserved import EVERY, PLACEHOLDERS, TERM
+from translucid.data.tokenizing.pieces import SPACE, named_pieces, sanitised
+from translucid.data.tokenizing.reserved import PLACEHOLDERS, RESERVED_PIECES, TERM
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
@@ -32,7 +32,7 @@ from translucid.ground.special import SPECIAL, TAG
 LARGEST = 1 << 26
 """The most bytes of a SentencePiece file: a model with a million pieces has half as many."""
 
-LONGEST_UNKNOWN = 100
+MAX_UNKNOWN_LENGTH = 100
 """The most characters that a model may write for an unknown piece; ours write three, `⁇` between spaces."""
 
 _BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
@@ -75,7 +75,7 @@ class Tokenizer:
         return Tokenizer, tuple(self._models.values()), openings
 
     def between(self, source: str | None, target: str | None, options: TokenizerOptions) -> Tokenizer:
-        """Return a tokenizer that puts the pieces of languages before texts, in the way of the options.
+        """Return a tokenizer that puts the pieces of languages before texts, as the options say.
 
         Args:
             source: the code of the source language; ignored if only the target language has a piece.
@@ -87,14 +87,14 @@ class Tokenizer:
         """
         if not options.languages:
             return self
-        opened = copy.copy(self)
+        tokenizer = copy.copy(self)
         if options.marks_sources:
-            opened.source_opening = [_language(source, options.languages, self._source, "source")]
-            opened.target_opening = [_language(target, options.languages, self._target, "target")]
+            tokenizer.source_opening = [_language_id(source, options.languages, self._source, "source")]
+            tokenizer.target_opening = [_language_id(target, options.languages, self._target, "target")]
         else:
-            opened.source_opening = [_language(target, options.languages, self._source, "target")]
-            opened.target_opening = ()
-        return opened
+            tokenizer.source_opening = [_language_id(target, options.languages, self._source, "target")]
+            tokenizer.target_opening = ()
+        return tokenizer
 
     @classmethod
     def learn(
@@ -159,8 +159,10 @@ class Tokenizer:
             try:
                 models[file] = read_at_most(file, LARGEST)
             except FileNotFoundError as error:
-                wanted = "neither tokenizer.model nor source.model and target.model"
-                raise UserError(f"has no tokenizer: {wanted}", file=folder, fix="Is this a run folder?") from error
+                missing_files = "neither tokenizer.model nor source.model and target.model"
+                raise UserError(
+                    f"has no tokenizer: {missing_files}", file=folder, fix="Is this a run folder?"
+                ) from error
             except OSError as error:
                 raise UserError(f"can't be read ({error.strerror})", file=file) from error
         if fingerprint is not None and _fingerprint(models.values()) != fingerprint:
@@ -279,14 +281,14 @@ class Tokenizer:
         return [self._target.id_to_piece(i).startswith(SPACE) for i in range(self.target_size)]
 
 
-def _language(
+def _language_id(
     code: str | None, languages: Mapping[str, str], processor: sentencepiece.SentencePieceProcessor, side: str
 ) -> int:
     """Return the id of the piece that stands for a language of the source or the target side."""
     if code is None or code not in languages:
-        known = ", ".join(sorted(languages)[:20]) + (", …" if len(languages) > 20 else "")
+        codes = ", ".join(sorted(languages)[:20]) + (", …" if len(languages) > 20 else "")
         problem = f"does not have the {side} language {code!r}" if code else f"needs the {side} language"
-        raise UserError(f"this multilingual model {problem}", fix=f"Give --{side}-language, one of {known}.")
+        raise UserError(f"this multilingual model {problem}", fix=f"Give --{side}-language, one of {codes}.")
     number: int = processor.piece_to_id(languages[code])
     if not processor.is_control(number):
         what = f"data.tokenizer.languages names {languages[code]!r}, which the tokenizer does not have for a language"
@@ -316,19 +318,19 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     except RuntimeError as error:
         raise ValueError(not_a_model) from error
-    ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
-    if ids != SPECIAL:
-        wanted = f"{SPECIAL.pad}, {SPECIAL.unknown}, {SPECIAL.start} and {SPECIAL.end}"
-        raise ValueError(f"has the ids {ids} for padding, unknown, start and end, which must be {wanted}")
-    every = list(range(processor.get_piece_size()))
+    special_ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+    if special_ids != SPECIAL:
+        expected = f"{SPECIAL.pad}, {SPECIAL.unknown}, {SPECIAL.start} and {SPECIAL.end}"
+        raise ValueError(f"has the ids {special_ids} for padding, unknown, start and end, which must be {expected}")
+    piece_ids = list(range(processor.get_piece_size()))
     try:
-        processor.id_to_piece(every)
+        processor.id_to_piece(piece_ids)
         unknown = processor.decode([SPECIAL.unknown])  # the file may name a text of any length
     except UnicodeDecodeError as error:
         raise ValueError("is damaged: it has pieces that are not UTF-8") from error
-    if not all(map(math.isfinite, processor.get_score(every))):
+    if not all(map(math.isfinite, processor.get_score(piece_ids))):
         raise ValueError("is damaged: it has pieces whose score is not a number")
-    if len(unknown) > LONGEST_UNKNOWN:
+    if len(unknown) > MAX_UNKNOWN_LENGTH:
         raise ValueError(f"writes {len(unknown):,} characters for an unknown piece")
     return processor
 
@@ -338,8 +340,8 @@ def _encode(
 ) -> list[list[int]]:
     # For a few texts, starting threads takes longer than encoding.
     threads = threads if len(texts) > 200 else 1
-    ids: list[list[int]] = processor.encode(list(map(as_read, texts)), num_threads=threads)
-    return [[*opening, *of_text] for of_text in ids] if opening else ids
+    ids: list[list[int]] = processor.encode(list(map(sanitised, texts)), num_threads=threads)
+    return [[*opening, *text_ids] for text_ids in ids] if opening else ids
 
 
 class Segmenter:
@@ -349,15 +351,15 @@ class Segmenter:
         """Collect the pieces of words of one language's model."""
         self._processor = processor
         self._ids: list[int] = []
-        self.whole: list[str] = []
+        self.reserved: list[str] = []
         """Reserved pieces, which are never cut."""
         for number in range(len(SPECIAL), processor.get_piece_size()):
             # Words contain no tags, and no pieces that only the other language has.
             if processor.is_control(number) or processor.is_unused(number):
                 continue
             piece = processor.id_to_piece(number)
-            if piece in EVERY:
-                self.whole.append(piece)
+            if piece in RESERVED_PIECES:
+                self.reserved.append(piece)
             else:
                 self._ids.append(number)
         # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
@@ -365,7 +367,7 @@ class Segmenter:
 
     def normalise(self, text: str) -> str:
         """Return the text in the form that SentencePiece cuts, with a `▁` before each word."""
-        text = self._processor.normalize(as_read(text))
+        text = self._processor.normalize(sanitised(text))
         return text
 
     def ranks(self) -> dict[str, int]:
@@ -381,9 +383,9 @@ class Segmenter:
         text = word.removeprefix(SPACE)
         segmentations: list[list[int]] = self._processor.nbest_encode(text, nbest_size=count)
         # Keep only the segmentations in which the reserved pieces of the word are whole.
-        reserved = {self.number(piece) for piece in self.whole if piece in word}
-        if reserved:
-            segmentations = [ids for ids in segmentations if reserved.issubset(ids)]
+        reserved_ids = {self.number(piece) for piece in self.reserved if piece in word}
+        if reserved_ids:
+            segmentations = [ids for ids in segmentations if reserved_ids.issubset(ids)]
             segmentations = segmentations or [self._processor.encode(text)]
         scored = [(ids, sum(map(self._processor.get_score, ids))) for ids in segmentations if ids]
         return scored or [([self.number(word)], 0.0)]

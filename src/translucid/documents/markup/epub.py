@@ -24,7 +24,7 @@ _SPACES = {
 }
 _PAGE, _CONTENTS = "application/xhtml+xml", "application/x-dtbncx+xml"
 _BOOK = "application/oebps-package+xml"
-_SHOWN = "dc:title", "dc:description", "dc:subject"
+_METADATA = "dc:title", "dc:description", "dc:subject"
 
 
 def read(name: str, content: bytes, languages: Languages) -> Bundle:
@@ -33,47 +33,47 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     Raises:
         UserError: the file is not an e-book, or is invalid, protected or harmful.
     """
-    packed = ZipContainer(name, content)
-    if "mimetype" not in packed.names or packed.read("mimetype").strip() != b"application/epub+zip":
-        raise packed.refused("is another kind of document than its name says")
-    bundle = Bundle(packed)
+    archive = ZipContainer(name, content)
+    if "mimetype" not in archive.names or archive.read("mimetype").strip() != b"application/epub+zip":
+        raise archive.error("is another kind of document than its name says")
+    bundle = Bundle(archive)
     encrypted = set()
-    for reference in _units(packed, _ENCRYPTION, "CipherReference"):
+    for reference in _units(archive, _ENCRYPTION, "CipherReference"):
         encrypted.add(_path("", reference.attributes.get("URI", "")))
-    for member, kind in dict(_members(packed)).items():
+    for member, kind in dict(_members(archive)).items():
         if member in encrypted:
-            raise packed.refused("is protected against copying", member)
+            raise archive.error("is protected against copying", member)
         if kind == _PAGE:
-            page = packed.read(member)
+            page = archive.read(member)
             if b"<!ENTITY" in page:
-                raise packed.refused("declares entities of its own, which is refused", member)
-            bundle.add(member, html.read(packed.place(member), page, languages), posixpath.basename(member))
+                raise archive.error("declares entities of its own, which is refused", member)
+            bundle.add(member, html.read(archive.display_name(member), page, languages), posixpath.basename(member))
         elif kind == _CONTENTS:
-            bundle.add(member, _labels(packed, member, "ncx", ["text"], languages), "contents")
+            bundle.add(member, _labels(archive, member, "ncx", ["text"], languages), "contents")
         else:
-            bundle.add(member, _labels(packed, member, "package", _SHOWN, languages), "about the book")
+            bundle.add(member, _labels(archive, member, "package", _METADATA, languages), "about the book")
     return bundle
 
 
-def _members(packed: ZipContainer) -> Iterator[tuple[str, str]]:
+def _members(archive: ZipContainer) -> Iterator[tuple[str, str]]:
     """Yield the members with texts, and their media types."""
-    for book in _units(packed, _CONTAINER, "rootfile"):
+    for book in _units(archive, _CONTAINER, "rootfile"):
         root = member_name(book.attributes.get("full-path", ""))
-        if book.attributes.get("media-type") != _BOOK or root not in packed.names:
+        if book.attributes.get("media-type") != _BOOK or root not in archive.names:
             continue
-        listed = _units(packed, root, "item", "itemref")
-        places: dict[str | None, int] = {}  # in reading order, by the item's identifier
+        elements = _units(archive, root, "item", "itemref")
+        reading_order: dict[str | None, int] = {}  # in reading order, by the item's identifier
         items: list[Element] = []
-        for place, element in enumerate(listed):
+        for position, element in enumerate(elements):
             if element.name == "itemref":
-                places[element.attributes.get("idref")] = place
+                reading_order[element.attributes.get("idref")] = position
             elif element.attributes.get("media-type") in (_PAGE, _CONTENTS):
                 items.append(element)
-        for item in sorted(items, key=lambda item: places.get(item.attributes.get("id"), len(listed))):
+        for item in sorted(items, key=lambda item: reading_order.get(item.attributes.get("id"), len(elements))):
             yield _path(posixpath.dirname(root), item.attributes.get("href", "")), item.attributes["media-type"]
         yield root, _BOOK
         return
-    raise packed.refused("has no book in it")
+    raise archive.error("has no book in it")
 
 
 def _path(folder: str, reference: str) -> str:
@@ -81,18 +81,18 @@ def _path(folder: str, reference: str) -> str:
     return member_name(posixpath.normpath(posixpath.join(folder, unquote(reference))))
 
 
-def _units(packed: ZipContainer, member: str, *names: str) -> list[Element]:
-    if member not in packed.names:
+def _units(archive: ZipContainer, member: str, *names: str) -> list[Element]:
+    if member not in archive.names:
         return []
-    return list(XmlFile(packed.place(member), packed.read(member)).units((), names, _SPACES))
+    return list(XmlFile(archive.display_name(member), archive.read(member)).units((), names, _SPACES))
 
 
-def _labels(packed: ZipContainer, member: str, root: str, names: Collection[str], languages: Languages) -> SlottedXml:
+def _labels(archive: ZipContainer, member: str, root: str, names: Collection[str], languages: Languages) -> SlottedXml:
     """Parse a table of contents of EPUB 2, or the metadata of a book.
 
     The source language among the languages of the book becomes the target language.
     """
-    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
     inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
     declared = list[Element]()
     for element in document.file.units({root}, {*names, "dc:language"}, _SPACES):

@@ -31,7 +31,7 @@ _CHARSET = re.compile(
 )
 
 
-class _Open(NamedTuple):
+class _OpenElement(NamedTuple):
     """An element that is open."""
 
     name: str
@@ -39,7 +39,7 @@ class _Open(NamedTuple):
     """Whether its content is translated."""
     start: int
     """The start of its tag."""
-    whole: bool
+    is_one_mark: bool
     """Whether the whole element becomes one mark."""
 
 
@@ -56,15 +56,15 @@ class Html:
         self._spans = Spans(file.text)
         self._hard_space = file.hard_space
         self._root: list[Attribute] = []
-        self._open: list[_Open] = []
+        self._open: list[_OpenElement] = []
         self._parts: list[Part] = []
-        self._line, self._at = 1, 0
+        self._line, self._line_offset = 1, 0
         self.segments = SegmentList(file.name)
         for token in tokens(file.text):
             if token.kind == "closes":
-                self._closes(token)
+                self._end_tag(token)
             elif token.name:
-                self._begin(token)
+                self._start_tag(token)
             elif self._translated and token.kind == "words":
                 self._parts += self._parts_of(file.text, token.start, token.end)
             elif self._translated:
@@ -93,32 +93,32 @@ class Html:
             start = match.end()
         yield Part(start, end)
 
-    def _begin(self, token: Token) -> None:
-        holds = token.kind == "opens" and token.name not in VOID
+    def _start_tag(self, token: Token) -> None:
+        has_content = token.kind == "opens" and token.name not in VOID
         tag = Tag.of(token.name, self._file.text, token.start, token.end)
-        inline = is_inline(tag.name)
-        if not inline:
+        is_inline_tag = is_inline(tag.name)
+        if not is_inline_tag:
             self._close_implied(tag.name, token.start)
-        around, within = self._translated, tag.translated(self._translated)
-        if around and not tag.refuses:
+        parent_translated, content_translated = self._translated, tag.translated(self._translated)
+        if parent_translated and not tag.refuses_translation:
             self._attributes(tag)
         if tag.name == "html":
             self._root = self._root or tag.languages
-        if holds:
+        if has_content:
             if len(self._open) == DEEPEST:
                 line = self._file.line(token.start)
-                raise UserError(f"has more than {DEEPEST} elements in each other", file=self._file.name, line=line)
+                raise UserError(f"has elements nested more than {DEEPEST} levels deep", file=self._file.name, line=line)
             # An element in a sentence whose content is not translated becomes one mark, once it is closed.
-            whole = inline and around and not within
-            self._open.append(_Open(tag.name, within, token.start, whole))
-            if whole:
+            is_one_mark = is_inline_tag and parent_translated and not content_translated
+            self._open.append(_OpenElement(tag.name, content_translated, token.start, is_one_mark))
+            if is_one_mark:
                 return
-        if not inline:
+        if not is_inline_tag:
             self._block()
-        elif around:
+        elif parent_translated:
             if tag.name == "br" and self._last_name() == "br":  # Two line breaks separate paragraphs.
                 self._block()
-            side = Side.opens if holds else Side.alone
+            side = Side.opens if has_content else Side.alone
             self._parts.append(Part(token.start, token.end, side, tag.name, spaces=tag.name == "br"))
 
     def _last_name(self) -> str:
@@ -128,36 +128,36 @@ class Html:
                 return part.name
         return ""
 
-    def _closes(self, token: Token) -> None:
+    def _end_tag(self, token: Token) -> None:
         depth = len(self._open) - 1
         while depth >= 0 and self._open[depth].name != token.name:
             depth -= 1
-        whole = depth >= 0 and self._open[depth].whole
+        is_one_mark = depth >= 0 and self._open[depth].is_one_mark
         if depth >= 0:
             self._close(depth + 1, token.start)
             self._close(depth, token.end)
         if not is_inline(token.name):
             self._block()
-        elif not whole and self._translated:
+        elif not is_one_mark and self._translated:
             self._parts.append(Part(token.start, token.end, Side.closes, token.name))
 
-    def _close_implied(self, name: str, at: int) -> None:
+    def _close_implied(self, name: str, offset: int) -> None:
         """Close the elements that a block ends without an end tag: a paragraph, the item or the cell before."""
         ends, barrier = IMPLIED.get(name, ({"p"}, set()))
         closed = len(self._open)
         for depth in range(len(self._open) - 1, -1, -1):
             enclosing = self._open[depth].name
-            if enclosing in ends:  # A row also ends the row around the cell before it.
+            if enclosing in ends:  # A row also closes the row around the previous cell.
                 closed = depth
             elif enclosing in barrier or (name not in IMPLIED and not is_inline(enclosing)):
                 break
-        self._close(closed, at)
+        self._close(closed, offset)
 
     def _close(self, depth: int, end: int) -> None:
         """Close elements down to a depth; `end` is the end of the last of them."""
         while len(self._open) > depth:
             element = self._open.pop()
-            if element.whole and self._translated:
+            if element.is_one_mark and self._translated:
                 self._parts.append(Part(element.start, end, Side.alone, word=True))
 
     def _block(self) -> None:
@@ -169,23 +169,23 @@ class Html:
 
     def _attributes(self, tag: Tag) -> None:
         """Add the attributes of a tag that are read by people."""
-        for attribute in tag.read:
+        for attribute in tag.text_attributes:
             value, start = attribute.value, attribute.start
             span = spanned(value, self._parts_of(value, 0, len(value)), unescape, blank=BLANK_OF_HTML)
             if span is None:
                 continue
-            whole = Span(start, start + len(value), span.marked)
+            value_span = Span(start, start + len(value), span.marked)
             if attribute.quote:  # Without quotes, the value is replaced as a whole, because it gets quotes.
-                whole = Span(start + span.start, start + span.end, span.marked)
-            self._add(whole, f", {attribute.name}", attribute.quote)
+                value_span = Span(start + span.start, start + span.end, span.marked)
+            self._add(value_span, f", {attribute.name}", attribute.quote)
 
-    def _add(self, span: Span, what: str, quote: str | None) -> None:
+    def _add(self, span: Span, suffix: str, quote: str | None) -> None:
         """Add a segment; `quote`: the quote around the value of an attribute, which may be "", or None for text."""
-        if span.start > self._at:
-            self._line += self._file.text.count("\n", self._at, span.start)
-            self._at = span.start
+        if span.start > self._line_offset:
+            self._line += self._file.text.count("\n", self._line_offset, span.start)
+            self._line_offset = span.start
         self._spans.add(len(self.segments), span, lambda words: self._written(words, quote))
-        self.segments.add(Segment(span.marked, f"line {self._line}{what}"))
+        self.segments.add(Segment(span.marked, f"line {self._line}{suffix}"))
 
     def _written(self, words: str, quote: str | None) -> str:
         escaped = escape(words, quote=False).replace("\xa0", self._hard_space)

@@ -31,7 +31,7 @@ IMPLIED = {
 }
 """By the name of an element: the open elements that its start tag closes, and the elements that limit this."""
 
-_SEEN = {"alt", "title", "placeholder"} | {
+_TEXT_ATTRIBUTES = {"alt", "title", "placeholder"} | {
     f"aria-{name}" for name in ("label", "description", "placeholder", "roledescription", "valuetext")
 }
 _META_NAMES = """
@@ -84,22 +84,22 @@ class Tag(NamedTuple):
         return attribute.value.strip().lower() if attribute else ""
 
     @property
-    def refuses(self) -> bool:
+    def refuses_translation(self) -> bool:
         """Whether the element declares that it must not be translated."""
         return self.value("translate") == "no" or "notranslate" in self.value("class").split()
 
-    def translated(self, around: bool) -> bool:
-        """Whether the content of the element is translated; `around`: whether that of its parent is."""
-        if self.refuses or self.name in KEPT - KEPT_INLINE:
+    def translated(self, parent_translated: bool) -> bool:
+        """Whether the content of the element is translated; `parent_translated`: whether that of its parent is."""
+        if self.refuses_translation or self.name in KEPT - KEPT_INLINE:
             return False
-        return self.value("translate") == "yes" or (around and self.name not in KEPT)
+        return self.value("translate") == "yes" or (parent_translated and self.name not in KEPT)
 
     @property
-    def read(self) -> list[Attribute]:
+    def text_attributes(self) -> list[Attribute]:
         """The attributes that people read or hear."""
         if self.name in ("link", "style", "script"):
             return []
-        names = set(_SEEN)
+        names = set(_TEXT_ATTRIBUTES)
         if self.name in ("option", "optgroup", "track"):
             names.add("label")
         if self.name == "input" and self.value("type") in ("submit", "button", "reset"):

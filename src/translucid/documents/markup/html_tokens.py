@@ -53,27 +53,27 @@ def tokens(text: str) -> Iterator[Token]:
         Cancelled: the request was cancelled.
     """
     scanner = _Scanner(text)
-    at = 0
-    while at < len(text):
+    position = 0
+    while position < len(text):
         between_steps()
-        begins = _BEGINS.search(text, at)
+        begins = _BEGINS.search(text, position)
         start = begins.start() if begins else len(text)
-        if start > at:
-            yield Token("words", at, start, "")
+        if start > position:
+            yield Token("words", position, start, "")
         if begins is None:
             return
         token = scanner.token(start)
         yield token
-        at = token.end
+        position = token.end
         if token.kind == "opens" and token.name in _RAW:
-            end = scanner.end_of_raw(token.name, at)
-            if end > at:
-                yield Token("words", at, end, "")
-            at = end
+            end = scanner.end_of_raw(token.name, position)
+            if end > position:
+                yield Token("words", position, end, "")
+            position = end
 
 
 class _Scanner:
-    """A scanner for the ends of tokens; it searches at most once in vain for each kind of end."""
+    """A scanner for the ends of tokens; after a vain search for a kind of end, it does not search for it again."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -81,48 +81,48 @@ class _Scanner:
         # Whether `>` in quotes is part of a tag. An unclosed quote would otherwise include the rest of the text.
         self._quotes = True
 
-    def token(self, at: int) -> Token:
+    def token(self, start: int) -> Token:
         """Return the token that begins with the `<` at an offset; a token without end is words, up to the end."""
-        name = _NAME.match(self.text, at)
-        if name and self.text[at + 1] != "/":
-            return self._start_tag(at, name[1].lower())
-        end = self._special_end(at) or self._find(">", at)
+        name = _NAME.match(self.text, start)
+        if name and self.text[start + 1] != "/":
+            return self._start_tag(start, name[1].lower())
+        end = self._special_end(start) or self._find(">", start)
         if end is None:
-            return Token("words", at, len(self.text), "")
+            return Token("words", start, len(self.text), "")
         if name:
-            return Token("closes", at, end, name[1].lower())
-        return Token("other", at, end, "")
+            return Token("closes", start, end, name[1].lower())
+        return Token("other", start, end, "")
 
-    def _special_end(self, at: int) -> int | None:
+    def _special_end(self, start: int) -> int | None:
         """Return the end of a comment or a CDATA section; None for other tokens, or without an end."""
         for begin, end in _SPECIAL:
-            if self.text.startswith(begin, at):
-                return self._find(end, at + len(begin))
+            if self.text.startswith(begin, start):
+                return self._find(end, start + len(begin))
         return None
 
-    def _start_tag(self, at: int, name: str) -> Token:
-        if self._quotes and (match := _TAG.match(self.text, at)):
+    def _start_tag(self, start: int, name: str) -> Token:
+        if self._quotes and (match := _TAG.match(self.text, start)):
             end: int | None = match.end()
         else:
             self._quotes = False
-            end = self._find(">", at)
+            end = self._find(">", start)
         if end is None:
-            return Token("words", at, len(self.text), "")
-        tail = self.text[max(at, end - _TAIL) : end]
+            return Token("words", start, len(self.text), "")
+        tail = self.text[max(start, end - _TAIL) : end]
         closed = tail.endswith("/>") and not _BARE_VALUE.search(tail)
-        return Token("single" if closed else "opens", at, end, name)
+        return Token("single" if closed else "opens", start, end, name)
 
-    def end_of_raw(self, name: str, at: int) -> int:
+    def end_of_raw(self, name: str, start: int) -> int:
         """Return the end of the content of an element with raw text."""
-        match = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(self.text, at)
+        match = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(self.text, start)
         return match.start() if match else len(self.text)
 
-    def _find(self, end: str, at: int) -> int | None:
+    def _find(self, end: str, start: int) -> int | None:
         """Return the offset after the next occurrence of an end, if there is one."""
         if end in self._missing:
             return None
-        place = self.text.find(end, at)
-        if place < 0:
+        index = self.text.find(end, start)
+        if index < 0:
             self._missing.add(end)
             return None
-        return place + len(end)
+        return index + len(end)

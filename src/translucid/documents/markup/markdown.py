@@ -52,19 +52,19 @@ class Markdown:
         self._hard_space = file.hard_space
         self._spans = Spans(file.text)
         self.segments = SegmentList(file.name)
-        self._line, self._at = 1, 0
+        self._line, self._line_offset = 1, 0
         env: dict[str, Any] = {"modules": self._modules}
         markdown = parser()
         # All blocks first: a link may refer to a definition at the end of the file.
         for block in list(blocks(markdown, file.name, file.text, env, modules=self._modules)):
-            self._take(block, constructs(markdown, block.content, env))
+            self._add_block(block, constructs(markdown, block.content, env))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the file with translations, each in one line, because a line end may begin another block."""
         lines = {number: replace(target, marked=target.marked.in_one_line) for number, target in targets.items()}
         return self._file.spliced(self._spans.edits(lines))
 
-    def _take(self, block: Block, constructs: list[Construct]) -> None:
+    def _add_block(self, block: Block, constructs: list[Construct]) -> None:
         """Add a block, and the titles and alternative texts in it."""
         self._add(block, (0, len(block.content)), constructs, "")
         for construct in constructs:
@@ -79,36 +79,36 @@ class Markdown:
             if title := title_of(block.content[close : construct.end]):
                 self._add(block, (close + title[0], close + title[1]), [], ", title")
 
-    def _add(self, block: Block, within: tuple[int, int], constructs: list[Construct], what: str) -> None:
-        """Add a segment; `within`: its range in the block."""
-        parts, at = [], within[0]
+    def _add(self, block: Block, bounds: tuple[int, int], constructs: list[Construct], suffix: str) -> None:
+        """Add a segment; `bounds`: its range in the block."""
+        parts, position = [], bounds[0]
         for construct in constructs:
-            if construct.start >= at:
-                parts += [Part(at, construct.start), _part(block.content, construct)]
-                at = construct.end
-        parts.append(Part(at, within[1]))
+            if construct.start >= position:
+                parts += [Part(position, construct.start), _part(block.content, construct)]
+                position = construct.end
+        parts.append(Part(position, bounds[1]))
         span = spanned(block.content, parts, _decoded, blank=BLANK_OF_HTML, folds=True)
         if not span:
             return
-        marks, places = [], []
-        for mark, (mark_start, mark_end) in zip(span.marked.marks, span.places, strict=True):
+        marks, mark_spans = [], []
+        for mark, (mark_start, mark_end) in zip(span.marked.marks, span.mark_spans, strict=True):
             if mark.raw == block.content[mark_start:mark_end]:
                 mark = replace(mark, raw=self._raw(block, mark_start, mark_end))
             marks.append(mark)
-            places.append(_in_file(block, mark_start, mark_end))
+            mark_spans.append(_in_file(block, mark_start, mark_end))
         start, end = _in_file(block, span.start, span.end)
-        if start > self._at:
-            self._line += len(re.findall(r"\r\n|\n|\r", self._file.text[self._at : start]))
-            self._at = start
-        quote = self._file.text[start - 1] if what == ", title" else ""
+        if start > self._line_offset:
+            self._line += len(re.findall(r"\r\n|\n|\r", self._file.text[self._line_offset : start]))
+            self._line_offset = start
+        quote = self._file.text[start - 1] if suffix == ", title" else ""
         write = partial(_written, kind=block.kind, quote=quote, hard_space=self._hard_space, modules=self._modules)
         write_first = None
-        if not what and block.kind not in ("cell", "title"):
+        if not suffix and block.kind not in ("cell", "title"):
             marker = _BEGINS_BLOCK.match(block.content[span.start : span.start + 40])
             write_first = partial(_begun, write=write, source_marker=marker and marker[2])
         marked = replace(span.marked, marks=tuple(marks))
-        self._spans.add(len(self.segments), Span(start, end, marked, tuple(places)), write, write_first)
-        self.segments.add(Segment(marked, f"line {self._line}{what}"))
+        self._spans.add(len(self.segments), Span(start, end, marked, tuple(mark_spans)), write, write_first)
+        self.segments.add(Segment(marked, f"line {self._line}{suffix}"))
 
     def _raw(self, block: Block, start: int, end: int) -> str:
         """Return the text to write for a mark: in one line, unless it is a line break."""
@@ -118,11 +118,11 @@ class Markdown:
         if content.strip(" \t\n\\"):
             return content.replace("\n", " ")
         # A line break includes the beginning of the next line, such as the marker of a quote.
-        return self._file.text[block.places[start] : block.places[end] if end < len(block.places) else None]
+        return self._file.text[block.offsets[start] : block.offsets[end] if end < len(block.offsets) else None]
 
 
 def _in_file(block: Block, start: int, end: int) -> tuple[int, int]:
-    return block.places[start], block.places[end - 1] + 1
+    return block.offsets[start], block.offsets[end - 1] + 1
 
 
 def _part(content: str, construct: Construct) -> Part:
@@ -138,11 +138,11 @@ def _part(content: str, construct: Construct) -> Part:
     if side == "open":
         return Part(start, end, Side.opens, name)
     if side == "close":
-        written = None
+        rewritten = None
         # `[text]` becomes `[translation][text]`, so that it still refers to the same definition.
         if label and raw in ("]", "][]"):
-            written = f"][{' '.join(content[slice(*label)].split())}]"
-        return Part(start, end, Side.closes, name, raw=written)
+            rewritten = f"][{' '.join(content[slice(*label)].split())}]"
+        return Part(start, end, Side.closes, name, raw=rewritten)
     return Part(start, end, Side.alone, word=kind in ("code_inline", "kept"), spaces=kind == "hardbreak")
 
 

@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
     content: str
     """The lines, without the markers of quotes and lists before each."""
-    places: list[int]
+    offsets: list[int]
     """The offset of each character in the file."""
     kind: Kind
 
@@ -50,7 +50,7 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
     lines = _LINE_END.split(text)
     plain = plain_lines(lines, modules=modules)
     kind: Kind = "text"
-    row, at = -1, 0
+    row, position = -1, 0
     for token in _tokens(markdown, name, "\n".join(line.text for line in plain), env):
         if token.type in ("td_open", "th_open"):
             kind = "cell"
@@ -60,33 +60,41 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
             kind = "text"
         if token.type != "inline" or not token.map or not token.content.strip():
             continue
-        first = token.map[0]
+        first_line = token.map[0]
         if kind == "cell":
-            if first != row:
-                row, at = first, 0
+            if first_line != row:
+                row, position = first_line, 0
             # In the file, the bars of a cell are escaped.
             escaped = token.content.replace("|", "\\|")
-            start = lines[first].find(escaped, at)
+            start = lines[first_line].find(escaped, position)
             if start < 0:
                 continue
-            at = start + len(escaped)
-            offsets = [starts[first] + i for i in range(start, at) if not lines[first].startswith("\\|", i)]
+            position = start + len(escaped)
+            offsets = [
+                starts[first_line] + i for i in range(start, position) if not lines[first_line].startswith("\\|", i)
+            ]
             yield Block(token.content, offsets, kind)
-        elif places := _places(token.content, lines[first : token.map[1]], starts[first : token.map[1]]):
-            depths = [line.depth for line in plain[first : token.map[1]]]
+        elif paragraph_offsets := _offsets(
+            token.content, lines[first_line : token.map[1]], starts[first_line : token.map[1]]
+        ):
+            depths = [line.depth for line in plain[first_line : token.map[1]]]
             for start, end in _parts(token.content, depths):
-                yield Block(token.content[start:end], places[start:end], "title" if plain[first].titled else kind)
+                yield Block(
+                    token.content[start:end],
+                    paragraph_offsets[start:end],
+                    "title" if plain[first_line].titled else kind,
+                )
 
 
 def _parts(content: str, depths: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the spans of the parts of a paragraph whose lines are in the same admonition."""
-    start = at = 0
-    last = depths[0]
+    start = position = 0
+    current_depth = depths[0]
     for line, depth in zip(content.split("\n"), depths, strict=False):
-        if depth != last:
-            yield start, at - 1
-            start, last = at, depth
-        at += len(line) + 1
+        if depth != current_depth:
+            yield start, position - 1
+            start, current_depth = position, depth
+        position += len(line) + 1
     yield start, len(content)
 
 
@@ -102,22 +110,22 @@ def _tokens(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any]) -> 
         # The parser silently omits deeper blocks, and the rest of the document.
         if token.type in ("blockquote_open", "list_item_open") and token.level >= DEEPEST - 1:
             line = token.map[0] + 1 if token.map else None
-            what = f"has more lists and quotes in each other than can be read, {DEEPEST // 2} lists"
+            what = f"has lists and quotes nested more than {DEEPEST // 2} levels deep"
             raise UserError(what, file=name, line=line, fix="Indent it less.")
     return tokens
 
 
-def _places(content: str, lines: list[str], starts: list[int]) -> list[int] | None:
+def _offsets(content: str, lines: list[str], starts: list[int]) -> list[int] | None:
     """Return the offset of each character of a paragraph or a heading; None if its lines differ from the file."""
-    places: list[int] = []
-    parts = content.split("\n")
-    if len(parts) > len(lines):
+    offsets: list[int] = []
+    content_lines = content.split("\n")
+    if len(content_lines) > len(lines):
         return None
-    for part, line, start in zip(parts, lines, starts, strict=False):
-        at = line.rfind(part.strip())
-        if at < 0:
+    for content_line, line, start in zip(content_lines, lines, starts, strict=False):
+        offset = line.rfind(content_line.strip())
+        if offset < 0:
             return None
-        at -= len(part) - len(part.lstrip())
-        places += (start + max(0, at + k) for k in range(len(part)))
-        places.append(start + len(line))  # of the line end
-    return places[:-1]
+        offset -= len(content_line) - len(content_line.lstrip())
+        offsets += (start + max(0, offset + k) for k in range(len(content_line)))
+        offsets.append(start + len(line))  # of the line end
+    return offsets[:-1]

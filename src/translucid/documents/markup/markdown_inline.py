@@ -15,7 +15,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from translucid.documents.document import MOST_PARTS, TooManyParts, most_segments
+from translucid.documents.document import MOST_PARTS, TooManyParts, max_segments
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
@@ -86,26 +86,26 @@ class Construct(NamedTuple):
 
 def parser() -> MarkdownIt:
     """Return a parser of CommonMark with tables and strikethrough, whose inline tokens have offsets."""
-    made = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    made.block.ruler.before("table", "room", _room)
-    made.inline.ruler.before("text", "kept", _kept)
-    ruler = made.inline.ruler
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    markdown.block.ruler.before("table", "room", _check_size)
+    markdown.inline.ruler.before("text", "kept", _parse_extension)
+    ruler = markdown.inline.ruler
     for name, rule in zip(ruler.get_active_rules(), ruler.getRules(""), strict=True):
-        ruler.at(name, _placed(name, rule))
-    made.inline.ruler2.disable("fragments_join")
-    made.core.ruler.disable(["inline", "text_join"])
-    return made
+        ruler.at(name, _with_offsets(name, rule))
+    markdown.inline.ruler2.disable("fragments_join")
+    markdown.core.ruler.disable(["inline", "text_join"])
+    return markdown
 
 
-def _room(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _check_size(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Stop the parsing of a document that is too large, or was cancelled; this rule never matches."""
     between_steps()
-    if len(state.tokens) > TOKENS * most_segments():
-        raise UserError(f"has more than {most_segments():,} texts", fix="Split it.")
+    if len(state.tokens) > TOKENS * max_segments():
+        raise UserError(f"has more than {max_segments():,} texts", fix="Split it.")
     return False
 
 
-def _kept(state: StateInline, silent: bool) -> bool:
+def _parse_extension(state: StateInline, silent: bool) -> bool:
     """Parse the constructs of other dialects of Markdown."""
     between_steps()
     if len(state.tokens) > MOST_PARTS:
@@ -124,17 +124,17 @@ def _kept(state: StateInline, silent: bool) -> bool:
     end = match.end()
     if kind in ("wiki", "highlight") and not silent:
         # The words between both markers are parsed next; the closing marker is recognised by its offset.
-        after = match.end(match.lastindex or 0)
-        size = 2 if kind == "wiki" else after - state.pos
+        opening_end = match.end(match.lastindex or 0)
+        size = 2 if kind == "wiki" else opening_end - state.pos
         state.env.setdefault("closing", {})[state.src, end - size] = f"{kind}_close", size
-        kind, end = f"{kind}_open", after
+        kind, end = f"{kind}_open", opening_end
     if not silent:
         state.push(kind, "", 0)
     state.pos = end
     return True
 
 
-def _construct_at(text: str, at: int, *, modules: bool) -> tuple[str, re.Match[str] | None]:
+def _construct_at(text: str, offset: int, *, modules: bool) -> tuple[str, re.Match[str] | None]:
     """Return the kind of the construct at an offset, and its match; None if there is none."""
     kinds = (
         ("html_inline", _JSX),
@@ -145,27 +145,29 @@ def _construct_at(text: str, at: int, *, modules: bool) -> tuple[str, re.Match[s
         ("kept", _ANY_EXPRESSION if modules else _EXPRESSION),
     )
     for kind, pattern in kinds:
-        match = pattern.match(text, at)
+        match = pattern.match(text, offset)
         if match and (kind != "html_inline" or match["braces"]):
             return kind, match
     return "", None
 
 
-def _placed(name: str, rule: _Rule) -> _Rule:
-    def placed(state: StateInline, silent: bool) -> bool:
-        start, before = state.pos, len(state.tokens)
+def _with_offsets(name: str, rule: _Rule) -> _Rule:
+    """Return a rule that adds offsets to the tokens of another rule."""
+
+    def wrapped(state: StateInline, silent: bool) -> bool:
+        start, token_count = state.pos, len(state.tokens)
         matched = rule(state, silent)
         if matched and not silent and name not in ("text", "escape", "entity"):
-            _add_offsets(name, state, start, state.tokens[before:])
+            _add_offsets(name, state, start, state.tokens[token_count:])
         elif matched and not silent and name == "escape" and state.tokens[-1:] and state.tokens[-1].type == "hardbreak":
             _add_offsets(name, state, start, state.tokens[-1:])
         return matched
 
-    return placed
+    return wrapped
 
 
 def _add_offsets(name: str, state: StateInline, start: int, tokens: list[Token]) -> None:
-    """Add their offsets to new tokens."""
+    """Add the offsets of new tokens to them."""
     if name in ("emphasis", "strikethrough"):  # one token for each delimiter, or for two
         end = state.pos
         for token in reversed(tokens):
@@ -215,10 +217,11 @@ def _constructs(content: str, tokens: list[Token]) -> list[Construct]:
                 end += 1
         inside: tuple[Construct, ...] = ()
         if token.type == "image":
-            first, label = token.meta["label"][0], content[slice(*token.meta["label"])]
+            label_start, label = token.meta["label"][0], content[slice(*token.meta["label"])]
             children = _constructs(label, token.children or [])
             inside = tuple(
-                child._replace(start=child.start + first, end=child.end + first, label=None) for child in children
+                child._replace(start=child.start + label_start, end=child.end + label_start, label=None)
+                for child in children
             )
         constructs.append(Construct(start, end, token.meta.get("kind", token.type), token.meta.get("label"), inside))
     return sorted(constructs)

@@ -84,16 +84,16 @@ class _Lines:
         self.fence, self.fence_depth, self.fence_column = "", 0, 0
         self.indents: list[int] = []  # the columns of the open admonitions and tabs
         self.table = False
-        self.unclosed: set[int] = set()  # the regions whose end does not occur any more: their beginning is text
+        self.unclosed: set[int] = set()  # the regions whose end no longer occurs, so that their beginning is text
         self._omit(_front_matter(lines))
         while len(self.plain) < len(lines):
-            self._take(len(self.plain))
+            self._convert(len(self.plain))
 
     def _omit(self, end: int) -> None:
         """Omit the lines up to an index."""
         self.plain += [Line("")] * (end - len(self.plain))
 
-    def _take(self, number: int) -> None:
+    def _convert(self, number: int) -> None:
         line = self._dedented(self.lines[number])
         if self._is_code(line):
             self.plain.append(Line(line, depth=len(self.indents)))
@@ -118,42 +118,42 @@ class _Lines:
 
     def _is_code(self, line: str) -> bool:
         """Whether a line belongs to fenced code, including its fences."""
-        mark = _FENCE.match(line)
+        fence = _FENCE.match(line)
         if not self.fence:
-            if mark:
-                self.fence, self.fence_depth, self.fence_column = mark[1], len(self.indents), mark.start(1)
-            return bool(mark)
+            if fence:
+                self.fence, self.fence_depth, self.fence_column = fence[1], len(self.indents), fence.start(1)
+            return bool(fence)
         # A fence that is indented by four columns or more, or followed by words, does not close the code.
-        closes = mark and mark[1].startswith(self.fence) and mark.start(1) < self.fence_column + 4
-        if mark and closes and not line[mark.end() :].strip():
+        closes = fence and fence[1].startswith(self.fence) and fence.start(1) < self.fence_column + 4
+        if fence and closes and not line[fence.end() :].strip():
             self.fence, self.fence_depth = "", 0
         return True
 
     def _region(self, number: int, line: str) -> int | None:
         """Return the index of the line after a formula, a comment or a module that begins here, if one does."""
-        for kind, (begins, ends) in enumerate(_REGIONS):
+        for region, (begins, ends) in enumerate(_REGIONS):
             match = begins.match(line)
-            if not match or kind in self.unclosed:
+            if not match or region in self.unclosed:
                 continue
             if ends.match(line, match.end()):
                 return number + 1
-            for behind in range(number + 1, len(self.lines)):
-                if ends.match(self.lines[behind]):
-                    return behind + 1
-            self.unclosed.add(kind)
+            for index in range(number + 1, len(self.lines)):
+                if ends.match(self.lines[index]):
+                    return index + 1
+            self.unclosed.add(region)
         if (_MODULE if self.modules else _CODE).match(line):
-            return self._behind_module(number)
+            return self._after_module(number)
         return None
 
-    def _behind_module(self, number: int) -> int:
+    def _after_module(self, number: int) -> int:
         """Return the index of the line after JavaScript: the next empty line outside of brackets."""
         depth, first_empty = 0, None
-        for behind in range(number, len(self.lines)):
-            line = self.lines[behind]
+        for index in range(number, len(self.lines)):
+            line = self.lines[index]
             if not line.strip():
                 if depth <= 0:
-                    return behind
-                first_empty = first_empty or behind
+                    return index
+                first_empty = first_empty or index
             depth += len(_OPENING.findall(line)) - len(_CLOSING.findall(line))
         if depth > 0 and first_empty is not None:  # An unclosed bracket must not include the rest of the file.
             return first_empty

@@ -10,8 +10,8 @@ from functools import partial
 
 from translucid.data.languages import Languages, code_with_region, script_of
 from translucid.data.readers.xml_elements import Element, Piece
-from translucid.documents.office.drawings import add_descriptions, read_drawn
-from translucid.documents.office.package_parts import CHARTS, SPACES, parts
+from translucid.documents.office.drawings import add_descriptions, read_drawing
+from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
@@ -25,19 +25,19 @@ _KINDS = {
 }
 _TEXT, _FIXED = "translated", "fixed"
 """The names of merged elements: with text that is translated, or without."""
-_SHOWING_TEXT = ("HYPERLINK",)
+_TEXT_FIELDS = ("HYPERLINK",)
 """Fields whose result is text that a person wrote, not a number, a date or a copy."""
 _WITH_PROPERTIES = {"w:smartTag": "w:smartTagPr", "w:customXml": "w:customXmlPr"}
 _PICTURE = "wp:docPr"
 _ROLES: dict[str, Role] = {
     **dict.fromkeys(["w:hyperlink", "w:ins", "w:moveTo", "w:dir", "w:bdo", _TEXT], "pair"),
     **dict.fromkeys(["w:tab", "w:ptab", "w:br", "w:cr"], "break"),
-    # Traces of the spelling checker and the layout, which are void for a translation.
+    # Results of the spelling checker and the layout, which do not apply to a translation.
     **dict.fromkeys(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"], "gone"),
 }
-_OF_THE_SOURCE = {"w:lang", "w:noProof"}
+_SOURCE_PROPERTIES = {"w:lang", "w:noProof"}
 """Properties of a run that depend on its words."""
-_BEHIND_LANGUAGE = re.compile(r"<[^<>\s:]+:(?:eastAsianLayout|specVanish|oMath|rPrChange)\b")
+_AFTER_LANGUAGE = re.compile(r"<[^<>\s:]+:(?:eastAsianLayout|specVanish|oMath|rPrChange)\b")
 """Properties that the schema requires after that of the language."""
 _EAST_ASIAN = {"Hans", "Hant", "Jpan", "Kore"}
 _COMPLEX = {
@@ -53,21 +53,21 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     Raises:
         UserError: the file is not a Word document, is invalid or harmful, or has macros.
     """
-    packed = ZipContainer(name, content)
-    bundle = Bundle(packed)
+    archive = ZipContainer(name, content)
+    bundle = Bundle(archive)
     counts = Counter[str]()
-    for member, kind in parts(packed, {**_KINDS, **CHARTS}, _MAIN):
+    for member, kind in parts(archive, {**_KINDS, **CHARTS}, _MAIN):
         counts[kind] += 1
         label = kind
         if kind not in ("", "footnotes", "endnotes", "comments"):
             label = f"{kind} {counts[kind]}"
-        read = read_drawn if kind in CHARTS.values() else _read_part
-        bundle.add(member, read(packed, member, languages[1]), label)
+        read_member = read_drawing if kind in CHARTS.values() else _read_part
+        bundle.add(member, read_member(archive, member, languages[1]), label)
     return bundle
 
 
-def _read_part(packed: ZipContainer, member: str, target: str | None) -> SlottedXml:
-    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+def _read_part(archive: ZipContainer, member: str, target: str | None) -> SlottedXml:
+    document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
     code, script = code_with_region(target or ""), script_of(target or "")
     dialect = Dialect(
         "w",
@@ -76,22 +76,22 @@ def _read_part(packed: ZipContainer, member: str, target: str | None) -> Slotted
         space='xml:space="preserve"',
         texts={"w:noBreakHyphen": "-"},
         grouped=_with_fields,
-        holding=("w:p", _PICTURE),
+        subflow_names=("w:p", _PICTURE),
         with_language=partial(_with_language, code, script),
     )
-    for number, paragraph in enumerate(document.file.units((), {"w:p"}, SPACES), 1):
-        _take(document, dialect, paragraph, f"paragraph {number}")
+    for number, paragraph in enumerate(document.file.units((), {"w:p"}, NAMESPACES), 1):
+        _add_paragraphs(document, dialect, paragraph, f"paragraph {number}")
     add_descriptions(document, _PICTURE)
     return document
 
 
-def _take(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str) -> None:
+def _add_paragraphs(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str) -> None:
     """Add a paragraph, and the paragraphs of text boxes in it."""
     runs = paragraph.children_except("w:pPr")
     if runs:
         add_paragraph(document, dialect, runs, place)
     for inner in paragraph.within("w:p"):
-        _take(document, dialect, inner, f"{place}, text box")
+        _add_paragraphs(document, dialect, inner, f"{place}, text box")
 
 
 def _with_language(code: str | None, script: str, name: str, properties: str) -> str:
@@ -106,20 +106,20 @@ def _with_language(code: str | None, script: str, name: str, properties: str) ->
     language = f'<{name}lang {name}{kind}="{code}"/>'
     if not properties:
         return f"<{name}rPr>{language}</{name}rPr>"
-    behind = _BEHIND_LANGUAGE.search(properties)
-    at = behind.start() if behind else properties.rindex("</")
-    return properties[:at] + language + properties[at:]
+    later_property = _AFTER_LANGUAGE.search(properties)
+    offset = later_property.start() if later_property else properties.rindex("</")
+    return properties[:offset] + language + properties[offset:]
 
 
 def _key(file: XmlFile, properties: Element) -> str:
     """Return the properties of a run, except those that depend on its words; "" if there are no others."""
-    kept = properties.children_except(*_OF_THE_SOURCE)
-    if not kept:
+    children = properties.children_except(*_SOURCE_PROPERTIES)
+    if not children:
         return ""
-    written = file.raw(properties.start, properties.inner)
-    for child in kept:
-        written += file.raw(child.start, child.end)
-    return written + file.raw(properties.inner_end, properties.end)
+    xml = file.raw(properties.start, properties.inner)
+    for child in children:
+        xml += file.raw(child.start, child.end)
+    return xml + file.raw(properties.inner_end, properties.end)
 
 
 def _with_fields(parts: Sequence[Element | Piece]) -> Sequence[Element | Piece]:
@@ -167,7 +167,7 @@ def _field(runs: Sequence[Element | Piece], separate: int) -> Element:
             for text in run.within("w:instrText"):
                 code += text.text
     result = list(runs[separate + 1 : -1])
-    if not result or not code.strip().upper().startswith(_SHOWING_TEXT):
+    if not result or not code.strip().upper().startswith(_TEXT_FIELDS):
         return field
     return replace(field, name=_TEXT, inner=result[0].start, inner_end=last.start, parts=result)
 

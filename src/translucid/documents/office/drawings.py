@@ -8,59 +8,59 @@ from functools import partial
 from translucid.data.languages import code_with_region
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
-from translucid.documents.office.package_parts import SPACES
+from translucid.documents.office.package_parts import NAMESPACES
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.strings.messages import is_language
 from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_tags import with_attributes
 from translucid.documents.zip_container import ZipContainer
 
-_OF_THE_SOURCE = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "smtId"))
+_SOURCE_ATTRIBUTES = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "smtId"))
 """The attributes of a run that depend on its words: their language, and results of the spelling checker."""
 _DESCRIPTIONS = "title", "descr"
 """The attributes that describe a picture, which screen readers read aloud."""
 _TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
 
 
-def read_drawn(
-    packed: ZipContainer, member: str, target: str | None, *, behind: bool = False, described: str = "p:cNvPr"
+def read_drawing(
+    archive: ZipContainer, member: str, target: str | None, *, is_master: bool = False, picture_tag: str = "p:cNvPr"
 ) -> SlottedXml:
     """Parse the paragraphs of a member.
 
     Args:
-        packed: the zip file.
+        archive: the zip file.
         member: the name of the member.
         target: the target language.
-        behind: whether the member is a master or a layout, which slides show, except the prompts in its placeholders.
-        described: the name of elements with descriptions of pictures.
+        is_master: whether the member is a master or a layout, which slides show except for its placeholders.
+        picture_tag: the name of elements with descriptions of pictures.
 
     Raises:
         UserError: the member is invalid or harmful.
     """
-    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
     dialect = Dialect(
         "a", {"a:br": "break"}, _key, space="", with_language=partial(_with_language, code_with_region(target or ""))
     )
-    invisible = _placeholders(document.file) if behind else []
-    for number, paragraph in enumerate(document.file.units((), {"a:p"}, SPACES), 1):
+    invisible = _placeholders(document.file) if is_master else []
+    for number, paragraph in enumerate(document.file.units((), {"a:p"}, NAMESPACES), 1):
         runs = paragraph.children_except("a:pPr", "a:endParaRPr")
         if runs and not any(shape.start < paragraph.start < shape.end for shape in invisible):
             add_paragraph(document, dialect, runs, f"paragraph {number}")
-    if not behind:
-        add_descriptions(document, described)
+    if not is_master:
+        add_descriptions(document, picture_tag)
     return document
 
 
 def _placeholders(file: XmlFile) -> list[Element]:
-    """Return the shapes that each slide replaces by its own."""
-    shapes = file.units((), {"p:sp", "p:pic", "p:graphicFrame"}, SPACES)
+    """Return the shapes that each slide replaces with its own."""
+    shapes = file.units((), {"p:sp", "p:pic", "p:graphicFrame"}, NAMESPACES)
     return [shape for shape in shapes if any(shape.within("p:ph"))]
 
 
 def _key(file: XmlFile, properties: Element) -> str:
-    tag = with_attributes(file.raw(properties.start, properties.inner), _OF_THE_SOURCE)
+    tag = with_attributes(file.raw(properties.start, properties.inner), _SOURCE_ATTRIBUTES)
     if not properties.parts and "=" not in tag:
         return ""
     return tag + file.raw(properties.inner, properties.end)
@@ -77,7 +77,7 @@ def _with_language(code: str | None, name: str, properties: str) -> str:
 def add_descriptions(document: SlottedXml, name: str) -> None:
     """Add the descriptions in the attributes of elements of a name as segments."""
     pictures = 0
-    for element in document.file.units((), {name}, SPACES):
+    for element in document.file.units((), {name}, NAMESPACES):
         first = len(document.segments)
         numbers: dict[str, int] = {}  # by attribute
         for attribute in _DESCRIPTIONS:
@@ -90,9 +90,9 @@ def add_descriptions(document: SlottedXml, name: str) -> None:
             document.add_slot(element.start, element.inner, range(first, len(document.segments)), write)
 
 
-def _described(tag: str, numbers: dict[str, int], targets: Targets, kept: Kept) -> str:
-    new: dict[str, str | None] = {}
+def _described(tag: str, numbers: dict[str, int], targets: Targets, render: Render) -> str:
+    attributes: dict[str, str | None] = {}
     for attribute, number in numbers.items():
         if number in targets:
-            new[attribute] = targets[number].marked.whole
-    return with_attributes(tag, new)
+            attributes[attribute] = targets[number].marked.full_text
+    return with_attributes(tag, attributes)

@@ -34,22 +34,22 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     Raises:
         UserError: the file is not a text document, is invalid, encrypted or harmful, or has macros.
     """
-    packed = ZipContainer(name, content)
-    if "mimetype" not in packed.names or not packed.read("mimetype").startswith(_TYPE):
-        raise packed.refused("is another kind of document than its name says")
-    if any(member.startswith(("Basic/", "Scripts/")) for member in packed.names):
-        raise packed.refused("has macros, which is refused")
-    if b"encryption-data" in packed.read("META-INF/manifest.xml"):
-        raise packed.refused("is encrypted")
-    bundle = Bundle(packed)
-    for member, part in (("content.xml", ""), ("styles.xml", "headers and footers")):
-        if member in packed.names:
-            bundle.add(member, _read_part(packed, member), part)
+    archive = ZipContainer(name, content)
+    if "mimetype" not in archive.names or not archive.read("mimetype").startswith(_TYPE):
+        raise archive.error("is another kind of document than its name says")
+    if any(member.startswith(("Basic/", "Scripts/")) for member in archive.names):
+        raise archive.error("has macros, which is refused")
+    if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+        raise archive.error("is encrypted")
+    bundle = Bundle(archive)
+    for member, label in (("content.xml", ""), ("styles.xml", "headers and footers")):
+        if member in archive.names:
+            bundle.add(member, _read_part(archive, member), label)
     return bundle
 
 
-def _read_part(packed: ZipContainer, member: str) -> SlottedXml:
-    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+def _read_part(archive: ZipContainer, member: str) -> SlottedXml:
+    document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
     invisible = set[str]()
     number = 0
     for unit in document.file.units((), {"style:style", *_PARAGRAPHS}, _SPACES):
@@ -58,17 +58,17 @@ def _read_part(packed: ZipContainer, member: str) -> SlottedXml:
                 invisible.add(unit.attributes.get("style:name", ""))
         elif not _is_deleted(unit):
             number += 1
-            _take(document, invisible, unit, f"paragraph {number}")
+            _add_paragraph(document, invisible, unit, f"paragraph {number}")
     return document
 
 
-def _take(document: SlottedXml, invisible: set[str], paragraph: Element, place: str) -> None:
+def _add_paragraph(document: SlottedXml, invisible: set[str], paragraph: Element, place: str) -> None:
     """Add a paragraph, and the paragraphs in its notes and frames."""
     inline = Inline(
         document.file,
         partial(_role, invisible),
         edges=True,
-        holding=_PARAGRAPHS,
+        subflow_names=_PARAGRAPHS,
         texts=folded,
         write=partial(_written, prefix(document.file.raw(paragraph.start, paragraph.inner))),
     )
@@ -77,7 +77,7 @@ def _take(document: SlottedXml, invisible: set[str], paragraph: Element, place: 
     for line in _lines(document.file, paragraph):
         add_text(document, inline, line, place)
     for inner in paragraph.within(*_PARAGRAPHS):
-        _take(document, invisible, inner, f"{place}, note or frame")
+        _add_paragraph(document, invisible, inner, f"{place}, note or frame")
 
 
 def _lines(file: XmlFile, paragraph: Element) -> Iterator[list[Element | Piece]]:
@@ -118,10 +118,10 @@ def _is_invisible(style: Element) -> bool:
 
 
 def _is_deleted(paragraph: Element) -> bool:
-    around = paragraph.parent
-    while around is not None and around.name != "text:tracked-changes":
-        around = around.parent
-    return around is not None
+    ancestor = paragraph.parent
+    while ancestor is not None and ancestor.name != "text:tracked-changes":
+        ancestor = ancestor.parent
+    return ancestor is not None
 
 
 def _written(prefix: str, text: str) -> str:

@@ -6,13 +6,13 @@ from collections import Counter
 from math import inf
 
 from translucid.data.languages import Languages
-from translucid.documents.office.drawings import read_drawn
-from translucid.documents.office.package_parts import CHARTS, SPACES, parts, related
+from translucid.documents.office.drawings import read_drawing
+from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.zip_container import Bundle, ZipContainer
 
-_BEHIND = {"presentationml.slideMaster+xml": "master", "presentationml.slideLayout+xml": "layout"}
-_KINDS = {"presentationml.slide+xml": "slide", "presentationml.notesSlide+xml": "notes", **CHARTS, **_BEHIND}
+_MASTERS = {"presentationml.slideMaster+xml": "master", "presentationml.slideLayout+xml": "layout"}
+_KINDS = {"presentationml.slide+xml": "slide", "presentationml.notesSlide+xml": "notes", **CHARTS, **_MASTERS}
 _MAIN = "presentation.main+xml"
 
 
@@ -22,24 +22,24 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     Raises:
         UserError: the file is not a presentation, is invalid or harmful, or has macros.
     """
-    packed = ZipContainer(name, content)
-    bundle = Bundle(packed)
-    members = list(parts(packed, {_MAIN: "", **_KINDS}, _MAIN))
-    places = _slide_places(packed, members[0][0])
+    archive = ZipContainer(name, content)
+    bundle = Bundle(archive)
+    members = list(parts(archive, {_MAIN: "", **_KINDS}, _MAIN))
+    slide_order = _slide_order(archive, members[0][0])
     # The slides of the show first, in its order; then all others in the order of their kinds.
-    members.sort(key=lambda member: places.get(member[0], inf))
+    members.sort(key=lambda member: slide_order.get(member[0], inf))
     numbers = Counter[str]()
     for member, kind in members:
         if not kind:  # the main part
             continue
         numbers[kind] += 1
-        drawn = read_drawn(packed, member, languages[1], behind=kind in _BEHIND.values())
-        bundle.add(member, drawn, f"{kind} {numbers[kind]}")
+        document = read_drawing(archive, member, languages[1], is_master=kind in _MASTERS.values())
+        bundle.add(member, document, f"{kind} {numbers[kind]}")
     return bundle
 
 
-def _slide_places(packed: ZipContainer, main: str) -> dict[str, int]:
-    """Return the place of each slide in the show."""
-    members = related(packed, main)
-    shown = XmlFile(packed.place(main), packed.read(main)).units({"p:presentation"}, {"p:sldId"}, SPACES)
-    return {members.get(slide.attributes.get("r:id", ""), ""): place for place, slide in enumerate(shown)}
+def _slide_order(archive: ZipContainer, main: str) -> dict[str, int]:
+    """Return the position of each slide in the show, by its member."""
+    members = related(archive, main)
+    slides = XmlFile(archive.display_name(main), archive.read(main)).units({"p:presentation"}, {"p:sldId"}, NAMESPACES)
+    return {members.get(slide.attributes.get("r:id", ""), ""): position for position, slide in enumerate(slides)}

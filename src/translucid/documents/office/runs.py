@@ -15,10 +15,10 @@ from typing import TypeAlias
 from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Mark, Side
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import (
-    PARTS_WORDS,
+    WORD_BREAK,
     Content,
     Item,
     Role,
@@ -29,7 +29,7 @@ from translucid.documents.xml.xml_inline import (
     joined,
     line_so_far,
     paired,
-    parted,
+    separated,
     unplaced,
 )
 from translucid.documents.xml.xml_tags import prefix
@@ -51,8 +51,8 @@ class Dialect:
     """Elements of a run that represent characters."""
     grouped: Callable[[Sequence[Element | Piece]], Sequence[Element | Piece]] = lambda parts: parts
     """Merges adjacent elements that belong together, such as the runs of a field."""
-    holding: Sequence[str] = ()
-    """The names of elements in a run that are translated separately, such as paragraphs."""
+    subflow_names: Sequence[str] = ()
+    """The names of elements in a run that are translated separately (sub-flows), such as paragraphs."""
     split: Callable[[str], Iterable[Item]] = lambda text: [text]
     """Splits the text of a run at line ends and escapes, which become single marks."""
     write: Callable[[str], str] = escaped
@@ -78,18 +78,18 @@ class Paragraph:
         """
         self.file, self.dialect = file, dialect
         self.name = ""  # the prefix of the elements' names in this file, with its colon
-        self.held: dict[str, list[Element]] = {}
+        self.subflows: dict[str, list[Element]] = {}
         self.groups: dict[str, str] = {}  # the properties by the opening mark of a pair
         runs = list(self._runs(parts))
         sizes = Counter[str]()
         for properties, item in runs:
             if properties is not None and isinstance(item, str):
-                sizes[properties] += len(item.strip(PARTS_WORDS))
+                sizes[properties] += len(item.strip(WORD_BREAK))
         self.plain = max(sizes, key=sizes.__getitem__, default="")
         # The items of each line, and the content to translate, if there is any.
         self.lines: list[tuple[list[Item], Content | None]] = []
         for line in self._lines(runs):
-            items = list(parted(paired(self._grouped(line))))
+            items = list(separated(paired(self._grouped(line))))
             self.lines.append((items, Content.of(items, edges=True)))
 
     def _lines(self, runs: Iterable[_Run]) -> Iterator[list[_Run]]:
@@ -100,7 +100,7 @@ class Paragraph:
             item = run[1]
             if isinstance(item, Mark):
                 depth += item.side.depth
-            elif item != PARTS_WORDS:
+            elif item != WORD_BREAK:
                 before = line_so_far(before, item)
             else:
                 mark = next(remaining)
@@ -118,9 +118,9 @@ class Paragraph:
         for part in self.dialect.grouped(parts):
             if isinstance(part, Element):
                 is_run = part.name == f"{self.dialect.prefix}:r"
-                yield from self._of_run(part) if is_run else self._marks(part, None)
+                yield from self._run_items(part) if is_run else self._marks(part, None)
 
-    def _of_run(self, run: Element) -> Iterator[_Run]:
+    def _run_items(self, run: Element) -> Iterator[_Run]:
         self.name = prefix(self.file.raw(run.start, run.inner))
         dialect_prefix, properties = self.dialect.prefix, ""
         for part in self.dialect.grouped(run.parts):
@@ -129,8 +129,8 @@ class Paragraph:
             if part.name == f"{dialect_prefix}:rPr":
                 properties = self.dialect.key(self.file, part)
             elif part.name == f"{dialect_prefix}:t":
-                kept = not self.dialect.space or part.attributes.get("xml:space") == "preserve"
-                for item in self.dialect.split(part.text if kept else part.text.strip()):
+                keeps_space = not self.dialect.space or part.attributes.get("xml:space") == "preserve"
+                for item in self.dialect.split(part.text if keeps_space else part.text.strip()):
                     yield properties, self._in_run(item, properties)
             elif part.name in self.dialect.texts:
                 yield properties, self.dialect.texts[part.name]
@@ -155,10 +155,10 @@ class Paragraph:
             yield None, unplaced(raw(part.inner_end, part.end) + after, Side.closes, part.start)
         elif role != "gone":
             if role == "break":
-                yield properties, PARTS_WORDS
+                yield properties, WORD_BREAK
             mark = unplaced(before + raw(part.start, part.end) + after)
-            if any(part.within(*self.dialect.holding)):
-                self.held.setdefault(mark.raw, []).append(part)
+            if any(part.within(*self.dialect.subflow_names)):
+                self.subflows.setdefault(mark.raw, []).append(part)
             yield properties, mark
 
     def _grouped(self, runs: Iterable[_Run]) -> Iterator[Item]:
@@ -166,7 +166,7 @@ class Paragraph:
         count = 0
         for properties, group in groupby(self._with_spaces(runs), key=itemgetter(0)):
             items = list(map(itemgetter(1), group))
-            has_text = any(isinstance(item, str) and item.strip(PARTS_WORDS) for item in items)
+            has_text = any(isinstance(item, str) and item.strip(WORD_BREAK) for item in items)
             if properties in (None, self.plain) or not has_text:
                 yield from items
                 continue
@@ -178,39 +178,41 @@ class Paragraph:
             yield unplaced(f"</{self.name}r>", Side.closes, count)
 
     def _with_spaces(self, runs: Iterable[_Run]) -> Iterator[_Run]:
-        """Yield runs; spaces take the properties before them, as these are mostly invisible there."""
-        last = ""
+        """Yield runs; spaces take the properties of the run before them, most of which are invisible on spaces."""
+        previous = ""
         for properties, item in runs:
-            if properties is not None and isinstance(item, str) and not item.strip(f" {PARTS_WORDS}"):
-                properties = last
+            if properties is not None and isinstance(item, str) and not item.strip(f" {WORD_BREAK}"):
+                properties = previous
             yield properties, item
-            last = self.plain if properties is None else properties
+            previous = self.plain if properties is None else properties
 
-    def written(self, targets: Iterable[Target | None], kept: Kept) -> str:
+    def written(self, targets: Iterable[Target | None], render: Render) -> str:
         """Return the runs with translations, one for each line with a text; lines without a translation stay."""
-        remaining = iter(targets)
-        inside = [self.plain]  # the properties of the open pairs, the innermost last
-        left = iterators(self.held)
+        remaining_targets = iter(targets)
+        open_properties = [self.plain]  # the properties of the open pairs, the innermost last
+        remaining_subflows = iterators(self.subflows)
         closing = f"</{self.name}r>"
-        written = list[str]()
+        output = list[str]()
         for items, content in self.lines:
-            target = next(remaining) if content else None
+            target = next(remaining_targets) if content else None
             if content and target:
                 items = content.around(target.marked)
             for part in joined(items):
                 if isinstance(part, str):
-                    properties = self.dialect.with_language(self.name, inside[-1]) if target else inside[-1]
-                    written.append(f"<{self.name}r>{properties}{self._text(part)}{closing}")
+                    properties = (
+                        self.dialect.with_language(self.name, open_properties[-1]) if target else open_properties[-1]
+                    )
+                    output.append(f"<{self.name}r>{properties}{self._text(part)}{closing}")
                 elif part.pair is not None and part.raw == closing:
-                    inside.pop()
+                    open_properties.pop()
                 elif part.side is Side.opens and part.raw in self.groups:
-                    inside.append(self.groups[part.raw])
-                elif part.raw in left and (element := next(left[part.raw], None)):
+                    open_properties.append(self.groups[part.raw])
+                elif part.raw in remaining_subflows and (element := next(remaining_subflows[part.raw], None)):
                     raw = self.file.raw(element.start, element.end)
-                    written.append(part.raw.replace(raw, kept(element.start, element.end)))
+                    output.append(part.raw.replace(raw, render(element.start, element.end)))
                 else:
-                    written.append(part.raw)
-        return "".join(written)
+                    output.append(part.raw)
+        return "".join(output)
 
     def _text(self, text: str) -> str:
         return self._element(self.dialect.write(text), has_space=text != text.strip())
@@ -229,7 +231,7 @@ def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Elemen
             document.segments.add(Segment(content.source, place))
     numbers = range(first, len(document.segments))
 
-    def write(targets: Targets, kept: Kept) -> str:
-        return paragraph.written(map(targets.get, numbers), kept)
+    def write(targets: Targets, render: Render) -> str:
+        return paragraph.written(map(targets.get, numbers), render)
 
     document.add_slot(parts[0].start, parts[-1].end, numbers, write)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from translucid.data.languages import Languages
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
-from translucid.documents.office.drawings import read_drawn
-from translucid.documents.office.package_parts import CHARTS, SPACES, parts, related
+from translucid.documents.office.drawings import read_drawing
+from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.strings.messages import is_language
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.xml.xml_inline import PARTS_WORDS, Inline, Item, Role, add_text, escaped, unplaced
+from translucid.documents.xml.xml_inline import WORD_BREAK, Inline, Item, Role, add_text, escaped, unplaced
 from translucid.documents.zip_container import Bundle, ZipContainer
 
 _MAIN = "spreadsheetml.sheet.main+xml"
@@ -61,8 +61,8 @@ class _Headings:
 
     def add(self, sheet: str, area: str) -> None:
         """Add the first row of an area such as `A1:C9`."""
-        first, _, last = area.partition(":")
-        start, end = _cell(first), _cell(last or first)
+        first_cell, _, last_cell = area.partition(":")
+        start, end = _cell(first_cell), _cell(last_cell or first_cell)
         if start and end:
             self.ranges.setdefault((sheet, start[1]), []).append((start[0], end[0]))
 
@@ -75,14 +75,14 @@ class _Headings:
 class _Workbook:
     """A workbook that is being read."""
 
-    def __init__(self, packed: ZipContainer) -> None:
+    def __init__(self, archive: ZipContainer) -> None:
         """Read all texts, in the order of the parts."""
-        self.packed, self.bundle = packed, Bundle(packed)
-        members = list(parts(packed, _KINDS, _MAIN))
+        self.archive, self.bundle = archive, Bundle(archive)
+        members = list(parts(archive, _KINDS, _MAIN))
         self.sheets = self._sheet_names(members[0][0])
         self.owners: dict[str, str] = {}  # the sheet of each table, drawing and list of notes
         for member, sheet in self.sheets.items():
-            self.owners.update(dict.fromkeys(related(packed, member).values(), sheet))
+            self.owners.update(dict.fromkeys(related(archive, member).values(), sheet))
         self.headings = self._all_headings(members)
         self.places: dict[int, str] = {}  # the first cell of each shared string
         self.fixed = set[int]()  # the shared strings of headings and formulas
@@ -98,20 +98,20 @@ class _Workbook:
             if kind == _NOTES:
                 self.bundle.add(member, self._notes(member, owner), "")
             elif kind == _DRAWING:
-                drawn = read_drawn(packed, member, None, described="xdr:cNvPr")
-                self.bundle.add(member, drawn, f"{owner}, drawing" if owner else "drawing")
+                drawing = read_drawing(archive, member, None, picture_tag="xdr:cNvPr")
+                self.bundle.add(member, drawing, f"{owner}, drawing" if owner else "drawing")
             elif kind in CHARTS.values():
-                self.bundle.add(member, read_drawn(packed, member, None), kind)
+                self.bundle.add(member, read_drawing(archive, member, None), kind)
 
     def _open(self, member: str) -> SlottedXml:
-        return SlottedXml(XmlFile(self.packed.place(member), self.packed.read(member)))
+        return SlottedXml(XmlFile(self.archive.display_name(member), self.archive.read(member)))
 
     def _units(self, member: str, root: str, name: str) -> Iterator[Element]:
-        return self._open(member).file.units({root}, {name}, SPACES)
+        return self._open(member).file.units({root}, {name}, NAMESPACES)
 
     def _sheet_names(self, main: str) -> dict[str, str]:
         """Return the name of each sheet by its member."""
-        members = related(self.packed, main)
+        members = related(self.archive, main)
         names: dict[str, str] = {}
         for sheet in self._units(main, "s:workbook", "s:sheet"):
             member = members.get(sheet.attributes.get("r:id", ""), "")
@@ -135,7 +135,7 @@ class _Workbook:
         document, sheet = self._open(member), self.sheets.get(member, "")
         row: Element | None = None
         column = row_number = 0
-        for cell in document.file.units({"s:worksheet"}, {"s:c"}, SPACES):
+        for cell in document.file.units({"s:worksheet"}, {"s:c"}, NAMESPACES):
             if cell.parent is not row:
                 row, column = cell.parent, 0
                 number = row.attributes.get("r", "") if row else ""
@@ -145,29 +145,29 @@ class _Workbook:
             kind = cell.attributes.get("t")
             if kind not in ("s", "inlineStr"):
                 continue
-            fixed = self.headings.contain(sheet, (column, row_number)) or cell.child("s:f") is not None
+            is_fixed = self.headings.contain(sheet, (column, row_number)) or cell.child("s:f") is not None
             place = f"{sheet}!{_letters(column)}{row_number}"
             if kind == "s":
                 value = cell.child("s:v")
                 if value and _is_number(index := value.text.strip()):
                     self.places.setdefault(int(index), place)
-                    if fixed:
+                    if is_fixed:
                         self.fixed.add(int(index))
                 cell.release()
-            elif not fixed and (item := cell.child("s:is")):
+            elif not is_fixed and (item := cell.child("s:is")):
                 _add(document, item, place)
         return document
 
     def _shared_strings(self, member: str) -> SlottedXml:
         document = self._open(member)
-        for index, item in enumerate(document.file.units({"s:sst"}, {"s:si"}, SPACES)):
+        for index, item in enumerate(document.file.units({"s:sst"}, {"s:si"}, NAMESPACES)):
             if index in self.places and index not in self.fixed:
                 _add(document, item, self.places[index])
         return document
 
     def _notes(self, member: str, owner: str) -> SlottedXml:
         document = self._open(member)
-        for note in document.file.units({"s:comments"}, {"s:comment"}, SPACES):
+        for note in document.file.units({"s:comments"}, {"s:comment"}, NAMESPACES):
             text = note.child("s:text")
             if text and not text.words().startswith(_THREADED):
                 _add(document, text, f"{owner}!{note.attributes.get('ref', '')}, note")
@@ -175,8 +175,8 @@ class _Workbook:
 
 
 def _add(document: SlottedXml, item: Element, place: str) -> None:
-    """Add a string: a plain text, or runs with formats. The pronunciation of its characters goes with them."""
-    sounds = [child for child in item.children if child.name == "s:rPh"]
+    """Add a string: a plain text, or runs with formats. A translation removes the pronunciation of its characters."""
+    pronunciations = [child for child in item.children if child.name == "s:rPh"]
     runs, text = item.children_except("s:rPh", "s:phoneticPr"), item.child("s:t")
     words = ""
     for run in runs:
@@ -192,8 +192,8 @@ def _add(document: SlottedXml, item: Element, place: str) -> None:
         inline = Inline(document.file, _role, edges=False, texts=_items, write=write, syntax=PlaceholderSyntax.message)
         add_text(document, inline, text.parts, place)
     numbers = range(first, len(document.segments))
-    for sound in sounds if numbers else ():
-        document.add_slot(sound.start, sound.end, numbers, "")
+    for pronunciation in pronunciations if numbers else ():
+        document.add_slot(pronunciation.start, pronunciation.end, numbers, "")
 
 
 def _words_of(run: Element) -> str:
@@ -210,14 +210,14 @@ def _role(element: Element) -> Role:
 
 def _items(text: str) -> Iterator[Item]:
     """Yield the texts of a cell, and its line ends and escapes as marks."""
-    at = 0
+    position = 0
     for match in _SPECIAL.finditer(text):
-        yield text[at : match.start()]
-        at = match.end()
+        yield text[position : match.start()]
+        position = match.end()
         if match[0] in _LINE_ENDS:
-            yield PARTS_WORDS
+            yield WORD_BREAK
         yield unplaced(match[0])
-    yield text[at:]
+    yield text[position:]
 
 
 def _written(text: str) -> str:

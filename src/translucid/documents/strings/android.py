@@ -11,9 +11,9 @@ from translucid.data.readers.xml_elements import Element
 from translucid.documents.strings.android_text import items_of, written, written_cdata
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.plural_forms import ORDER, categories, place_of_form
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.xml.xml_inline import Added, Inline, Role, add_text
+from translucid.documents.xml.xml_inline import AddedText, Inline, Role, add_text
 from translucid.documents.xml.xml_tags import margin, with_attributes
 
 _SPACES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff"}
@@ -30,7 +30,7 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
         # Items of other types are colours, dimensions and the like.
         is_text = unit.name != "item" or unit.attributes.get("type") == "string"
         if is_text and unit.inherited("translatable") != "false":
-            strings.take(unit)
+            strings.add(unit)
     return strings.document
 
 
@@ -49,7 +49,7 @@ class _Strings:
             syntax=PlaceholderSyntax.message,
         )
 
-    def take(self, unit: Element) -> None:
+    def add(self, unit: Element) -> None:
         """Add the texts of a resource."""
         note = unit.comment or None
         if unit.name == "plurals":
@@ -58,7 +58,7 @@ class _Strings:
             for text in unit.children if unit.name == "string-array" else [unit]:
                 self._text(text, note)
 
-    def _text(self, text: Element, note: str | None) -> Added | None:
+    def _text(self, text: Element, note: str | None) -> AddedText | None:
         """Add a text and return it; None if there is nothing to translate."""
         # `@string/name` and `?attr/name` refer to other resources.
         is_reference = text.text.lstrip().startswith(("@", "?"))
@@ -77,7 +77,7 @@ class _Strings:
             return
         general_form = "other" if "other" in items else list(items)[-1]
         general = items[general_form]
-        first, texts = len(self.document.segments), dict[str, Added | None]()
+        first, texts = len(self.document.segments), dict[str, AddedText | None]()
         for form, item in items.items():
             if self.forms is None or form in self.forms or form == general_form:
                 texts[form] = self._text(item, note)
@@ -90,28 +90,30 @@ class _Strings:
             if form not in items:
                 place = place_of_form(source.place, form, examples)
                 added[form] = self.document.segments.add(replace(source, place=place))
-        every = range(first, len(self.document.segments))
+        numbers = range(first, len(self.document.segments))
         for form, item in items.items():
             if form not in texts:
-                before = margin(self.document.file, item)
-                self.document.add_slot(before.start, item.end, every, "")
+                indent = margin(self.document.file, item)
+                self.document.add_slot(indent.start, item.end, numbers, "")
         if added:
             write = partial(self._added_items, general, general_text, added)
-            self.document.add_slot(general.start, general.start, range(general_text.number, every.stop), write)
+            self.document.add_slot(general.start, general.start, range(general_text.number, numbers.stop), write)
 
-    def _added_items(self, item: Element, text: Added, forms: dict[str, int], targets: Targets, kept: Kept) -> str:
+    def _added_items(
+        self, item: Element, text: AddedText, forms: dict[str, int], targets: Targets, render: Render
+    ) -> str:
         """Return the items of added forms; a form without a translation has that of `item`, or its source text."""
-        raw, before, written = self.document.file.raw, margin(self.document.file, item), list[str]()
+        raw, indent, output = self.document.file.raw, margin(self.document.file, item), list[str]()
         for form, number in forms.items():
             target = targets.get(number) or targets.get(text.number)
-            written.append(with_attributes(raw(item.start, item.inner), {"quantity": form}))
+            output.append(with_attributes(raw(item.start, item.inner), {"quantity": form}))
             if target:
                 translation = self.inline.written(text.content, target.marked)
-                written += [raw(item.inner, text.start), translation, raw(text.end, item.end)]
+                output += [raw(item.inner, text.start), translation, raw(text.end, item.end)]
             else:
-                written.append(raw(item.inner, item.end))
-            written.append(raw(before.start, before.end))
-        return "".join(written)
+                output.append(raw(item.inner, item.end))
+            output.append(raw(indent.start, indent.end))
+        return "".join(output)
 
 
 def _role(element: Element) -> Role:

@@ -8,7 +8,7 @@ from functools import partial
 
 from translucid.data.non_translatable import STYLE_OR_SCRIPT
 from translucid.documents.tagged_text import Side
-from translucid.documents.xml.xml_inline import PARTS_WORDS, Item, escaped, unplaced, written_in_cdata
+from translucid.documents.xml.xml_inline import WORD_BREAK, Item, escaped, unplaced, written_in_cdata
 
 _SPECIAL = re.compile(
     rf"{STYLE_OR_SCRIPT}"
@@ -28,11 +28,11 @@ def items_of(text: str) -> Iterator[Item]:
     # In quotes, white space is preserved; escaped quotes do not count.
     fold = str if text.count('"') > text.count(r"\"") else partial(_SPACE.sub, " ")
     open_tags: dict[str, list[int]] = {}
-    at = pair = 0  # pairs are numbered from -1 downwards, as the XML elements around have the numbers from 0
+    position = pair = 0  # pairs are numbered from -1 downwards, as the XML elements around have the numbers from 0
     in_quotes = False
     for match in _SPECIAL.finditer(text):
-        yield fold(text[at : match.start()])
-        at, token = match.end(), match[0]
+        yield fold(text[position : match.start()])
+        position, token = match.end(), match[0]
         raw = escaped(token)
         if token in _PLAIN:
             yield _PLAIN[token]
@@ -54,9 +54,9 @@ def items_of(text: str) -> Iterator[Item]:
                 yield unplaced(raw)
         else:
             if token in _BREAKS or token.lower().startswith("<br"):
-                yield PARTS_WORDS
+                yield WORD_BREAK
             yield unplaced(raw)
-    yield fold(text[at:])
+    yield fold(text[position:])
 
 
 def written(text: str) -> str:

@@ -20,15 +20,15 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
 DEEPEST = 50
-"""The largest depth of placeables within each other."""
+"""The largest depth of nested placeables."""
 _LINE_END = r"\r?\n"
 _COMMENT = re.compile(rf"(?P<signs>#{{1,3}})(?: (?P<text>[^\n]*?))?(?:{_LINE_END}|\r?\Z)")
 _BLANK = re.compile(rf"[ ]*(?:{_LINE_END}|\r?\Z)")
 _ENTRY = re.compile(r"(?P<term>-?)(?P<name>[A-Za-z][\w-]*)[ ]*=[ ]*")
 _ATTRIBUTE = re.compile(rf"(?:[ ]*{_LINE_END})+[ ]*\.(?P<name>[A-Za-z][\w-]*)[ ]*=[ ]*")
 _TEXT = re.compile(r"[^{}\r\n]+|\r(?!\n)")
-_GOES_ON = re.compile(rf"(?:[ ]*{_LINE_END})+(?:[ ]+(?=[^ \[*.}}{{\r\n])|[ ]*(?=\{{))")
-"""Line ends, and the indentation of the line with which a pattern goes on."""
+_CONTINUATION = re.compile(rf"(?:[ ]*{_LINE_END})+(?:[ ]+(?=[^ \[*.}}{{\r\n])|[ ]*(?=\{{))")
+"""Line ends, and the indentation of the line that continues a pattern."""
 _EXPRESSION = re.compile(r'(?:[^"{}>]|"(?:[^"\\\r\n]|\\.)*"|(?<!-)>)*')
 _VARIANT = re.compile(rf"(?:[ ]*{_LINE_END})+[ ]*\*?\[[ \r\n]*[\w.-]+[ \r\n]*\][ ]*")
 _CLOSE = re.compile(r"[ \r\n]*\}")
@@ -39,7 +39,7 @@ _TRAILING = re.compile(r"(?<! ) +(?=\r?\n)")
 _KEYS = re.compile(r".*(?:access|command)key", re.IGNORECASE)
 """The names of messages and attributes for keys of the keyboard."""
 _FIXED = re.compile(r"key|style|class|id|src|href|data-.*", re.IGNORECASE)
-"""The names of attributes that are no texts."""
+"""The names of attributes that are not text."""
 
 
 def read(name: str, content: bytes, languages: Languages) -> Fluent:
@@ -62,41 +62,41 @@ class Fluent:
         """
         self.file, self.segments = file, SegmentList(file.name)
         self._spans = Spans(file.text)
-        self._line, self._counted = 1, 0
-        text, at = file.text, 0
+        self._line, self._line_offset = 1, 0
+        text, offset = file.text, 0
         notes: list[str] = []
-        while at < len(text):
+        while offset < len(text):
             between_steps()
-            if comment := _COMMENT.match(text, at):
-                at = comment.end()
+            if comment := _COMMENT.match(text, offset):
+                offset = comment.end()
                 # Two or three signs begin a comment on all entries that follow.
                 if comment["signs"] == "#":
                     notes.append((comment["text"] or "").strip())
-            elif blank := _BLANK.match(text, at):
-                at, notes = blank.end(), []
+            elif blank := _BLANK.match(text, offset):
+                offset, notes = blank.end(), []
             else:
-                at, notes = self._entry(at, "\n".join(notes) or None), []
+                offset, notes = self._entry(offset, "\n".join(notes) or None), []
 
-    def _entry(self, at: int, note: str | None) -> int:
+    def _entry(self, offset: int, note: str | None) -> int:
         """Add the segments of an entry, and return its end."""
-        entry = _ENTRY.match(self.file.text, at)
+        entry = _ENTRY.match(self.file.text, offset)
         if not entry:
-            raise self._invalid(at)
+            raise self._invalid(offset)
         is_term, name = bool(entry["term"]), entry["name"]
-        at = self._value(entry.end(), name, note, add=not is_term and not _KEYS.fullmatch(name))
-        while attribute := _ATTRIBUTE.match(self.file.text, at):
+        offset = self._value(entry.end(), name, note, add=not is_term and not _KEYS.fullmatch(name))
+        while attribute := _ATTRIBUTE.match(self.file.text, offset):
             name = attribute["name"]
             is_text = not (is_term or _FIXED.fullmatch(name) or _KEYS.fullmatch(name))
-            at = self._value(attribute.end(), name, note, add=is_text)
-        blank = _BLANK.match(self.file.text, at)
+            offset = self._value(attribute.end(), name, note, add=is_text)
+        blank = _BLANK.match(self.file.text, offset)
         if not blank:
-            raise self._invalid(at)
+            raise self._invalid(offset)
         return blank.end()
 
-    def _value(self, at: int, name: str, note: str | None, *, add: bool) -> int:
+    def _value(self, offset: int, name: str, note: str | None, *, add: bool) -> int:
         """Read a pattern, add its segments if `add`, and return its end."""
         spans: list[list[Part]] = []
-        parts, end = self._pattern(at, spans, 0)
+        parts, end = self._pattern(offset, spans, 0)
         for span in [parts, *spans] if add else ():
             self._add(span, name, note)
         return end
@@ -107,39 +107,39 @@ class Fluent:
         if span is None or not is_language(span.marked.text, name):
             return
         # The variants of a selection come after the text around it, so lines are not in order.
-        line = self.file.text.count("\n", self._counted, span.start) + self._line
-        if span.start > self._counted:
-            self._line, self._counted = line, span.start
+        line = self.file.text.count("\n", self._line_offset, span.start) + self._line
+        if span.start > self._line_offset:
+            self._line, self._line_offset = line, span.start
         number = self.segments.add(Segment(span.marked, f"line {line}", note=note))
-        self._spans.add(number, span, _written, partial(_written, first=True))
+        self._spans.add(number, span, _written, partial(_written, at_line_start=True))
 
-    def _pattern(self, at: int, variants: list[list[Part]], depth: int) -> tuple[list[Part], int]:
+    def _pattern(self, offset: int, variants: list[list[Part]], depth: int) -> tuple[list[Part], int]:
         """Return the parts of a pattern and its end; the parts of variants in it are added to `variants`."""
         text, parts = self.file.text, list[Part]()
-        while at < len(text):
-            if words := _TEXT.match(text, at):
-                parts += tagged_parts(text, at, words.end())
-                at = words.end()
-            elif variable := _VARIABLE.match(text, at):
-                parts.append(Part(at, variable.end()))
-                at = variable.end()
-            elif text[at] == "{":
-                end = self._placeable(at, variants, depth)
-                parts.append(Part(at, end, Side.alone, word=True))
-                at = end
-            elif line := _GOES_ON.match(text, at):
-                parts.append(Part(at, line.end(), Side.alone, spaces=True))
-                at = line.end()
+        while offset < len(text):
+            if words := _TEXT.match(text, offset):
+                parts += tagged_parts(text, offset, words.end())
+                offset = words.end()
+            elif variable := _VARIABLE.match(text, offset):
+                parts.append(Part(offset, variable.end()))
+                offset = variable.end()
+            elif text[offset] == "{":
+                end = self._placeable(offset, variants, depth)
+                parts.append(Part(offset, end, Side.alone, word=True))
+                offset = end
+            elif line := _CONTINUATION.match(text, offset):
+                parts.append(Part(offset, line.end(), Side.alone, spaces=True))
+                offset = line.end()
             else:
                 break
-        return parts, at
+        return parts, offset
 
-    def _placeable(self, at: int, variants: list[list[Part]], depth: int) -> int:
+    def _placeable(self, offset: int, variants: list[list[Part]], depth: int) -> int:
         """Return the end of a placeable; the parts of variants in it are added to `variants`."""
         text = self.file.text
         if depth > DEEPEST:
-            raise self._invalid(at)
-        expression = _EXPRESSION.match(text, at + 1)
+            raise self._invalid(offset)
+        expression = _EXPRESSION.match(text, offset + 1)
         assert expression  # The pattern also matches the empty string.
         end = expression.end()
         if text.startswith("{", end) and not expression[0].strip():
@@ -147,39 +147,39 @@ class Fluent:
         elif text.startswith(">", end):
             end += 1
             while variant := _VARIANT.match(text, end):
-                # The place of a variant among the others is that of its text, before the variants in it.
+                # Added before its pattern is read, so that a variant comes before the variants in it.
                 parts: list[Part] = []
                 variants.append(parts)
                 pattern, end = self._pattern(variant.end(), variants, depth + 1)
                 parts += pattern
         close = _CLOSE.match(text, end)
         if not close:
-            raise self._invalid(at)
+            raise self._invalid(offset)
         return close.end()
 
-    def _invalid(self, at: int) -> UserError:
+    def _invalid(self, offset: int) -> UserError:
         what = "is not Fluent: here is no entry of the form key = text"
         return UserError(
-            what, file=self.file.name, line=self.file.line(at), fix="FreeMarker templates are not translated."
+            what, file=self.file.name, line=self.file.line(offset), fix="FreeMarker templates are not translated."
         )
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the file with translations."""
         edits = self._spans.edits(targets)
-        # The space that the model reads for a line end is not written.
+        # The model reads a space for a line end; this space is not written to the file.
         return self.file.spliced(edit._replace(new=_TRAILING.sub("", edit.new)) for edit in edits)
 
 
-def _written(text: str, *, first: bool = False) -> str:
-    r"""Return a text escaped for a pattern; `first`: whether it may begin a line.
+def _written(text: str, *, at_line_start: bool = False) -> str:
+    r"""Return a text escaped for a pattern; `at_line_start`: whether it may begin a line.
 
-    >>> _written("{ $n } {x}"), _written("[a]", first=True)
+    >>> _written("{ $n } {x}"), _written("[a]", at_line_start=True)
     ('{ $n } {"{"}x{"}"}', '{"["}a]')
     """
     *lines, last = _FOLDED.split(text)
-    # The blanks before the end of a line are not in the expression: it would take quadratic time for many of them.
+    # `_FOLDED` does not match the blanks before a line end: on long runs of blanks, it would take quadratic time.
     text = _BRACE.sub(_escaped_brace, " ".join([*(line.rstrip(" \t") for line in lines), last]))
-    if first and text.startswith(("[", "*", ".")):
+    if at_line_start and text.startswith(("[", "*", ".")):
         return f'{{"{text[0]}"}}{text[1:]}'
     return text
 

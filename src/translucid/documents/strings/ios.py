@@ -14,7 +14,7 @@ from translucid.ground.errors import UserError
 
 _QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _ENTRY = re.compile(rf"(?P<key>{_QUOTED}|[\w.$/:-]+)\s*(?:=\s*(?P<value>{_QUOTED}|[\w.$/:-]+)\s*)?;", re.DOTALL)
-_BETWEEN = re.compile(r"\s+|/\*(?P<block>.*?)\*/|//(?P<line>[^\r\n]*)", re.DOTALL)
+_SEPARATOR = re.compile(r"\s+|/\*(?P<block>.*?)\*/|//(?P<line>[^\r\n]*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:[Uu]([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _TO_ESCAPE = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
 
@@ -27,23 +27,23 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     """
     file = TextFile.of(name, content)
     strings = Strings(file)
-    at, note = 0, ""
-    while at < len(file.text):
+    position, note = 0, ""
+    while position < len(file.text):
         between_steps()
-        if between := _BETWEEN.match(file.text, at):
-            note = between["block"] or between["line"] or note
-            at = between.end()
+        if separator := _SEPARATOR.match(file.text, position):
+            note = separator["block"] or separator["line"] or note
+            position = separator.end()
             continue
-        entry = _ENTRY.match(file.text, at)
+        entry = _ENTRY.match(file.text, position)
         if not entry:
             what = 'has no entry of the form "key" = "value"; here'
-            raise UserError(what, file=name, line=file.line(at))
+            raise UserError(what, file=name, line=file.line(position))
         if (entry["value"] or "").startswith('"'):
             start, end = entry.start("value") + 1, entry.end("value") - 1
             text = unescaped(file.text[start:end], _ESCAPE, NAMED)
             if is_language(text, unescaped(entry["key"].strip('"'), _ESCAPE, NAMED)):
                 strings.add(start, end, text, _written, note=note.strip() if note else None)
-        at, note = entry.end(), ""
+        position, note = entry.end(), ""
     return strings
 
 

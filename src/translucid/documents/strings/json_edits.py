@@ -27,23 +27,23 @@ class Member(NamedTuple):
     end: int
 
 
-def skip_blank(text: str, at: int) -> int:
+def skip_blank(text: str, offset: int) -> int:
     """Return the offset of the next character that is not white space."""
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
+    match = _BLANK.match(text, offset)
+    return match.end() if match else offset
 
 
 def members(text: str, start: int) -> Iterator[Member]:
     """Yield the members of the object that begins at `start` in valid JSON."""
-    at = skip_blank(text, start + 1)
-    while text[at] == '"':
-        key, end = scanstring(text, at + 1, True)
+    offset = skip_blank(text, start + 1)
+    while text[offset] == '"':
+        key, end = scanstring(text, offset + 1, True)
         value = skip_blank(text, skip_blank(text, end) + 1)
         value_end = _end(text, value)
-        yield Member(key, at, value, value_end)
-        at = skip_blank(text, value_end)
-        if text[at] == ",":
-            at = skip_blank(text, at + 1)
+        yield Member(key, offset, value, value_end)
+        offset = skip_blank(text, value_end)
+        if text[offset] == ",":
+            offset = skip_blank(text, offset + 1)
 
 
 def _end(text: str, start: int) -> int:
@@ -51,16 +51,16 @@ def _end(text: str, start: int) -> int:
     if text[start] not in '"{[':
         match = _LITERAL.match(text, start)
         return match.end() if match else start
-    depth, at = 0, start
-    while match := _SIGN.search(text, at):
-        at = match.end()
+    depth, offset = 0, start
+    while match := _SIGN.search(text, offset):
+        offset = match.end()
         if match[0] == '"':
-            at = scanstring(text, at, True)[1]
+            offset = scanstring(text, offset, True)[1]
         else:
             depth += 1 if match[0] in "{[" else -1
         if depth == 0:
             break
-    return at
+    return offset
 
 
 class JsonStyle(NamedTuple):
@@ -75,15 +75,15 @@ class JsonStyle(NamedTuple):
     @classmethod
     def of(cls, file: TextFile) -> JsonStyle:
         """Return the style of a file."""
-        first, colon = _FIRST_KEY.match(file.text), _COLON.search(file.text)
-        indentation = first[2] if first and first[1] else None
+        first_key, colon = _FIRST_KEY.match(file.text), _COLON.search(file.text)
+        indentation = first_key[2] if first_key and first_key[1] else None
         return cls(indentation, colon[1] if colon else ":", file.line_end)
 
-    def written(self, value: Any, before: str) -> str:
-        """Return a value as JSON with sorted keys; `before`: the white space at the beginning of its line."""
+    def written(self, value: Any, margin: str) -> str:
+        """Return a value as JSON with sorted keys; `margin`: the white space at the beginning of its line."""
         separators = (",", self.colon)
         written = json.dumps(value, ensure_ascii=False, indent=self.indentation, separators=separators, sort_keys=True)
-        return written.replace("\n", f"{self.line_end}{before}")
+        return written.replace("\n", f"{self.line_end}{margin}")
 
     def replacement(self, text: str, member: Member, value: Any) -> Edit:
         """Return the edit that replaces the value of a member."""
@@ -99,22 +99,22 @@ class JsonStyle(NamedTuple):
             key: the new key, which the object lacks.
             value: the value.
         """
-        present = list(members(text, start))
-        if not present:
+        existing = list(members(text, start))
+        if not existing:
             return Edit(start, end, self.written({key: value}, _indentation(text, start)))
-        before = _indentation(text, present[0].key_start)
-        space = "" if self.indentation is None else f"{self.line_end}{before}"
-        new = f"{json.dumps(key, ensure_ascii=False)}{self.colon}{self.written(value, before)}"
-        keys = [member.key for member in present]
+        margin = _indentation(text, existing[0].key_start)
+        space = "" if self.indentation is None else f"{self.line_end}{margin}"
+        member_text = f"{json.dumps(key, ensure_ascii=False)}{self.colon}{self.written(value, margin)}"
+        keys = [member.key for member in existing]
         if keys == sorted(keys):
-            for member in present:
+            for member in existing:
                 if member.key > key:
-                    return Edit(member.key_start, member.key_start, f"{new},{space}")
-        last = present[-1].end
-        return Edit(last, last, f",{space}{new}")
+                    return Edit(member.key_start, member.key_start, f"{member_text},{space}")
+        end_of_last = existing[-1].end
+        return Edit(end_of_last, end_of_last, f",{space}{member_text}")
 
 
-def _indentation(text: str, at: int) -> str:
+def _indentation(text: str, offset: int) -> str:
     """Return the white space at the beginning of the line of a character."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
     return line[: len(line) - len(line.lstrip(" \t"))]

@@ -31,12 +31,12 @@ _LOCALE = "@@locale"
 class JsonStrings(Strings):
     """A file of JSON."""
 
-    def __init__(self, file: TextFile, whole: object, languages: Languages, *, arb: bool) -> None:
+    def __init__(self, file: TextFile, parsed: object, languages: Languages, *, arb: bool) -> None:
         """Add the strings of a file.
 
         Args:
             file: a file of valid JSON.
-            whole: the parsed JSON of an .arb.
+            parsed: the parsed JSON of an .arb.
             languages: the source and the target language.
             arb: whether the file is an .arb.
         """
@@ -50,7 +50,7 @@ class JsonStrings(Strings):
                 continue
             is_metadata = arb and keys and keys[0].startswith("@")
             if not is_metadata and is_language(text, "".join(keys[-1:])):
-                note = _description(whole, keys)
+                note = _description(parsed, keys)
                 if note is None:
                     note = ".".join(keys) or None
                 self.add(start, end, text, partial(self._written, raw=file.text[start:end]), note=note)
@@ -62,9 +62,9 @@ class JsonStrings(Strings):
             edits.append(Edit(*self._locale, json.dumps(code.replace("-", "_"))))
         return edits
 
-    def _written(self, new: str, raw: str) -> str:
+    def _written(self, text: str, raw: str) -> str:
         """Encode a string with the escapes that its source uses: `raw` is that source in the file."""
-        written = json.dumps(new, ensure_ascii=self._ascii)
+        written = json.dumps(text, ensure_ascii=self._ascii)
         written = _SURROGATE.sub(unicode_escape, written)
         if r"\/" in raw:
             written = written.replace("/", r"\/")
@@ -76,10 +76,10 @@ class JsonStrings(Strings):
         return written
 
 
-def _description(whole: Any, keys: tuple[str, ...]) -> str | None:
+def _description(parsed: Any, keys: tuple[str, ...]) -> str | None:
     """Return the description in the metadata of an .arb's string, if there is one."""
     try:
-        description = whole[f"@{keys[0]}"]["description"]
+        description = parsed[f"@{keys[0]}"]["description"]
     except (IndexError, KeyError, TypeError):
         return None
     return description if isinstance(description, str) else None
@@ -122,14 +122,14 @@ def read(name: str, content: bytes, languages: Languages) -> JsonStrings:
     file, arb = TextFile.of(name, content), name.lower().endswith(".arb")
     try:
         # Only the metadata of an .arb is kept; other files are only checked, without objects that fill the memory.
-        keeps = dict if arb else _nothing
-        whole = json.loads(file.text, parse_int=_nothing, parse_float=_nothing, object_pairs_hook=keeps)
-        return JsonStrings(file, whole, languages, arb=arb)
+        object_hook = dict if arb else _discard
+        parsed = json.loads(file.text, parse_int=_discard, parse_float=_discard, object_pairs_hook=object_hook)
+        return JsonStrings(file, parsed, languages, arb=arb)
     except JSONDecodeError as error:
         raise UserError(f"is not JSON: {error.msg}", file=name, line=error.lineno) from error
     except RecursionError:
         raise UserError("is nested too deep", file=name) from None
 
 
-def _nothing(value: object) -> None:
+def _discard(value: object) -> None:
     return None

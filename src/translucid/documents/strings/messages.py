@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from translucid.data.non_translatable import STYLE_OR_SCRIPT, kept_parts, stands_alone
+from translucid.data.non_translatable import STYLE_OR_SCRIPT, is_non_translatable, kept_parts
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.markup.html_elements import VOID
 from translucid.documents.spans import Part, Span, spanned
@@ -50,7 +50,7 @@ def is_language(text: str, key: str = "") -> bool:
         key: the key of the string in its file, if it has one.
     """
     text = text.strip()
-    if not text or stands_alone(text, PlaceholderSyntax.message):
+    if not text or is_non_translatable(text, PlaceholderSyntax.message):
         return False
     return not is_code(_WITH_KEY.sub(r"\1", text), key)
 
@@ -76,7 +76,7 @@ def message_spans(
         text: the message.
         syntax: the syntax of its placeholders.
         accelerators: whether `_` or `&` may mark the letter of an access key.
-        doubled: whether apostrophes are written twice; by default, the message itself shows it.
+        doubled: whether apostrophes are written twice; by default, this is inferred from the message.
         decode: turns parts of the text into characters.
     """
     if _doubles(text, doubled):
@@ -105,10 +105,10 @@ def message_writer(text: str, *, doubled: bool | None = None) -> Callable[[str],
         doubled: whether apostrophes are written twice, as for `message_spans`.
     """
     if _doubles(text, doubled):
-        return lambda new: new.replace("'", "''")
+        return lambda words: words.replace("'", "''")
     if doubled is None and (has_cases(text) or QUOTED.search(text)):
-        # An apostrophe begins a quote only before a brace; the text after the words may begin with one.
-        return lambda new: re.sub(r"'(?=[{}]|\Z)", "''", new)
+        # An apostrophe starts a quote only before a brace; the text after the words may start with a brace.
+        return lambda words: re.sub(r"'(?=[{}]|\Z)", "''", words)
     return str
 
 
@@ -125,34 +125,34 @@ def _undoubled(decode: Callable[[str], str], raw: str) -> str:
 
 def _accelerator(text: str) -> int | None:
     """Return the offset of the only marker of an access key, at the beginning of a word or in a short label."""
-    kept: list[str] | None = None
+    placeholders: list[str] | None = None
     for marker in "_&":
-        at = text.find(marker)
-        if text.count(marker) != 1 or not text[at + 1 : at + 2].isalnum():
+        position = text.find(marker)
+        if text.count(marker) != 1 or not text[position + 1 : position + 2].isalnum():
             continue
-        if kept is None:  # only now, because most messages have no marker
-            kept = [part for part, _, _ in kept_parts(text, PlaceholderSyntax.message)]
-        if any(marker in part for part in kept):
+        if placeholders is None:  # computed late, because most messages have no marker
+            placeholders = [part for part, _, _ in kept_parts(text, PlaceholderSyntax.message)]
+        if any(marker in part for part in placeholders):
             continue
-        if at == 0:
-            return at
-        before = text[at - 1]
-        is_label = len(text.split()) <= 4 and text[:1].isupper() and text[at + 1].islower()
-        if before.isspace() or before in "([" or (before.isalpha() and is_label):
-            return at
+        if position == 0:
+            return position
+        previous = text[position - 1]
+        is_label = len(text.split()) <= 4 and text[:1].isupper() and text[position + 1].islower()
+        if previous.isspace() or previous in "([" or (previous.isalpha() and is_label):
+            return position
     return None
 
 
 def _between_bars(text: str, syntax: PlaceholderSyntax) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between bars that are between spaces, but not in placeholders such as `{{ x | upper }}`."""
+    """Yield the ranges between bars with spaces around them, but not bars in placeholders such as `{{ x | upper }}`."""
     start = 0
     if " |" in text:
-        kept = kept_parts(text, syntax)
-        part = next(kept, None)
+        placeholders = kept_parts(text, syntax)
+        placeholder = next(placeholders, None)
         for bar in _BAR.finditer(text):
-            while part and part[2] <= bar.start():
-                part = next(kept, None)
-            if not part or bar.start() < part[1]:
+            while placeholder and placeholder[2] <= bar.start():
+                placeholder = next(placeholders, None)
+            if not placeholder or bar.start() < placeholder[1]:
                 yield start, bar.start()
                 start = bar.end()
     yield start, len(text)
@@ -164,17 +164,17 @@ def _spans(
     end: int,
     to_span: Callable[[Iterable[Part]], Span | None],
     depth: int = 0,
-    number: bool = False,
+    in_plural: bool = False,
 ) -> Iterator[Span]:
-    """Yield the spans of a part of the text; `number`: whether `#` stands for a number."""
+    """Yield the spans of a part of the text; `in_plural`: whether `#` stands for a number."""
     parts: list[Part] = []
-    at = start
+    position = start
     arguments = _arguments(text, start, end) if depth < DEEPEST else []
     for argument in arguments:
-        parts += tagged_parts(text, at, argument.start, number)
+        parts += tagged_parts(text, position, argument.start, in_plural)
         parts.append(Part(argument.start, argument.end, Side.alone, word=True))
-        at = argument.end
-    parts += tagged_parts(text, at, end, number)
+        position = argument.end
+    parts += tagged_parts(text, position, end, in_plural)
     if span := to_span(parts):
         yield span
     for argument in arguments:
@@ -182,30 +182,30 @@ def _spans(
             yield from _spans(text, case_start, case_end, to_span, depth + 1, argument.counts)
 
 
-def tagged_parts(text: str, start: int, end: int, number: bool = False) -> Iterator[Part]:
-    """Yield words and tags; `number`: whether `#` stands for a number."""
-    at = start
+def tagged_parts(text: str, start: int, end: int, in_plural: bool = False) -> Iterator[Part]:
+    """Yield words and tags; `in_plural`: whether `#` stands for a number."""
+    position = start
     for match in _TAG.finditer(text, start, end):
-        yield from _signs(text, at, match.start(), number)
-        at = match.end()
+        yield from _signs(text, position, match.start(), in_plural)
+        position = match.end()
         name = match["name"] or ""
         is_element = name != "" and name.lower() not in VOID
         side = Side.alone
         if is_element and not match["single"]:
             side = Side.of_tag(closes=match["close"])
         yield Part(*match.span(), side, name, word=is_element or bool(match["kept"]))
-    yield from _signs(text, at, end, number)
+    yield from _signs(text, position, end, in_plural)
 
 
-def _signs(text: str, start: int, end: int, number: bool) -> Iterator[Part]:
+def _signs(text: str, start: int, end: int, in_plural: bool) -> Iterator[Part]:
     """Yield words, quoted braces, and `#` signs that stand for a number."""
-    at = start
+    position = start
     for match in _SIGN.finditer(text, start, end):
-        if match["quoted"] or number:
-            yield Part(at, match.start())
+        if match["quoted"] or in_plural:
+            yield Part(position, match.start())
             yield Part(*match.span(), Side.alone, word=True)
-            at = match.end()
-    yield Part(at, end)
+            position = match.end()
+    yield Part(position, end)
 
 
 class _Argument(NamedTuple):
@@ -220,23 +220,23 @@ class _Argument(NamedTuple):
 
 
 def _arguments(text: str, start: int, end: int) -> list[_Argument]:
-    """Return the outermost arguments with a type; an argument that is not closed, and all after it, are text."""
+    """Return the outermost arguments with a type; from an unclosed argument on, everything is text."""
     arguments: list[_Argument] = []
-    at = start
-    while match := _ARGUMENT.search(text, at, end):
+    position = start
+    while match := _ARGUMENT.search(text, position, end):
         close = _closing(text, match.start(), end)
         if close is None:
             break
         cases: list[tuple[int, int]] = []
-        place = match.end()
-        while match[1] and (case := _CASE.match(text, place, close)):
+        case_start = match.end()
+        while match[1] and (case := _CASE.match(text, case_start, close)):
             case_end = _closing(text, case.end() - 1, close)
             if case_end is None:
                 break
             cases.append((case.end(), case_end))
-            place = case_end + 1
+            case_start = case_end + 1
         arguments.append(_Argument(match.start(), close + 1, match[1] in ("plural", "selectordinal"), cases))
-        at = close + 1
+        position = close + 1
     return arguments
 
 

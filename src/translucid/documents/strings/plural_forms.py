@@ -12,8 +12,8 @@ from typing import NamedTuple
 from translucid.data.languages import usual_code
 
 _RULE = re.compile(r"nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;]+)")
-_TRIED = 200
-"""The numbers from 0 that are tried to find those of each form: rules depend on the last two digits, or on less."""
+_SAMPLE_SIZE = 200
+"""The number of integers, from 0, whose form is computed: rules depend on the last two digits at most."""
 _MILLIONS = 1_000_000, 2_000_000, 3_000_000, 4_000_000
 """Numbers for forms that no smaller number takes, as in Spanish `un millón de`."""
 _FRACTIONS = Decimal("0.5"), Decimal("1.5"), Decimal("2.5"), Decimal("3.5")
@@ -43,7 +43,7 @@ class PluralForms(NamedTuple):
             return None
         form: Callable[[int], int] = c2py(match[2].strip())
         numbers: list[list[int]] = [[] for _ in range(int(match[1]))]
-        for number in range(_TRIED):
+        for number in range(_SAMPLE_SIZE):
             try:
                 index = form(number)
             except ZeroDivisionError as error:
@@ -74,7 +74,7 @@ class PluralForms(NamedTuple):
         >>> PluralForms.of("nplurals=2; plural=n != 1;").examples(1)
         '0, 2, 3 …'
         """
-        return _listed(self.numbers[form])
+        return _first_three(self.numbers[form])
 
 
 @lru_cache(100)
@@ -99,10 +99,10 @@ def categories(code: str | None) -> dict[str, str] | None:
 
 def _examples_of(rule: Callable[[int | Decimal], str], form: str) -> str:
     """Return a few numbers of one of CLDR's forms; "" if none is known."""
-    candidates: tuple[Iterable[int | Decimal], ...] = (range(_TRIED), _MILLIONS, _FRACTIONS)
+    candidates: tuple[Iterable[int | Decimal], ...] = (range(_SAMPLE_SIZE), _MILLIONS, _FRACTIONS)
     for numbers in candidates:
         if examples := [number for number in numbers if rule(number) == form]:
-            return _listed(examples)
+            return _first_three(examples)
     return ""
 
 
@@ -111,7 +111,7 @@ def place_of_form(place: str, form: object, examples: str) -> str:
     return f"{place}, for {examples}" if examples else f"{place}, form {form}"
 
 
-def _listed(numbers: Sequence[int | Decimal]) -> str:
+def _first_three(numbers: Sequence[int | Decimal]) -> str:
     """Return the first three of some numbers as text."""
     examples = ", ".join(map(str, numbers[:3]))
     return f"{examples} …" if len(numbers) > 3 else examples

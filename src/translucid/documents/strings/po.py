@@ -112,14 +112,15 @@ class Po:
         first = len(self.segments)
         spans = message_spans(source, syntax=syntax, accelerators=True)
         existing_spans = message_spans(existing, syntax=syntax, accelerators=True)
-        # The cases of the translation belong to those of the source if there are as many.
-        by_case = None
+        # If there are as many cases in the translation as in the source, they correspond to each other.
+        existing_by_case = None
         if len(existing_spans) == len(spans) > 1:
-            by_case = _numbered(existing, existing_spans, first)
+            existing_by_case = _numbered(existing, existing_spans, first)
         numbers = range(first, first + len(spans))
-        self._forms += [_Form(entry, index, source, _numbered(source, spans, first), numbers, by_case)] * len(spans)
+        form = _Form(entry, index, source, _numbered(source, spans, first), numbers, existing_by_case)
+        self._forms += [form] * len(spans)
         for i, span in enumerate(spans):
-            translation = existing_spans[i].marked.whole if by_case else existing
+            translation = existing_spans[i].marked.full_text if existing_by_case else existing
             self.segments.add(Segment(span.marked, place, translation or None, entry.note))
 
     def _text_of_form(self, singular: str, plural: str, index: int) -> str:
@@ -138,8 +139,8 @@ class Po:
         for number, target in targets.items():
             by_entry.setdefault(id(self._forms[number].entry), {})[number] = target
         edits: list[Edit] = []
-        for of_entry in by_entry.values():
-            edits += self._edits(of_entry)
+        for entry_targets in by_entry.values():
+            edits += self._edits(entry_targets)
         if not edits:
             return self._file.spliced([])
         file, to_unicode = self._file, False
@@ -153,13 +154,13 @@ class Po:
         """Yield the edits of one entry."""
         forms = {self._forms[number].number: self._forms[number] for number in targets}
         entry = next(iter(forms.values())).entry
-        new: dict[int, str] = {}
+        new_texts: dict[int, str] = {}
         broken: list[str] = []
         for index, form in forms.items():
-            new[index] = _with_line_feeds(form.filled(targets), form.source)
-            if doubt := broken_format(entry.flags, form.source, new[index], entry.plural is not None):
+            new_texts[index] = _with_line_feeds(form.filled(targets), form.source)
+            if doubt := broken_format(entry.flags, form.source, new_texts[index], entry.plural is not None):
                 broken.append(doubt)
-        yield from self._translation_edits(entry, new)
+        yield from self._translation_edits(entry, new_texts)
         doubts: list[str] = []
         confidences: list[float] = []
         for target in targets.values():
@@ -167,20 +168,20 @@ class Po:
             if target.confidence is not None:
                 confidences.append(target.confidence)
         yield from self._comment_edits(entry, dict.fromkeys(doubts + broken), min(confidences, default=None))
-        by_model = any(target.origin == "model" for target in targets.values())
+        is_from_model = any(target.origin == "model" for target in targets.values())
         # msgfmt --check refuses broken placeholders, whoever wrote them, unless the entry is fuzzy.
-        yield from self._flag_edits(entry, fuzzy=bool(broken) or by_model)
+        yield from self._flag_edits(entry, fuzzy=bool(broken) or is_from_model)
 
-    def _translation_edits(self, entry: Entry, new: dict[int, str]) -> Iterator[Edit]:
-        """Yield the edits of the `msgstr` lines of an entry; `new` has the texts of some of its forms."""
+    def _translation_edits(self, entry: Entry, new_texts: dict[int, str]) -> Iterator[Edit]:
+        """Yield the edits of the `msgstr` lines of an entry; `new_texts` has the texts of some of its forms."""
         count = 1 if entry.plural is None else self._plurals.nplurals
         if set(entry.forms) == set(range(count)):
-            for index, text in new.items():
+            for index, text in new_texts.items():
                 value = entry.forms[index]
                 yield Edit(value.start, value.end, self._quoted(text, value.keyword))
             return
         # Add the forms that the entry lacks, and remove those that the language lacks.
-        texts = {index: value.text for index, value in entry.forms.items()} | new
+        texts = {index: value.text for index, value in entry.forms.items()} | new_texts
         lines = []
         for index in range(count):
             keyword = f"msgstr[{index}]"

@@ -29,14 +29,14 @@ def broken_format(flags: Sequence[str], source: str, target: str, plural: bool) 
     syntax = syntax_of_flags(flag for flag in flags if flag not in _UNCHECKED)
     if syntax is None:
         return None
-    before, after = _count_arguments(source, syntax) or Counter(), _count_arguments(target, syntax)
-    if after is None:
+    source_arguments, target_arguments = _count_arguments(source, syntax) or Counter(), _count_arguments(target, syntax)
+    if target_arguments is None:
         return "placeholders: one is broken"
-    lost, invented = before - after, after - before
+    lost, invented = source_arguments - target_arguments, target_arguments - source_arguments
     # The number is the one placeholder that a plural form may omit, as in "one file".
     if invented or lost.total() > int(plural):
-        wrong = [f"{name} is lost" for name in lost] + [f"{name} is too much" for name in invented]
-        return f"placeholders: {', '.join(wrong)}"
+        problems = [f"{name} is lost" for name in lost] + [f"{name} is too much" for name in invented]
+        return f"placeholders: {', '.join(problems)}"
     return None
 
 
@@ -44,8 +44,8 @@ def _count_arguments(text: str, syntax: PlaceholderSyntax) -> Counter[str] | Non
     """Count the arguments that placeholders insert; None if the text has invalid placeholders."""
     signs = _SIGNS.get(syntax, "%")
     pattern = re.compile(PATTERNS[syntax], re.DOTALL)
-    rest = pattern.sub("", text).replace("{{", "").replace("}}", "")
-    if syntax not in _FREE and not set(signs).isdisjoint(rest):
+    remainder = pattern.sub("", text).replace("{{", "").replace("}}", "")
+    if syntax not in _FREE and not set(signs).isdisjoint(remainder):
         return None
     arguments: Counter[str] = Counter()
     for match in pattern.finditer(text):

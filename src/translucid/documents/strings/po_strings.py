@@ -27,23 +27,23 @@ def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) 
     # 3 columns for the space after the keyword and the two quotes.
     if len(lines) == 1 and (width is None or len(keyword) + 3 + columns(lines[0]) <= width):
         return f'"{lines[0]}"'
-    written = ['""']
+    quoted_lines = ['""']
     for line in lines:
         parts = [line] if width is None else _wrapped(line, width - 2)
-        written += map('"{}"'.format, parts)
-    return end.join(written)
+        quoted_lines += map('"{}"'.format, parts)
+    return end.join(quoted_lines)
 
 
 def _wrapped(line: str, width: int) -> list[str]:
     """Cut a line after spaces and hyphens into parts of at most `width` columns; only one long word may be wider."""
-    parts, used = [""], 0
+    parts, column = [""], 0
     for word in _BREAKS.split(line):
         length = columns(word)
-        if used and used + length > width:
+        if column and column + length > width:
             parts.append("")
-            used = 0
+            column = 0
         parts[-1] += word
-        used += length
+        column += length
     return parts
 
 

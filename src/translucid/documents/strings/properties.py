@@ -19,10 +19,10 @@ from translucid.ground.errors import UserError
 _LINE = re.compile(
     r"[ \t\f]*(?:[#!](?P<comment>[^\r\n]*)|(?P<entry>(?:[^\\\r\n]|\\(?:\r\n|.|\Z))*))(?:\r\n|\r|\n|\Z)", re.DOTALL
 )
-_GOES_ON = r"\\(?:\r\n|\r|\n)[ \t\f]*"
-_SPACE = rf"(?:[ \t\f]|{_GOES_ON})*"
-_KEY = re.compile(rf"(?:{_GOES_ON}|\\.|[^\\=:\s])*{_SPACE}(?:[=:]{_SPACE})?", re.DOTALL)
-_ESCAPE = re.compile(rf"{_GOES_ON}|\\u([0-9a-fA-F]{{4}})|\\(.)", re.DOTALL)
+_CONTINUATION = r"\\(?:\r\n|\r|\n)[ \t\f]*"
+_SPACE = rf"(?:[ \t\f]|{_CONTINUATION})*"
+_KEY = re.compile(rf"(?:{_CONTINUATION}|\\.|[^\\=:\s])*{_SPACE}(?:[=:]{_SPACE})?", re.DOTALL)
+_ESCAPE = re.compile(rf"{_CONTINUATION}|\\u([0-9a-fA-F]{{4}})|\\(.)", re.DOTALL)
 _NAMED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _TO_ESCAPE = str.maketrans({"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\f": "\\f"})
 _PATTERN = re.compile(r"\{\d+")

@@ -16,7 +16,7 @@ from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
 from translucid.documents.strings.plural_forms import PluralForms, place_of_form
 from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xliff import refuse_other_languages
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import escaped
@@ -54,7 +54,7 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
     document = SlottedXml(XmlFile(name, content))
     reader = _Reader(document, languages)
     for unit in document.file.units({"TS"}, {"message"}, {}):
-        reader.take(unit)
+        reader.add(unit)
     reader.finish()
     return document
 
@@ -64,22 +64,22 @@ class _Text:
     """A translation: of a message, or of one of its plural forms."""
 
     message: Message
-    old: str
+    existing: str
     """The content of the existing translation in the file."""
 
     def written(self, targets: Targets, quotes: Mapping[str, str]) -> str:
         """Return the content of the translation; `quotes`: the escapes of quotes in the file."""
         if targets.keys().isdisjoint(self.message.numbers):
-            return self.old
-        written = self.message.written(targets)
+            return self.existing
+        content = self.message.written(targets)
         for sign, entity in quotes.items():
-            written = written.replace(sign, entity)
-        return written
+            content = content.replace(sign, entity)
+        return content
 
     def is_unfinished(self, targets: Targets) -> bool:
         """Whether a person has to check the translation, or it is missing."""
         if targets.keys().isdisjoint(self.message.numbers):
-            return not self.old
+            return not self.existing
         origins = {targets[number].origin for number in self.message.numbers if number in targets}
         return "model" in origins or not targets.keys() >= set(self.message.numbers)
 
@@ -96,7 +96,7 @@ class _Reader:
         # Qt's own programs escape quotes in texts; most others do not.
         self.quotes = {sign: name for sign, name in _QUOTES.items() if name.encode() in self.file.content}
 
-    def take(self, unit: Element) -> None:
+    def add(self, unit: Element) -> None:
         """Add the segments of a message."""
         if self.root is None:
             self._check_languages(unit)
@@ -109,10 +109,10 @@ class _Reader:
             if state in _OBSOLETE or translation.attributes.get("variants") == "yes":
                 return
         is_plural = unit.attributes.get("numerus") == "yes"
-        old = [translation] if translation and not is_plural else []
+        elements = [translation] if translation and not is_plural else []
         if translation and is_plural:
-            old = translation.children
-        texts = list(self._texts(unit, source.text, old, is_plural, keeps=state != _UNFINISHED))
+            elements = translation.children
+        texts = list(self._texts(unit, source.text, elements, is_plural, keep_existing=state != _UNFINISHED))
         numbers = range(texts[0].message.numbers.start, texts[-1].message.numbers.stop)
         if numbers:
             start = end = (translation or unit.children[-1]).end
@@ -139,7 +139,9 @@ class _Reader:
         fix = "Take a translator of its languages, or change the attributes of <TS>."
         refuse_other_languages(self.languages, (source, target), (self.file.name, root.line), fix)
 
-    def _texts(self, unit: Element, text: str, old: list[Element], is_plural: bool, *, keeps: bool) -> Iterator[_Text]:
+    def _texts(
+        self, unit: Element, text: str, elements: list[Element], is_plural: bool, *, keep_existing: bool
+    ) -> Iterator[_Text]:
         """Yield the texts of a message, whose segments are added; the source is the same for all plural forms."""
         notes = []
         for name in _COMMENTS:
@@ -147,16 +149,16 @@ class _Reader:
             if comment and not comment.text.startswith(_OURS):
                 notes.append(comment.text.strip())
         note = "\n".join(filter(None, notes)) or None
-        count = self._count_of_forms(old) if is_plural else 1
+        count = self._count_of_forms(elements) if is_plural else 1
         for form in range(count):
-            place, before = f"line {unit.line}", old[form] if form < len(old) else None
+            place, element = f"line {unit.line}", elements[form] if form < len(elements) else None
             if is_plural:
                 examples = self.plurals.examples(form) if count == self.plurals.nplurals else ""
                 place = place_of_form(place, form, examples)
             existing, raw = "", ""
-            if before:
-                existing, raw = before.text, self.file.raw(before.inner, before.inner_end)
-            template = Segment(TaggedText(""), place, existing if keeps and existing else None, note)
+            if element:
+                existing, raw = element.text, self.file.raw(element.inner, element.inner_end)
+            template = Segment(TaggedText(""), place, existing if keep_existing and existing else None, note)
             message = add_message(
                 self.document.segments,
                 text,
@@ -167,10 +169,10 @@ class _Reader:
             )
             yield _Text(message, raw)
 
-    def _count_of_forms(self, old: list[Element]) -> int:
+    def _count_of_forms(self, elements: list[Element]) -> int:
         """Return the number of plural forms: that of the file if it is for the target language, else Qt's."""
         is_of_target = self.root is not None and self.root.attributes.get("language")
-        return len(old) if old and is_of_target else self.plurals.nplurals
+        return len(elements) if elements and is_of_target else self.plurals.nplurals
 
     def _written(
         self,
@@ -179,29 +181,29 @@ class _Reader:
         texts: list[_Text],
         is_plural: bool,
         targets: Targets,
-        kept: Kept,
+        render: Render,
     ) -> str:
         """Return the element of the translation, after our comment if the message has no comment of a translator."""
         # The elements of a message are on lines of their own, with the same white space before each.
         space = self._space_before(unit.children[-1])
-        before, tag = space, "<translation>"
+        lead, tag = space, "<translation>"
         if translation:
-            before, tag = "", self.file.raw(translation.start, translation.inner)
+            lead, tag = "", self.file.raw(translation.start, translation.inner)
         is_unfinished = any(text.is_unfinished(targets) for text in texts)
         tag = opened(with_attributes(tag, {"type": _UNFINISHED if is_unfinished else None}))
         contents = [text.written(targets, self.quotes) for text in texts]
-        inside = contents[0]
+        inner_xml = contents[0]
         if is_plural:
-            inner = f"{space}    " if space else ""
+            form_space = f"{space}    " if space else ""
             if translation and translation.children:
-                inner = self._space_before(translation.children[0])
-            inside = "".join(f"{inner}<numerusform>{content}</numerusform>" for content in contents)
-            inside += space if inner else ""
+                form_space = self._space_before(translation.children[0])
+            inner_xml = "".join(f"{form_space}<numerusform>{content}</numerusform>" for content in contents)
+            inner_xml += space if form_space else ""
         numbers = range(texts[0].message.numbers.start, texts[-1].message.numbers.stop)
         remark = _remark(numbers, targets)
         if remark and unit.child("translatorcomment") is None:
-            before = f"{before}{remark}{space}"
-        return f"{before}{tag}{inside}</translation>"
+            lead = f"{lead}{remark}{space}"
+        return f"{lead}{tag}{inner_xml}</translation>"
 
     def _replace_remark(self, unit: Element, numbers: range) -> None:
         """Add a slot that replaces our comment on an earlier translation, and the white space before it."""
@@ -210,15 +212,15 @@ class _Reader:
             return
         space = self._space_before(comment)
 
-        def write(targets: Targets, kept: Kept) -> str:
+        def write(targets: Targets, render: Render) -> str:
             remark = _remark(numbers, targets)
             return f"{space}{remark}" if remark else ""
 
         self.document.add_slot(comment.start - len(space.encode()), comment.end, numbers, write)
 
     def _space_before(self, element: Element) -> str:
-        before = margin(self.file, element)
-        return self.file.raw(before.start, before.end)
+        indent = margin(self.file, element)
+        return self.file.raw(indent.start, indent.end)
 
 
 def _remark(numbers: range, targets: Targets) -> str:

@@ -9,15 +9,15 @@ from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
 from translucid.documents.strings.messages import is_language
 from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import CDATA, written_in_cdata
 from translucid.documents.xml.xml_messages import Message, add_message
 
 _LOCKED = "{Locked}"
 """The comment with which Microsoft's tools mark values that are not translated."""
-_OF_DESIGNER = ">>"
-"""The beginning of the names of entries that the designer of forms keeps for itself, such as `>>button1.Name`."""
+_DESIGNER_PREFIX = ">>"
+"""The beginning of the names of entries for the form designer, such as `>>button1.Name`."""
 
 
 def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
@@ -41,7 +41,7 @@ def _is_text(data: Element, note: str) -> bool:
     is_string = data.attributes.get("type", "System.String").startswith("System.String")
     if not is_string or "mimetype" in data.attributes:
         return False
-    return not data.attributes.get("name", "").startswith(_OF_DESIGNER) and not note.startswith(_LOCKED)
+    return not data.attributes.get("name", "").startswith(_DESIGNER_PREFIX) and not note.startswith(_LOCKED)
 
 
 def _add(document: SlottedXml, value: Element, template: Segment, line_end: str) -> None:
@@ -51,7 +51,7 @@ def _add(document: SlottedXml, value: Element, template: Segment, line_end: str)
         document.add_slot(value.inner, value.inner_end, message.numbers, partial(_written, message, is_cdata))
 
 
-def _written(message: Message, is_cdata: bool, targets: Targets, kept: Kept) -> str:
+def _written(message: Message, is_cdata: bool, targets: Targets, render: Render) -> str:
     if not is_cdata:
         return message.written(targets)
     text = written_in_cdata(message.spans.filled(targets)).replace("\n", message.line_end)

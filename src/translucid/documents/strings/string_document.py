@@ -12,20 +12,20 @@ from translucid.documents.splicing import Edit, TextFile
 from translucid.documents.strings.messages import message_spans, message_writer
 
 
-def unescaped(raw: str, escape: re.Pattern[str], named: Mapping[str, str]) -> str:
+def unescaped(raw: str, escape: re.Pattern[str], letter_escapes: Mapping[str, str]) -> str:
     """Decode the escapes of a string.
 
     Args:
         raw: the string in the file.
-        escape: matches an escape, with the four digits of a UTF-16 unit as group 1, or a letter as group 2; with
-            neither for an escape without a meaning.
-        named: the characters by the letters of their escapes.
+        escape: matches an escape, with the four digits of a UTF-16 unit as group 1, a letter as group 2, or
+            neither if the escape has no meaning.
+        letter_escapes: the characters by the letters of their escapes.
     """
 
     def character(match: re.Match[str]) -> str:
         if match[1]:
             return chr(int(match[1], 16))
-        return named.get(match[2], match[2] or "")
+        return letter_escapes.get(match[2], match[2] or "")
 
     # Characters beyond U+FFFF are written as two units, a surrogate pair, which the encoding joins.
     return escape.sub(character, raw).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -55,7 +55,7 @@ class Strings:
         self.file = file
         self.segments = SegmentList(file.name)
         self._strings: list[_String] = []
-        self._line, self._at = 1, 0
+        self._line, self._line_offset = 1, 0
 
     def add(
         self,
@@ -79,8 +79,8 @@ class Strings:
             existing: the existing translation.
             doubled: whether apostrophes are written twice, as for `message_spans`.
         """
-        self._line += self.file.text.count("\n", self._at, start)
-        self._at = max(self._at, start)
+        self._line += self.file.text.count("\n", self._line_offset, start)
+        self._line_offset = max(self._line_offset, start)
         spans, write_words = Spans(text), message_writer(text, doubled=doubled)
         first = len(self.segments)
         for span in message_spans(text, doubled=doubled):

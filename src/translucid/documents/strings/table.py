@@ -53,11 +53,11 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     texts = []
     for row in rows:
         texts.append([cell.text for cell in row])
-    chosen = columns(name, texts, languages)
-    for row in rows[chosen.first :]:
-        if chosen.language is not None and _is_in_other_language(row, chosen.language, languages):
+    selected = columns(name, texts, languages)
+    for row in rows[selected.first_row :]:
+        if selected.language is not None and _is_in_other_language(row, selected.language, languages):
             continue
-        for source, target in chosen.pairs:
+        for source, target in selected.pairs:
             if source < len(row):
                 _add_cell(strings, row, source, target, delimiter)
     return strings
@@ -69,16 +69,16 @@ def _add_cell(strings: Strings, row: Sequence[Cell], source: int, target: int, d
     is_formula = text.startswith("=")
     if is_formula or not is_language(text):
         return
-    cell, existing, missing = row[source], None, ""
+    cell, existing, padding = row[source], None, ""
     if target != source:
-        missing = delimiter * (target - len(row) + 1)
-        if missing:
+        padding = delimiter * (target - len(row) + 1)
+        if padding:
             cell = Cell(row[-1].end, row[-1].end, "", False)
         else:
             cell = row[target]
         if cell.text.strip():
             existing = cell.text
-    write = partial(_written, quoted=cell.quoted, delimiter=delimiter, before=missing)
+    write = partial(_written, quoted=cell.quoted, delimiter=delimiter, padding=padding)
     strings.add(cell.start, cell.end, text, write, existing=existing)
 
 
@@ -87,8 +87,8 @@ def _is_in_other_language(row: Sequence[Cell], column: int, languages: Languages
     if column >= len(row):
         return False
     code = usual_code(row[column].text.strip())
-    known = list(filter(None, map(usual_code, filter(None, languages))))
-    return code is not None and bool(known) and not any(same_language(code, language) for language in known)
+    codes = list(filter(None, map(usual_code, filter(None, languages))))
+    return code is not None and bool(codes) and not any(same_language(code, language) for language in codes)
 
 
 def _delimiter(text: str) -> str:
@@ -99,35 +99,35 @@ def _delimiter(text: str) -> str:
         return ","
 
 
-def _rows(file: TextFile, delimiter: str, at: int) -> list[list[Cell]]:
+def _rows(file: TextFile, delimiter: str, offset: int) -> list[list[Cell]]:
     """Return the cells of each row from an offset on, without empty lines."""
     text = file.text
     pattern = re.compile(rf'"(?P<quoted>[^"]*(?:""[^"]*)*)"|(?!")[^{re.escape(delimiter)}\r\n]*')
     rows: list[list[Cell]] = [[]]
     count = 0
-    while at <= len(text):
+    while offset <= len(text):
         between_steps()
         count += 1
         if count > MOST_CELLS:
             raise UserError(f"has more than {MOST_CELLS:,} cells", file=file.name, fix="Split it.")
-        match = pattern.match(text, at)
+        match = pattern.match(text, offset)
         if not match:
-            raise UserError("has a quote that is not closed", file=file.name, line=file.line(at))
-        at = match.end()
-        end = text[at : at + 1]
+            raise UserError("has a quote that is not closed", file=file.name, line=file.line(offset))
+        offset = match.end()
+        end = text[offset : offset + 1]
         if end not in (delimiter, "\r", "\n", ""):
-            raise UserError("has characters behind a closed quote", file=file.name, line=file.line(at))
+            raise UserError("has characters behind a closed quote", file=file.name, line=file.line(offset))
         quoted = match["quoted"]
         content = match[0] if quoted is None else quoted.replace('""', '"')
         rows[-1].append(Cell(*match.span(), content, quoted is not None))
         if end != delimiter:
-            at += text.startswith("\r\n", at)
+            offset += text.startswith("\r\n", offset)
             rows.append([])
-        at += 1
+        offset += 1
     return [row for row in rows if len(row) > 1 or (row and row[0].text)]
 
 
-def _written(new: str, quoted: bool, delimiter: str, before: str) -> str:
-    if quoted or re.search(rf'[{re.escape(delimiter)}"\r\n]|^\s|\s$', new):
-        new = '"' + new.replace('"', '""') + '"'
-    return before + new
+def _written(text: str, quoted: bool, delimiter: str, padding: str) -> str:
+    if quoted or re.search(rf'[{re.escape(delimiter)}"\r\n]|^\s|\s$', text):
+        text = '"' + text.replace('"', '""') + '"'
+    return padding + text

@@ -22,7 +22,7 @@ _TEXT = frozenset(
     ["text", "string", "message", "value", "title", "description", "content", "body", "label", "question", "answer"]
     + ["comment", "caption", "summary", "subject", "sentence", "phrase", "segment"]
 )
-_ABOUT = re.compile(
+_METADATA = re.compile(
     r"(?:.* )?(?:notes?|comments?|context|keys?|id|ids|identifier|location|status|fuzzy|tags?|labels?|screenshots?"
     r"|images?|url|link|file|length|limit|author|description|type|field|sku|market|locale|language|plural|date"
     r"|reviewer|approved|state|category|price|identification)"
@@ -39,7 +39,7 @@ class Columns(NamedTuple):
 
     pairs: list[tuple[int, int]]
     """The index of each translated column and of the column for its translation, which may be the same."""
-    first: int
+    first_row: int
     """The index of the first row with text."""
     language: int | None = None
     """The index of the column that names the language of each row, if there is one."""
@@ -75,39 +75,39 @@ def columns(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> C
         UserError: the table has columns for languages, but none for the target language.
     """
     if not rows:
-        return Columns([], first=0)
+        return Columns([], first_row=0)
     names = [_name(i, text, languages) for i, text in enumerate(rows[0])]
     sources = _with_role(names, _SOURCE)[:1] or _of_language(names, languages[0])
     is_named = bool(sources)
     sources = sources or _beside_target(names, rows, languages[1])
     sources = sources or _with_name(names, _TEXT)
-    first = 1
+    first_row = 1
     if not sources:
-        first = int(_is_head(rows))
-        sources = _text_columns(rows[first:])
+        first_row = int(_is_head(rows))
+        sources = _text_columns(rows[first_row:])
     pairs = []
     for source in sources:
         target = None
-        if first:
+        if first_row:
             target = _target(names, rows[1:], source, len(sources) == 1, languages[1])
         if target is None:
             if is_named:
                 _refuse_other_languages(file, names, source, languages[1])
             target = source
         pairs.append((source, target))
-    return Columns(pairs, first, next(iter(_with_name(names, _ROW_LANGUAGE)), None))
+    return Columns(pairs, first_row, next(iter(_with_name(names, _ROW_LANGUAGE)), None))
 
 
 def _with_role(names: Sequence[_Name], role: re.Pattern[str]) -> list[int]:
     return [i for i, name in enumerate(names) if role.fullmatch(name.stem)]
 
 
-def _with_name(names: Sequence[_Name], usual: frozenset[str]) -> list[int]:
-    return [i for i, name in enumerate(names) if name.plain in usual]
+def _with_name(names: Sequence[_Name], common_names: frozenset[str]) -> list[int]:
+    return [i for i, name in enumerate(names) if name.plain in common_names]
 
 
 def _target(
-    names: Sequence[_Name], body: Sequence[Sequence[str]], source: int, alone: bool, code: str | None
+    names: Sequence[_Name], body: Sequence[Sequence[str]], source: int, is_only_source: bool, code: str | None
 ) -> int | None:
     """Return the column for the translation of a source column; None if there is none."""
     name = names[source]
@@ -116,13 +116,13 @@ def _target(
     if name.code is None or _SOURCE.fullmatch(stem):
         stem = ""
     candidates = [i for i in _of_language(names, code) if names[i].stem == stem]
-    if alone:
+    if is_only_source:
         by_role = _with_role(names, _TARGET)
         candidates = by_role + candidates if name.code is None else candidates + by_role
     for candidate in candidates:
         if candidate != source:
             return candidate
-    if not alone or not body:
+    if not is_only_source or not body:
         return None
     empty = []
     for i, name in enumerate(names):
@@ -146,7 +146,7 @@ def _beside_target(names: Sequence[_Name], rows: Sequence[Sequence[str]], code: 
 
 
 def _is_metadata(name: _Name) -> bool:
-    return _ABOUT.fullmatch(name.plain) is not None
+    return _METADATA.fullmatch(name.plain) is not None
 
 
 def _text(row: Sequence[str], column: int) -> str:
@@ -155,13 +155,13 @@ def _text(row: Sequence[str], column: int) -> str:
 
 def _refuse_other_languages(file: str, names: Sequence[_Name], source: int, code: str | None) -> None:
     """Refuse to overwrite the source if the table has columns for other languages, but none for the target."""
-    others = []
+    other_columns = []
     for i, name in enumerate(names):
         is_related = i != source and name.code and name.stem in (names[source].stem, "")
         if is_related and name.plain not in _KEYS:
-            others.append(name.plain)
-    if others:
-        what = f"has no column for {code}, but columns for other languages: {', '.join(others[:5])}"
+            other_columns.append(name.plain)
+    if other_columns:
+        what = f"has no column for {code}, but columns for other languages: {', '.join(other_columns[:5])}"
         raise UserError(what, file=file, line=1, fix=f"Add a column named {code}.")
 
 
@@ -174,12 +174,12 @@ def _is_head(rows: Sequence[Sequence[str]]) -> bool:
 
 def _text_columns(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns in which some text has more than one word."""
-    chosen = set()
+    indices = set()
     for row in rows:
         for i, text in enumerate(row):
             if " " in text.strip() and is_language(text):
-                chosen.add(i)
-    return sorted(chosen)
+                indices.add(i)
+    return sorted(indices)
 
 
 def _of_language(names: Sequence[_Name], code: str | None) -> list[int]:
@@ -247,16 +247,16 @@ def _language_names(languages: Languages) -> dict[str, str]:
     from babel import Locale, UnknownLocaleError
 
     codes: dict[str, str] = {}
-    both = [short_code(code) for code in languages if code]
-    for code in ("en", *both):
+    pair_codes = [short_code(code) for code in languages if code]
+    for code in ("en", *pair_codes):
         try:
             names: dict[str, str] = dict(Locale(code).languages)
         except (UnknownLocaleError, ValueError):
             continue
         # In English, all languages; in the languages of the translation, only these two.
-        for named in names if code == "en" else both:
-            if named in names and (usual := usual_code(named)):
-                codes[names[named].lower()] = usual
+        for language in names if code == "en" else pair_codes:
+            if language in names and (usual := usual_code(language)):
+                codes[names[language].lower()] = usual
     return codes
 
 

@@ -13,7 +13,7 @@ from json.decoder import JSONDecodeError
 from typing import Any, NamedTuple
 
 from translucid.data.languages import Languages, usual_code
-from translucid.data.readers.tmx import matching
+from translucid.data.readers.tmx import matching_code
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import Spans
 from translucid.documents.splicing import Edit, TextFile
@@ -36,7 +36,7 @@ def read(name: str, content: bytes, languages: Languages) -> StringCatalog:
     """
     file = TextFile.of(name, content)
     try:
-        json.loads(file.text, parse_int=_nothing, parse_float=_nothing, object_pairs_hook=_nothing)
+        json.loads(file.text, parse_int=_discard, parse_float=_discard, object_pairs_hook=_discard)
     except JSONDecodeError as error:
         raise UserError(f"is not JSON: {error.msg}", file=name, line=error.lineno) from error
     except RecursionError:
@@ -72,7 +72,7 @@ class _String(NamedTuple):
     entry: Member
     numbers: range
     plan: dict[str, Any]
-    """The localization in the target language, with a leaf in the place of each unit."""
+    """The localization in the target language, with a leaf in place of each unit."""
 
 
 class StringCatalog:
@@ -102,26 +102,26 @@ class StringCatalog:
         self._forms = categories(languages[1])
         self._style = JsonStyle.of(file)
         self._strings: list[_String] = []
-        line = at = 0
+        line = counted = 0
         for entry in entries:
-            line += text.count("\n", at, entry.key_start)
-            at = entry.key_start
+            line += text.count("\n", counted, entry.key_start)
+            counted = entry.key_start
             self._add(entry, f"line {line + 1}")
 
     def _value(self, member: Member) -> Any:
         return json.loads(self.file.text[member.start : member.end])
 
-    def _target_code(self, entries: list[Member], wanted: str | None) -> str:
+    def _target_code(self, entries: list[Member], language: str | None) -> str:
         """Return the code of the target language: that of the file if it has one, else the usual one."""
-        if not wanted:
+        if not language:
             raise UserError("holds all languages", file=self.file.name, fix="Name the target language.")
         codes: dict[str, None] = {}
         for entry in entries:
             if localizations := self._child(entry, "localizations"):
                 codes.update(dict.fromkeys(member.key for member in self._members(localizations)))
         codes.pop(self._source, None)
-        usual = usual_code(wanted) or wanted
-        return matching(usual, codes) or usual
+        usual = usual_code(language) or language
+        return matching_code(usual, codes) or usual
 
     def _members(self, member: Member) -> list[Member]:
         if self.file.text[member.start] != "{":
@@ -151,37 +151,39 @@ class StringCatalog:
             self._strings.append(_String(entry, range(first, len(self.segments)), plan))
 
     def _planned(self, source: dict[str, Any], existing: dict[str, Any], template: Segment, key: str) -> dict[str, Any]:
-        """Return a localization like the source's, with leaves, whose segments are added."""
+        """Return a localization with the structure of the source's and leaves in place of units; add their segments."""
         plan: dict[str, Any] = {}
         for name, value in source.items():
-            old = _object(existing.get(name))
+            existing_value = _object(existing.get(name))
             if name == "stringUnit" and isinstance(value, dict):
-                plan[name] = self._leaf(str(value.get("value", "")), old, template, key)
+                plan[name] = self._leaf(str(value.get("value", "")), existing_value, template, key)
             elif name == "plural" and isinstance(value, dict):
-                plan[name] = self._plural(value, old, template, key)
+                plan[name] = self._plural(value, existing_value, template, key)
             elif isinstance(value, dict):
-                plan[name] = self._planned(value, old, template, key)
+                plan[name] = self._planned(value, existing_value, template, key)
             else:
                 plan[name] = value
         return plan
 
     def _plural(self, forms: dict[str, Any], existing: dict[str, Any], template: Segment, key: str) -> dict[str, Any]:
         """Return the forms of the target language; a form that the source lacks is translated from `other`."""
-        wanted = dict(self._forms or {})
+        target_forms = dict(self._forms or {})
         if self._forms is None or "zero" in forms:
-            # Apple takes `zero` for 0 in every language.
-            wanted.update((form, wanted.get(form, "")) for form in forms if self._forms is None or form == "zero")
+            # Apple uses `zero` for 0 in every language.
+            target_forms.update(
+                (form, target_forms.get(form, "")) for form in forms if self._forms is None or form == "zero"
+            )
         general = forms.get("other") or next(iter(forms.values()), None)
         plan: dict[str, Any] = {}
         for form in ORDER:
             source = forms.get(form, general)
-            if form in wanted and isinstance(source, dict):
-                place = place_of_form(template.place, form, wanted[form])
+            if form in target_forms and isinstance(source, dict):
+                place = place_of_form(template.place, form, target_forms[form])
                 plan[form] = self._planned(source, _object(existing.get(form)), replace(template, place=place), key)
         return plan
 
     def _leaf(self, text: str, existing: dict[str, Any], template: Segment, key: str) -> _Leaf:
-        """Return a leaf, whose segments are added."""
+        """Return a leaf, and add its segments."""
         first, spans = len(self.segments), Spans(text)
         translation = str(existing.get("value", ""))
         is_translated = bool(translation) and existing.get("state", "") not in _UNTRANSLATED
@@ -205,13 +207,13 @@ class StringCatalog:
         localizations = self._child(entry, "localizations")
         if localizations is None:
             return self._style.addition(text, entry.start, entry.end, "localizations", {self._target: localization})
-        if old := self._child(localizations, self._target):
-            return self._style.replacement(text, old, localization)
+        if existing := self._child(localizations, self._target):
+            return self._style.replacement(text, existing, localization)
         return self._style.addition(text, localizations.start, localizations.end, self._target, localization)
 
 
 def _resolved(plan: Any, targets: Mapping[int, Target]) -> Any:
-    """Return a planned localization with units in the place of its leaves."""
+    """Return a planned localization with units in place of its leaves."""
     if isinstance(plan, _Leaf):
         return plan.unit(targets)
     if isinstance(plan, dict):
@@ -224,5 +226,5 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _nothing(value: object) -> None:
+def _discard(value: object) -> None:
     return None

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from translucid.data.languages import Languages
-from translucid.documents.document import most_segments
+from translucid.documents.document import max_segments
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.string_document import Strings, unicode_escape
@@ -84,15 +84,15 @@ class _Loader(_ShallowLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         between_steps()
         self.nodes += 1
-        if self.nodes > NODES * most_segments():
-            raise UserError(f"has more than {most_segments():,} texts", fix="Split it.")
+        if self.nodes > NODES * max_segments():
+            raise UserError(f"has more than {max_segments():,} texts", fix="Split it.")
         return super().compose_node(parent, index)
 
 
 def _scalars(text: str) -> Iterator[_Scalar]:
     """Yield each scalar that is a value, once, even if aliases refer to it."""
     for root in yaml.compose_all(text, _Loader):
-        # For each document anew: the nodes of the one before are gone, and new nodes may get their identities.
+        # A new set for each document, because its nodes may reuse the identities of freed nodes.
         visited: set[int] = set()
         # A stack instead of a recursion, because indentation may nest nodes hundreds deep.
         stack: list[tuple[yaml.Node | None, tuple[str, ...], bool]] = [(root, (), False)]
@@ -114,20 +114,20 @@ def _scalars(text: str) -> Iterator[_Scalar]:
                 stack += ((value, keys, flow) for value in reversed(node.value))
 
 
-def _written(new: str, raw: str, style: str | None, flow: bool) -> str:
+def _written(value: str, raw: str, style: str | None, flow: bool) -> str:
     """Encode a scalar in the style of its source: `raw` is that source in the file."""
     if style in ("|", ">"):
-        return _block(new, raw, folded=style == ">")
-    simple = "\n" not in new and new.isprintable()
+        return _block(value, raw, folded=style == ">")
+    simple = "\n" not in value and value.isprintable()
     if style == "'" and simple:
-        return "'" + new.replace("'", "''") + "'"
-    if style is None and simple and _means(new, flow):
-        return new
-    return _double(new)
+        return "'" + value.replace("'", "''") + "'"
+    if style is None and simple and _reads_as(value, flow):
+        return value
+    return _double_quoted(value)
 
 
-def _means(plain: str, flow: bool) -> bool:
-    """Whether YAML reads a text without quotes as that string, not as a number or with a comment, for example."""
+def _reads_as(plain: str, flow: bool) -> bool:
+    """Whether YAML reads a text without quotes as that string, not, for example, as a number or with a comment."""
     value = _only_scalar(f"[{plain}]" if flow else f"key: {plain}\n")
     return value is not None and (value.value, value.tag, value.style) == (plain, _STRING, None)
 
@@ -146,24 +146,24 @@ def _only_scalar(text: str) -> yaml.ScalarNode | None:
     return None
 
 
-def _double(text: str) -> str:
+def _double_quoted(text: str) -> str:
     return _ESCAPED.sub(unicode_escape, json.dumps(text, ensure_ascii=False))
 
 
-def _block(new: str, raw: str, *, folded: bool) -> str:
+def _block(value: str, raw: str, *, folded: bool) -> str:
     """Encode a block scalar; in quotes where a block cannot represent the text."""
     header, end, body = re.split(r"(\r\n|\r|\n)", raw, maxsplit=1)
     tail = raw[len(raw.rstrip()) :]
     indentation = ""
     if first_line := next(filter(str.strip, body.splitlines()), None):
         indentation = first_line[: len(first_line) - len(first_line.lstrip(" "))]
-    text = new.rstrip("\n")
+    text = value.rstrip("\n")
     if folded:
         # One line end between lines is read as a space, so each run needs one more; at the beginning it is not.
         text = re.sub(r"(?<=[^\n])\n+", r"\g<0>\n", text)
     text = re.sub(r"(?m)^(?=[^\n])", indentation, text).replace("\n", end)  # Empty lines stay empty.
-    written = header + end + text + tail
-    # YAML reads a block that begins with spaces otherwise, for example.
-    if indentation and (scalar := _only_scalar(f"key: {written}")) and scalar.value == new:
-        return written
-    return _double(new) + tail
+    block = header + end + text + tail
+    # YAML reads some blocks differently, for example those that begin with spaces.
+    if indentation and (scalar := _only_scalar(f"key: {block}")) and scalar.value == value:
+        return block
+    return _double_quoted(value) + tail

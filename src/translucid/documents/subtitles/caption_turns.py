@@ -32,7 +32,7 @@ _OPENING = re.compile(r"[\[(]")
 _SOUND = r"(\[[^\[\]]*\]|\([^()]*\))"
 _FIRST_SOUND = re.compile(rf"{_HIDDEN}(?:{_SPEAKER}{_HIDDEN})?{_SOUND}")
 _NEXT_SOUND = re.compile(rf"[ \t\0]*{_SOUND}")
-_BEHIND = re.compile(r"[ \t\0]*([^\r\n]?)")
+_NEXT_CHARACTER = re.compile(r"[ \t\0]*([^\r\n]?)")
 _ENDS, _CLOSING = tuple(".!?…。！？♪♫:"), "\"'”’»)]"
 """The characters that end a sentence, and those that may follow them; a bracket ends a sentence too."""
 
@@ -100,7 +100,7 @@ def _speaker_starts(plain: str, lines: list[_Line]) -> set[int]:
     is_dialogue = bool(SPEAKER.match(lines[0].text))
     for before, line in pairwise(lines):
         turn = _TURN.match(plain, line.start, line.end)
-        # A dash before a small letter within a sentence belongs to the sentence.
+        # A dash before a lower-case letter within a sentence belongs to the sentence.
         if turn and (is_dialogue or ends_sentence(before.text) or not plain[turn.end() : turn.end() + 1].islower()):
             starts.add(line.start)
     if is_dialogue:
@@ -122,22 +122,22 @@ def _songs(lines: list[_Line]) -> Iterator[bool]:
 def _sounds(plain: str, lines: list[_Line]) -> Iterator[tuple[int, int]]:
     """Yield the spans of bracketed sounds and speakers: at the beginning of a line, or after a sentence at its end.
 
-    A sound may span several lines. It includes the sign of its speaker, and others may follow it directly.
+    A sound may span several lines. It includes the sign of its speaker, and more sounds may follow directly.
     """
     for line in lines:
-        at = line.start
-        sound = _FIRST_SOUND.match(plain, at)
+        start = line.start
+        sound = _FIRST_SOUND.match(plain, start)
         while sound and any(map(str.isalpha, sound[1])):
-            behind = _BEHIND.match(plain, sound.end())
-            if sound[1][0] == "(" and behind and behind[1].islower():
+            next_character = _NEXT_CHARACTER.match(plain, sound.end())
+            if sound[1][0] == "(" and next_character and next_character[1].islower():
                 break  # Round brackets occur in sentences too.
-            yield at, sound.end()
-            at = sound.end()
-            sound = _NEXT_SOUND.match(plain, at)
+            yield start, sound.end()
+            start = sound.end()
+            sound = _NEXT_SOUND.match(plain, start)
         if line.text[-1] not in ")]":
             continue
-        opening = plain.rfind("[" if line.text[-1] == "]" else "(", at, line.end)
-        if opening > at and ends_sentence(plain[at:opening].rstrip(" \t\0")):
+        opening = plain.rfind("[" if line.text[-1] == "]" else "(", start, line.end)
+        if opening > start and ends_sentence(plain[start:opening].rstrip(" \t\0")):
             yield opening, line.end
 
 

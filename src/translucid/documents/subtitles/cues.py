@@ -60,45 +60,45 @@ class Subtitles:
         self._file, self._web = file, web
         self._end = file.line_end
         self.segments = SegmentList(file.name)
-        self._groups: list[list[_Spoken]] = []
-        line, at = 1, 0
-        for group in _grouped(self._spoken(captions(file, web=web))):
-            first = group[0].span.start
-            line, at = line + file.text.count("\n", at, first), first
+        self._groups: list[list[_Utterance]] = []
+        line, counted = 1, 0
+        for group in _grouped(self._utterances(captions(file, web=web))):
+            start = group[0].span.start
+            line, counted = line + file.text.count("\n", counted, start), start
             marked = group[0].span.marked
             if len(group) > 1:
-                marked = TaggedText(" ".join(spoken.span.marked.text for spoken in group))
+                marked = TaggedText(" ".join(utterance.span.marked.text for utterance in group))
             longest = None
-            if group[0].whole:
-                seconds = sum(spoken.caption.ends - spoken.caption.begins for spoken in group)
+            if group[0].is_only_turn:
+                seconds = sum(utterance.caption.ends - utterance.caption.begins for utterance in group)
                 longest = max(int(FASTEST * seconds), len(marked.text))
             self.segments.add(Segment(marked, f"line {line}", longest=longest))
             self._groups.append(group)
 
-    def _spoken(self, captions: Iterator[Caption]) -> Iterator[_Spoken]:
-        """Yield the texts to translate, turn by turn."""
+    def _utterances(self, captions: Iterator[Caption]) -> Iterator[_Utterance]:
+        """Yield the turns with text to translate."""
         for number, caption in enumerate(captions):
             text = self._file.text[caption.start : caption.end]
-            spoken = []
+            utterances = []
             for turn in turns(text):
                 lines = len(list(filter(str.strip, re.split(r"[\r\n]+", text[turn.start : turn.end]))))
                 if span := self._spanned(caption.start, turn):
-                    spoken.append(_Spoken(number, caption, span, turn, lines))
-            if len(spoken) == 1:
-                yield spoken[0]._replace(whole=True)
+                    utterances.append(_Utterance(number, caption, span, turn, lines))
+            if len(utterances) == 1:
+                yield utterances[0]._replace(is_only_turn=True)
             else:
-                yield from spoken
+                yield from utterances
 
-    def _spanned(self, at: int, turn: Turn) -> Span | None:
-        """Return the span of a turn; `at`: the offset of its caption."""
-        text, end = self._file.text, at + turn.end
-        marks = [Part(at + sign_start, at + sign_end, Side.alone) for sign_start, sign_end in turn.signs]
-        marks += map(_tag, TAG.finditer(text, at + turn.start, end))
-        parts, done = [], at + turn.start
+    def _spanned(self, offset: int, turn: Turn) -> Span | None:
+        """Return the span of a turn; `offset`: the offset of its caption."""
+        text, end = self._file.text, offset + turn.end
+        marks = [Part(offset + sign_start, offset + sign_end, Side.alone) for sign_start, sign_end in turn.signs]
+        marks += map(_tag, TAG.finditer(text, offset + turn.start, end))
+        parts, position = [], offset + turn.start
         for mark in sorted(marks, key=lambda mark: mark.start):
-            parts += [Part(done, mark.start), mark]
-            done = mark.end
-        parts.append(Part(done, end))
+            parts += [Part(position, mark.start), mark]
+            position = mark.end
+        parts.append(Part(position, end))
         return spanned(text, parts, unescape if self._web else str, folds=True)
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
@@ -113,14 +113,15 @@ class Subtitles:
         if len(group) == 1:
             texts = [group[0].broken(target.marked, self._end)]
         else:
-            whole = target.marked.in_one_line.whole
-            parts = split(whole, [len(spoken.span.marked.text) for spoken in group])
+            full_text = target.marked.in_one_line.full_text
+            parts = split(full_text, [len(utterance.span.marked.text) for utterance in group])
             texts = [
-                in_lines(TaggedText(part), spoken.lines, self._end) for spoken, part in zip(group, parts, strict=True)
+                in_lines(TaggedText(part), utterance.lines, self._end)
+                for utterance, part in zip(group, parts, strict=True)
             ]
-        for spoken, marked in zip(group, texts, strict=True):
+        for utterance, marked in zip(group, texts, strict=True):
             spans = Spans(self._file.text)
-            spans.add(0, spoken.span, self._written)
+            spans.add(0, utterance.span, self._written)
             yield from spans.edits({0: Target(marked)})
 
     def _written(self, words: str) -> str:
@@ -130,8 +131,8 @@ class Subtitles:
         return words.replace("-->", "→")
 
 
-class _Spoken(NamedTuple):
-    """A turn that is translated."""
+class _Utterance(NamedTuple):
+    """A turn with text to translate."""
 
     number: int
     """The number of the caption."""
@@ -139,11 +140,11 @@ class _Spoken(NamedTuple):
     span: Span
     turn: Turn
     lines: int
-    whole: bool = False
+    is_only_turn: bool = False
     """Whether it is the only turn of the caption."""
 
     def broken(self, target: TaggedText, end: str) -> TaggedText:
-        """Return a translation in lines; the line breaks of a person do not change."""
+        """Return a translation in lines; line breaks that a person has set stay."""
         target = target.stripped
         if self.turn.kind == "song":
             return target.in_one_line
@@ -160,23 +161,23 @@ def _tag(match: re.Match[str]) -> Part:
     return Part(*match.span(), Side.of_tag(closes=match["close"] or match["ends"]), name)
 
 
-def _grouped(all_turns: Iterator[_Spoken]) -> Iterator[list[_Spoken]]:
-    """Yield turns in groups, each of the captions over which a sentence continues."""
-    group: list[_Spoken] = []
-    for spoken in all_turns:
-        if group and not (_continues(group[-1], spoken) and len(group) < MOST_CAPTIONS):
+def _grouped(utterances: Iterator[_Utterance]) -> Iterator[list[_Utterance]]:
+    """Yield groups of turns; the turns of a group have one sentence, which continues over their captions."""
+    group: list[_Utterance] = []
+    for utterance in utterances:
+        if group and not (_continues(group[-1], utterance) and len(group) < MOST_CAPTIONS):
             yield group
             group = []
-        group.append(spoken)
+        group.append(utterance)
     if group:
         yield group
 
 
-def _continues(before: _Spoken, after: _Spoken) -> bool:
+def _continues(before: _Utterance, after: _Utterance) -> bool:
     """Whether a sentence continues from one turn to another; turns with tags are never joined."""
-    for spoken in (before, after):
-        marked = spoken.span.marked
-        if not spoken.whole or marked.marks or spoken.turn.kind != "speech" or _APART.match(marked.text):
+    for utterance in (before, after):
+        marked = utterance.span.marked
+        if not utterance.is_only_turn or marked.marks or utterance.turn.kind != "speech" or _APART.match(marked.text):
             return False
     if after.number != before.number + 1 or after.turn.speaker or ends_sentence(before.span.marked.text):
         return False
@@ -193,40 +194,40 @@ def captions(file: TextFile, *, web: bool) -> Iterator[Caption]:
     text = file.text
     if web and not re.match(r"WEBVTT(?:\s|\Z)", text):
         raise UserError("is no WebVTT: it does not begin with WEBVTT", file=file.name, line=1)
-    at, skips = 0, web
-    last: Caption | None = None
-    while at < len(text):
-        line = _LINE.match(text, at)
+    position, is_skipped = 0, web
+    previous: Caption | None = None
+    while position < len(text):
+        line = _LINE.match(text, position)
         assert line
         content, end = line[1].strip(), line.end()
         if not content:
-            skips, at = False, end
-        elif head := _HEAD.match(text, at):
+            is_skipped, position = False, end
+        elif head := _HEAD.match(text, position):
             start = head.end()
-            at, skips = _text_end(text, start), False
-            if at > start or not _TIMES.match(text, start):  # Some programs write the times twice.
-                last = Caption(_seconds(*head.groups()[:4]), _seconds(*head.groups()[4:]), start, at)
-                yield last
-        elif "-->" in content and not skips:
-            raise UserError("has times that can't be read", file=file.name, line=file.line(at))
+            position, is_skipped = _text_end(text, start), False
+            if position > start or not _TIMES.match(text, start):  # Some programs write the times twice.
+                previous = Caption(_seconds(*head.groups()[:4]), _seconds(*head.groups()[4:]), start, position)
+                yield previous
+        elif "-->" in content and not is_skipped:
+            raise UserError("has times that can't be read", file=file.name, line=file.line(position))
         else:
-            skips = skips or (web and re.match(r"(?:NOTE|STYLE|REGION)(?:\s|$)", content) is not None)
+            is_skipped = is_skipped or (web and re.match(r"(?:NOTE|STYLE|REGION)(?:\s|$)", content) is not None)
             following = _LINE.match(text, end)
             # In WebVTT, it is the identifier of a caption; in SubRip, a line before times replaces the number.
-            if not skips and not web and not (following and "-->" in following[1]):
-                if not last:
-                    raise UserError("is no caption: its times are missing", file=file.name, line=file.line(at))
-                yield last._replace(start=at, end=end)  # The text of the caption has an empty line.
-            at = end
+            if not is_skipped and not web and not (following and "-->" in following[1]):
+                if not previous:
+                    raise UserError("is no caption: its times are missing", file=file.name, line=file.line(position))
+                yield previous._replace(start=position, end=end)  # The text of the caption has an empty line.
+            position = end
 
 
-def _text_end(text: str, at: int) -> int:
+def _text_end(text: str, position: int) -> int:
     """Return the end of a caption's text: an empty line, or the beginning of the next caption."""
-    while (line := _LINE.match(text, at)) and line[1].strip():
-        if _HEAD.match(text, at):
+    while (line := _LINE.match(text, position)) and line[1].strip():
+        if _HEAD.match(text, position):
             break
-        at = line.end()
-    return at
+        position = line.end()
+    return position
 
 
 def _seconds(hours: str | None, minutes: str, seconds: str, parts: str) -> float:
@@ -241,24 +242,24 @@ def split(text: str, shares: Sequence[int]) -> list[str]:
     """
     text = text.strip()
     gaps = list(map(re.Match.span, _GAP.finditer(text)))
-    parts, at, used, whole = [], 0, 0, sum(shares) or 1
+    parts, position, share_sum, share_total = [], 0, 0, sum(shares) or 1
     for i, share in enumerate(shares[:-1]):
-        used += share
-        wanted = len(text) * used / whole
-        gaps = [gap for gap in gaps if gap[0] > at]
+        share_sum += share
+        expected = len(text) * share_sum / share_total
+        gaps = [gap for gap in gaps if gap[0] > position]
         # Each later part needs a gap too, if there are enough.
-        usable, later = gaps, len(shares) - i - 2
-        if len(gaps) > later:
-            usable = gaps[: len(gaps) - later]
+        usable, later_parts = gaps, len(shares) - i - 2
+        if len(gaps) > later_parts:
+            usable = gaps[: len(gaps) - later_parts]
         if not usable:
-            parts.append(text[at:])
-            at = len(text)
+            parts.append(text[position:])
+            position = len(text)
             continue
         # A gap after punctuation may be three characters further away.
-        start, end = min(usable, key=lambda gap: abs(gap[0] - wanted) - 3 * (text[gap[0] - 1] in ",;:.!?…"))
-        parts.append(text[at:start])
-        at = end
-    return [*parts, text[at:]]
+        start, end = min(usable, key=lambda gap: abs(gap[0] - expected) - 3 * (text[gap[0] - 1] in ",;:.!?…"))
+        parts.append(text[position:start])
+        position = end
+    return [*parts, text[position:]]
 
 
 def in_lines(marked: TaggedText, lines: int, end: str) -> TaggedText:
@@ -272,19 +273,21 @@ def in_lines(marked: TaggedText, lines: int, end: str) -> TaggedText:
     text = marked.text
     if len(text) <= WIDEST and lines == 1:
         return marked
-    wanted = max(2, lines)
+    line_count = max(2, lines)
     gaps = [match.span() for match in _GAP.finditer(text) if match.start()]
     starts = [start for start, _ in gaps]
     breaks: list[Edit] = []
-    least = 0  # the first gap that is not used yet
-    for i in range(1, wanted):
-        place = len(text) * i / wanted
-        nearest = max(least, bisect_left(starts, place))
-        if nearest > least and (nearest == len(gaps) or place - starts[nearest - 1] <= starts[nearest] - place):
+    first_gap = 0  # the first gap that is not used yet
+    for i in range(1, line_count):
+        expected = len(text) * i / line_count
+        nearest = max(first_gap, bisect_left(starts, expected))
+        if nearest > first_gap and (
+            nearest == len(gaps) or expected - starts[nearest - 1] <= starts[nearest] - expected
+        ):
             nearest -= 1
         if nearest < len(gaps):
             breaks.append(Edit(*gaps[nearest], end))
-            least = nearest + 1
+            first_gap = nearest + 1
     return marked.spliced(breaks)
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from translucid.data.languages import Languages, same_language, usual_code
-from translucid.data.readers.tmx import LANGUAGE, SPACES, language_of, matching
+from translucid.data.readers.tmx import LANGUAGE, NAMESPACES, language_of, matching_code
 from translucid.data.readers.xml_elements import Element
 from translucid.data.readers.xml_units import BREAKS
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Side
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, Role, escaped, texts_of
 from translucid.documents.xml.xml_tags import margin, opened, with_attributes
 from translucid.ground.errors import UserError
 
-_SURE, _DOUBT = "x-translucid-confidence", "x-translucid-doubt"
+_CONFIDENCE, _DOUBT = "x-translucid-confidence", "x-translucid-doubt"
 _FIX = "Name both languages of the translation."
 
 
@@ -28,7 +28,7 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
     """
     document = SlottedXml(XmlFile(name, content))
     source, units = None, []
-    for element in document.file.units({"tmx"}, {"tu", "header"}, SPACES):
+    for element in document.file.units({"tmx"}, {"tu", "header"}, NAMESPACES):
         if element.name == "tu":
             units.append(element)
         elif source is None:
@@ -36,7 +36,7 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
     memory = _Memory(document, languages, source)
     memory.choose(units)
     for unit in units:
-        memory.take(unit)
+        memory.add(unit)
     return document
 
 
@@ -45,10 +45,10 @@ class _Memory:
 
     def __init__(self, document: SlottedXml, languages: Languages, srclang: str | None) -> None:
         self.document, self.file = document, document.file
-        wanted, self.target = (usual_code(code or "") or code for code in languages)
+        source, self.target = (usual_code(code or "") or code for code in languages)
         if srclang and srclang.lower() == "*all*":  # Each unit may have another source language.
             srclang = None
-        self.source = wanted or srclang or None
+        self.source = source or srclang or None
         self.target_code = self.target or ""
         """The code of the target language in the file."""
 
@@ -59,16 +59,16 @@ class _Memory:
             codes += filter(None, map(language_of, unit.within("tuv")))
         codes = list(dict.fromkeys(codes))
         languages = ", ".join(codes[:20]) or "no language"
-        others = [code for code in codes if not same_language(code, self.source or "")]
-        if self.source is None or len(others) == len(codes):
-            wanted = self.source or "a known source"
-            raise UserError(f"holds {languages}, not {wanted}", file=self.file.name, fix=_FIX)
-        if self.target is None and len(others) != 1:
+        other_codes = [code for code in codes if not same_language(code, self.source or "")]
+        if self.source is None or len(other_codes) == len(codes):
+            expected = self.source or "a known source"
+            raise UserError(f"holds {languages}, not {expected}", file=self.file.name, fix=_FIX)
+        if self.target is None and len(other_codes) != 1:
             raise UserError(f"holds {languages}: which is the target", file=self.file.name, fix=_FIX)
-        wanted = self.target or others[0]
-        self.target_code = matching(wanted, others) or self.target_code
+        target = self.target or other_codes[0]
+        self.target_code = matching_code(target, other_codes) or self.target_code
 
-    def take(self, unit: Element) -> None:
+    def add(self, unit: Element) -> None:
         """Add the text of a unit."""
         variants = [child for child in unit.children if child.name == "tuv"]
         source = _of_language(variants, self.source or "")
@@ -81,35 +81,35 @@ class _Memory:
         if content is None:
             return
         start = end = variants[-1].end
-        old, existing = None, ""
-        if target and (old := target.child("seg")):
-            start, end = old.start, old.end
-            existing = old.words(_is_code).strip()
+        old_seg, existing = None, ""
+        if target and (old_seg := target.child("seg")):
+            start, end = old_seg.start, old_seg.end
+            existing = old_seg.words(_is_code).strip()
         notes = [child.text.strip() for child in (*unit.children, *source.children) if child.name == "note"]
         note = "\n".join(filter(None, notes)) or None
-        new = Segment(content.source, f"line {unit.line}", existing=existing or None, note=note)
-        number = self.document.segments.add(new)
+        new_segment = Segment(content.source, f"line {unit.line}", existing=existing or None, note=note)
+        number = self.document.segments.add(new_segment)
         numbers = range(number, number + 1)
         for prop in (target or source).within("prop"):
-            if target and prop.attributes.get("type") in (_SURE, _DOUBT):
+            if target and prop.attributes.get("type") in (_CONFIDENCE, _DOUBT):
                 self.document.add_slot(prop.start, prop.end, numbers, "")
 
-        def write(targets: Targets, kept: Kept) -> str:
-            inside = inline.written(content, targets[number].marked)
-            return self._variant(targets[number], inside, source, old)
+        def write(targets: Targets, render: Render) -> str:
+            inner_xml = inline.written(content, targets[number].marked)
+            return self._variant(targets[number], inner_xml, source, old_seg)
 
         self.document.add_slot(start, end, numbers, write)
 
-    def _variant(self, target: Target, inside: str, source: Element, old: Element | None) -> str:
+    def _variant(self, target: Target, inner_xml: str, source: Element, old_seg: Element | None) -> str:
         """Return the text in the target language, in a new element of that language if the unit has none."""
-        if old:
-            return f"{_properties(target)}{opened(self.file.raw(old.start, old.inner))}{inside}</seg>"
+        if old_seg:
+            return f"{_properties(target)}{opened(self.file.raw(old_seg.start, old_seg.inner))}{inner_xml}</seg>"
         # The attribute of the source, because readers of older versions do not know `xml:lang`.
         attribute = next(name for name in LANGUAGE if name in source.attributes)
         tag = with_attributes("<tuv>", {attribute: self.target_code})
-        before = margin(self.file, source)
-        text = f"{_properties(target)}<seg>{inside}</seg>"
-        return f"{self.file.raw(before.start, before.end)}{tag}{text}</tuv>"
+        indent = margin(self.file, source)
+        text = f"{_properties(target)}<seg>{inner_xml}</seg>"
+        return f"{self.file.raw(indent.start, indent.end)}{tag}{text}</tuv>"
 
 
 def _role(numbers: dict[str, int], element: Element) -> Role:
@@ -127,7 +127,7 @@ def _of_language(variants: list[Element], code: str) -> Element | None:
     by_code: dict[str, Element] = {}
     for variant in variants:
         by_code.setdefault(language_of(variant), variant)
-    exact = matching(code, by_code)
+    exact = matching_code(code, by_code)
     return None if exact is None else by_code[exact]
 
 
@@ -139,5 +139,5 @@ def _properties(target: Target) -> str:
     """Return the confidence and the doubts of a translation as properties."""
     properties = [(_DOUBT, doubt) for doubt in target.doubts]
     if target.confidence is not None:
-        properties.insert(0, (_SURE, f"{target.confidence:.2f}"))
+        properties.insert(0, (_CONFIDENCE, f"{target.confidence:.2f}"))
     return "".join(f'<prop type="{kind}">{escaped(value)}</prop>' for kind, value in properties)

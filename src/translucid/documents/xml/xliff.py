@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from translucid.data.languages import Languages, short_code, usual_code
 from translucid.data.placeholder_syntax import PlaceholderSyntax
-from translucid.data.readers.xliff import SPACES, UNITS, has_translation, marked_segments, segments_of
+from translucid.data.readers.xliff import NAMESPACES, UNITS, has_translation, marked_segments, segments_of
 from translucid.data.readers.xml_elements import Element
 from translucid.data.readers.xml_units import BREAKS, CODES
 from translucid.documents.document import Segment
 from translucid.documents.spans import Spans
 from translucid.documents.strings.messages import has_cases, is_language, message_spans, message_writer
 from translucid.documents.tagged_text import Side, TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xliff_notes import add_notes, notes_of
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, Role, escaped, texts_of
@@ -44,8 +44,8 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
     """
     document = SlottedXml(XmlFile(name, content))
     reader = _Xliff(document, languages)
-    for unit in document.file.units({"xliff"}, UNITS, SPACES):
-        reader.take(unit)
+    for unit in document.file.units({"xliff"}, UNITS, NAMESPACES):
+        reader.add(unit)
     reader.finish()
     return document
 
@@ -70,16 +70,16 @@ class _Pair:
     source: Element
     """The source, or its copy with segments."""
     target: Element | None
-    old: Mapping[str | None, Element]
+    target_segments: Mapping[str | None, Element]
     """The segments of the target by their ids."""
     texts: Sequence[_Text]
     language: str | None
 
-    def written_target(self, targets: Targets, kept: Kept) -> str:
+    def written_target(self, targets: Targets, render: Render) -> str:
         """Return the element of the target."""
-        inside = self._segmented(targets)
+        inner_xml = self._segmented(targets)
         if self.texts[0].element.name == "source":
-            inside = self.texts[0].write(targets)
+            inner_xml = self.texts[0].write(targets)
         raw = self.file.raw
         tag, space = raw(self.source.start, self.source.inner), ""
         name = f"{prefix(tag)}target"
@@ -90,28 +90,28 @@ class _Pair:
             if "xml:lang" in self.source.attributes:
                 attributes["xml:lang"] = usual_code(self.language or "")
             tag = with_attributes(f"<{name}>", attributes)
-            before = margin(self.file, self.source)
-            space = raw(before.start, before.end)
+            indent = margin(self.file, self.source)
+            space = raw(indent.start, indent.end)
         if self.segment is self.unit:
             tag = with_attributes(tag, self._state(targets))
-        return f"{space}{opened(tag)}{inside}</{name}>"
+        return f"{space}{opened(tag)}{inner_xml}</{name}>"
 
     def _segmented(self, targets: Targets) -> str:
-        """Return the content of a segmented target; segments without translation keep the old one, or are empty."""
+        """Return the content of a segmented target; segments without a translation keep the old one, or are empty."""
         raw = self.file.raw
         by_start = {text.element.start: text for text in self.texts}
-        parts, at = list[str](), self.source.inner
+        parts, position = list[str](), self.source.inner
         for mark in marked_segments(self.source):
-            parts.append(raw(at, mark.inner))
-            text, translation = by_start.get(mark.start), self.old.get(mark.attributes.get("mid"))
+            parts.append(raw(position, mark.inner))
+            text, translation = by_start.get(mark.start), self.target_segments.get(mark.attributes.get("mid"))
             if text is None:  # There is nothing to translate.
                 parts.append(raw(mark.inner, mark.inner_end))
             elif not targets.keys().isdisjoint(text.numbers):
                 parts.append(text.write(targets))
             elif translation:
                 parts.append(raw(translation.inner, translation.inner_end))
-            at = mark.inner_end
-        return "".join([*parts, raw(at, self.source.inner_end)])
+            position = mark.inner_end
+        return "".join([*parts, raw(position, self.source.inner_end)])
 
     def _state(self, targets: Targets) -> Mapping[str, str | None]:
         """Return the attributes of a target of XLIFF 1.2; of several origins, the first in `_STATES` counts."""
@@ -123,7 +123,7 @@ class _Pair:
                 origins.add(targets[number].origin)
         return _STATES[next(origin for origin in _STATES if origin in origins)]
 
-    def written_tag(self, targets: Targets, kept: Kept) -> str:
+    def written_tag(self, targets: Targets, render: Render) -> str:
         """Return the start tag of a segment of XLIFF 2."""
         numbers = set[int]()
         for text in self.texts:
@@ -141,7 +141,7 @@ class _Xliff:
         self.roots: dict[int, Element] = {}  # the elements that name languages, by their offset
         self.note: str | None = None  # the note of the current unit
 
-    def take(self, unit: Element) -> None:
+    def add(self, unit: Element) -> None:
         """Add the segments of a unit."""
         self._check_languages(unit)
         if unit.inherited("translate") == "no":
@@ -160,8 +160,8 @@ class _Xliff:
             names = _LANGUAGES[root.name]
             if code and names[0] in root.attributes and names[1] not in root.attributes:
                 tag = with_attributes(self.file.raw(root.start, root.inner), {names[1]: code})
-                everything = range(len(self.document.segments))
-                self.document.add_slot(root.start, root.inner, everything, tag)
+                numbers = range(len(self.document.segments))
+                self.document.add_slot(root.start, root.inner, numbers, tag)
 
     def _check_languages(self, unit: Element) -> None:
         """Refuse a unit of other languages than those of the translation."""
@@ -178,21 +178,22 @@ class _Xliff:
         """Add a source and its target."""
         source, target = segment.child("source"), segment.child("target")
         if source is None:
-            raise self.file.refused(f"has a <{segment.name}> without a <source>", segment.line)
+            raise self.file.error(f"has a <{segment.name}> without a <source>", segment.line)
         if source.inner == source.inner_end:
             return
         seg_source = segment.child("seg-source")
         pieces = list(marked_segments(seg_source)) if seg_source else []
-        old: dict[str | None, Element] = {}
+        target_segments: dict[str | None, Element] = {}
         keeps_existing = target is not None and has_translation(segment, target)
         if target:
-            old = {mark.attributes.get("mid"): mark for mark in marked_segments(target)}
-            if not old and target.words(_is_code):  # Its segments are unknown, so the source is translated as a whole.
+            target_segments = {mark.attributes.get("mid"): mark for mark in marked_segments(target)}
+            # The segments of such a target are unknown, so the source is translated as a whole.
+            if not target_segments and target.words(_is_code):
                 pieces = []
         texts = list[_Text]()
         for piece in pieces or [source]:
             existing = None
-            translation = old.get(piece.attributes.get("mid")) if pieces else target
+            translation = target_segments.get(piece.attributes.get("mid")) if pieces else target
             if translation and keeps_existing:
                 existing = translation.words(_is_code).strip() or None
             template = Segment(TaggedText(""), f"line {piece.line}", existing, self.note, _longest(unit, segment))
@@ -201,7 +202,7 @@ class _Xliff:
         if not texts:
             return
         numbers = range(texts[0].numbers.start, texts[-1].numbers.stop)
-        pair = _Pair(self.file, unit, segment, seg_source or source, target, old, texts, self.languages[1])
+        pair = _Pair(self.file, unit, segment, seg_source or source, target, target_segments, texts, self.languages[1])
         start = end = pair.source.end
         if target:
             start, end = target.start, target.end

@@ -11,7 +11,7 @@ from functools import partial
 
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Target
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_inline import escaped
 from translucid.documents.xml.xml_tags import prefix
 
@@ -54,13 +54,13 @@ def add_notes(document: SlottedXml, unit: Element, numbers: range) -> None:
     document.add_slot(start, end, numbers, write)
 
 
-def _group(prefix: str, numbers: range, targets: Targets, kept: Kept) -> str:
+def _group(prefix: str, numbers: range, targets: Targets, render: Render) -> str:
     """Return a group of notes; nothing if there are none."""
-    notes = _written_2(prefix, numbers, targets, kept)
+    notes = _written_2(prefix, numbers, targets, render)
     return f"<{prefix}notes>{notes}</{prefix}notes>" if notes else ""
 
 
-def _written_1(prefix: str, numbers: range, targets: Targets, kept: Kept) -> str:
+def _written_1(prefix: str, numbers: range, targets: Targets, render: Render) -> str:
     """Return notes and near matches for XLIFF 1.2."""
     parts = list[str]()
     for label, target in _labelled(numbers, targets):
@@ -74,7 +74,7 @@ def _written_1(prefix: str, numbers: range, targets: Targets, kept: Kept) -> str
     return "".join(parts)
 
 
-def _written_2(prefix: str, numbers: range, targets: Targets, kept: Kept) -> str:
+def _written_2(prefix: str, numbers: range, targets: Targets, render: Render) -> str:
     """Return notes for XLIFF 2."""
     parts = list[str]()
     for label, target in _labelled(numbers, targets):
@@ -88,9 +88,9 @@ def _written_2(prefix: str, numbers: range, targets: Targets, kept: Kept) -> str
 
 def _labelled(numbers: range, targets: Targets) -> Iterator[tuple[str, Target]]:
     """Yield the translations of a unit, each with a label if there are several segments."""
-    for count, number in enumerate(numbers, 1):
+    for position, number in enumerate(numbers, 1):
         if number in targets:
-            yield f"segment {count}: " if len(numbers) > 1 else "", targets[number]
+            yield f"segment {position}: " if len(numbers) > 1 else "", targets[number]
 
 
 def _note(target: Target) -> str:

@@ -44,55 +44,55 @@ class XmlFile:
         """Return the characters of a span."""
         return self.content[start:end].decode()
 
-    def units(self, roots: Collection[str], names: Collection[str], spaces: Mapping[str, str]) -> Iterator[Element]:
+    def units(self, roots: Collection[str], names: Collection[str], namespaces: Mapping[str, str]) -> Iterator[Element]:
         """Yield each element of some names, with its content; see `ElementReader` for the arguments.
 
         Raises:
             UserError: the file is empty, not well-formed XML of such a root, or harmful.
         """
-        reader = ElementReader(self.name, roots, names, spaces, encoding="utf-8")
+        reader = ElementReader(self.name, roots, names, namespaces, encoding="utf-8")
         if self.entities:
             Entities.accept(reader)
         yield from reader.units(BytesIO(self.content))
 
-    def refused(self, what: str, line: int | None = None) -> UserError:
+    def error(self, what: str, line: int | None = None) -> UserError:
         """Return the error for invalid content."""
         return UserError(what, file=self.name, line=line, fix="Export it again.")
 
     def filled(self, content: bytes) -> bytes:
         """Return the file with new content in its encoding; characters that it lacks are written as `&#...;`."""
         if self.file.encoding == "utf-8":
-            return self.file.mark + content
-        return self.file.mark + content.decode().encode(self.file.encoding, "xmlcharrefreplace")
+            return self.file.bom + content
+        return self.file.bom + content.decode().encode(self.file.encoding, "xmlcharrefreplace")
 
 
 class Entities:
     """The entities of one file. Only internal entities with text are accepted, never external ones."""
 
-    def __init__(self, refused: Callable[[str], UserError]) -> None:
-        """Start without entities; `refused` creates the error for an invalid declaration."""
-        self.refused = refused
+    def __init__(self, error: Callable[[str], UserError]) -> None:
+        """Start without entities; `error` creates the error for an invalid declaration."""
+        self.error = error
         self.texts: dict[str, str] = {}
 
     @classmethod
     def accept(cls, reader: ElementReader) -> None:
         """Allow the file of a reader to declare entities that contain text."""
-        entities = cls(reader.refused)
+        entities = cls(reader.error)
         reader.may_declare = True
         reader.parser.EntityDeclHandler = entities.declared
         reader.parser.EndDoctypeDeclHandler = entities.check_sizes
         for handler in ("ElementDeclHandler", "AttlistDeclHandler", "NotationDeclHandler"):
             setattr(reader.parser, handler, entities.refuse)
 
-    def declared(self, name: str, is_parameter: bool, text: str | None, *others: str | None) -> None:
+    def declared(self, name: str, is_parameter: bool, text: str | None, *identifiers: str | None) -> None:
         """Add an entity; the parameters are those of expat's handler."""
         if is_parameter or text is None:
-            raise self.refused("declares entities that are no texts of its own, which is refused")
+            raise self.error("declares entities that are no texts of its own, which is refused")
         self.texts.setdefault(name, text)  # By the XML standard, the first declaration counts.
 
     def refuse(self, *declaration: Any) -> None:
         """Refuse any other declaration."""
-        raise self.refused("declares elements or attributes of its own, which is refused")
+        raise self.error("declares elements or attributes of its own, which is refused")
 
     def check_sizes(self) -> None:
         """Refuse entities that are very long when expanded, or contain themselves."""
@@ -105,13 +105,11 @@ class Entities:
         if name not in sizes:
             text = self.texts.get(name, "")
             if depth > DEEPEST:
-                raise self.refused(f"declares the entity {name[:50]}, which stands in itself")
+                raise self.error(f"declares the entity {name[:50]}, which contains itself")
             size = len(text)
-            for inner in _REFERENCE.findall(text):
-                size += self._size(inner, sizes, depth + 1)
+            for reference in _REFERENCE.findall(text):
+                size += self._size(reference, sizes, depth + 1)
             sizes[name] = size
             if size > LONGEST:
-                raise self.refused(
-                    f"declares the entity {name[:50]}, which stands for more than {LONGEST:,} characters"
-                )
+                raise self.error(f"declares the entity {name[:50]}, which stands for more than {LONGEST:,} characters")
         return sizes[name]

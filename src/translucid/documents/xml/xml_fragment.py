@@ -30,7 +30,7 @@ class Elements:
     outline: bool = True
     """Whether other elements separate sentences if no text is beside them."""
 
-    def part(self, element: Element, *, amid_text: bool) -> bool:
+    def separates(self, element: Element, *, amid_text: bool) -> bool:
         """Whether an element separates sentences; `amid_text`: whether text is beside it."""
         if element.name in self.ignored:
             return False
@@ -49,34 +49,34 @@ class XmlFragment:
             UserError: the text is not well-formed XML, or harmful.
         """
         declaration = _DECLARATION.match(text)
-        self._before = declaration[0] if declaration else ""
-        file = XmlFile("text", (_ROOT[0] + text[len(self._before) :] + _ROOT[1]).encode())
+        self._declaration = declaration[0] if declaration else ""
+        file = XmlFile("text", (_ROOT[0] + text[len(self._declaration) :] + _ROOT[1]).encode())
         self._elements, self._document = elements, SlottedXml(file)
         self.segments = self._document.segments
         self._inline = Inline(file, self._role, edges=False, write_cdata=written_in_cdata)
         for root in file.units({"r"}, {"r"}, {}):
-            self._take(root)
+            self._add_element(root)
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the XML with translations, without the root that was added."""
         filled = self._document.filled(targets)
-        return self._before.encode() + filled[len(_ROOT[0]) : -len(_ROOT[1])]
+        return self._declaration.encode() + filled[len(_ROOT[0]) : -len(_ROOT[1])]
 
     def _role(self, element: Element) -> Role:
         return "alone" if element.name in self._elements.ignored else "pair"
 
-    def _take(self, element: Element) -> None:
+    def _add_element(self, element: Element) -> None:
         """Add the segments of an element."""
         amid_text = any(isinstance(part, Piece) and part.text.strip() for part in element.parts)
-        together: list[Element | Piece] = []
+        inline_parts: list[Element | Piece] = []
         for part in element.parts:
-            if isinstance(part, Element) and self._elements.part(part, amid_text=amid_text):
-                self._add(together)
-                together = []
-                self._take(part)
+            if isinstance(part, Element) and self._elements.separates(part, amid_text=amid_text):
+                self._add(inline_parts)
+                inline_parts = []
+                self._add_element(part)
             else:
-                together.append(part)
-        self._add(together)
+                inline_parts.append(part)
+        self._add(inline_parts)
 
     def _add(self, parts: list[Element | Piece]) -> None:
         if parts:

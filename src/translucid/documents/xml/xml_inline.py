@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import unescape
 
-from translucid.data.non_translatable import stands_alone
+from translucid.data.non_translatable import is_non_translatable
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment
 from translucid.documents.spans import margins, trimmed
 from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 
 Item: TypeAlias = str | Mark
@@ -29,10 +29,10 @@ that separates words ("break"), no mark around its text ("none"), nothing at all
 its side and a number that both marks share."""
 unplaced = partial(Mark, 0)
 """Creates a mark whose place the order of items determines."""
-PARTS_WORDS = "\0"
+WORD_BREAK = "\0"
 """An item that becomes a space between letters, else nothing."""
 CDATA = "<![CDATA[", "]]>"
-"""The marks around a CDATA section. Marks in the section are those that they would be outside of it."""
+"""The marks around a CDATA section. Marks in the section have the form that they would have outside of it."""
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos);)\w[\w.-]*;")
 _BLANK = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -56,10 +56,10 @@ def folded(text: str) -> Iterator[Item]:
 
 def by_line(text: str) -> Iterator[Item]:
     """Yield the lines of a text and its line ends, which are marks."""
-    first, *others = text.split("\n")
+    first, *following = text.split("\n")
     yield first
-    for line in others:
-        yield PARTS_WORDS
+    for line in following:
+        yield WORD_BREAK
         yield unplaced("\n")
         yield line
 
@@ -75,8 +75,8 @@ class Content(NamedTuple):
     lead: list[Item]
     source: TaggedText
     tail: list[Item]
-    held: Mapping[str, Sequence[Element]] = MappingProxyType({})
-    """The elements with separate texts that became a mark, by the mark in the file."""
+    subflows: Mapping[str, Sequence[Element]] = MappingProxyType({})
+    """The sub-flows in each mark, by the mark in the file: elements whose text is translated separately."""
 
     @classmethod
     def of(
@@ -101,8 +101,8 @@ class Content(NamedTuple):
             return item.side is Side.alone and (edges or item.raw.isspace())
 
         pairs = [getattr(item, "pair", None) for item in items]
-        inside = trimmed(pairs, is_loose, empty_elements=edges)
-        lead, parts, tail = items[: inside.start], items[inside], items[inside.stop :]
+        inner = trimmed(pairs, is_loose, empty_elements=edges)
+        lead, parts, tail = items[: inner.start], items[inner], items[inner.stop :]
         if parts and isinstance(first := parts[0], str):
             size = margins(first)[0]
             lead.append(first[:size])
@@ -112,7 +112,7 @@ class Content(NamedTuple):
             tail.insert(0, last[size:])
             parts[-1] = last[:size]
         source = TaggedText.of(parts, syntax)
-        if not source.text.strip() or stands_alone(source.text, syntax):
+        if not source.text.strip() or is_non_translatable(source.text, syntax):
             return None
         return cls(lead, source, tail)
 
@@ -142,8 +142,8 @@ class Inline:
     """Returns the role of an element in a text."""
     edges: bool
     """Whether single marks before and after a text do not belong to it."""
-    holding: Collection[str] = ()
-    """The names of elements with separate texts; they may be within a mark."""
+    subflow_names: Collection[str] = ()
+    """The names of sub-flows: elements whose text is translated separately, even within a mark."""
     texts: Callable[[str], Iterable[Item]] = lambda text: [text]
     """Splits the text between tags into items."""
     write: Callable[[str], str] = escaped
@@ -155,13 +155,13 @@ class Inline:
 
     def content(self, parts: Iterable[Element | Piece]) -> Content | None:
         """Return the content of adjacent parts; None if there is nothing to translate."""
-        held = defaultdict[str, list[Element]](list)
-        items = parted(paired(self._items(parts, held)))
+        subflows = defaultdict[str, list[Element]](list)
+        items = separated(paired(self._items(parts, subflows)))
         content = Content.of(items, edges=self.edges, syntax=self.syntax)
-        return content and content._replace(held=held)
+        return content and content._replace(subflows=subflows)
 
-    def _items(self, parts: Iterable[Element | Piece], held: dict[str, list[Element]]) -> Iterator[Item]:
-        """Yield texts and marks; elements with separate texts that become a mark are added to `held`."""
+    def _items(self, parts: Iterable[Element | Piece], subflows: dict[str, list[Element]]) -> Iterator[Item]:
+        """Yield texts and marks; marks that contain sub-flows are added to `subflows`."""
         for part in parts:
             if isinstance(part, Piece):
                 raw = self.file.raw(part.start, part.end)
@@ -177,20 +177,20 @@ class Inline:
             role = self.role(part)
             if role == "pair" and part.inner < part.inner_end:
                 yield unplaced(self.file.raw(part.start, part.inner), Side.opens, part.start)
-                yield from self._items(part.parts, held)
+                yield from self._items(part.parts, subflows)
                 yield unplaced(self.file.raw(part.inner_end, part.end), Side.closes, part.start)
                 continue
             if role == "none":
-                yield from self._items(part.parts, held)
+                yield from self._items(part.parts, subflows)
                 continue
             raw = self.file.raw(part.start, part.end)
-            if self.holding and any(part.within(*self.holding)):
-                held[raw].append(part)
+            if self.subflow_names and any(part.within(*self.subflow_names)):
+                subflows[raw].append(part)
             if isinstance(role, tuple):
                 yield unplaced(raw, *role)
             elif role != "gone":
                 if role == "break":
-                    yield PARTS_WORDS
+                    yield WORD_BREAK
                 yield unplaced(raw)
 
     def _texts(self, piece: Piece) -> Iterator[Item]:
@@ -201,32 +201,32 @@ class Inline:
             else:
                 yield item
 
-    def written(self, content: Content, target: TaggedText, kept: Kept | None = None) -> str:
-        """Encode a translation; the separate texts in its marks are translated too if `kept` returns them."""
-        left = iterators(content.held)
-        written = []
+    def written(self, content: Content, target: TaggedText, render: Render | None = None) -> str:
+        """Encode a translation; the sub-flows in its marks are translated too if `render` is given."""
+        remaining = iterators(content.subflows)
+        parts = []
         depth = 0  # of CDATA sections, which XML cannot nest
-        for part in content.around(target):
-            if isinstance(part, str):
+        for item in content.around(target):
+            if isinstance(item, str):
                 write = self.write_cdata if depth and self.write_cdata else self.write
-                written.append(write(part))
-            elif self.write_cdata and part.raw in CDATA:
-                opens = part.raw == CDATA[0]
+                parts.append(write(item))
+            elif self.write_cdata and item.raw in CDATA:
+                opens = item.raw == CDATA[0]
                 depth += 1 if opens else -1
                 if depth == int(opens):  # the outermost section
-                    written.append(part.raw)
+                    parts.append(item.raw)
             elif depth:
-                written.append(_within_cdata(part.raw))
-            elif kept and part.raw in left and (element := next(left[part.raw], None)):
-                written.append(kept(element.start, element.end))
+                parts.append(_within_cdata(item.raw))
+            elif render and item.raw in remaining and (element := next(remaining[item.raw], None)):
+                parts.append(render(element.start, element.end))
             else:
-                written.append(part.raw)
-        return "".join(written)
+                parts.append(item.raw)
+        return "".join(parts)
 
 
-def iterators(held: Mapping[str, Iterable[Element]]) -> dict[str, Iterator[Element]]:
+def iterators(subflows: Mapping[str, Iterable[Element]]) -> dict[str, Iterator[Element]]:
     """Return an iterator over the elements in each mark: equal marks contain them in order."""
-    return {raw: iter(elements) for raw, elements in held.items()}
+    return {raw: iter(elements) for raw, elements in subflows.items()}
 
 
 def written_in_cdata(text: str) -> str:
@@ -282,30 +282,30 @@ def is_tab(raw: str) -> bool:
     return bool(_TAB.search(raw))
 
 
-def parted(items: Iterable[Item]) -> Iterator[Item]:
+def separated(items: Iterable[Item]) -> Iterator[Item]:
     """Insert spaces between words that only a break separates."""
-    after, waiting = "", list[Item]()
+    last_character, pending = "", list[Item]()
     for item in items:
-        if isinstance(item, Mark) or item == PARTS_WORDS:
-            waiting.append(item)
+        if isinstance(item, Mark) or item == WORD_BREAK:
+            pending.append(item)
         elif item:
-            if PARTS_WORDS in waiting and _is_word(after) and _is_word(item[0]):
-                waiting[waiting.index(PARTS_WORDS)] = " "
-            yield from filter(_is_visible, waiting)
+            if WORD_BREAK in pending and _is_word(last_character) and _is_word(item[0]):
+                pending[pending.index(WORD_BREAK)] = " "
+            yield from filter(_is_visible, pending)
             yield item
-            after, waiting = item[-1], []
-    yield from filter(_is_visible, waiting)
+            last_character, pending = item[-1], []
+    yield from filter(_is_visible, pending)
 
 
 def _is_visible(item: Item) -> bool:
-    return item != PARTS_WORDS
+    return item != WORD_BREAK
 
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-class Added(NamedTuple):
+class AddedText(NamedTuple):
     """A text that was added as a segment, with its offsets in the file."""
 
     number: int
@@ -316,7 +316,7 @@ class Added(NamedTuple):
 
 def add_text(
     document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], place: str, note: str | None = None
-) -> Added | None:
+) -> AddedText | None:
     """Add a segment and a slot for adjacent parts; return None if there is nothing to translate.
 
     Args:
@@ -332,11 +332,11 @@ def add_text(
         return None
     number = document.segments.add(Segment(content.source, place, note=note))
 
-    def write(targets: Targets, kept: Kept) -> str:
-        return inline.written(content, targets[number].marked, kept)
+    def write(targets: Targets, render: Render) -> str:
+        return inline.written(content, targets[number].marked, render)
 
     document.add_slot(parts[0].start, parts[-1].end, range(number, number + 1), write)
-    return Added(number, content, parts[0].start, parts[-1].end)
+    return AddedText(number, content, parts[0].start, parts[-1].end)
 
 
 def _without_margins(file: XmlFile, parts: Sequence[Element | Piece]) -> list[Element | Piece]:

@@ -18,17 +18,17 @@ def with_attributes(tag: str, attributes: Mapping[str, str | None]) -> str:
     >>> with_attributes('<target state="new" xml:lang="es"/>', {"state": "final", "id": "1", "xml:lang": None})
     '<target state="final" id="1"/>'
     """
-    left = dict(attributes)
+    remaining = dict(attributes)
 
     def changed(match: re.Match[str]) -> str:
         name = match[1]
         if name not in attributes:
             return match[0]
-        return _attribute(name, left.pop(name, None))
+        return _attribute(name, remaining.pop(name, None))
 
     end = "/>" if tag.endswith("/>") else ">"
     tag = _ATTRIBUTE.sub(changed, tag[: -len(end)]).rstrip()
-    return "".join([tag, *map(_attribute, left, left.values()), end])
+    return "".join([tag, *map(_attribute, remaining, remaining.values()), end])
 
 
 def _attribute(name: str, value: str | None) -> str:
@@ -55,11 +55,11 @@ def prefix(tag: str) -> str:
 
 def margin(file: XmlFile, element: Element) -> Piece:
     """Return the white space before an element, which may be empty."""
-    before: Element | Piece | None = None
+    previous: Element | Piece | None = None
     for part in element.parent.parts if element.parent else []:
         if part is element:
             break
-        before = part
-    if isinstance(before, Piece) and file.content[before.start : before.end].isspace():
-        return before
+        previous = part
+    if isinstance(previous, Piece) and file.content[previous.start : previous.end].isspace():
+        return previous
     return Piece("text", "", element.start, element.start)

@@ -8,7 +8,7 @@ from translucid.models.model_options import TransformerOptions
 Quantization: TypeAlias = Literal["float32", "int8"]
 
 POSITIONS = 1024
-"""The most rows of the table of sinusoidal positions that CTranslate2 requires; it rejects longer sentences."""
+"""The largest number of rows of the required table of sinusoidal positions; CTranslate2 rejects longer sentences."""
 ACTIVATIONS = {"relu": 0, "swish": 2, "gelu": 3}
 """CTranslate2's numbers of our nonlinearities."""
 _LINEAR = {
@@ -25,7 +25,7 @@ def is_supported(options: object) -> bool:
 
 
 def position_rows(options: Any) -> int:
-    """Return the rows of a Transformer's table of positions, and thus the most tokens of a sentence, by its options.
+    """Return the rows of a Transformer's table of positions, the largest number of tokens of a sentence.
 
     Other models have no table; their conversion is refused later.
     """
@@ -50,7 +50,7 @@ def layer_names(layers: Mapping[str, int], *, pre: bool) -> Iterator[tuple[str, 
 def block_names(side: str, layer: int) -> Iterator[tuple[str, list[str]]]:
     """Yield the same names for one block of the encoder or decoder."""
     sublayers = [name for name in _LINEAR if side == "decoder" or name != "attention"]
-    for place, sublayer in enumerate(sublayers):
+    for index, sublayer in enumerate(sublayers):
         for number, names in enumerate(_LINEAR[sublayer]):
             yield f"{side}/layer_{layer}/{sublayer}/linear_{number}", [f"{side}.{layer}.{name}" for name in names]
-        yield f"{side}/layer_{layer}/{sublayer}/layer_norm", [f"{side}.{layer}.residuals.{place}.norm"]
+        yield f"{side}/layer_{layer}/{sublayer}/layer_norm", [f"{side}.{layer}.residuals.{index}.norm"]

@@ -15,9 +15,9 @@ from ctranslate2.specs.model_spec import index_spec
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.conventions import ACTIVATIONS, Quantization, layer_names, position_rows
-from translucid.ground.atomic import refuse_to_lose, whole_folder
+from translucid.ground.atomic import atomic_folder, refuse_overwrite
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPELLED
+from translucid.ground.special import SPELLINGS
 from translucid.runs.transformer_weights import Floats, TransformerWeights
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from translucid.models.protocol import SequenceModel
 
-HOLDS = "model.bin", "a CTranslate2 model"
+MARKER = "model.bin", "a CTranslate2 model"
 """A file by which an exported folder is recognised, and the name of its kind."""
 
 
@@ -45,8 +45,8 @@ def export_ctranslate2(
     Raises:
         UserError: the model is not a Transformer, or the folder exists already or can't be written.
     """
-    refuse_to_lose(out, overwrite, *HOLDS)
-    with whole_folder(out) as folder:
+    refuse_overwrite(out, overwrite, *MARKER)
+    with atomic_folder(out) as folder:
         save_ctranslate2(model, tokenizer, folder, quantization, attention_layer=attention_layer)
         tokenizer.save(folder)
 
@@ -122,21 +122,26 @@ def save_weights(
     spec = _spec(weights, attention_layer)
     targets = tokenizer.target_pieces(range(tokenizer.target_size))
     if shortlist:
-        listed = read_shortlist(shortlist, tokenizer)  # validates the file: CTranslate2 would accept a damaged one
-        if listed.by_source:
+        # This validates the file: CTranslate2 would accept a damaged one.
+        parsed_shortlist = read_shortlist(shortlist, tokenizer)
+        if parsed_shortlist.by_source:
             spec.register_vocabulary_mapping(str(shortlist))
         else:
             # A smaller output layer is faster than masking, and needs no list while searching.
-            targets = [targets[i] for i in listed.always]
+            targets = [targets[i] for i in parsed_shortlist.always]
             decoder: Any = spec.decoder
             for layer in (decoder.embeddings, decoder.projection):
-                layer.weight = layer.weight[listed.always]
-            decoder.projection.bias = decoder.projection.bias[listed.always]
+                layer.weight = layer.weight[parsed_shortlist.always]
+            decoder.projection.bias = decoder.projection.bias[parsed_shortlist.always]
     sources = tokenizer.source_pieces(range(tokenizer.source_size))
     spec.register_source_vocabulary(_vocabulary(sources))
     spec.register_target_vocabulary(_vocabulary(targets))
-    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = SPELLED.start, SPELLED.end, SPELLED.unknown
-    spec.config.decoder_start_token = SPELLED.start
+    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = (
+        SPELLINGS.start,
+        SPELLINGS.end,
+        SPELLINGS.unknown,
+    )
+    spec.config.decoder_start_token = SPELLINGS.start
     # The pieces of a sentence come with their end token.
     spec.config.add_source_bos = spec.config.add_source_eos = False
     if quantization == "int8":
@@ -155,7 +160,7 @@ def save_weights(
 
 def _vocabulary(pieces: list[str]) -> list[str]:
     """Return the pieces with the names of the four special tokens that the configuration gives to CTranslate2."""
-    return [*SPELLED, *pieces[len(SPELLED) :]]
+    return [*SPELLINGS, *pieces[len(SPELLINGS) :]]
 
 
 def _spec(weights: TransformerWeights, attention_layer: int) -> specs.TransformerSpec:
@@ -177,16 +182,16 @@ def _spec(weights: TransformerWeights, attention_layer: int) -> specs.Transforme
         side.position_encodings.encodings = positions.copy()
     spec.encoder.embeddings[0].weight = arrays["source_embedding.tokens.weight"].copy()
     spec.decoder.embeddings.weight = arrays["target_embedding.tokens.weight"].copy()
-    for part_name, names in layer_names(layers, pre=o.norm == "pre"):
-        part = index_spec(spec, part_name)
+    for layer_name, names in layer_names(layers, pre=o.norm == "pre"):
+        layer = index_spec(spec, layer_name)
         weight, bias = _joined(arrays, names, "weight"), _joined(arrays, names, "bias")
-        if isinstance(part, LayerNormSpec):
-            part.gamma, part.beta = weight, bias
+        if isinstance(layer, LayerNormSpec):
+            layer.gamma, layer.beta = weight, bias
         else:
-            part.weight, part.bias = weight, bias
+            layer.weight, layer.bias = weight, bias
     return spec
 
 
-def _joined(arrays: Mapping[str, Floats], names: Iterable[str], what: str) -> Floats:
+def _joined(arrays: Mapping[str, Floats], names: Iterable[str], kind: str) -> Floats:
     """Return a copy of the weights or biases of layers that CTranslate2 has as one."""
-    return np.concatenate([arrays[f"{name}.{what}"] for name in names])
+    return np.concatenate([arrays[f"{name}.{kind}"] for name in names])

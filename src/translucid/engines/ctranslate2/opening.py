@@ -36,17 +36,17 @@ def half_precision(device: str, quantization: Quantization) -> str:
     gpu = gpu_of(device)
     if gpu is None:
         return "default"
-    wanted = "float16" if quantization == "float32" else "int8_float16"
-    return wanted if wanted in ctranslate2.get_supported_compute_types("cuda", gpu) else "default"
+    half_type = "float16" if quantization == "float32" else "int8_float16"
+    return half_type if half_type in ctranslate2.get_supported_compute_types("cuda", gpu) else "default"
 
 
 def open_translator(folder: Path, device: str, threads: int, compute_type: str) -> ctranslate2.Translator:
     """Open a converted model; `threads` work on a CPU, each on its own batches."""
     gpu = gpu_of(device)
-    # CTranslate2 sets OpenMP's number of threads in the thread that opens it. In this one, PyTorch would be limited to
-    # one thread from then on.
-    with ThreadPoolExecutor(1) as aside:
-        return aside.submit(
+    # CTranslate2 sets OpenMP's number of threads in the thread that opens it. In the current thread, that would limit
+    # PyTorch to one thread from then on.
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(
             ctranslate2.Translator,
             str(folder),
             "cpu" if gpu is None else "cuda",

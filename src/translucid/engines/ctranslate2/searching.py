@@ -2,7 +2,7 @@
 
 Its beam search differs from ours in the stopping criterion and in length normalisation, so we request the whole beam
 with plain log-probabilities, and rank it ourselves. It has no rule against loops and one limit of length for all
-sentences, so a sentence whose output loops or gets too long is searched again, the loop forbidden, with its own limit.
+sentences, so a sentence whose output loops or gets too long is searched again with its own limit and without the loop.
 A sentence that breaks a rule even then is left to the PyTorch engine, or without PyTorch searched once more without any
 repeated pair of pieces: the rules hold for every engine.
 
@@ -36,7 +36,7 @@ from translucid.engines.ctranslate2.opening import half_precision, open_translat
 from translucid.engines.ctranslate2.task import Search, Task, wait_for
 from translucid.engines.tuned import Tuned
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPELLED
+from translucid.ground.special import SPELLINGS
 from translucid.kernels.machine import cores
 from translucid.kernels.pytorch import has_pytorch, require_pytorch
 from translucid.runs import transformer_weights
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from translucid.runs.run_folder import RunFolder
 
 BATCH = 64
-"""The most sentences in a batch; larger batches exceed the processor's cache."""
+"""The largest number of sentences in a batch; larger batches exceed the processor's cache."""
 BATCH_ON_GPU = 256
 """The same on a GPU, which takes hardly longer for many sentences than for few."""
 CALL = 1024
@@ -57,7 +57,7 @@ CALL = 1024
 PARTS = 16
 """The least number of batches in a call where results must not depend on the number of threads."""
 ATTEMPTS = 8
-"""The most searches for a sentence that keeps looping, before it is left to the PyTorch engine."""
+"""The largest number of searches for a sentence that keeps looping, before it is left to the PyTorch engine."""
 WIDEST = 32
 """The widest beam for which CTranslate2 is used."""
 
@@ -86,8 +86,8 @@ class CTranslate2Engine:
             folder: the folder of the converted model, which may be deleted afterwards.
             tokenizer: the model's tokenizer.
             torch_engine: returns the PyTorch engine with the same model, for sentences that only it can translate.
-            longest: the most tokens that the model accepts on either side, if there is a limit.
-            positions: the most tokens that the converted model accepts.
+            longest: the largest number of tokens that the model accepts on either side, if there is a limit.
+            positions: the largest number of tokens that the converted model accepts.
             device: cpu, cuda or, for example, cuda:1.
             considered: the name of the candidates; if not all pieces, the folder has the list.
             threads: the number of threads; one for each core by default. If given, batches, on which the last digits
@@ -117,10 +117,10 @@ class CTranslate2Engine:
 
     def opened(self, tokenizer: Tokenizer) -> Self:
         """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
-        opened, torch_engine = copy(self), self.torch_engine
-        opened.opening = self._pieces(tokenizer.target_opening)
-        opened.torch_engine = lambda: torch_engine().opened(tokenizer)
-        return opened
+        engine, torch_engine = copy(self), self.torch_engine
+        engine.opening = self._pieces(tokenizer.target_opening)
+        engine.torch_engine = lambda: torch_engine().opened(tokenizer)
+        return engine
 
     @classmethod
     def of(
@@ -174,7 +174,7 @@ class CTranslate2Engine:
             UserError: the model is damaged or not a Transformer, or the shortlist does not exist.
         """
         shortlist = tuned.shortlist(run.path)
-        here = Path(__file__).parent
+        package = Path(__file__).parent
         identity = conversion_identity(
             run,
             configuration,
@@ -182,10 +182,10 @@ class CTranslate2Engine:
             shortlist=shortlist,
             adapter=adapter,
             versions=[ctranslate2.__version__],
-            code=[here / "convert.py", here / "conventions.py", Path(transformer_weights.__file__)],
+            code=[package / "convert.py", package / "conventions.py", Path(transformer_weights.__file__)],
         )
         # Without PyTorch, there is nothing to compare the converted model with.
-        made_from = identity | {"quantization": tuned.quantization, "compared": has_pytorch()}
+        full_identity = identity | {"quantization": tuned.quantization, "compared": has_pytorch()}
 
         def convert(folder: Path) -> None:
             from translucid.engines.ctranslate2.convert import save_ctranslate2, save_weights
@@ -199,7 +199,7 @@ class CTranslate2Engine:
             difference = cls.difference_from(torch_engine(), tokenizer)
             save_difference(folder, difference)
 
-        opened = partial(
+        open_engine = partial(
             cls,
             tokenizer=tokenizer,
             torch_engine=torch_engine,
@@ -210,13 +210,13 @@ class CTranslate2Engine:
             threads=threads,
             compute_type=half_precision(device, tuned.quantization),
         )
-        return open_converted("ctranslate2", made_from, convert, opened)
+        return open_converted("ctranslate2", full_identity, convert, open_engine)
 
     @classmethod
     def difference_from(cls, torch_engine: TorchEngine, tokenizer: Tokenizer) -> float:
         """Return the difference between the model of the PyTorch engine and its conversion, in nats a token."""
-        whole = cls.of(torch_engine, tokenizer)
-        return largest_difference(torch_engine.forced, whole.forced, tokenizer, whole.positions)
+        full_engine = cls.of(torch_engine, tokenizer)
+        return largest_difference(torch_engine.forced, full_engine.forced, tokenizer, full_engine.positions)
 
     def decode(
         self,
@@ -229,39 +229,39 @@ class CTranslate2Engine:
         if options.sample or options.beam > WIDEST or options.min_length > 1:
             require_pytorch(f"sampling, a beam above {WIDEST} or a minimum length above 1")
             return self.torch_engine().decode(sentences, options, on_batch, numbers)
-        done = on_batch or (lambda count: None)
+        report = on_batch or (lambda count: None)
         results = [[empty_hypothesis()] for _ in sentences]
-        most = self.longest or self.positions
+        max_length = self.longest or self.positions
         accepted: list[Task] = []
-        left: list[Task] = []
+        fallback: list[Task] = []
         for i, ids in enumerate(sentences):
             if len(ids) > 1:
                 task = Task(i, ids, length_limit(len(ids) - 1, options, self.longest))
-                if max(len(ids), task.limit + 1) <= most:
+                if max(len(ids), task.limit + 1) <= max_length:
                     accepted.append(task)
                 else:
-                    left.append(task)
-        done(len(sentences) - len(accepted) - len(left))
+                    fallback.append(task)
+        report(len(sentences) - len(accepted) - len(fallback))
         accepted.sort(key=lambda task: -len(task.ids))
-        searches: Iterable[Search] = self._in_calls(accepted, options)
+        searches: Iterable[Search] = self._search_in_calls(accepted, options)
         for attempt in range(ATTEMPTS):
-            again: list[Task] = []
+            retries: list[Task] = []
             for task, answer in searches:
                 hypotheses = self._hypotheses(task, wait_for(answer), options, cut=attempt > 0)
                 if hypotheses:
                     results[task.number] = hypotheses
-                    done(1)
+                    report(1)
                 else:
-                    again.append(task)
-            searches = self._one_by_one(again, options)
-        left += again
-        if left:
-            for task, hypotheses in zip(left, self._left(left, options), strict=True):
+                    retries.append(task)
+            searches = self._search_one_by_one(retries, options)
+        fallback += retries
+        if fallback:
+            for task, hypotheses in zip(fallback, self._decode_fallback(fallback, options), strict=True):
                 results[task.number] = hypotheses
-            done(len(left))
+            report(len(fallback))
         return results
 
-    def _left(self, tasks: Sequence[Task], options: DecodingOptions) -> list[list[Hypothesis]]:
+    def _decode_fallback(self, tasks: Sequence[Task], options: DecodingOptions) -> list[list[Hypothesis]]:
         """Translate sentences that break a rule, or are too long, by PyTorch; without it, repeat no pair of pieces.
 
         Raises:
@@ -269,15 +269,15 @@ class CTranslate2Engine:
         """
         if has_pytorch():
             return self.torch_engine().decode([task.ids for task in tasks], options)
-        most = self.longest or self.positions
-        strict = options.model_copy(update={"no_repeat_ngram": 2, "max_loops": 0})
+        max_length = self.longest or self.positions
+        strict_options = options.model_copy(update={"no_repeat_ngram": 2, "max_loops": 0})
         results = []
         for task in tasks:
-            if len(task.ids) > most:
-                require_pytorch(f"a source of {len(task.ids)} pieces, where CTranslate2 has {most} positions,")
-            task.limit = min(task.limit, most - 1)
-            (answer,) = self._begin([task], task.limit, strict)
-            hypotheses = self._hypotheses(task, wait_for(answer), strict, cut=True)
+            if len(task.ids) > max_length:
+                require_pytorch(f"a source of {len(task.ids)} pieces, where CTranslate2 has {max_length} positions,")
+            task.limit = min(task.limit, max_length - 1)
+            (answer,) = self._start_search([task], task.limit, strict_options)
+            hypotheses = self._hypotheses(task, wait_for(answer), strict_options, cut=True)
             if hypotheses is None:
                 raise UserError("the model's predictions are not numbers (NaN or infinite)", fix="Train it again.")
             results.append(hypotheses)
@@ -285,53 +285,53 @@ class CTranslate2Engine:
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
         """Return the log-probability of each target token after the common prefix, in nats."""
-        most = self.longest or self.positions
+        max_length = self.longest or self.positions
         sources, targets, too_long = [], [], {}
-        for place, (source, target) in enumerate(pairs):
-            if max(len(source), len(target)) <= most:
+        for index, (source, target) in enumerate(pairs):
+            if max(len(source), len(target)) <= max_length:
                 sources.append(self._source(source))
                 targets.append(self._pieces(target[:-1]))
             else:
-                too_long[place] = source, target
+                too_long[index] = source, target
         size = min(self.batch, max(-(-len(sources) // self.parts), 1))
         answers = self.translator.score_batch(sources, targets, max_batch_size=size, asynchronous=True)
         scores = list(map(self._scores, answers))
         if too_long:
             by_torch = self.torch_engine().forced(list(too_long.values()))
-            for place, log_probs in zip(too_long, by_torch, strict=True):
-                scores.insert(place, log_probs)
+            for index, log_probs in zip(too_long, by_torch, strict=True):
+                scores.insert(index, log_probs)
         return scores
 
     def _scores(self, answer: ctranslate2.AsyncScoringResult) -> list[float]:
         """Wait for the log-probabilities of an output, and leave out those of the common prefix."""
         return list(wait_for(answer).log_probs[len(self.opening) :])
 
-    def _in_calls(self, tasks: Sequence[Task], options: DecodingOptions) -> list[Search]:
+    def _search_in_calls(self, tasks: Sequence[Task], options: DecodingOptions) -> list[Search]:
         """Begin the first search for each sentence, many sentences in a call."""
         searches: list[Search] = []
-        for first in range(0, len(tasks), CALL):
-            call = tasks[first : first + CALL]
-            # One token more than any may have, so that outputs that have ended differ from truncated ones.
+        for start in range(0, len(tasks), CALL):
+            call = tasks[start : start + CALL]
+            # One token more than any output may have, so that finished outputs differ from truncated ones.
             longest = 1 + max(task.limit for task in call)
-            searches += zip(call, self._begin(call, longest, options), strict=True)
+            searches += zip(call, self._start_search(call, longest, options), strict=True)
         return searches
 
-    def _one_by_one(self, tasks: Sequence[Task], options: DecodingOptions) -> Iterator[Search]:
+    def _search_one_by_one(self, tasks: Sequence[Task], options: DecodingOptions) -> Iterator[Search]:
         """Begin a search for each sentence alone, with its own limit, a few ahead of the one that is awaited."""
         ahead: deque[Search] = deque()
         for task in tasks:
-            (answer,) = self._begin([task], task.limit, options, task.banned)
+            (answer,) = self._start_search([task], task.limit, options, task.banned)
             ahead.append((task, answer))
             if len(ahead) > self.parts:
                 yield ahead.popleft()
         yield from ahead
 
-    def _begin(
+    def _start_search(
         self, tasks: Sequence[Task], longest: int, options: DecodingOptions, banned: Sequence[list[str]] = ()
     ) -> list[ctranslate2.AsyncTranslationResult]:
         """Begin a search for outputs of up to `longest` tokens, end token included."""
-        # With a shortlist, CTranslate2 (4.8) takes the numbers of forbidden pieces for places on the list; and after a
-        # target prefix it fails, or outputs other pieces.
+        # With a shortlist, CTranslate2 (4.8) mistakes the ids of forbidden pieces for indices in the list; and after a
+        # target prefix, it fails or outputs other pieces.
         shortlist = self.by_words and not banned and not self.opening
         # The candidates of a batch are those of all its sentences: so each is a batch of its own, or its translation
         # would depend on the others.
@@ -351,7 +351,7 @@ class CTranslate2Engine:
             max_input_length=0,
             no_repeat_ngram_size=options.no_repeat_ngram,
             disable_unk=True,
-            suppress_sequences=[[SPELLED.pad], [SPELLED.start], *banned],
+            suppress_sequences=[[SPELLINGS.pad], [SPELLINGS.start], *banned],
         )
         return answers
 
@@ -365,7 +365,7 @@ class CTranslate2Engine:
         outputs = [list(map(self.target.__getitem__, pieces)) for pieces in answer.hypotheses]
         log_probabilities = list(answer.scores)
         if max(map(len, outputs)) > task.limit:
-            # How far beyond its limit it went on, and into which loops, depends on the others of its call.
+            # How far an output exceeds its limit, and which loops it has, depends on the other sentences of the call.
             return None
         if self._ban_loops(task, outputs, options.max_loops) or not all(map(math.isfinite, log_probabilities)):
             return None
@@ -391,4 +391,4 @@ class CTranslate2Engine:
         return list(map(self.pieces.__getitem__, tokens))
 
     def _source(self, ids: list[int]) -> list[str]:
-        return [*map(self.source.__getitem__, ids[:-1]), SPELLED.end]
+        return [*map(self.source.__getitem__, ids[:-1]), SPELLINGS.end]

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 
 import ctranslate2
 
-from translucid.ground.cancellation import asked_about, between_steps
+from translucid.ground.cancellation import between_steps, is_cancellable
 
 
 def wait_for(answer: Any) -> Any:
     """Wait for a result, and check meanwhile whether it was cancelled."""
     pause = 0.0005
-    while asked_about() and not answer.done():
+    while is_cancellable() and not answer.done():
         between_steps()
         time.sleep(pause)
         pause = min(2 * pause, 0.01)
@@ -26,10 +26,10 @@ class Task:
     """A sentence to search for."""
 
     number: int
-    """The place of the sentence in the results."""
+    """The index of the sentence in the results."""
     ids: list[int]
     limit: int
-    """The most tokens that an output may have, without the end token."""
+    """The largest number of tokens of an output, without the end token."""
     banned: list[list[str]] = field(default_factory=list)
     """The loops of earlier outputs, which later ones may not have."""
 

@@ -30,7 +30,7 @@ def save_onnx(model: SequenceModel, folder: Path, pieces: Sequence[int] | None =
         model: a Transformer or a recurrent model that `is_supported`.
         folder: the folder.
         pieces: the target pieces that are candidates, special tokens first; all by default. Target ids of the graphs
-            are places among them.
+            are indices into them.
     """
     kind: Any = transformer if isinstance(model, Transformer) else recurrent
     assert isinstance(model, Transformer | RecurrentModel)
@@ -39,7 +39,7 @@ def save_onnx(model: SequenceModel, folder: Path, pieces: Sequence[int] | None =
     folder.mkdir(parents=True, exist_ok=True)
     graph.save(folder / ENCODER)
     graph = Graph()
-    tokens, parent = graph.input("tokens", whole=True), graph.input("parent", whole=True)
+    tokens, parent = graph.input("tokens", integer=True), graph.input("parent", integer=True)
     ids, output = tokens, model.output
     if pieces is not None:
         ids = graph.add("Gather", graph.numbers(*pieces), tokens)
@@ -47,9 +47,9 @@ def save_onnx(model: SequenceModel, folder: Path, pieces: Sequence[int] | None =
         output = narrowed.output
     features = kind.step(graph, model, ids, parent)
     log_probs = graph.add("LogSoftmax", graph.linear(features, output), axis=1)
-    values, places = graph.add_several("TopK", 2, log_probs, graph.input("count", whole=True), axis=1)
+    values, piece_ids = graph.add_several("TopK", 2, log_probs, graph.input("count", integer=True), axis=1)
     end = graph.add("Gather", log_probs, graph.numbers(model.eos), axis=1)
     for name, value in (("values", values), ("end", end)):
         graph.output(name, value)
-    graph.output("pieces", places, whole=True)
+    graph.output("pieces", piece_ids, integer=True)
     graph.save(folder / STEP)

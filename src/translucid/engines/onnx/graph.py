@@ -37,7 +37,7 @@ class Graph:
     def add_several(self, operator: str, count: int, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
         """Add a node with `count` outputs, and return their names."""
         number = len(self.nodes)
-        names = [f"{operator}.{number}.{place}" for place in range(count)]
+        names = [f"{operator}.{number}.{output}" for output in range(count)]
         self.nodes.append(helper.make_node(operator, inputs, names, domain=domain, **attributes))
         return names
 
@@ -55,15 +55,15 @@ class Graph:
         """Add a constant vector of whole numbers, such as a shape or axes."""
         return self.constant(np.array(values, np.int64))
 
-    def input(self, name: str, *, whole: bool = False) -> str:
-        """Declare an input, float32 or int64 (`whole`), of any shape."""
-        self.inputs.append(_value(name, whole))
+    def input(self, name: str, *, integer: bool = False) -> str:
+        """Declare an input, float32 or int64 (`integer`), of any shape."""
+        self.inputs.append(_value(name, integer))
         return name
 
-    def output(self, name: str, value: str, *, whole: bool = False) -> None:
+    def output(self, name: str, value: str, *, integer: bool = False) -> None:
         """Declare an output."""
         self.nodes.append(helper.make_node("Identity", [value], [name]))
-        self.outputs.append(_value(name, whole))
+        self.outputs.append(_value(name, integer))
 
     def save(self, file: Path) -> None:
         """Write the graph with its constants."""
@@ -90,9 +90,9 @@ class Graph:
         scale, shift = self.constant(module.weight), self.constant(module.bias)
         return self.add("LayerNormalization", x, scale, shift, epsilon=module.eps)
 
-    def shape(self, value: str, kept: int, *others: int) -> str:
-        """Return the first `kept` lengths of a value, followed by others, as a shape."""
-        return self.add("Concat", self.add("Shape", value, end=kept), self.numbers(*others), axis=0)
+    def shape(self, value: str, count: int, *lengths: int) -> str:
+        """Return a shape: the first `count` lengths of a value, followed by `lengths`."""
+        return self.add("Concat", self.add("Shape", value, end=count), self.numbers(*lengths), axis=0)
 
     def zeros(self, shape: str) -> str:
         """Return zeros of a shape."""
@@ -103,6 +103,6 @@ class Graph:
         return self.add("Reshape", x, self.numbers(*shape))
 
 
-def _value(name: str, whole: bool) -> onnx.ValueInfoProto:
-    kind = onnx.TensorProto.INT64 if whole else onnx.TensorProto.FLOAT
+def _value(name: str, integer: bool) -> onnx.ValueInfoProto:
+    kind = onnx.TensorProto.INT64 if integer else onnx.TensorProto.FLOAT
     return helper.make_tensor_value_info(name, kind, None)

@@ -24,13 +24,13 @@ class OnnxModel:
     def __init__(self, folder: Path) -> None:
         """Open a folder."""
         self.encoder, self.decoder = _session(folder / ENCODER), _session(folder / STEP)
-        self.reads = {value.name for value in self.encoder.get_inputs()}
-        self.inputs = {value.name for value in self.decoder.get_inputs()}
-        self.encoded = [value.name for value in self.encoder.get_outputs()]
-        self.has_positions = "position" in self.inputs
-        written = [value.name for value in self.decoder.get_outputs()]
-        self.carried = [name.removeprefix(AFTER) for name in written if name.startswith(AFTER)]
-        self.outputs = [*(AFTER + name for name in self.carried), "values", "end", "pieces"]
+        self.encoder_inputs = {value.name for value in self.encoder.get_inputs()}
+        self.decoder_inputs = {value.name for value in self.decoder.get_inputs()}
+        self.encoder_outputs = [value.name for value in self.encoder.get_outputs()]
+        self.has_positions = "position" in self.decoder_inputs
+        output_names = [value.name for value in self.decoder.get_outputs()]
+        self.carried = [name.removeprefix(AFTER) for name in output_names if name.startswith(AFTER)]
+        self.decoder_outputs = [*(AFTER + name for name in self.carried), "values", "end", "pieces"]
 
     def start(self, sentences: Sequence[list[int]], pad: int) -> State:
         """Encode source ids, each with the end token at its end, and return the state before the first token."""
@@ -41,8 +41,8 @@ class OnnxModel:
         # Added to the scores of attention: -inf at padding.
         mask = np.where(ids == pad, np.float32(-np.inf), np.float32(0))  # [B, S]
         feeds = {"ids": ids, "lengths": lengths, "bias": _for_each_query(mask, ids.shape[1])}
-        encoded = self.encoder.run(self.encoded, {name: feeds[name] for name in self.reads})
-        return State(self, mask, dict(zip(self.encoded, encoded, strict=True)))
+        encoded = self.encoder.run(self.encoder_outputs, {name: feeds[name] for name in self.encoder_inputs})
+        return State(self, mask, dict(zip(self.encoder_outputs, encoded, strict=True)))
 
 
 class State:
@@ -77,7 +77,7 @@ class State:
             self._shape = rows, per_sentence = tokens.shape
             bias = _for_each_query(self.mask, per_sentence)
             feeds = {"mask": self.mask[:, None], "bias": bias, "grid": np.array([rows, per_sentence, -1])}
-            self._by_shape = {name: value for name, value in feeds.items() if name in self.model.inputs}
+            self._by_shape = {name: value for name, value in feeds.items() if name in self.model.decoder_inputs}
         values = {
             "tokens": tokens.reshape(-1),
             "parent": parent.reshape(-1),
@@ -88,9 +88,9 @@ class State:
         }
         if self.model.has_positions:
             values["position"] = np.array([self.length])
-        outputs = self.model.decoder.run(self.model.outputs, values)
-        *after, log_probs, end, pieces = outputs
-        self.past = dict(zip(self.model.carried, after, strict=True))
+        outputs = self.model.decoder.run(self.model.decoder_outputs, values)
+        *next_past, log_probs, end, pieces = outputs
+        self.past = dict(zip(self.model.carried, next_past, strict=True))
         self.length += 1
         shape = (*tokens.shape, count)
         return log_probs.reshape(shape), pieces.reshape(shape), end.reshape(tokens.shape)

@@ -16,17 +16,17 @@ from translucid.models.recurrent import BahdanauDecoder, LuongDecoder, Recurrent
 def encoder(graph: Graph, model: RecurrentModel) -> None:
     """ids [B, S], lengths [B] -> the memory and keys of the attention [B, S, D], the decoder's first states [B, D]."""
     modules: Any = model
-    ids, lengths = graph.input("ids", whole=True), graph.input("lengths", whole=True)
+    ids, lengths = graph.input("ids", integer=True), graph.input("lengths", integer=True)
     rnn = modules.encoder.recurrence.rnn
     lengths = graph.add("Cast", lengths, to=6)  # int32
     x = graph.add("Transpose", embedded(graph, modules.source_embedding, ids), perm=[1, 0, 2])  # [S, B, D]
     for layer in range(rnn.num_layers):
-        x, last = _read(graph, rnn, layer, x, lengths)
-        for kind, state in enumerate(last):
-            first = graph.linear(state, modules.encoder.bridges[kind])
+        x, last_states = _read(graph, rnn, layer, x, lengths)
+        for kind, state in enumerate(last_states):
+            initial = graph.linear(state, modules.encoder.bridges[kind])
             if kind == 0:
-                first = graph.add("Tanh", first)
-            graph.output(f"past.{layer}.{kind}", first)
+                initial = graph.add("Tanh", initial)
+            graph.output(f"past.{layer}.{kind}", initial)
     if getattr(modules.decoder, "feeds", False):  # no attentional state yet
         graph.output("past.feed", graph.zeros(graph.shape(ids, 1, modules.options.width)))
     score = getattr(modules.decoder, "score", None)
@@ -53,21 +53,21 @@ def step(graph: Graph, model: RecurrentModel, tokens: str, parent: str) -> str:
     width: int = modules.options.width
     decoder, rnn = modules.decoder, modules.decoder.recurrence.rnn
     word = embedded(graph, modules.target_embedding, tokens)  # [N, D]
-    before = _states_before(graph, rnn, parent)
+    previous = _states_before(graph, rnn, parent)
     if isinstance(decoder, BahdanauDecoder):
-        query = before[-1][0]
+        query = previous[-1][0]
         context = _context(graph, decoder.score, query, width)
-        hidden = _advance(graph, rnn, graph.add("Concat", word, context, axis=1), before)
+        hidden = _advance(graph, rnn, graph.add("Concat", word, context, axis=1), previous)
         inputs = graph.add("Concat", hidden, word, context, axis=1)
         # Maxout: the larger one of each pair of neighbours.
         pairs = graph.reshape(graph.linear(inputs, decoder.readout), -1, width, 2)
         return graph.add("ReduceMax", pairs, graph.numbers(2), keepdims=0)
     if not isinstance(decoder, LuongDecoder):
-        return _advance(graph, rnn, word, before)
+        return _advance(graph, rnn, word, previous)
     if decoder.feeds:
         feed = graph.add("Gather", graph.input("past.feed"), parent)
         word = graph.add("Concat", word, feed, axis=1)
-    hidden = _advance(graph, rnn, word, before)
+    hidden = _advance(graph, rnn, word, previous)
     context = _context(graph, decoder.score, hidden, width)
     features = graph.add("Tanh", graph.linear(graph.add("Concat", context, hidden, axis=1), decoder.combine))
     if decoder.feeds:
@@ -78,22 +78,22 @@ def step(graph: Graph, model: RecurrentModel, tokens: str, parent: str) -> str:
 def _states_before(graph: Graph, rnn: nn.RNNBase, parent: str) -> list[list[str]]:
     """Return the states [N, D] of each layer before the step: hidden ones, and the cells of an LSTM."""
     kinds = 2 if isinstance(rnn, nn.LSTM) else 1
-    before = []
+    previous = []
     for layer in range(rnn.num_layers):
         names = [f"past.{layer}.{kind}" for kind in range(kinds)]
-        before.append([graph.add("Gather", graph.input(name), parent) for name in names])
-    return before
+        previous.append([graph.add("Gather", graph.input(name), parent) for name in names])
+    return previous
 
 
-def _advance(graph: Graph, rnn: nn.RNNBase, x: str, before: list[list[str]]) -> str:
+def _advance(graph: Graph, rnn: nn.RNNBase, x: str, previous: list[list[str]]) -> str:
     """Feed x [N, inputs] to all layers; return the hidden states of the last one [N, D]."""
-    for layer, states in enumerate(before):
+    for layer, states in enumerate(previous):
         one_position = graph.add("Unsqueeze", x, graph.numbers(0))
         single_direction = [graph.add("Unsqueeze", state, graph.numbers(0)) for state in states]
-        _, *after = _operator(graph, rnn, layer, one_position, "", single_direction)
-        after = [graph.add("Squeeze", state, graph.numbers(0)) for state in after]
-        x = after[0]
-        for kind, state in enumerate(after):
+        _, *next_states = _operator(graph, rnn, layer, one_position, "", single_direction)
+        next_states = [graph.add("Squeeze", state, graph.numbers(0)) for state in next_states]
+        x = next_states[0]
+        for kind, state in enumerate(next_states):
             graph.output(f"after.past.{layer}.{kind}", state)
     return x
 
@@ -102,7 +102,7 @@ def _context(graph: Graph, score: nn.Module, query: str, width: int) -> str:
     """Attend from each row of queries [N, D] to the source of its sentence; return the contexts [N, D]."""
     values = graph.input("memory.values")  # [B, S, D]
     keys = values if isinstance(score, Dot) else graph.input("memory.keys")
-    grid, mask = graph.input("grid", whole=True), graph.input("mask")  # B, K and D; [B, 1, S]
+    grid, mask = graph.input("grid", integer=True), graph.input("mask")  # B, K and D; [B, 1, S]
     if isinstance(score, Concat):
         query = graph.add("Reshape", graph.linear(query, score.query), grid)  # [B, K, D]
         query = graph.add("Unsqueeze", query, graph.numbers(2))  # [B, K, 1, D]
@@ -121,16 +121,16 @@ def _context(graph: Graph, score: nn.Module, query: str, width: int) -> str:
 
 def _read(graph: Graph, rnn: nn.RNNBase, layer: int, x: str, lengths: str) -> tuple[str, list[str]]:
     """Read x [S, B, inputs] in one or both directions; return outputs [S, B, D] and the last states [B, D]."""
-    outputs, *last = _operator(graph, rnn, layer, x, lengths, [])
+    outputs, *last_states = _operator(graph, rnn, layer, x, lengths, [])
     outputs = graph.reshape(graph.add("Transpose", outputs, perm=[0, 2, 1, 3]), 0, 0, -1)
     side_by_side = []
-    for state in last:  # [directions, B, H]
+    for state in last_states:  # [directions, B, H]
         side_by_side.append(graph.reshape(graph.add("Transpose", state, perm=[1, 0, 2]), 0, -1))
     return outputs, side_by_side
 
 
-def _operator(graph: Graph, rnn: nn.RNNBase, layer: int, x: str, lengths: str, before: list[str]) -> list[str]:
-    """Return the outputs of ONNX's recurrent operator for x [T, N, inputs] and the states `before` [1, N, D]."""
+def _operator(graph: Graph, rnn: nn.RNNBase, layer: int, x: str, lengths: str, initial: list[str]) -> list[str]:
+    """Return the outputs of ONNX's recurrent operator for x [T, N, inputs] and the states `initial` [1, N, D]."""
     is_lstm = isinstance(rnn, nn.LSTM)
     directions = [f"_l{layer}"]
     if rnn.bidirectional:
@@ -142,9 +142,9 @@ def _operator(graph: Graph, rnn: nn.RNNBase, layer: int, x: str, lengths: str, b
         options["direction"] = "bidirectional"
     if not is_lstm:
         options["linear_before_reset"] = 1  # as in PyTorch: n = tanh(W x + r * (U h + b))
-    constants = [graph.constant(part) for part in (inputs, hidden, torch.cat(biases, 1))]
+    constants = [graph.constant(array) for array in (inputs, hidden, torch.cat(biases, 1))]
     operator, count = ("LSTM", 3) if is_lstm else ("GRU", 2)
-    return graph.add_several(operator, count, x, *constants, lengths, *before, **options)
+    return graph.add_several(operator, count, x, *constants, lengths, *initial, **options)
 
 
 def _gates(rnn: nn.RNNBase, name: str, directions: list[str]) -> Tensor:
@@ -154,5 +154,5 @@ def _gates(rnn: nn.RNNBase, name: str, directions: list[str]) -> Tensor:
     sides = []
     for direction in directions:
         gates = getattr(rnn, name + direction).detach().chunk(len(order))
-        sides.append(torch.cat([gates[place] for place in order]))
+        sides.append(torch.cat([gates[gate] for gate in order]))
     return torch.stack(sides)

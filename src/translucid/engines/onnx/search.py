@@ -65,9 +65,9 @@ class Rules:
         if not times or length < times:
             return []
         longest = min(LONGEST_LOOP, length // times)
-        last = history[:, :, -1:]
-        # A row that ends in a loop of n tokens has its last token n places before.
-        if not (history[:, :, -1 - longest : -1] == last).any():
+        last_tokens = history[:, :, -1:]
+        # A row that ends in a loop of n tokens also has its last token n positions earlier.
+        if not (history[:, :, -1 - longest : -1] == last_tokens).any():
             return []
         loops = []
         for n in range(1, longest + 1):
@@ -86,7 +86,7 @@ def search(
     Args:
         model: the model.
         sentences: the source ids of B sentences.
-        limits: the most tokens that each output may have, without the end token.
+        limits: the largest number of tokens of each output, without the end token.
         rules: the options of the search, and what no output may have.
         pieces: [V] the target piece for each target id of the model.
 
@@ -114,7 +114,7 @@ class _Beam:
         self.rules, self.pieces, self.size = rules, pieces, options.beam
         self.finished: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in sentences]
         count = len(sentences)
-        self.sentence = np.arange(count)  # [B] the place in `finished`
+        self.sentence = np.arange(count)  # [B] the index in `finished`
         self.limit = np.array(limits)  # [B]
         penalties = [length_penalty(float(length), options.length_penalty) for length in range(max(limits) + 2)]
         self.penalties = np.array(penalties, np.float32)
@@ -136,27 +136,27 @@ class _Beam:
     def step(self) -> None:
         """Extend the hypotheses by a token; see `decoding.beam.beam_search`, line by line."""
         values, pieces = self._predict()
-        slots, places = values.shape[1:]
+        slots, candidates = values.shape[1:]
         totals = (self.total[:, :, None] + values).reshape(len(values), -1)
-        best = np.argsort(-totals, axis=1, kind="stable")[:, : self.size]  # of equal ones the earlier slot and place
-        rows, slot, place = np.arange(len(values))[:, None], best // places, best % places
+        best = np.argsort(-totals, axis=1, kind="stable")[:, : self.size]  # of equal ones the first
+        rows, slot, candidate = np.arange(len(values))[:, None], best // candidates, best % candidates
         self.total = total = totals[rows, best]
-        self.token = token = pieces[rows, slot, place]
+        self.token = token = pieces[rows, slot, candidate]
         self.history = np.concatenate([self.history[rows, slot], token[:, :, None]], 2)
-        self.gains = np.concatenate([self.gains[rows, slot], values[rows, slot, place][:, :, None]], 2)
+        self.gains = np.concatenate([self.gains[rows, slot], values[rows, slot, candidate][:, :, None]], 2)
         self.parent = slot + rows * slots
-        kept = total > -np.inf
+        valid = total > -np.inf
         if self.any_finished:
-            kept &= (np.arange(total.shape[1]) < self.width) & self._may_be_among_the_best()
-        ends = kept & (token == self.rules.special.end)
-        live = kept & ~ends
+            valid &= (np.arange(total.shape[1]) < self.width) & self._can_reach_nbest()
+        ends = valid & (token == self.rules.special.end)
+        live = valid & ~ends
         if ends.any():
             self._finish(ends)
-            live &= self._may_be_among_the_best()
+            live &= self._can_reach_nbest()
         if not live.all():
             self._compact(live)
 
-    def _may_be_among_the_best(self) -> NDArray[np.bool_]:
+    def _can_reach_nbest(self) -> NDArray[np.bool_]:
         """Return which hypotheses [B, K] may still reach the score of the n-th best finished one."""
         reachable: NDArray[np.bool_] = self.total / self.longest_penalty >= self.scores[:, -1:]
         return reachable
@@ -205,9 +205,9 @@ class _Beam:
         slots = live.sum(1).max()
         slot = np.argsort(~live, axis=1, kind="stable")[:, :slots]
         rows = np.arange(len(live))
-        going_on = np.any(live, 1)
-        if (len(live) - going_on.sum()) * FEWEST_ENDED >= len(live):
-            (rows,) = going_on.nonzero()
+        active = np.any(live, 1)
+        if (len(live) - active.sum()) * FEWEST_ENDED >= len(live):
+            (rows,) = active.nonzero()
             self.state.select(rows)
             for name in BY_SENTENCE:
                 setattr(self, name, getattr(self, name)[rows])

@@ -28,7 +28,7 @@ from translucid.engines.converted import conversion_identity, load_difference, o
 from translucid.engines.ctranslate2.conventions import POSITIONS
 from translucid.engines.onnx.conventions import refuse_unsupported
 from translucid.engines.tuned import Tuned
-from translucid.ground.cancellation import asked_about
+from translucid.ground.cancellation import is_cancellable
 from translucid.ground.iteration import batched
 from translucid.ground.special import SpecialTokens
 from translucid.kernels.machine import cores
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from translucid.runs.run_folder import RunFolder
 
 ROWS, BATCH = 320, 128
-"""The most hypotheses and the most sentences in a batch; larger batches exceed the processor's cache."""
+"""The largest numbers of hypotheses and of sentences in a batch; larger batches exceed the processor's cache."""
 FACTS = "model.json"
 """The file with the candidates and the special tokens of a converted model."""
 
@@ -68,7 +68,7 @@ class OnnxEngine:
             folder: the folder of the graphs, which may be deleted afterwards.
             tokenizer: the model's tokenizer.
             torch_engine: returns the PyTorch engine with the same model, for what only it can do.
-            longest: the most tokens that the model accepts on either side, if there is a limit.
+            longest: the largest number of tokens that the model accepts on either side, if there is a limit.
             considered: the name of the candidates; if not all pieces, the folder has the list.
             threads: the number of threads, each with its own batches; one for each core by default.
         """
@@ -80,10 +80,10 @@ class OnnxEngine:
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         self.special: SpecialTokens[int] = SpecialTokens(*facts["special"])
         self.positions: int = facts["positions"] or sys.maxsize
-        # The target ids of the graphs are places among the candidates.
+        # The target ids of the graphs are indices into the candidates.
         self.pieces = np.array(facts["pieces"] or range(tokenizer.target_size))
         self.word_starts = np.array(tokenizer.target_word_starts())[self.pieces]
-        self.opening = self._places(tokenizer)
+        self.opening = self._opening_ids(tokenizer)
         self.threads = threads or cores()
         self.model = OnnxModel(folder)
 
@@ -93,12 +93,12 @@ class OnnxEngine:
 
     def opened(self, tokenizer: Tokenizer) -> Self:
         """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
-        opened, torch_engine = copy(self), self.torch_engine
-        opened.opening = self._places(tokenizer)
-        opened.torch_engine = lambda: torch_engine().opened(tokenizer)
-        return opened
+        engine, torch_engine = copy(self), self.torch_engine
+        engine.opening = self._opening_ids(tokenizer)
+        engine.torch_engine = lambda: torch_engine().opened(tokenizer)
+        return engine
 
-    def _places(self, tokenizer: Tokenizer) -> list[int]:
+    def _opening_ids(self, tokenizer: Tokenizer) -> list[int]:
         """Return the target prefix of a tokenizer in the ids of the graphs."""
         return np.searchsorted(self.pieces, tokenizer.target_opening).tolist()
 
@@ -146,13 +146,13 @@ class OnnxEngine:
         considered: CandidateVocabulary = "all pieces" if tuned.considered in BY_WORDS else tuned.considered
         shortlist = tuned.shortlist(run.path) if considered == tuned.considered else None
         code = sorted(Path(__file__).parent.glob("*.py"))
-        made_from = conversion_identity(run, configuration, tokenizer, shortlist=shortlist, adapter=adapter, code=code)
+        identity = conversion_identity(run, configuration, tokenizer, shortlist=shortlist, adapter=adapter, code=code)
 
         def convert(folder: Path) -> None:
             _save(torch_engine(), tokenizer, folder, considered)
             save_difference(folder, cls.difference_from(torch_engine(), tokenizer))
 
-        opened = partial(
+        open_engine = partial(
             cls,
             tokenizer=tokenizer,
             torch_engine=torch_engine,
@@ -160,14 +160,14 @@ class OnnxEngine:
             considered=considered,
             threads=threads,
         )
-        return open_converted("onnx", made_from, convert, opened)
+        return open_converted("onnx", identity, convert, open_engine)
 
     @classmethod
     def difference_from(cls, torch_engine: TorchEngine, tokenizer: Tokenizer) -> float:
         """Return the difference between the model of the PyTorch engine and its graphs, in nats a token."""
-        whole = cls.of(torch_engine, tokenizer)
+        full_engine = cls.of(torch_engine, tokenizer)
         longest = torch_engine.model.max_length or POSITIONS
-        return largest_difference(torch_engine.forced, whole.stepwise, tokenizer, longest)
+        return largest_difference(torch_engine.forced, full_engine.stepwise, tokenizer, longest)
 
     def decode(
         self,
@@ -179,28 +179,28 @@ class OnnxEngine:
         """Return up to `nbest` hypotheses for each sentence; arguments as for an `Engine`."""
         if options.sample or options.no_repeat_ngram:
             return self.torch_engine().decode(sentences, options, on_batch, numbers)
-        done = on_batch or (lambda count: None)
+        report = on_batch or (lambda count: None)
         results = [[empty_hypothesis()] for _ in sentences]
         accepted: list[int] = []
-        left: list[int] = []
+        fallback: list[int] = []
         for number, ids in enumerate(sentences):
             if len(ids) > 1:
                 fits = max(len(ids), self._limit(ids, options) + 1) <= self.positions
-                (accepted if fits else left).append(number)
-        done(len(sentences) - len(accepted) - len(left))
+                (accepted if fits else fallback).append(number)
+        report(len(sentences) - len(accepted) - len(fallback))
         accepted.sort(key=lambda number: -len(sentences[number]))  # sentences of similar length need little padding
         size = max(1, min(ROWS // options.beam, BATCH))
         batches = list(batched(accepted, size))
-        of_batches = [list(map(sentences.__getitem__, batch)) for batch in batches]
-        for batch, nbest_lists in zip(batches, self._search(of_batches, options), strict=True):
+        batch_sources = [list(map(sentences.__getitem__, batch)) for batch in batches]
+        for batch, nbest_lists in zip(batches, self._search(batch_sources, options), strict=True):
             for number, hypotheses in zip(batch, nbest_lists, strict=True):
                 results[number] = hypotheses
-            done(len(batch))
-        if left:
-            by_torch = self.torch_engine().decode([sentences[i] for i in left], options)
-            for number, hypotheses in zip(left, by_torch, strict=True):
+            report(len(batch))
+        if fallback:
+            by_torch = self.torch_engine().decode([sentences[i] for i in fallback], options)
+            for number, hypotheses in zip(fallback, by_torch, strict=True):
                 results[number] = hypotheses
-            done(len(left))
+            report(len(fallback))
         return results
 
     def _search(
@@ -209,13 +209,13 @@ class OnnxEngine:
         """Yield the hypotheses of each sentence, batch by batch."""
         from translucid.engines.onnx.search import Rules
 
-        one_batch = partial(self._search_batch, rules=Rules(options, self.special, self.word_starts, self.opening))
-        # What asks between the steps expects to be called in this thread.
-        if len(batches) < 2 or self.threads < 2 or asked_about():
-            yield from map(one_batch, batches)
+        search_batch = partial(self._search_batch, rules=Rules(options, self.special, self.word_starts, self.opening))
+        # The function that checks for cancellation between steps must be called in this thread.
+        if len(batches) < 2 or self.threads < 2 or is_cancellable():
+            yield from map(search_batch, batches)
             return
         with ThreadPoolExecutor(self.threads) as pool:
-            yield from pool.map(one_batch, batches)
+            yield from pool.map(search_batch, batches)
 
     def _search_batch(self, sentences: Sequence[list[int]], rules: Rules) -> list[list[Hypothesis]]:
         """Return the hypotheses of each sentence of a batch."""
@@ -225,7 +225,7 @@ class OnnxEngine:
         return search(self.model, sentences, limits, rules, self.pieces)
 
     def _limit(self, ids: list[int], options: DecodingOptions) -> int:
-        """Return the most tokens of an output, as `decoding.search.prepare` does."""
+        """Return the largest number of tokens of an output, as `decoding.search.prepare` does."""
         limit = max(length_limit(len(ids) - 1, options, self.longest), len(self.opening) + 1)
         return min(limit, self.longest - 1) if self.longest else limit
 
@@ -242,8 +242,8 @@ class OnnxEngine:
         for source, target in pairs:
             state = self.model.start([source], self.special.pad)
             log_probs = []
-            for before, token in zip([self.special.start, *target], target, strict=False):
-                values, pieces, _ = state.advance(np.array([[before]]), np.array([[0]]), len(self.pieces))
+            for previous, token in zip([self.special.start, *target], target, strict=False):
+                values, pieces, _ = state.advance(np.array([[previous]]), np.array([[0]]), len(self.pieces))
                 log_probs += values[pieces == token].tolist()
             scores.append(log_probs[len(self.opening) :])
         return scores

@@ -27,13 +27,13 @@ def encoder(graph: Graph, model: Transformer) -> None:
     """ids [B, S], bias [B, 1, S, S] -> the keys and values of the cross-attentions, [B, H, S, d] each."""
     modules: Any = model  # its submodules have no static types
     width, heads = model.options.width, model.options.heads
-    ids, bias = graph.input("ids", whole=True), graph.input("bias")
+    ids, bias = graph.input("ids", integer=True), graph.input("bias")
     table = _positions(graph, modules.source_embedding, model)
     x = embedded(graph, modules.source_embedding, ids)
     if table:
         length = graph.add("Shape", ids, start=1, end=2)
-        here = graph.add("Slice", table, graph.numbers(0), length, graph.numbers(0))
-        x = graph.add("Add", x, here)
+        encodings = graph.add("Slice", table, graph.numbers(0), length, graph.numbers(0))
+        x = graph.add("Add", x, encodings)
     shape = graph.shape(ids, 2, 3 * width)
     x = graph.reshape(x, -1, width)  # [B S, D]
     for block in modules.encoder:
@@ -49,15 +49,15 @@ def encoder(graph: Graph, model: Transformer) -> None:
     x = graph.norm(x, modules.encoder_norm)
     by_head = graph.shape(ids, 2, 2, heads, width // heads)
     for number, block in enumerate(modules.decoder):
-        both = graph.add("Reshape", graph.linear(x, block.cross_attention.key_value), by_head)  # [B, S, 2, H, d]
-        both = graph.add("Transpose", both, perm=[2, 0, 3, 1, 4])  # [2, B, H, S, d]
-        key, value = graph.add_several("Split", 2, both, axis=0, num_outputs=2)
-        for name, part in (("key", key), ("value", value)):
-            projected = graph.add("Squeeze", part, graph.numbers(0))
+        keys_values = graph.add("Reshape", graph.linear(x, block.cross_attention.key_value), by_head)  # [B, S, 2, H, d]
+        keys_values = graph.add("Transpose", keys_values, perm=[2, 0, 3, 1, 4])  # [2, B, H, S, d]
+        key, value = graph.add_several("Split", 2, keys_values, axis=0, num_outputs=2)
+        for name, tensor in (("key", key), ("value", value)):
+            projected = graph.add("Squeeze", tensor, graph.numbers(0))
             graph.output(f"memory.{number}.{name}", projected)
             if block.ssru is None:
-                nothing = graph.add("Slice", projected, graph.numbers(0), graph.numbers(0), graph.numbers(2))
-                graph.output(f"past.{number}.{name}", nothing)  # no position yet: [B, H, 0, d]
+                empty = graph.add("Slice", projected, graph.numbers(0), graph.numbers(0), graph.numbers(2))
+                graph.output(f"past.{number}.{name}", empty)  # no position yet: [B, H, 0, d]
         if block.ssru is not None:
             graph.output(f"past.{number}.cell", graph.zeros(graph.shape(ids, 1, width)))
 
@@ -69,11 +69,11 @@ def step(graph: Graph, model: Transformer, tokens: str, parent: str) -> str:
     """
     modules: Any = model
     width, heads = model.options.width, model.options.heads
-    bias, grid = graph.input("bias"), graph.input("grid", whole=True)  # [B, 1, K, S]; B, K and D
+    bias, grid = graph.input("bias"), graph.input("grid", integer=True)  # [B, 1, K, S]; B, K and D
     x = embedded(graph, modules.target_embedding, tokens)
     table = _positions(graph, modules.target_embedding, model)
     if table:
-        x = graph.add("Add", x, graph.add("Gather", table, graph.input("position", whole=True)))
+        x = graph.add("Add", x, graph.add("Gather", table, graph.input("position", integer=True)))
     for number, block in enumerate(modules.decoder):
 
         def mix_positions(x: str, number: int = number, block: DecoderBlock = block) -> str:
@@ -86,11 +86,11 @@ def step(graph: Graph, model: Transformer, tokens: str, parent: str) -> str:
             query, key, value = graph.add_several("Split", 3, one_position, axis=2, num_outputs=3)
             names = [f"past.{number}.{name}" for name in ("key", "value")]
             past = [graph.add("Gather", graph.input(name), parent) for name in names]  # [N, H, t, d]
-            context, *after = graph.add_several(
+            context, *present = graph.add_several(
                 "MultiHeadAttention", 3, query, key, value, "", "", "", *past, domain=CONTRIB, num_heads=heads
             )
-            for name, part in zip(names, after, strict=True):
-                graph.output(f"after.{name}", part)
+            for name, tensor in zip(names, present, strict=True):
+                graph.output(f"after.{name}", tensor)
             return graph.linear(graph.reshape(context, -1, width), attention.output)
 
         def attend_source(x: str, number: int = number, attention: MultiHeadAttention = block.cross_attention) -> str:
@@ -121,9 +121,9 @@ def _ssru(graph: Graph, x: str, ssru: SSRU, name: str, parent: str) -> str:
     """Return the output [N, D] of an SSRU for x [N, D]; `name`: that of its cell."""
     forget, value = graph.add_several("Split", 2, graph.linear(x, ssru.projection), axis=1, num_outputs=2)
     forget = graph.add("Sigmoid", graph.add("Add", forget, graph.constant(ssru.forget_bias)))
-    before = graph.add("Gather", graph.input(name), parent)
+    previous = graph.add("Gather", graph.input(name), parent)
     # f c + (1 - f) v = v + f (c - v)
-    cell = graph.add("Add", value, graph.add("Mul", forget, graph.add("Sub", before, value)))
+    cell = graph.add("Add", value, graph.add("Mul", forget, graph.add("Sub", previous, value)))
     graph.output(f"after.{name}", cell)
     return graph.add("Relu", cell)
 
@@ -142,13 +142,13 @@ def _residual(graph: Graph, x: str, residual: Residual, sublayer: Callable[[str]
     return graph.norm(graph.add("Add", x, sublayer(x)), residual.norm)
 
 
-def _feed_forward(graph: Graph, part: FeedForward, x: str) -> str:
+def _feed_forward(graph: Graph, module: FeedForward, x: str) -> str:
     """Return FFN(x) of x [N, D]."""
-    inner = graph.linear(x, part.inner)
-    if part.nonlinearity == "relu":
+    inner = graph.linear(x, module.inner)
+    if module.nonlinearity == "relu":
         inner = graph.add("Relu", inner)
-    elif part.nonlinearity == "gelu":
+    elif module.nonlinearity == "gelu":
         inner = graph.add("Gelu", inner, domain=CONTRIB)
     else:
         inner = graph.add("Mul", inner, graph.add("Sigmoid", inner))
-    return graph.linear(inner, part.outer)
+    return graph.linear(inner, module.outer)

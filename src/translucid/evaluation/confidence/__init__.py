@@ -1,1 +1,1 @@
-"""How sure a translation is: figures seen without a reference, and the probability that it is good, fitted to them."""
+"""Quality estimation: features of a translation without a reference, and the fitted probability that it is good."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
-from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, entropy, measured
+from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, entropy, feature_matrix
 from translucid.evaluation.confidence.logistic import sigmoid
 
 
@@ -32,9 +32,10 @@ class Weight(_Record):
 class Bin(_Record):
     """A bin of translations with similar confidence."""
 
-    said: float
+    # The files of older runs have the keys `said` and `seen`.
+    mean_confidence: float = Field(validation_alias=AliasChoices("mean_confidence", "said"))
     """The mean confidence."""
-    seen: float
+    share_good: float = Field(validation_alias=AliasChoices("share_good", "seen"))
     """The share of good translations."""
     count: int
 
@@ -54,7 +55,7 @@ class Figure(_Record):
 
 
 class Detached(_Record):
-    """The limit from which attention is spread over the source as in hardly any translation: the model guesses.
+    """The limit from which attention is spread over the source more than in nearly all translations: the model guesses.
 
     The usual entropy for a source of S tokens is offset + slope log S.
     """
@@ -101,9 +102,9 @@ class Estimator(_Record):
         """Return the probability [n] that each translation is good; `translations` has what `kind` needs."""
         rows = [(weight.mean, weight.deviation, weight.weight) for weight in self.weights.values()]
         mean, deviation, weight = map(np.array, zip(*rows, strict=True))
-        score = (measured(translations, list(self.weights)) - mean) / deviation @ weight + self.offset
+        score = (feature_matrix(translations, list(self.weights)) - mean) / deviation @ weight + self.offset
         return sigmoid(self.slope * score + self.shift)
 
-    def whole(self) -> bool:
-        """Return whether the features are those of the kind."""
+    def is_complete(self) -> bool:
+        """Return whether the estimator has all features of its kind, and no others."""
         return set(self.weights) == set(KINDS[self.kind])

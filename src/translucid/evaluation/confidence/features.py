@@ -39,16 +39,16 @@ class Measurements:
     """[T, S], the attention averaged over layers and heads."""
     opening: int = 0
     """The number of source tokens before the words; after them is the end token."""
-    dropped: Figures | None = None
+    dropout_log_probs: Figures | None = None
     """[N], log p(target | source) in N passes with dropout."""
 
     def merged_with(self, other: Measurements) -> Measurements:
-        """Return the measurements of this object, and those of another of the same translation where this lacks one."""
-        known = {}
-        for name in ("token_log_probs", "attention", "dropped"):
+        """Return these measurements, with missing ones taken from other measurements of the same translation."""
+        measurements = {}
+        for name in ("token_log_probs", "attention", "dropout_log_probs"):
             if getattr(self, name) is not None:
-                known[name] = getattr(self, name)
-        return replace(other, **known)
+                measurements[name] = getattr(self, name)
+        return replace(other, **measurements)
 
 
 def _words(text: str) -> int:
@@ -66,9 +66,9 @@ def _attention(translation: Measurements) -> Figures:
     return translation.attention[:-1] if len(translation.attention) > 1 else translation.attention
 
 
-def _dropped(translation: Measurements) -> Figures:
-    assert translation.dropped is not None
-    return translation.dropped / translation.tokens
+def _dropout_log_probs(translation: Measurements) -> Figures:
+    assert translation.dropout_log_probs is not None
+    return translation.dropout_log_probs / translation.tokens
 
 
 def entropy(translation: Measurements) -> float:
@@ -84,7 +84,7 @@ def _coverage(translation: Measurements) -> float:
 
 
 def _elsewhere(translation: Measurements) -> float:
-    """Return the mean attention of the target tokens that is on no word of the source."""
+    """Return the mean share of attention that target tokens pay to no word of the source."""
     weights = _attention(translation)
     return float((weights[:, : translation.opening].sum(1) + weights[:, -1]).mean())
 
@@ -102,8 +102,8 @@ FEATURES: Mapping[str, Callable[[Measurements], float]] = {
     "entropy": entropy,
     "coverage": _coverage,
     "elsewhere": _elsewhere,
-    "dropout_mean": lambda translation: float(_dropped(translation).mean()),
-    "dropout_spread": lambda translation: float(_dropped(translation).std()),
+    "dropout_mean": lambda translation: float(_dropout_log_probs(translation).mean()),
+    "dropout_spread": lambda translation: float(_dropout_log_probs(translation).std()),
 }
 """The features by name: mean log-probability of tokens; number of tokens; tokens per source word; characters per source
 character; tokens per word; mean probability of tokens; lowest log-probability; standard deviation of log-probabilities;
@@ -124,7 +124,7 @@ KINDS: Mapping[Kind, Sequence[str]] = {
 """The features of each kind, the cheapest first."""
 
 
-def measured(translations: Sequence[Measurements], names: Sequence[str]) -> Figures:
+def feature_matrix(translations: Sequence[Measurements], names: Sequence[str]) -> Figures:
     """Return features of translations [n, k].
 
     Raises:

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence.estimator import Bin, Detached, Estimator, Figure, Weight
-from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, entropy, measured
+from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, entropy, feature_matrix
 from translucid.evaluation.confidence.logistic import cross_entropy, logistic, platt, sigmoid
 
 FOLDS = 5
 PENALTY = 1.0
 """The penalty of the weights of standardised features, comparable to the weight of one example."""
-HARDLY = 0.05
+TOLERANCE = 0.05
 """The excess of the cross-entropy of cheaper features, relative to the lowest, that is accepted."""
 BINS = 10
-WORST = 0.2
-"""The share of translations that a person would review."""
-RARE = 0.005
+REVIEWED_SHARE = 0.2
+"""The share of translations, the least confident ones, that a person would review."""
+OUTLIER_SHARE = 0.005
 """The share of the pairs' translations whose attention is beyond the limit."""
 
 
@@ -65,22 +65,22 @@ def fit(kind: Kind, x: Figures, good: NDArray[np.bool_], folds: NDArray[np.int64
     x = (x - mean) / deviation
     score = np.empty(len(x))
     for fold in range(FOLDS):
-        held = folds == fold
-        *weights, offset = logistic(x[~held], truth[~held], PENALTY)
-        score[held] = x[held] @ weights + offset
+        held_out = folds == fold
+        *weights, offset = logistic(x[~held_out], truth[~held_out], PENALTY)
+        score[held_out] = x[held_out] @ weights + offset
     # Scores of the folds are calibrated; the weights of the estimator are then fitted to all translations.
     slope, shift = platt(score, good)
     z = slope * score + shift
     *weights, offset = logistic(x, truth, PENALTY)
-    named = zip(KINDS[kind], mean, deviation, weights, strict=True)
-    kept = {name: Weight(mean=float(m), deviation=float(d), weight=float(w)) for name, m, d, w in named}
-    return Fit(kind, kept, float(offset), slope, shift, sigmoid(z), cross_entropy(z, truth))
+    rows = zip(KINDS[kind], mean, deviation, weights, strict=True)
+    named_weights = {name: Weight(mean=float(m), deviation=float(d), weight=float(w)) for name, m, d, w in rows}
+    return Fit(kind, named_weights, float(offset), slope, shift, sigmoid(z), cross_entropy(z, truth))
 
 
 def cheapest(fits: Sequence[Fit]) -> Fit:
     """Return the first fit whose cross-entropy is hardly above the lowest."""
     losses = [float(fit.losses.mean()) for fit in fits]
-    accepted = (1 + HARDLY) * min(losses)
+    accepted = (1 + TOLERANCE) * min(losses)
     return next(fit for fit, loss in zip(fits, losses, strict=True) if loss <= accepted)
 
 
@@ -98,7 +98,7 @@ def estimator(
     """
     good = chrf >= threshold
     folds = folds_of([translation.source for translation in translations])
-    fits = [fit(kind, measured(translations, KINDS[kind]), good, folds) for kind in kinds]
+    fits = [fit(kind, feature_matrix(translations, KINDS[kind]), good, folds) for kind in kinds]
     best = cheapest(fits)
     return Estimator(
         threshold=threshold,
@@ -127,16 +127,16 @@ def bins(confidence: Figures, good: NDArray[np.bool_], count: int = BINS) -> lis
     """Return up to `count` bins of similar size, the least confident translations first."""
     order = np.argsort(confidence, kind="stable")
     result = []
-    for part in np.array_split(order, count):
-        if len(part):
-            mean_confidence, share = float(confidence[part].mean()), float(good[part].mean())
-            result.append(Bin(said=mean_confidence, seen=share, count=len(part)))
+    for rows in np.array_split(order, count):
+        if len(rows):
+            mean_confidence, share = float(confidence[rows].mean()), float(good[rows].mean())
+            result.append(Bin(mean_confidence=mean_confidence, share_good=share, count=len(rows)))
     return result
 
 
 def lift(confidence: Figures, bad: NDArray[np.bool_]) -> float:
     """Return the rate of bad translations in the fifth with the lowest confidence, relative to the rate of all."""
-    worst = np.argsort(confidence, kind="stable")[: max(round(WORST * len(bad)), 1)]
+    worst = np.argsort(confidence, kind="stable")[: max(round(REVIEWED_SHARE * len(bad)), 1)]
     return float(bad[worst].mean() / max(bad.mean(), 1e-12))
 
 
@@ -152,5 +152,5 @@ def detached(attention: Sequence[Measurements]) -> Detached | None:
         return None
     rows = np.column_stack([np.ones(len(lengths)), lengths])
     weights = np.linalg.lstsq(rows, np.array(entropies))[0]
-    limit = np.quantile(entropies - rows @ weights, 1 - RARE)
+    limit = np.quantile(entropies - rows @ weights, 1 - OUTLIER_SHARE)
     return Detached(offset=float(weights[0]), slope=float(weights[1]), limit=float(limit))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from translucid.evaluation.confidence.features import Figures
 
-STEPS, NEAR = 100, 1e-10
+STEPS, TOLERANCE = 100, 1e-10
 """The maximum number of Newton steps, and the size of a step at which they end."""
 
 
@@ -31,24 +31,24 @@ def logistic(x: Figures, truth: Figures, penalty: float) -> Figures:
         truth: [n], the target probability, 0 to 1.
         penalty: the penalty of the weights; the offset has none.
     """
-    ones = np.column_stack([x, np.ones(len(x))])
-    held = penalty * np.diag([*np.ones(x.shape[1]), 0.0])
-    weights = np.zeros(ones.shape[1])
+    design = np.column_stack([x, np.ones(len(x))])
+    penalties = penalty * np.diag([*np.ones(x.shape[1]), 0.0])
+    weights = np.zeros(design.shape[1])
 
     def cost(w: Figures) -> float:
-        return float(cross_entropy(ones @ w, truth).sum() + 0.5 * w @ held @ w)
+        return float(cross_entropy(design @ w, truth).sum() + 0.5 * w @ penalties @ w)
 
     for _ in range(STEPS):
-        p = sigmoid(ones @ weights)
-        slope = ones.T @ (p - truth) + held @ weights
+        p = sigmoid(design @ weights)
+        slope = design.T @ (p - truth) + penalties @ weights
         # The bound keeps the matrix invertible where all probabilities are near 0 or 1.
-        curvature = (ones * np.maximum(p * (1 - p), 1e-12)[:, None]).T @ ones + held
+        curvature = (design * np.maximum(p * (1 - p), 1e-12)[:, None]).T @ design + penalties
         step = np.linalg.solve(curvature, slope)
         # A Newton step may overshoot where the cost is flat; a shorter step decreases it, too.
-        while np.abs(step).max() > NEAR and cost(weights - step) > cost(weights):
+        while np.abs(step).max() > TOLERANCE and cost(weights - step) > cost(weights):
             step = step / 2
         weights = weights - step
-        if np.abs(step).max() <= NEAR:
+        if np.abs(step).max() <= TOLERANCE:
             break
     return weights
 
@@ -63,8 +63,8 @@ def platt(z: Figures, good: NDArray[np.bool_]) -> tuple[float, float]:
         z: [n], scores of held-out examples.
         good: [n], whether each is good.
     """
-    number = good.sum(), len(good) - good.sum()
-    truth = np.where(good, (number[0] + 1) / (number[0] + 2), 1 / (number[1] + 2))
+    counts = good.sum(), len(good) - good.sum()
+    truth = np.where(good, (counts[0] + 1) / (counts[0] + 2), 1 / (counts[1] + 2))
     scale = float(z.std()) or 1.0
     slope, offset = logistic(z[:, None] / scale, truth, 0.0)
     return float(slope / scale), float(offset)

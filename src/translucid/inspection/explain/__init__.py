@@ -1,7 +1,7 @@
 """Explanations of a model's words by methods other than attention, and the faithfulness of each."""
 
 from translucid.inspection.explain.contrast import Contrast, contrast, contrast_labels
-from translucid.inspection.explain.explanation import METHODS, Explanation, explain, methods_here, refuse_method
+from translucid.inspection.explain.explanation import METHODS, Explanation, available_methods, explain, refuse_method
 from translucid.inspection.explain.faithfulness import (
     Faithfulness,
     compare_with_random,
@@ -15,12 +15,12 @@ __all__ = [
     "Contrast",
     "Explanation",
     "Faithfulness",
+    "available_methods",
     "compare_with_random",
     "contrast",
     "contrast_labels",
     "explain",
     "faithfulness",
-    "methods_here",
     "part_count",
     "random_faithfulness",
     "refuse_method",

@@ -1,4 +1,4 @@
-"""The cases to explain: a source, a target, a model, and its probabilities without some parts of the source."""
+"""The cases to explain: a source, a target and a model, and its probabilities without some parts of the source."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from translucid.models.classifier import Classifier
 from translucid.models.protocol import Memory, SequenceModel
 
 BATCH = 128
-"""The most perturbed sources in a batch."""
+"""The maximum number of perturbed sources in a batch."""
 TOKENS = 512
-"""The most target tokens in a batch; every batch has at least one source."""
+"""The maximum number of target tokens in a batch; every batch has at least one source."""
 LABEL_TOKENS = 16384
-"""The most tokens in a batch of perturbed texts; every batch has at least one text."""
+"""The maximum number of tokens in a batch of perturbed texts; every batch has at least one text."""
 
 
 class InterpolationPath(NamedTuple):
@@ -43,7 +43,7 @@ class Explained(Protocol):
     """A source, a target and a model: a case that all methods can explain."""
 
     source_words: list[str]
-    """Names of the parts: words of a text, cells or superpixels of an image."""
+    """The names of the parts: words of a text, or cells or superpixels of an image."""
     context: int = 0
     """The number of leading parts that are words of previous sentences."""
     target_words: list[str]
@@ -55,7 +55,7 @@ class Explained(Protocol):
         """Return the log-probability of each target word [n, target words] when only some parts are left.
 
         Args:
-            keep: [n, parts] boolean.
+            keep: [n, parts] boolean, the parts that are left.
         """
 
     def probabilities(self, keep: Tensor) -> Tensor:
@@ -65,8 +65,8 @@ class Explained(Protocol):
     def interpolation_path(self) -> InterpolationPath:
         """Return the path of integrated gradients."""
 
-    def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
-        """Return the log-probability [n] of the target tokens from `first` to before `after` for embedded sources."""
+    def embedded_log_probs(self, embedded: Tensor, start: int, end: int) -> Tensor:
+        """Return the log-probability [n] of the target tokens from `start` to before `end` for embedded sources."""
 
     def by_part(self, shares: Tensor) -> Tensor:
         """Sum values of source positions [.., S] over each part [.., parts]."""
@@ -99,17 +99,17 @@ class ForcedCase(Explained):
 
     @torch.no_grad()
     def log_probs(self, keep: Tensor) -> Tensor:
-        """Score each target word by forced decoding: the words before it are always those of the target."""
+        """Score each target word by forced decoding, given the target words before it."""
         batches = []
-        for rows in keep.split(self.together):
+        for rows in keep.split(self.batch_size):
             between_steps()
-            memory = self.without(rows)
+            memory = self.perturbed_memory(rows)
             target = torch.tensor([self.target_ids], device=self.device).expand(len(rows), -1)
             batches.append(self.by_word(forced_log_probs(self.model, memory, target)).cpu())
         return torch.cat(batches)
 
     @property
-    def together(self) -> int:
+    def batch_size(self) -> int:
         """The number of perturbed sources in a batch."""
         return max(1, min(BATCH, TOKENS // len(self.target_ids)))
 
@@ -118,21 +118,21 @@ class ForcedCase(Explained):
         return sum_ranges(log_probs, self.target_spans)
 
     @abstractmethod
-    def without(self, keep: Tensor) -> Memory:
+    def perturbed_memory(self, keep: Tensor) -> Memory:
         """Return the memory that the decoder reads when only the parts of `keep` [n, parts] are left."""
 
-    def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
-        """Return the log-probability [n] of the target tokens from `first` to before `after`.
+    def embedded_log_probs(self, embedded: Tensor, start: int, end: int) -> Tensor:
+        """Return the log-probability [n] of the target tokens from `start` to before `end`.
 
         The sources are embedded, [n, S, D]. Later target tokens are not decoded, because they have no influence.
         """
-        everywhere = torch.ones(embedded.shape[:2], dtype=torch.bool, device=self.device)
-        target = torch.tensor([self.target_ids[:after]], device=self.device).expand(len(embedded), -1)
-        return forced_log_probs(self.model, self.model.read(embedded, everywhere), target)[:, first:].sum(1)
+        mask = torch.ones(embedded.shape[:2], dtype=torch.bool, device=self.device)
+        target = torch.tensor([self.target_ids[:end]], device=self.device).expand(len(embedded), -1)
+        return forced_log_probs(self.model, self.model.read(embedded, mask), target)[:, start:].sum(1)
 
 
 class Case(ForcedCase):
-    """A translation; its parts are the source's words. Language tokens are no parts and are never left out."""
+    """A translation whose parts are the source's words. Language tokens are not parts and are never left out."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class Case(ForcedCase):
         spans = [*self.inspected.context_spans, *self.inspected.source_spans[:-1]]
         self.source_words, self.source_spans = span_words(spans), span_ranges(spans)
 
-    def without(self, keep: Tensor) -> Memory:
+    def perturbed_memory(self, keep: Tensor) -> Memory:
         """Encode the source without the pieces of the words that are left out."""
         sources = []
         for row in keep.tolist():
@@ -180,8 +180,8 @@ class Case(ForcedCase):
         """Begin with unknown tokens, which stand for no word in particular."""
         source = torch.tensor([self.source_ids], device=self.device)
         unknown = source.clone()
-        for first, after in self.source_spans:
-            unknown[:, first:after] = SPECIAL.unknown
+        for start, end in self.source_spans:
+            unknown[:, start:end] = SPECIAL.unknown
         with torch.no_grad():
             return InterpolationPath(self.model.source_embedding(unknown), self.model.source_embedding(source))
 
@@ -192,7 +192,7 @@ class Case(ForcedCase):
     def attention(self) -> Tensor:
         """Return the cross-attention between words, without language tokens, separators and end tokens."""
         weights = self.inspected.cross()  # [target tokens, source tokens]
-        rows = [weights[first:after].mean(0) for first, after in self.target_spans]
+        rows = [weights[start:end].mean(0) for start, end in self.target_spans]
         return self.by_part(torch.stack(rows))
 
 
@@ -264,10 +264,10 @@ class LabelCase(Explained):
         with torch.no_grad():
             return InterpolationPath(self.model.language.embedding(unknown), self.model.language.embedding(source))
 
-    def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
+    def embedded_log_probs(self, embedded: Tensor, start: int, end: int) -> Tensor:
         """Return the label's log-probability [n] for embedded texts [n, S, D]; the label is the only target word."""
         mask = torch.ones(embedded.shape[:2], dtype=torch.bool, device=embedded.device)
-        return self.model.judge(embedded, mask).float().log_softmax(-1)[:, self.label]
+        return self.model.classify(embedded, mask).float().log_softmax(-1)[:, self.label]
 
     def by_part(self, shares: Tensor) -> Tensor:
         """Sum pieces to words, without the start and the end token."""
@@ -288,11 +288,11 @@ class LabelCase(Explained):
     def unfolding(self) -> Tensor:
         """Return the label's probability [words] after each word, as if the text ended there, in the order of the text.
 
-        A model that reads backwards has then read the words from there to the end.
+        A model that reads backwards has read the words from the last one to this one.
         """
-        read = torch.tensor([self._model_input(self.ids)], device=self.device)
-        probabilities = self.model.after_each(read)[0, :, self.label]  # [S], the start token comes first
-        places = [after for _, after in self.source_spans]
+        ids = torch.tensor([self._model_input(self.ids)], device=self.device)
+        probabilities = self.model.prefix_probabilities(ids)[0, :, self.label]  # [S], the start token comes first
+        positions = [end for _, end in self.source_spans]
         if self.backwards:
-            places = [len(self.ids) - first for first, _ in self.source_spans]
-        return probabilities[torch.tensor(places, device=self.device)].cpu()
+            positions = [len(self.ids) - start for start, _ in self.source_spans]
+        return probabilities[torch.tensor(positions, device=self.device)].cpu()

@@ -2,8 +2,8 @@
 
 Both words follow the same target prefix. Their log-odds, log p(a) - log p(b), take the place of the log-probability of
 a word: erasure is how much they fall when a part of the source is left out (section 3), and gradients are integrated
-gradients of them. What both words depend on cancels, and what decides between them remains. The probability of a word
-of several pieces is the product over its pieces.
+gradients of them. What both words depend on cancels out, and what decides between them remains. The probability of a
+word of several pieces is the product over its pieces.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ class Contrast(Explained):
         return self.log_probs(keep).sigmoid()
 
     def interpolation_path(self) -> InterpolationPath:
-        """Return that of the source, which both cases share."""
+        """Return the path of the source, which both cases share."""
         return self.case.interpolation_path()
 
-    def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
-        """Return the log-odds [n] for embedded sources; `first` and `after` are the span of the target's word."""
-        return self.case.along(embedded, first, after) - self.other.along(embedded, *self.other.target_spans[0])
+    def embedded_log_probs(self, embedded: Tensor, start: int, end: int) -> Tensor:
+        """Return the log-odds [n] for embedded sources; `start` and `end` are the span of the target's word."""
+        log_probs = self.case.embedded_log_probs(embedded, start, end)
+        return log_probs - self.other.embedded_log_probs(embedded, *self.other.target_spans[0])
 
     def by_part(self, shares: Tensor) -> Tensor:
         """Sum values of source positions over each part."""
@@ -86,7 +87,7 @@ def contrast(case: ForcedCase, instead_of: str, word: int | None = None) -> Cont
         word: the position of the target's word, from 0; by default, where the log-odds of the other word are highest.
 
     Raises:
-        UserError: there is no word at that position, it is the other word itself, or the model can't write the latter.
+        UserError: there is no word at that position, it is the other word itself, or the model can't write that.
     """
     opening = len(case.tokenizer.target_opening)
     ids = case.tokenizer.encode_target([instead_of])[0][opening:]
@@ -98,9 +99,9 @@ def contrast(case: ForcedCase, instead_of: str, word: int | None = None) -> Cont
     if word is not None and not 0 <= word < count:
         raise UserError(f"there is no word {word}", fix=f"Choose one of 0 to {count - 1}.")
     candidates = []
-    for place in range(count) if word is None else [word]:
-        if not _is_word(case, place, instead_of, ids):
-            candidates.append(_contrast_at(case, place, instead_of, ids))
+    for position in range(count) if word is None else [word]:
+        if not _is_word(case, position, instead_of, ids):
+            candidates.append(_contrast_at(case, position, instead_of, ids))
     if not candidates:
         raise UserError(f"{instead_of!r} is the word itself", fix="Choose another word to contrast it with.")
     return min(candidates, key=lambda candidate: candidate.log_odds)
@@ -117,19 +118,19 @@ def contrast_labels(case: LabelCase, instead_of: str) -> Contrast:
     return Contrast(case, case.with_label(instead_of))
 
 
-def _is_word(case: ForcedCase, place: int, text: str, ids: list[int]) -> bool:
-    """Return whether a word of the target is this one."""
-    first, after = case.target_spans[place]
-    return case.target_words[place] == text or case.target_ids[first:after] == ids
+def _is_word(case: ForcedCase, position: int, text: str, ids: list[int]) -> bool:
+    """Return whether the target has this text or these ids at a word position."""
+    start, end = case.target_spans[position]
+    return case.target_words[position] == text or case.target_ids[start:end] == ids
 
 
-def _contrast_at(case: ForcedCase, place: int, instead_of: str, ids: list[int]) -> Contrast:
-    first, after = case.target_spans[place]
-    prefix, of_word = case.target_ids[:first], case.target_ids[first:after]
-    longest = case.model.max_length
-    if longest and len(prefix) + len(ids) > longest:
+def _contrast_at(case: ForcedCase, position: int, instead_of: str, ids: list[int]) -> Contrast:
+    start, end = case.target_spans[position]
+    prefix, word_ids = case.target_ids[:start], case.target_ids[start:end]
+    max_length = case.model.max_length
+    if max_length and len(prefix) + len(ids) > max_length:
         raise UserError(
-            f"{instead_of[:30]!r} is too long: the model takes {longest} pieces", fix="Choose another word."
+            f"{instead_of[:30]!r} is too long: the model takes {max_length} pieces", fix="Choose another word."
         )
-    word = case.with_last_word(prefix, case.target_words[place], of_word)
-    return Contrast(word, case.with_last_word(prefix, instead_of, ids), place)
+    word = case.with_last_word(prefix, case.target_words[position], word_ids)
+    return Contrast(word, case.with_last_word(prefix, instead_of, ids), position)

@@ -19,11 +19,11 @@ from translucid.inspection.html import notebook_table
 from translucid.inspection.words import WordMap
 
 METHODS = {
-    "attention": "where it looked: cross-attention, averaged over layers and heads",
+    "attention": "cross-attention, averaged over layers and heads",
     "erasure": "how much the word's log-probability falls when one part of the source is left out",
     "lime": "coefficients of a local linear model over sources with random parts left out",
     "gradients": "integrated gradients to the embedded source",
-    "random": "drawn at random, to compare with",
+    "random": "random importance, for comparison",
 }
 """The methods by name, with descriptions."""
 _PACKAGES = {"lime": ("scikit-learn", "sklearn"), "gradients": ("captum", "captum")}
@@ -31,7 +31,7 @@ _PACKAGES = {"lime": ("scikit-learn", "sklearn"), "gradients": ("captum", "captu
 _PACKAGES_FOR_IMAGES = {"lime": ("scikit-image", "skimage")}
 """A further package that a method needs for images."""
 GRADIENT_TOKENS = 256
-"""The most tokens, source and target, in a batch of interpolated sources; every batch has at least one source."""
+"""The maximum number of tokens, source and target, in a batch of interpolated sources, of which it has at least one."""
 KERNEL = 0.25
 """The width of LIME's kernel in cosine distance: the default of its authors."""
 
@@ -58,7 +58,7 @@ class Explanation:
         return notebook_table(WordMap(self.source, self.target, weights, self.context, self.context))
 
 
-def methods_here(*, images: bool = False) -> list[str]:
+def available_methods(*, images: bool = False) -> list[str]:
     """Return the methods whose packages are installed, for texts or for images."""
     return [method for method in METHODS if _missing_package(method, images=images) is None]
 
@@ -125,9 +125,9 @@ def integrated_gradients(case: Explained, steps: int = 32) -> Tensor:
 
     baseline, source = case.interpolation_path()
 
-    def log_prob(embedded: Tensor, first: int, after: int) -> Tensor:
+    def log_prob(embedded: Tensor, start: int, end: int) -> Tensor:
         between_steps()
-        return case.along(embedded, first, after)
+        return case.embedded_log_probs(embedded, start, end)
 
     method = IntegratedGradients(log_prob)
     batch = max(1, GRADIENT_TOKENS // (source.size(1) + case.target_spans[-1][1] + 1))
@@ -176,7 +176,7 @@ def lime(case: Explained, samples: int = 500, seed: int = 1) -> tuple[Tensor, li
     model = Ridge(alpha=1.0).fit(keep.astype(float), probabilities, sample_weight=weights)
     predicted = model.predict(keep.astype(float)).reshape(probabilities.shape)
     mean = np.average(probabilities, axis=0, weights=weights)
-    spread = np.average((probabilities - mean) ** 2, axis=0, weights=weights)
+    variance = np.average((probabilities - mean) ** 2, axis=0, weights=weights)
     residual = np.average((probabilities - predicted) ** 2, axis=0, weights=weights)
-    explained = np.where(spread > 1e-12, 1 - residual / np.maximum(spread, 1e-12), 0.0)
-    return torch.from_numpy(model.coef_.reshape(len(case.target_words), count)).float(), explained.tolist()
+    r_squared = np.where(variance > 1e-12, 1 - residual / np.maximum(variance, 1e-12), 0.0)
+    return torch.from_numpy(model.coef_.reshape(len(case.target_words), count)).float(), r_squared.tolist()

@@ -33,36 +33,36 @@ def part_count(share: float, parts: int) -> int:
 
 
 def faithfulness(case: Explained, explanation: Explanation, k: int = 1) -> Faithfulness:
-    """Measure both with the k most important parts of the source (DeYoung et al. 2020, arXiv 1911.03429).
+    """Measure the faithfulness with the k most important parts of the source (DeYoung et al. 2020, arXiv 1911.03429).
 
-    The measures are those of section 4.2, as differences of log-probabilities.
+    The two measures are those of section 4.2, as differences of log-probabilities.
     """
     words, parts = len(case.target_words), len(case.source_words)
-    best = explanation.importance.topk(min(k, parts), dim=1).indices
-    only = torch.zeros(words, parts, dtype=torch.bool).scatter_(1, best, value=True)
-    whole = case.log_probs(torch.ones(1, parts, dtype=torch.bool))[0]
-    # Row i leaves the parts for target word i, so that only its own probability counts: the diagonal.
-    without, alone = case.log_probs(~only).diagonal(), case.log_probs(only).diagonal()
-    return Faithfulness((whole - without).mean().item(), (whole - alone).mean().item())
+    indices = explanation.importance.topk(min(k, parts), dim=1).indices
+    important = torch.zeros(words, parts, dtype=torch.bool).scatter_(1, indices, value=True)
+    full = case.log_probs(torch.ones(1, parts, dtype=torch.bool))[0]
+    # Row i keeps the parts that are important for target word i, so only the diagonal counts.
+    erased, isolated = case.log_probs(~important).diagonal(), case.log_probs(important).diagonal()
+    return Faithfulness((full - erased).mean().item(), (full - isolated).mean().item())
 
 
 def random_faithfulness(case: Explained, k: int = 1, subsets: int = RANDOM_SUBSETS, seed: int = 1) -> Faithfulness:
-    """Measure both with k random parts of the source: the baseline that an explanation has to exceed.
+    """Measure the faithfulness of k random parts of the source: the baseline that an explanation has to exceed.
 
     A single random subset may happen to be the best one. The baseline is the mean over `subsets` random subsets, or
     over all subsets of k parts if there are no more than that.
 
     Args:
         case: the case.
-        k: parts in each subset.
-        subsets: the most subsets.
+        k: the number of parts in each subset.
+        subsets: the maximum number of subsets.
         seed: the seed of the random subsets.
     """
     parts = len(case.source_words)
-    only = _random_subsets(parts, min(k, parts), subsets, seed)  # [n, parts]
-    whole = case.log_probs(torch.ones(1, parts, dtype=torch.bool))[0]
-    without, alone = case.log_probs(~only), case.log_probs(only)  # [n, target words]
-    return Faithfulness((whole - without).mean().item(), (whole - alone).mean().item())
+    chosen = _random_subsets(parts, min(k, parts), subsets, seed)  # [n, parts]
+    full = case.log_probs(torch.ones(1, parts, dtype=torch.bool))[0]
+    erased, isolated = case.log_probs(~chosen), case.log_probs(chosen)  # [n, target words]
+    return Faithfulness((full - erased).mean().item(), (full - isolated).mean().item())
 
 
 def compare_with_random(case: Explained, explanation: Explanation, k: int = 1) -> dict[str, Faithfulness]:
@@ -70,17 +70,17 @@ def compare_with_random(case: Explained, explanation: Explanation, k: int = 1) -
     return {explanation.method: faithfulness(case, explanation, k), "random": random_faithfulness(case, k)}
 
 
-def _random_subsets(parts: int, k: int, most: int, seed: int) -> Tensor:
-    """Return subsets of k of the parts as a boolean mask [n, parts]: all of them, or `most` random ones."""
-    if math.comb(parts, k) <= most:
-        chosen = torch.tensor(list(itertools.combinations(range(parts), k)))
+def _random_subsets(parts: int, k: int, limit: int, seed: int) -> Tensor:
+    """Return subsets of k of the parts as a boolean mask [n, parts]: all of them, or `limit` random ones."""
+    if math.comb(parts, k) <= limit:
+        indices = torch.tensor(list(itertools.combinations(range(parts), k)))
     else:
         generator = torch.Generator().manual_seed(seed)
-        chosen = torch.rand(most, parts, generator=generator).topk(k, dim=1).indices
-    return torch.zeros(len(chosen), parts, dtype=torch.bool).scatter_(1, chosen, value=True)
+        indices = torch.rand(limit, parts, generator=generator).topk(k, dim=1).indices
+    return torch.zeros(len(indices), parts, dtype=torch.bool).scatter_(1, indices, value=True)
 
 
-def why_record(case: Explained, method: str) -> dict[str, Any]:
+def explanation_record(case: Explained, method: str) -> dict[str, Any]:
     """Return an explanation as plain values, with its faithfulness and that of the random baseline."""
     explanation = explain(case, method, samples=200)
     row = {

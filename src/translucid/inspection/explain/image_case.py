@@ -21,19 +21,19 @@ from translucid.inspection.explain.contrast import Contrast
 from translucid.inspection.explain.explanation import Explanation, explain
 from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
 from translucid.inspection.inspected import plain, rounded
-from translucid.inspection.saliency_overlay import SaliencyOverlay, cell_names, look_at
+from translucid.inspection.saliency_overlay import SaliencyOverlay, caption_attention, cell_names
 from translucid.models.protocol import Memory, SequenceModel
 
 GREY = 128
 """The RGB values of the uninformative image, from which integrated gradients begin."""
 PIXELS = 1 << 20
-"""The most pixels of perturbed images in a batch; every batch has at least one image."""
+"""The maximum number of pixels of perturbed images in a batch; every batch has at least one image."""
 SUPERPIXELS = 50
-"""The approximate number of superpixels: SLIC is asked for so many."""
+"""The number of superpixels that SLIC is asked for; it returns about as many."""
 SHARE = 0.1
-"""The share of an image's parts, the most important ones, that are left out or left alone to measure faithfulness."""
+"""The share of an image's parts, the most important ones, that faithfulness leaves out or keeps alone."""
 FINEST = 48
-"""The most rows and columns of importance that a page receives."""
+"""The maximum number of rows, and of columns, of importance that a page receives."""
 
 
 class ImageCase(ForcedCase):
@@ -57,7 +57,7 @@ class ImageCase(ForcedCase):
         (ids,) = tokenizer.encode_target([target])
         if not ids:
             raise UserError("there are no words to explain", fix="Give a caption with words in it.")
-        self.attention_result = look_at(
+        self.attention_result = caption_attention(
             model, tokenizer, Picture("image", pixels), ids, grid, next(model.parameters()).device
         )
         super().__init__(model, tokenizer, [*ids, model.eos], self.attention_result.inspected.target_spans)
@@ -85,22 +85,22 @@ class ImageCase(ForcedCase):
         return self.by_part(self.attention_result.weights().float().flatten(1))
 
     @abstractmethod
-    def over(self, importance: Tensor) -> NDArray[np.float32]:
+    def saliency_map(self, importance: Tensor) -> NDArray[np.float32]:
         """Arrange values of parts [.., parts] as they lie in the image [.., rows, columns]."""
 
 
 class CellCase(ImageCase):
     """A case whose parts are the cells.
 
-    A cell that is left out is masked, so that nothing attends to it. But the image encoder has already mixed what it
-    shows into the neighbouring cells.
+    A cell that is left out is masked, so that nothing attends to it. But the image encoder has already mixed its
+    content into the neighbouring cells.
     """
 
     def _divide(self) -> None:
         """Embed the cells once for all perturbations."""
         self.source_words, self._cells = cell_names(self.grid), self.embedded(self.pixels)
 
-    def without(self, keep: Tensor) -> Memory:
+    def perturbed_memory(self, keep: Tensor) -> Memory:
         """Read the embedded cells with some of them masked."""
         return self.model.read(self._cells.expand(len(keep), -1, -1), keep.to(self.device))
 
@@ -108,7 +108,7 @@ class CellCase(ImageCase):
         """Return the values unchanged: each source position is a part."""
         return shares
 
-    def over(self, importance: Tensor) -> NDArray[np.float32]:
+    def saliency_map(self, importance: Tensor) -> NDArray[np.float32]:
         """Arrange the cells in rows and columns."""
         return importance.unflatten(-1, self.grid).float().numpy()
 
@@ -132,14 +132,14 @@ class SuperpixelCase(ImageCase):
         self._painted = means.round().astype(np.uint8)[self.regions]  # [height, width, 3]
 
     @property
-    def together(self) -> int:
+    def batch_size(self) -> int:
         """The number of perturbed images in a batch."""
-        return max(1, min(super().together, PIXELS // self.regions.size))
+        return max(1, min(super().batch_size, PIXELS // self.regions.size))
 
-    def without(self, keep: Tensor) -> Memory:
+    def perturbed_memory(self, keep: Tensor) -> Memory:
         """Encode the image with some superpixels painted over."""
-        kept = keep.numpy()[:, self.regions]  # [n, height, width]
-        images = torch.from_numpy(np.where(kept[..., None], self.pixels, self._painted)).to(self.device)
+        visible = keep.numpy()[:, self.regions]  # [n, height, width]
+        images = torch.from_numpy(np.where(visible[..., None], self.pixels, self._painted)).to(self.device)
         return self.model.encode(images)
 
     def by_part(self, shares: Tensor) -> Tensor:
@@ -149,11 +149,11 @@ class SuperpixelCase(ImageCase):
         columns = np.arange(width) * self.grid[1] // width
         cell = torch.from_numpy(rows[:, None] * self.grid[1] + columns).flatten()  # [pixels]
         region = torch.from_numpy(self.regions).flatten()  # [pixels]
-        spread = (shares.cpu().float() / cell.bincount(minlength=shares.size(-1)))[..., cell]  # [.., pixels]
-        parts = spread.new_zeros(*shares.shape[:-1], len(self.source_words))
-        return parts.index_add_(-1, region, spread)
+        pixel_values = (shares.cpu().float() / cell.bincount(minlength=shares.size(-1)))[..., cell]  # [.., pixels]
+        parts = pixel_values.new_zeros(*shares.shape[:-1], len(self.source_words))
+        return parts.index_add_(-1, region, pixel_values)
 
-    def over(self, importance: Tensor) -> NDArray[np.float32]:
+    def saliency_map(self, importance: Tensor) -> NDArray[np.float32]:
         """Return for each pixel the value of its superpixel."""
         return importance.float().numpy()[..., self.regions]
 
@@ -199,12 +199,12 @@ def overlay_of(case: ImageCase, explanation: Explanation, contrasted: Contrast |
     if explanation.fit:
         for i, fit in enumerate(explanation.fit):
             notes[i] += f", R² {fit:.2f}"
-    support = case.over(explanation.importance.clamp(min=0))
+    support = case.saliency_map(explanation.importance.clamp(min=0))
     return SaliencyOverlay(case.pixels, explanation.target, notes, support, verb)
 
 
 def record(
-    explanation: Explanation, faithful: Mapping[str, Faithfulness], contrasted: Contrast | None = None
+    explanation: Explanation, scores: Mapping[str, Faithfulness], contrasted: Contrast | None = None
 ) -> dict[str, Any]:
     """Return plain values: words, parts, importance rounded to five decimals, fit, faithfulness and contrast."""
     row: dict[str, Any] = {
@@ -213,7 +213,7 @@ def record(
         "method": explanation.method,
         "importance": plain(explanation.importance, 5),
         "fit": rounded(explanation.fit, 4),
-        "faithfulness": {name: score._asdict() for name, score in faithful.items()},
+        "faithfulness": {name: score._asdict() for name, score in scores.items()},
     }
     if explanation.context:
         row["context"] = explanation.context
@@ -222,7 +222,7 @@ def record(
     return row
 
 
-def where(case: ImageCase) -> dict[str, Any]:
+def part_positions(case: ImageCase) -> dict[str, Any]:
     """Return the positions of the parts: rows and columns of cells, or the number of each pixel's superpixel."""
     if isinstance(case, SuperpixelCase):
         return {"regions": case.regions.tolist()}
@@ -240,13 +240,13 @@ def saliency_record(case: ImageCase, method: str, contrasted: Contrast | None = 
     explained = contrasted or case
     explanation = explain(explained, method, samples=200)
     k = part_count(SHARE, len(explanation.source))
-    importance = case.over(explanation.importance)
-    # A sample from the middle of each step, so that superpixels need not be sent pixel by pixel.
-    down, across = -(-importance.shape[1] // FINEST), -(-importance.shape[2] // FINEST)
+    importance = case.saliency_map(explanation.importance)
+    # Take the value in the middle of each block of pixels, so that superpixels need not be sent pixel by pixel.
+    row_step, column_step = -(-importance.shape[1] // FINEST), -(-importance.shape[2] // FINEST)
     row: dict[str, Any] = {
         "method": method,
         "target": explanation.target,
-        "importance": importance[:, down // 2 :: down, across // 2 :: across].round(4).tolist(),
+        "importance": importance[:, row_step // 2 :: row_step, column_step // 2 :: column_step].round(4).tolist(),
         "share": SHARE,
         "fit": rounded(explanation.fit, 3),
         "faithfulness": faithfulness(explained, explanation, k)._asdict(),

@@ -10,7 +10,7 @@ import torch
 from translucid.data.text_pipeline import TextPipeline
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
-from translucid.ground.special import SPELLED
+from translucid.ground.special import SPELLINGS
 from translucid.inspection.patching.result import PatchedStates, Patching
 from translucid.inspection.patching.runs import ENCODER, Runs, notes_on, points_by_kind
 from translucid.inspection.patching.word_choice import WordChoice, choices, first_difference
@@ -19,9 +19,9 @@ from translucid.inspection.words import span_ranges, span_words, word_spans
 from translucid.models.protocol import SequenceModel
 
 PLACES = 64
-"""The most places in a batch."""
-LEAST = 1e-3
-"""The least difference in log-odds, in nats, of which shares are measured."""
+"""The maximum number of places in a batch."""
+MIN_DIFFERENCE = 1e-3
+"""The minimum difference in log-odds, in nats, of which shares are measured."""
 
 
 class _Sentence(NamedTuple):
@@ -50,8 +50,8 @@ def patch(
         sources: CLEAN and OTHER.
         translations: a translation of CLEAN, and one of OTHER, which is only needed without `words`.
         words: a word a of the translation of CLEAN, and the word b that may be in its place; by default, the first
-            difference of both translations. If the translation has a several times, the place is that at which the
-            log-odds of the two runs differ most.
+            difference of both translations. If a occurs several times in the translation, the occurrence at
+            which the log-odds of the two runs differ most is chosen.
         pairs: pairs of words (of CLEAN, of OTHER), counted from 0; by default, those of `pair_words`.
 
     Raises:
@@ -62,24 +62,25 @@ def patch(
     clean, other = (_sentence(pipeline, source) for source in sources)
     ((_, target, _),) = pipeline.pairs([(sources[0], translations[0])])
     if words is not None:
-        places = choices(tokenizer, target, words)
+        word_choices = choices(tokenizer, target, words)
     else:
         ((_, other_target, _),) = pipeline.pairs([(sources[1], translations[1] or "")])
-        places = [first_difference(tokenizer, target, other_target)]
-    _refuse_long(model, max(len(clean.ids), len(other.ids), len(places[-1].prefix) + 1))
-    runs, log_odds, choice = _where_runs_differ_most(model, (clean.ids, other.ids), places, device)
+        word_choices = [first_difference(tokenizer, target, other_target)]
+    _refuse_long(model, max(len(clean.ids), len(other.ids), len(word_choices[-1].prefix) + 1))
+    runs, log_odds, choice = _where_runs_differ_most(model, (clean.ids, other.ids), word_choices, device)
     positions = _paired(clean, other, pairs, len(tokenizer.source_opening))
-    read = word_spans([SPELLED.start, *tokenizer.target_pieces(choice.prefix)], len(tokenizer.target_opening) + 1)
+    prefix_pieces = [SPELLINGS.start, *tokenizer.target_pieces(choice.prefix)]
+    prefix_spans = word_spans(prefix_pieces, len(tokenizer.target_opening) + 1)
     parts = []
     for kind, points in points_by_kind(model).items():
         if kind == ENCODER:
             other_words = [other.words[j] for _, j in positions]
             columns = other_words, [clean.words[i] for i, _ in positions]
-            patched = [pair_pieces(clean.ranges[i], other.ranges[j]) for i, j in positions]
+            places = [pair_pieces(clean.ranges[i], other.ranges[j]) for i, j in positions]
         else:
-            columns = span_words(read), span_words(read)
-            patched = [pair_pieces(span, span) for span in span_ranges(read)]
-        carried = torch.cat([runs.carried(points, batch) for batch in batched(patched, PLACES)], 1).cpu()
+            columns = span_words(prefix_spans), span_words(prefix_spans)
+            places = [pair_pieces(span, span) for span in span_ranges(prefix_spans)]
+        carried = torch.cat([runs.carried(points, batch) for batch in batched(places, PLACES)], 1).cpu()
         parts.append(PatchedStates(kind, points, *columns, carried))
     prefix = tokenizer.decode(choice.prefix[len(tokenizer.target_opening) :])
     return Patching(*sources, choice.words, prefix, log_odds, parts, notes_on(model))
@@ -103,7 +104,7 @@ def _refuse_long(model: SequenceModel, tokens: int) -> None:
 
 @torch.inference_mode()
 def _where_runs_differ_most(
-    model: SequenceModel, sources: tuple[list[int], list[int]], places: Sequence[WordChoice], device: torch.device
+    model: SequenceModel, sources: tuple[list[int], list[int]], word_choices: Sequence[WordChoice], device: torch.device
 ) -> tuple[Runs, tuple[float, float], WordChoice]:
     """Return the runs, their log-odds, and the choice at which the log-odds differ most.
 
@@ -111,14 +112,14 @@ def _where_runs_differ_most(
         UserError: they differ nowhere.
     """
     clean, other = (torch.tensor([ids], device=device) for ids in sources)
-    measured = []
-    for choice in places:
+    results = []
+    for choice in word_choices:
         prefix = torch.tensor([[model.bos, *choice.prefix]], device=device)
         runs = Runs(model, clean, other, prefix, choice.pieces)
         log_odds = runs.log_odds(clean).item(), runs.log_odds(other).item()
-        measured.append((runs, log_odds, choice))
-    best = max(measured, key=lambda result: abs(result[1][0] - result[1][1]))
-    if abs(best[1][0] - best[1][1]) < LEAST:
+        results.append((runs, log_odds, choice))
+    best = max(results, key=lambda result: abs(result[1][0] - result[1][1]))
+    if abs(best[1][0] - best[1][1]) < MIN_DIFFERENCE:
         what = f"the log-odds of {best[2].words[0]!r} and {best[2].words[1]!r} are the same for both sentences"
         raise UserError(what, fix="Choose words whose probabilities differ.")
     return best
@@ -131,11 +132,11 @@ def _paired(
     if pairs is None:
         return pair_words(clean.words, other.words)
     ends = len(clean.words) - 1, len(other.words) - 1
-    paired = [(i, i) for i in range(opening)]
+    positions = [(i, i) for i in range(opening)]
     for i, j in pairs:
-        place = i + opening, j + opening
-        if not (opening <= place[0] < ends[0] and opening <= place[1] < ends[1]):
+        position = i + opening, j + opening
+        if not (opening <= position[0] < ends[0] and opening <= position[1] < ends[1]):
             what = f"there is no pair of words {i}-{j}: the sentences have {ends[0] - opening} and {ends[1] - opening}"
             raise UserError(what, fix="Count words from 0, CLEAN's word first.")
-        paired.append(place)
-    return [*paired, ends]
+        positions.append(position)
+    return [*positions, ends]

@@ -43,10 +43,10 @@ class PatchedStates:
 
 
 def _layer_name(point: str) -> str:
-    part = point.split(".")[1]
-    if part.isdecimal():
-        return f"layer {part}"
-    return "embeddings" if part == "input" else part
+    layer = point.split(".")[1]
+    if layer.isdecimal():
+        return f"layer {layer}"
+    return "embeddings" if layer == "input" else layer
 
 
 @dataclass(frozen=True)

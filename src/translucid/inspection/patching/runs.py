@@ -8,8 +8,8 @@ b, after the same target prefix y, move from OTHER to CLEAN (Vig et al. 2020, ar
     L(x) = log p(a | x, y) - log p(b | x, y)
     carried = (L(OTHER, patched) - L(OTHER)) / (L(CLEAN) - L(OTHER))
 
-At 0 the run is like that on OTHER, at 1 like that on CLEAN. Shares need not sum to 1: several places may have the same
-information.
+At 0 the run is like that on OTHER, at 1 like that on CLEAN. Shares need not sum to 1, because several places may carry
+the same information.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Runs(NamedTuple):
         """Return log p(a) - log p(b) after the prefix [rows], for a batch of the same source."""
         memory = self.model.encode(source.expand(rows, *source.shape[1:]))
         features = self.model.features(memory, self.prefix.expand(rows, -1))[:, -1]
-        logits = self.model.output(features).double()  # the softmax subtracts the same from both
+        logits = self.model.output(features).double()  # the softmax subtracts the same number from both
         a, b = self.pieces
         return logits[:, a] - logits[:, b]
 
@@ -89,9 +89,9 @@ def replacing(states: Tensor, places: Sequence[Place]) -> Handler:
     row, clean, other = torch.tensor(triples, device=states.device).reshape(-1, 3).T
 
     def handle(x: Tensor, first: int) -> Tensor:
-        here = (first <= other) & (other < first + x.size(-2))
+        inside = (first <= other) & (other < first + x.size(-2))
         patched = x.clone()
-        patched[row[here], other[here] - first] = states[row[here], clean[here]]
+        patched[row[inside], other[inside] - first] = states[row[inside], clean[inside]]
         return patched
 
     return handle
@@ -114,13 +114,13 @@ def points_by_kind(model: SequenceModel) -> dict[str, list[str]]:
         CROSS: _layers(names, "decoder", "cross.output"),
         DECODER: _layers(names, "decoder", "output"),
     }
-    return {kind: of_kind for kind, of_kind in points.items() if of_kind}
+    return {kind: kind_points for kind, kind_points in points.items() if kind_points}
 
 
-def _layers(names: Sequence[str], side: str, what: str) -> list[str]:
+def _layers(names: Sequence[str], side: str, suffix: str) -> list[str]:
     """Return the points of all layers of a side, the first layer first."""
     layers: list[str] = []
-    while (name := f"{side}.{len(layers)}.{what}") in names:
+    while (name := f"{side}.{len(layers)}.{suffix}") in names:
         layers.append(name)
     return layers
 

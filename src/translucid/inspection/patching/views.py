@@ -29,9 +29,9 @@ th[scope="row"] { text-align: right; }
 def summary(patching: Patching) -> str:
     """Return the log-odds of both runs as a sentence."""
     a, b = patching.words
-    place = f"after {patching.prefix!r}" if patching.prefix else "at the beginning of the translation"
+    context = f"after {patching.prefix!r}" if patching.prefix else "at the beginning of the translation"
     clean, other = patching.log_odds
-    return f"log-odds of {a!r} against {b!r} {place}: {clean:+.2f} nats with CLEAN, {other:+.2f} with OTHER"
+    return f"log-odds of {a!r} against {b!r} {context}: {clean:+.2f} nats with CLEAN, {other:+.2f} with OTHER"
 
 
 def column_names(part: PatchedStates) -> list[str]:
@@ -67,21 +67,21 @@ def terminal_view(patching: Patching, width: int) -> RenderableType:
 def _tables(part: PatchedStates, width: int) -> Iterator[Table]:
     names, cells = column_names(part), percents(part)
     label = max(map(cell_len, part.layers)) + 2
-    first = 0
-    while first < len(names):
-        after, used = first, label
-        while after < len(names) and (after == first or used + _column_width(names[after]) <= width):
-            used += _column_width(names[after])
-            after += 1
+    start = 0
+    while start < len(names):
+        end, used = start, label
+        while end < len(names) and (end == start or used + _column_width(names[end]) <= width):
+            used += _column_width(names[end])
+            end += 1
         table = Table(box=None, pad_edge=False, padding=(0, 1))
         table.add_column(justify="right", no_wrap=True)
-        for name in names[first:after]:
+        for name in names[start:end]:
             table.add_column(Text(name), justify="center", no_wrap=True)
         for layer, shares, texts in zip(part.layers, part.carried.tolist(), cells, strict=True):
-            row = [_cell(share, text) for share, text in zip(shares[first:after], texts[first:after], strict=True)]
+            row = [_cell(share, text) for share, text in zip(shares[start:end], texts[start:end], strict=True)]
             table.add_row(layer, *row)
         yield table
-        first = after
+        start = end
 
 
 def _column_width(name: str) -> int:

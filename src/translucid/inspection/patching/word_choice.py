@@ -19,7 +19,7 @@ class WordChoice(NamedTuple):
     """Two words that may follow the same target prefix. They are told apart by their first different pieces.
 
     The prefix ends before these pieces, so that it includes those that both words begin with. The log-odds of the words
-    after it are those of the two pieces: the log-probabilities of common pieces cancel out.
+    are those of the two pieces, because the log-probabilities of common pieces cancel out.
     """
 
     words: tuple[str, str]
@@ -41,20 +41,20 @@ def choices(tokenizer: Tokenizer, target: Sequence[int], words: tuple[str, str])
         UserError: the translation lacks the first word, no piece tells the words apart, or the vocabulary lacks
             characters of the other.
     """
-    word, instead = words
+    word, replacement = words
     opening = len(tokenizer.target_opening)
     spans = word_spans(tokenizer.target_pieces(target), opening)[opening:-1]
-    (ids,) = tokenizer.encode_target([instead])
+    (ids,) = tokenizer.encode_target([replacement])
     if SPECIAL.unknown in ids:
-        raise UserError(f"the vocabulary lacks characters of {instead!r}", fix="Choose another word.")
-    found = []
-    for text, first, _ in spans:
+        raise UserError(f"the vocabulary lacks characters of {replacement!r}", fix="Choose another word.")
+    word_choices = []
+    for text, start, _ in spans:
         if word in (text, text.rstrip(MARKS)):
-            found.append(_choice(words, target, [*target[:first], *ids[opening:]]))
-    if not found:
-        written = " ".join(text for text, _, _ in spans)
-        raise UserError(f"the translation lacks the word {word!r}", fix=f"Choose a word of {written!r}.")
-    return found
+            word_choices.append(_choice(words, target, [*target[:start], *ids[opening:]]))
+    if not word_choices:
+        translation = " ".join(text for text, _, _ in spans)
+        raise UserError(f"the translation lacks the word {word!r}", fix=f"Choose a word of {translation!r}.")
+    return word_choices
 
 
 def first_difference(tokenizer: Tokenizer, target: Sequence[int], other: Sequence[int]) -> WordChoice:
@@ -65,23 +65,23 @@ def first_difference(tokenizer: Tokenizer, target: Sequence[int], other: Sequenc
     """
     if list(target) == list(other):
         raise UserError("both sentences have the same translation", fix="Give two words: --words a/b.")
-    place = _common(target, other)
+    position = _common_length(target, other)
     opening = len(tokenizer.target_opening)
     words = []
     for ids in (target, other):
         spans = word_spans(tokenizer.target_pieces(ids), opening)
-        words += [text for text, first, after in spans if first <= place < after]
+        words += [text for text, start, end in spans if start <= position < end]
     return _choice((words[0], words[1]), target, other)
 
 
 def _choice(words: tuple[str, str], target: Sequence[int], other: Sequence[int]) -> WordChoice:
-    place = _common(target, other)
-    if place == len(other):
+    position = _common_length(target, other)
+    if position == len(other):
         what = f"{words[0]!r} begins with the pieces of {words[1]!r}, so that no piece tells them apart"
         raise UserError(what, fix=f"Give the word that follows {words[1]!r} too.")
-    return WordChoice(words, list(target[:place]), (target[place], other[place]))
+    return WordChoice(words, list(target[:position]), (target[position], other[position]))
 
 
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    """Return the number of ids with which both sequences begin."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+def _common_length(target: Sequence[int], other: Sequence[int]) -> int:
+    """Return the length of the common prefix of two sequences."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(target, other, strict=False)))

@@ -12,7 +12,7 @@ def pair_words(clean: Sequence[str], other: Sequence[str]) -> list[tuple[int, in
     """Pair the words of two sentences, as positions (in `clean`, in `other`).
 
     Sentences of the same number of words are paired by position. Otherwise equal words are paired, and between them
-    different words, if there are as many on both sides. Words with nothing in their place have no pair.
+    different words, if there are as many on both sides. Inserted and deleted words have no pair.
 
     Raises:
         UserError: different words are in the place of more or fewer words.
@@ -20,17 +20,17 @@ def pair_words(clean: Sequence[str], other: Sequence[str]) -> list[tuple[int, in
     if len(clean) == len(other):
         return [(i, i) for i in range(len(clean))]
     pairs: list[tuple[int, int]] = []
-    for change, first, after, other_first, other_after in SequenceMatcher(None, clean, other, False).get_opcodes():
+    for change, start, end, other_start, other_end in SequenceMatcher(None, clean, other, False).get_opcodes():
         if change in ("insert", "delete"):
             continue
-        if after - first != other_after - other_first:
-            unpaired = " ".join(clean[first:after]), " ".join(other[other_first:other_after])
+        if end - start != other_end - other_start:
+            unpaired = " ".join(clean[start:end]), " ".join(other[other_start:other_end])
             what = (
                 f"the sentences have different numbers of words: {unpaired[0]!r} is to be paired with {unpaired[1]!r}"
             )
             fix = "Give pairs of words as 0-0 1-2 with --pairs (`pairs` in Python), or sentences of as many words."
             raise UserError(what, fix=fix)
-        pairs += zip(range(first, after), range(other_first, other_after), strict=True)
+        pairs += zip(range(start, end), range(other_start, other_end), strict=True)
     return pairs
 
 
@@ -42,10 +42,10 @@ def read_pairs(text: str) -> list[tuple[int, int]]:
     """
     pairs = []
     for pair in text.split():
-        first, _, second = pair.partition("-")
-        if not (first.isdecimal() and second.isdecimal()):
+        clean, _, other = pair.partition("-")
+        if not (clean.isdecimal() and other.isdecimal()):
             raise UserError(f"{pair!r} is no pair of words", fix="Write 0-0 1-2, counted from 0, CLEAN's word first.")
-        pairs.append((int(first), int(second)))
+        pairs.append((int(clean), int(other)))
     return pairs
 
 
@@ -62,8 +62,8 @@ def pair_pieces(clean: tuple[int, int], other: tuple[int, int]) -> list[tuple[in
     >>> pair_pieces((0, 3), (5, 7)), pair_pieces((0, 3), (5, 6))
     ([(0, 5), (2, 6)], [(2, 5)])
     """
-    (first, after), (other_first, other_after) = clean, other
-    steps = other_after - other_first - 1
+    (start, end), (other_start, other_end) = clean, other
+    steps = other_end - other_start - 1
     if not steps:
-        return [(after - 1, other_first)]
-    return [(first + round(i * (after - first - 1) / steps), other_first + i) for i in range(steps + 1)]
+        return [(end - 1, other_start)]
+    return [(start + round(i * (end - start - 1) / steps), other_start + i) for i in range(steps + 1)]

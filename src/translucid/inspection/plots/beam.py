@@ -20,11 +20,11 @@ def draw_beam(trace: BeamTrace) -> Figure:
     The trace is of one sentence. The path of the output that was chosen is drawn thick.
     """
     nodes, colours = trace.nodes, _COLOURS
-    step, place = _positions(trace)
-    depth, height = max(step), int(max(place)) + 1
+    step, row = _positions(trace)
+    depth, height = max(step), int(max(row)) + 1
     chosen: set[int] = set()
     if trace.best is None:
-        place[0] = (height - 1) / 2  # no path is drawn thick: the root stands in the middle
+        row[0] = (height - 1) / 2  # no path is drawn thick: the root stands in the middle
     else:
         chosen = set(trace.path(trace.best))
     figure = new_figure(max(4.0, 1.25 * (depth + 1)), max(2.0, 0.55 * height + 0.8))
@@ -38,12 +38,12 @@ def draw_beam(trace: BeamTrace) -> Figure:
         label = trace.name(node.token)
         if i:  # the root has neither a parent nor a probability
             line: dict[str, Any] = {"linewidth": 2.5, "alpha": 1} if thick else {"linewidth": 0.8, "alpha": 0.6}
-            ends = [step[node.parent], step[i]], [place[node.parent], place[i]]
+            ends = [step[node.parent], step[i]], [row[node.parent], row[i]]
             axes.plot(*ends, color=colours[node.fate], zorder=1, **line)
             label += "\n" + percent(math.exp(node.log_prob - nodes[node.parent].log_prob))
         box: dict[str, Any] = {"boxstyle": "round,pad=0.2", "facecolor": colours["paper"]}
         box |= {"edgecolor": colours[node.fate], "linewidth": 2 if thick else 0.8}
-        text = axes.text(step[i], place[i], label, fontsize=7, color=colours["ink"], bbox=box, zorder=2)
+        text = axes.text(step[i], row[i], label, fontsize=7, color=colours["ink"], bbox=box, zorder=2)
         text.set(horizontalalignment="center", verticalalignment="center")
     axes.set(xlim=(-0.6, depth + 0.6), ylim=(height - 0.4, -0.7), yticks=[])
     axes.set_xlabel("step", color=colours["ink"])
@@ -55,11 +55,11 @@ def draw_beam(trace: BeamTrace) -> Figure:
 
 
 def _positions(trace: BeamTrace) -> tuple[list[int], list[float]]:
-    """Return the step of each node, and its place among the nodes of the step, which are in order of probability."""
-    step, place = [0] * len(trace.nodes), [0.0] * len(trace.nodes)
-    at_step: dict[int, int] = {}
+    """Return the step of each node, and its row among the nodes of the step, which are in order of probability."""
+    step, row = [0] * len(trace.nodes), [0.0] * len(trace.nodes)
+    counts: dict[int, int] = {}
     for i, node in enumerate(trace.nodes[1:], 1):
         step[i] = step[node.parent] + 1
-        place[i] = at_step.get(step[i], 0)
-        at_step[step[i]] = at_step.get(step[i], 0) + 1
-    return step, place
+        row[i] = counts.get(step[i], 0)
+        counts[step[i]] = counts.get(step[i], 0) + 1
+    return step, row

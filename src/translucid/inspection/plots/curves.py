@@ -84,7 +84,7 @@ def draw_reliability(bins: Sequence[Bin], error: float) -> Figure:
     """
     figure = new_figure(5, 5)
     axes = figure.subplots()
-    table = np.array([(bin_.said, bin_.seen, bin_.count) for bin_ in bins], float)  # [bins, 3]
+    table = np.array([(bin_.mean_confidence, bin_.share_good, bin_.count) for bin_ in bins], float)  # [bins, 3]
     predicted, observed, count = table.reshape(-1, 3).T
     error_bars = np.sqrt(observed * (1 - observed) / count)
     axes.plot([0, 1], [0, 1], color="grey", linestyle="--", linewidth=1)

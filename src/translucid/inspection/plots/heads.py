@@ -26,8 +26,8 @@ def draw_head_report(report: HeadReport) -> Figure:
     _draw_importance(gradient, by_gradient, list(attentions), "by gradient: mean |dL/dg|")
     _draw_importance(ablation, by_ablation, list(attentions), "by ablation: increase of L")
     for order, points in report.curves.items():
-        left = [len(report.heads) - point.off for point in points]
-        curve.plot(left, [point.bleu for point in points], marker="o", markersize=4, label=f"by {order}")
+        remaining = [len(report.heads) - point.off for point in points]
+        curve.plot(remaining, [point.bleu for point in points], marker="o", markersize=4, label=f"by {order}")
     curve.set(xlabel="heads left", ylabel="BLEU", title="without the least important heads", ylim=0)
     curve.invert_xaxis()
     curve.grid(alpha=0.3)

@@ -54,8 +54,8 @@ def draw_heads(inspected: Inspected, layer: int, kind: str = "cross") -> Figure:
     """
     (name,) = chosen_maps(inspected.heads, kind, layer)
     maps = inspected.word_maps(name)
-    most = 4 if len(maps[0].source) < 15 else 2  # wide maps stay readable
-    columns = min(len(maps), most)
+    max_columns = 4 if len(maps[0].source) < 15 else 2  # wide maps stay readable
+    columns = min(len(maps), max_columns)
     rows = -(-len(maps) // columns)
     width, height = _size(maps[0], 0.22, 1.2)
     figure = new_figure(width * columns, height * rows)
@@ -72,8 +72,8 @@ def draw_attention(inspected: Inspected, kind: str = "cross") -> Figure:
     """
     layers = {name: inspected.word_maps(name) for name in chosen_maps(inspected.heads, kind)}
     heads = max(map(len, layers.values()))
-    first = next(iter(layers.values()))[0]
-    width, height = _size(first, 0.13, 0.5)
+    first_map = next(iter(layers.values()))[0]
+    width, height = _size(first_map, 0.13, 0.5)
     figure = new_figure(width * heads, height * len(layers) + 0.4)
     grid = figure.subplots(len(layers), heads, squeeze=False)
     for row, (name, maps) in zip(grid, layers.items(), strict=True):
@@ -84,7 +84,7 @@ def draw_attention(inspected: Inspected, kind: str = "cross") -> Figure:
 
 
 def _draw_head(axes: Axes, name: str, maps: Sequence[WordMap], head: int, font: int, title_font: int) -> None:
-    """Draw a head in its place of a grid, which may have more places than the layer has heads."""
+    """Draw a head in its cell of a grid, which may have more cells than the layer has heads."""
     if head >= len(maps):
         axes.set_axis_off()
         return
@@ -94,9 +94,9 @@ def _draw_head(axes: Axes, name: str, maps: Sequence[WordMap], head: int, font: 
 
 def _size(words: WordMap, inches: float, margin: float) -> tuple[float, float]:
     """Return the width and height of a map with squares of this size, in inches, with room for the words around it."""
-    beside = 0.09 * max(map(len, words.target))
-    above = 0.09 * max(map(len, words.source))
-    return margin + beside + inches * len(words.source), margin / 2 + above + inches * len(words.target)
+    label_width = 0.09 * max(map(len, words.target))
+    label_height = 0.09 * max(map(len, words.source))
+    return margin + label_width + inches * len(words.source), margin / 2 + label_height + inches * len(words.target)
 
 
 def _squares(axes: Axes, words: WordMap, size: int) -> Any:
@@ -143,18 +143,18 @@ def draw_saliency(saliency: SaliencyOverlay, title: str = "") -> Figure:
 
 def draw_saliency_rows(sections: Mapping[str, SaliencyOverlay]) -> Figure:
     """Draw several overlays of the same words and image, such as those of heads: one a row, by name."""
-    first = next(iter(sections.values()))
-    height, width = first.pixels.shape[:2]
+    first_overlay = next(iter(sections.values()))
+    height, width = first_overlay.pixels.shape[:2]
     inches = SMALL * width / max(height, width), SMALL * height / max(height, width) + 0.12
-    figure = new_figure(inches[0] * len(first.words) + 0.4, inches[1] * len(sections) + 0.3)
-    grid = figure.subplots(len(sections), len(first.words), squeeze=False)
+    figure = new_figure(inches[0] * len(first_overlay.words) + 0.4, inches[1] * len(sections) + 0.3)
+    grid = figure.subplots(len(sections), len(first_overlay.words), squeeze=False)
     for row, (name, saliency) in zip(grid, sections.items(), strict=True):
         for i, axes in enumerate(row):
             axes.imshow(saliency.panel(i, FINENESS // 2))
             axes.set(xticks=[], yticks=[])
             axes.set_frame_on(False)
         row[0].set_ylabel(name, fontsize=7)
-    for axes, word in zip(grid[0], first.words, strict=True):
+    for axes, word in zip(grid[0], first_overlay.words, strict=True):
         axes.set_title(word, fontsize=8)
     return figure
 
@@ -188,7 +188,7 @@ def draw_mask(mask: Tensor, rows: Sequence[str], columns: Sequence[str], title: 
     """
     while mask.dim() > 2:
         mask = mask[0]
-    if mask.size(0) == 1:  # a row that holds for all queries
+    if mask.size(0) == 1:  # one row that applies to all queries
         mask = mask.expand(len(rows), -1)
     figure = new_figure(1.5 + 0.36 * len(columns), 1.2 + 0.36 * len(rows))
     _draw_mask(figure.subplots(), mask, rows, columns)
@@ -206,8 +206,8 @@ def draw_masks(mask: Tensor, labels: Sequence[Sequence[str]], title: str = "") -
     if len(labels) != len(mask):
         raise ValueError(f"masks {tuple(mask.shape)} for {len(labels)} texts")
     figure = new_figure((1.5 + 0.36 * length) * len(labels), 1.4 + 0.36 * length)
-    for axes, of_text, tokens in zip(figure.subplots(1, len(labels), squeeze=False)[0], mask, labels, strict=True):
-        _draw_mask(axes, of_text[0], tokens, tokens)
+    for axes, text_mask, tokens in zip(figure.subplots(1, len(labels), squeeze=False)[0], mask, labels, strict=True):
+        _draw_mask(axes, text_mask[0], tokens, tokens)
     figure.suptitle(title, fontsize=10)
     return figure
 

@@ -16,9 +16,9 @@ def draw_lens(lens: Lens) -> Figure:
     widest = 3
     for word in words:
         widest = max(widest, *map(len, word.top))
-    beside = 0.09 * max(len(word.word) for word in words)
-    cell = 0.35 + 0.075 * widest
-    figure = new_figure(1.6 + beside + cell * len(lens.layers), 0.8 + 0.36 * len(words))
+    label_width = 0.09 * max(len(word.word) for word in words)
+    cell_width = 0.35 + 0.075 * widest
+    figure = new_figure(1.6 + label_width + cell_width * len(lens.layers), 0.8 + 0.36 * len(words))
     axes = figure.subplots()
     probabilities = [word.top_probabilities for word in words]
     image = axes.imshow(probabilities, cmap=COLOURS, vmin=0, vmax=1, aspect="auto")

@@ -18,7 +18,7 @@ LETTER, SPACE = 0.115, 0.3
 """The width of a letter and the space between words, in inches."""
 GAP = 1.5
 """The distance between the two lines, in inches."""
-MOST, LEAST = 0.32, 0.02
+MAX_WIDTH, MIN_WEIGHT = 0.32, 0.02
 """The width of a ribbon of weight 1 in inches, and the smallest weight that is drawn."""
 FOR, AGAINST, DOUBT, INK, SOFT = "#2563eb", "#dc5014", "#a84c06", "#1c2430", "#56606d"
 """The colours of positive and negative weights, of bars of improbable words, of words, and of other bars."""
@@ -35,7 +35,7 @@ def draw_ribbons(words: WordMap, log_probs: Sequence[float] = ()) -> Figure:
         words: weights between words.
         log_probs: log-probabilities of the target words, if a bar under each word is to show its probability.
     """
-    above, below = _places(words.source), _places(words.target)
+    above, below = _intervals(words.source), _intervals(words.target)
     width = max(above[-1][1], below[-1][1]) + SPACE
     above, below = _centred(above, width), _centred(below, width)
     figure = new_figure(width, GAP + 0.9)
@@ -45,9 +45,9 @@ def draw_ribbons(words: WordMap, log_probs: Sequence[float] = ()) -> Figure:
     for band in bands(words.weights.tolist(), above, below):
         _ribbon(axes, *band)
     for texts, line, y, context in ((words.source, above, GAP + 0.2, words.context), (words.target, below, -0.2, 0)):
-        for place, (text, (start, end)) in enumerate(zip(texts, line, strict=True)):
+        for position, (text, (start, end)) in enumerate(zip(texts, line, strict=True)):
             # Words of previous sentences are grey and in italics.
-            colour, style = (SOFT, "italic") if place < context else (INK, "normal")
+            colour, style = (SOFT, "italic") if position < context else (INK, "normal")
             middle = (start + end) / 2
             axes.text(middle, y, text, ha="center", va="center", fontsize=10, color=colour, style=style)
     for (start, end), value in zip(below, log_probs, strict=bool(log_probs)):
@@ -66,16 +66,16 @@ Band = tuple[float, Interval, Interval]
 def bands(weights: Sequence[Sequence[float]], above: Sequence[Interval], below: Sequence[Interval]) -> list[Band]:
     """Return the ribbons of weights [target, source] between words in these places.
 
-    At a target word ribbons lie side by side, each as wide as the weight times `MOST`; at a source word they are
-    narrower if they would be wider together than the word.
+    At a target word ribbons lie side by side, each as wide as the weight times `MAX_WIDTH`; at a source word
+    they are narrower if together they would be wider than the word.
     """
     widths: dict[tuple[int, int], float] = {}  # by target and source word
     for target, row in enumerate(weights):
         # The weights of an explanation may sum to more than 1.
-        unit = min(MOST, below[target][1] - below[target][0])
+        unit = min(MAX_WIDTH, below[target][1] - below[target][0])
         total = max(1.0, sum(map(abs, row)))
         for source, weight in enumerate(row):
-            if abs(weight) >= LEAST:
+            if abs(weight) >= MIN_WEIGHT:
                 widths[target, source] = abs(weight) * unit / total
     at_target: dict[tuple[int, int], Interval] = {}
     for target, word in enumerate(below):
@@ -106,14 +106,14 @@ def _ribbon(axes: Axes, weight: float, above: Interval, below: Interval) -> None
     axes.add_patch(PathPatch(path, facecolor=colour, alpha=0.15 + 0.6 * min(1.0, abs(weight)), linewidth=0))
 
 
-def _places(words: Sequence[str]) -> list[Interval]:
-    """Return the interval of each word on a line."""
-    places, start = [], SPACE
+def _intervals(words: Sequence[str]) -> list[Interval]:
+    """Return the interval of each word on a line, from left to right."""
+    intervals, start = [], SPACE
     for word in words:
         end = start + max(0.25, LETTER * len(word))
-        places.append((start, end))
+        intervals.append((start, end))
         start = end + SPACE
-    return places
+    return intervals
 
 
 def _centred(line: Sequence[Interval], width: float) -> list[Interval]:

@@ -46,8 +46,8 @@ def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
     write_output(file, rendered(figure, kind, dpi))
 
 
-def _widened_for_titles(figure: Figure) -> bool:
-    """Widen a figure whose titles are cut off at its edges: the layout makes room for their height only."""
+def _widen_for_titles(figure: Figure) -> bool:
+    """Widen a figure whose titles are cut off, because the layout fits heights only; return whether any were."""
     figure.draw_without_rendering()  # determines the positions of titles
     titles = list(figure.texts)
     for axes in figure.axes:
@@ -75,13 +75,14 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
         # The settings apply to new texts only; those of the figure were created with the default font.
         for text in figure.findobj(Text):
             text.set_fontfamily(fonts)
-        engine, usual_dpi = figure.get_layout_engine(), figure.dpi
-        figure.dpi = dpi if kind == "png" else 72  # as Matplotlib draws them: the width of a text depends on it
-        if not _widened_for_titles(figure):
+        engine, original_dpi = figure.get_layout_engine(), figure.dpi
+        # The resolution at which Matplotlib draws: the width of a text depends on it.
+        figure.dpi = dpi if kind == "png" else 72
+        if not _widen_for_titles(figure):
             figure.set_layout_engine("none")  # the same layout would take half of the time again
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=dates.get(kind))
         figure.set_layout_engine(engine)
-        figure.dpi = usual_dpi
+        figure.dpi = original_dpi
     return buffer.getvalue()
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.ctranslate2.conventions import Quantization
-from translucid.ground.atomic import refuse_to_lose, replace, whole_folder, write_atomically
+from translucid.ground.atomic import atomic_folder, refuse_overwrite, replace, write_atomically
 from translucid.ground.errors import UserError, missing_package
 from translucid.interop.onnx.graphs import AFTER, DECODER, ENCODER, IDS, LOGITS, TOKENS, quiet, write_graphs
-from translucid.interop.onnx.states import Flat, flat_states
+from translucid.interop.onnx.states import StateLayout, state_layout
 from translucid.interop.onnx.tracing import positions_of
 from translucid.models.protocol import SequenceModel
 
 FACTS = "model.json"
-HOLDS = FACTS, "a model exported to ONNX"
+MARKER = FACTS, "a model exported to ONNX"
 """A file by which an exported folder is recognised, and the name of its kind."""
-NEEDED = "onnx", "onnxscript", "onnxruntime"
-SMALLER = "MatMul", "Gemm", "Gather"
+PACKAGES = "onnx", "onnxscript", "onnxruntime"
+QUANTISED = "MatMul", "Gemm", "Gather"
 """The operators whose weights become int8; those of recurrent layers stay float32."""
 LARGEST = 2_000_000_000
 """The largest size of a graph with its weights, in bytes: an ONNX file has at most 2 GiB."""
@@ -33,7 +33,7 @@ def refuse_without_packages() -> None:
     Raises:
         UserError: a package is missing.
     """
-    for name in NEEDED:
+    for name in PACKAGES:
         if find_spec(name) is None:
             raise missing_package("an export to ONNX", name, "onnx")
 
@@ -66,24 +66,24 @@ def export_onnx(
             exists already or can't be written.
     """
     refuse_without_packages()
-    refuse_to_lose(out, overwrite, *HOLDS)
-    flat = flat_states(model)
+    refuse_overwrite(out, overwrite, *MARKER)
+    layout = state_layout(model)
     size = 4 * sum(weights.numel() for weights in model.parameters())
     if size > LARGEST:
         fix = "Use --to ctranslate2."
         raise UserError(f"the model's weights take {size / 1e9:.1f} GB, a file of ONNX holds 2 GB", file=out, fix=fix)
-    with whole_folder(out) as folder:
-        write_graphs(model, flat, folder)
+    with atomic_folder(out) as folder:
+        write_graphs(model, layout, folder)
         if quantization == "int8":
             for name in (ENCODER, DECODER):
-                _make_smaller(folder / name)
+                _quantise(folder / name)
         tokenizer.save(folder)
-        facts = _facts(model, tokenizer, flat, quantization, longest, languages)
+        facts = _facts(model, tokenizer, layout, quantization, longest, languages)
         write_atomically(folder / FACTS, (json.dumps(facts, indent=1) + "\n").encode())
         check(folder)
 
 
-def _make_smaller(file: Path) -> None:
+def _quantise(file: Path) -> None:
     """Replace the weights of a graph by int8 with a scale for each column.
 
     Half of their range is used: processors without VNNI add up products of 8 bits in 16 bits, which the whole range
@@ -93,14 +93,14 @@ def _make_smaller(file: Path) -> None:
 
     small = file.with_suffix(".int8")
     with quiet():
-        quantize_dynamic(file, small, list(SMALLER), per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+        quantize_dynamic(file, small, list(QUANTISED), per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     replace(small, file)
 
 
 def _facts(
     model: SequenceModel,
     tokenizer: Tokenizer,
-    flat: Flat[Any],
+    layout: StateLayout[Any],
     quantization: Quantization,
     longest: int,
     languages: tuple[str | None, str | None],
@@ -108,7 +108,7 @@ def _facts(
     """Return the content of `model.json`."""
     source, target = ("tokenizer.model",) * 2 if tokenizer.joint else ("source.model", "target.model")
     positions = positions_of(model)
-    carried = {part.name: AFTER + part.name for part in flat.carried}
+    carried = {spec.name: AFTER + spec.name for spec in layout.carried}
     return {
         "format": "translucid-onnx",
         "version": 1,
@@ -130,7 +130,7 @@ def _facts(
         },
         "special": model.special._asdict(),
         "never": [model.special.pad, model.special.unknown, model.special.start],
-        "encoder": {"file": ENCODER, "inputs": [IDS], "outputs": flat.names},
-        "decoder": {"file": DECODER, "inputs": [TOKENS, *flat.names], "outputs": [LOGITS, *carried.values()]},
+        "encoder": {"file": ENCODER, "inputs": [IDS], "outputs": layout.names},
+        "decoder": {"file": DECODER, "inputs": [TOKENS, *layout.names], "outputs": [LOGITS, *carried.values()]},
         "carried": carried,
     }

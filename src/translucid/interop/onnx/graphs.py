@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from translucid.interop.onnx.states import Flat
+from translucid.interop.onnx.states import StateLayout
 from translucid.interop.onnx.tracing import traceable
 from translucid.kernels.dispatch import reference_mode
 from translucid.models.protocol import SequenceModel
@@ -27,35 +27,35 @@ IDS, TOKENS, LOGITS, AFTER = "ids", "tokens", "logits", "after."
 class _Encoder(nn.Module):
     """A graph from sources to the state before the first token."""
 
-    def __init__(self, model: SequenceModel, flat: Flat[Any]) -> None:
+    def __init__(self, model: SequenceModel, layout: StateLayout[Any]) -> None:
         super().__init__()
-        self.model, self.flat = model, flat
+        self.model, self.layout = model, layout
 
     def forward(self, ids: Tensor) -> tuple[Tensor, ...]:
-        return tuple(self.flat.tensors(self.model.start(self.model.encode(ids))))
+        return tuple(self.layout.tensors(self.model.start(self.model.encode(ids))))
 
 
 class _Decoder(nn.Module):
     """A graph from one token for each row, and a state, to the logits of the next token and the changed tensors."""
 
-    def __init__(self, model: SequenceModel, flat: Flat[Any]) -> None:
+    def __init__(self, model: SequenceModel, layout: StateLayout[Any]) -> None:
         super().__init__()
-        self.model, self.flat = model, flat
+        self.model, self.layout = model, layout
 
     def forward(self, tokens: Tensor, state: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        logits, after = self.model.step(tokens, self.flat.state(state))
-        return logits, *self.flat.tensors(after)[len(self.flat.fixed) :]
+        logits, next_state = self.model.step(tokens, self.layout.state(state))
+        return logits, *self.layout.tensors(next_state)[len(self.layout.fixed) :]
 
 
-def write_graphs(model: SequenceModel, flat: Flat[Any], folder: Path) -> None:
+def write_graphs(model: SequenceModel, layout: StateLayout[Any], folder: Path) -> None:
     """Write `encoder.onnx` and `decoder.onnx`: rows and lengths vary, weights are float32.
 
     encoder: ids [B, S] int64, padded on the right -> the state
     decoder: tokens [N] int64, the state -> logits [N, V], the tensors of the state that each step replaces
     """
     traced = traceable(model)
-    encoder, decoder = _Encoder(traced, flat).eval(), _Decoder(traced, flat).eval()
-    # The lengths of the examples are different, and not 1: the exporter would take equal ones for one, and 1 as fixed.
+    encoder, decoder = _Encoder(traced, layout).eval(), _Decoder(traced, layout).eval()
+    # The lengths of the examples are different, and not 1: the exporter would merge equal ones, and fix 1.
     ids = torch.full((3, 7), model.eos)
     tokens = torch.full((3,), model.bos)
     with reference_mode(), torch.inference_mode(False), quiet():
@@ -64,28 +64,28 @@ def write_graphs(model: SequenceModel, flat: Flat[Any], folder: Path) -> None:
             for _ in range(5):
                 _, state = traced.step(tokens, state)
         # With gradients: without them, PyTorch decomposes its recurrent layers step by step.
-        _write(encoder, (ids,), ({0: "rows", 1: "source"},), [IDS], flat.names, folder / ENCODER)
-        shapes = {0: "rows"}, [part.varying for part in flat.parts]
-        carried = [AFTER + part.name for part in flat.carried]
-        inputs = tokens, [tensor.contiguous() for tensor in flat.tensors(state)]
-        _write(decoder, inputs, shapes, [TOKENS, *flat.names], [LOGITS, *carried], folder / DECODER)
+        _write(encoder, (ids,), ({0: "rows", 1: "source"},), [IDS], layout.names, folder / ENCODER)
+        shapes = {0: "rows"}, [spec.dynamic_axes for spec in layout.specs]
+        carried = [AFTER + spec.name for spec in layout.carried]
+        inputs = tokens, [tensor.contiguous() for tensor in layout.tensors(state)]
+        _write(decoder, inputs, shapes, [TOKENS, *layout.names], [LOGITS, *carried], folder / DECODER)
 
 
 def _write(
     graph: nn.Module,
     examples: tuple[Any, ...],
-    varying: tuple[Any, ...],
+    dynamic_shapes: tuple[Any, ...],
     inputs: list[str],
     outputs: list[str],
     file: Path,
 ) -> None:
-    """Export one graph; `varying`: the axes of each input whose lengths vary."""
+    """Export one graph; `dynamic_shapes`: the axes of each input whose lengths vary."""
     program = torch.onnx.export(
         graph,
         examples,
         input_names=inputs,
         output_names=outputs,
-        dynamic_shapes=varying,
+        dynamic_shapes=dynamic_shapes,
         opset_version=OPSET,
         dynamo=True,
         verbose=False,
@@ -97,11 +97,11 @@ def _write(
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress the exporter's messages about optional packages and about its own deprecations."""
-    before = logging.root.manager.disable
+    level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.disable(before)
+        logging.disable(level)

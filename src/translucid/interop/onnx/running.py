@@ -44,8 +44,8 @@ class Exported:
         self, tokens: NDArray[np.int64], state: dict[str, NDArray[Any]]
     ) -> tuple[NDArray[np.float32], dict[str, NDArray[Any]]]:
         """Return the logits [N, V] after one more token for each row [N], and the next state."""
-        logits, *after = self.decoder.run(None, {"tokens": tokens, **state})
-        return logits, {**state, **dict(zip(self.facts["carried"], after, strict=True))}
+        logits, *next_tensors = self.decoder.run(None, {"tokens": tokens, **state})
+        return logits, {**state, **dict(zip(self.facts["carried"], next_tensors, strict=True))}
 
     def greedy(self, sentences: Sequence[list[int]], options: DecodingOptions) -> list[list[int]]:
         """Return the outputs of greedy search, without end tokens.
@@ -61,18 +61,18 @@ class Exported:
         source = np.full((len(sentences), max(map(len, sentences))), special["pad"])
         for row, ids in zip(source, sentences, strict=True):
             row[: len(ids)] = ids
-        state, last = self.start(source), np.full(len(source), special["start"])
+        state, last_tokens = self.start(source), np.full(len(source), special["start"])
         outputs: list[list[int]] = [[] for _ in sentences]
         for length in range(limits.max()):
-            logits, state = self.step(last, state)
+            logits, state = self.step(last_tokens, state)
             logits[:, self.facts["never"]] = -np.inf
             if length < len(opening) + options.min_length:
                 logits[:, special["end"]] = -np.inf
             if length < len(opening):  # every output begins with these tokens
-                last = np.full(len(source), opening[length])
+                last_tokens = np.full(len(source), opening[length])
             else:
-                last = logits.argmax(-1)
-            for output, token, limit in zip(outputs, last.tolist(), limits, strict=True):
+                last_tokens = logits.argmax(-1)
+            for output, token, limit in zip(outputs, last_tokens.tolist(), limits, strict=True):
                 if len(output) == length < limit and token != special["end"]:
                     output.append(token)
             if all(len(output) <= length for output in outputs):
@@ -85,7 +85,7 @@ def exported_texts(folder: Path, tokenizer: Tokenizer, pairs: Sequence[Pair], en
     exported, texts = Exported(folder), list[str]()
     encoded = tokenizer.encode_source(sources_of(pairs))
     sources = [[*ids, end] for ids in encoded]
-    for first in range(0, len(sources), SENTENCES):
-        hypotheses = exported.greedy(sources[first : first + SENTENCES], DecodingOptions(beam=1, max_loops=0))
+    for start in range(0, len(sources), SENTENCES):
+        hypotheses = exported.greedy(sources[start : start + SENTENCES], DecodingOptions(beam=1, max_loops=0))
         texts += map(tokenizer.decode, hypotheses)
     return texts

@@ -23,31 +23,31 @@ from translucid.models.transformer import Transformer, TransformerState
 StateT = TypeVar("StateT")
 
 
-class Part(NamedTuple):
+class TensorSpec(NamedTuple):
     """One tensor of a state."""
 
     name: str
-    varying: dict[int, str]
+    dynamic_axes: dict[int, str]
     """The axes whose lengths vary, with what they count: `rows`, `source` or `target` tokens."""
 
 
-class Flat(ABC, Generic[StateT]):
+class StateLayout(ABC, Generic[StateT]):
     """Converts the state of a kind of model to a list of tensors: first `fixed` ones, then `carried` ones."""
 
-    fixed: list[Part]
+    fixed: list[TensorSpec]
     """The tensors that stay the same for a sentence."""
-    carried: list[Part]
+    carried: list[TensorSpec]
     """The tensors that each step replaces."""
 
     @property
-    def parts(self) -> list[Part]:
-        """All parts, in the order of the tensors."""
+    def specs(self) -> list[TensorSpec]:
+        """All tensors of a state, in order."""
         return [*self.fixed, *self.carried]
 
     @property
     def names(self) -> list[str]:
-        """The names of all parts."""
-        return [part.name for part in self.parts]
+        """The names of all tensors."""
+        return [spec.name for spec in self.specs]
 
     @abstractmethod
     def tensors(self, state: StateT) -> list[Tensor]:
@@ -58,56 +58,60 @@ class Flat(ABC, Generic[StateT]):
         """Return the state of these tensors."""
 
 
-class _TransformerTensors(Flat[TransformerState]):
+class _TransformerTensors(StateLayout[TransformerState]):
     def __init__(self, model: Transformer) -> None:
-        self.fixed = [Part("mask", {0: "rows", 3: "source"})]
+        self.fixed = [TensorSpec("mask", {0: "rows", 3: "source"})]
         self.carried = []
         for i in range(len(model.decoder)):
             for name in ("key", "value"):
-                self.fixed.append(Part(f"memory.{i}.{name}", {0: "rows", 2: "source"}))
-                self.carried.append(Part(f"past.{i}.{name}", {0: "rows", 2: "target"}))
+                self.fixed.append(TensorSpec(f"memory.{i}.{name}", {0: "rows", 2: "source"}))
+                self.carried.append(TensorSpec(f"past.{i}.{name}", {0: "rows", 2: "target"}))
 
     def tensors(self, state: TransformerState) -> list[Tensor]:
         return [state.mask, *chain.from_iterable([*state.memory, *state.past])]
 
     def state(self, tensors: Sequence[Tensor]) -> TransformerState:
-        mask, *rest = tensors
-        pairs = list(zip(rest[::2], rest[1::2], strict=True))
+        mask, *layer_tensors = tensors
+        pairs = list(zip(layer_tensors[::2], layer_tensors[1::2], strict=True))
         memory, past = pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
         return TransformerState(past[0][0].size(2), past, memory, mask, torch.arange(mask.size(0)))
 
 
-class _SSRUTensors(Flat[TransformerState]):
+class _SSRUTensors(StateLayout[TransformerState]):
     """The states of Transformers with an SSRU: no tensor grows by one position in each step, so they count the steps.
 
     The number of steps is a tensor [N], so that the first axis of this tensor counts hypotheses too.
     """
 
     def __init__(self, model: Transformer) -> None:
-        self.fixed = [Part("mask", {0: "rows", 3: "source"})]
-        self.carried = [Part("length", {0: "rows"})]
+        self.fixed = [TensorSpec("mask", {0: "rows", 3: "source"})]
+        self.carried = [TensorSpec("length", {0: "rows"})]
         for i in range(len(model.decoder)):
-            self.fixed += [Part(f"memory.{i}.{name}", {0: "rows", 2: "source"}) for name in ("key", "value")]
-            self.carried.append(Part(f"cell.{i}", {0: "rows"}))
+            self.fixed += [TensorSpec(f"memory.{i}.{name}", {0: "rows", 2: "source"}) for name in ("key", "value")]
+            self.carried.append(TensorSpec(f"cell.{i}", {0: "rows"}))
 
     def tensors(self, state: TransformerState) -> list[Tensor]:
         length = torch.zeros_like(state.mask[:, 0, 0, 0], dtype=torch.long) + state.length
         return [state.mask, *chain.from_iterable(state.memory), length, *chain.from_iterable(state.past)]
 
     def state(self, tensors: Sequence[Tensor]) -> TransformerState:
-        mask, *rest = tensors
+        mask, *layer_tensors = tensors
         layers = len(self.carried) - 1
-        keys_and_values, length, cells = rest[: 2 * layers], rest[2 * layers], rest[2 * layers + 1 :]
+        keys_and_values, length, cells = (
+            layer_tensors[: 2 * layers],
+            layer_tensors[2 * layers],
+            layer_tensors[2 * layers + 1 :],
+        )
         memory = list(zip(keys_and_values[::2], keys_and_values[1::2], strict=True))
         # The copy of the model that is exported takes the number of steps of each row as its position.
         steps: Any = length
         return TransformerState(steps, [(cell,) for cell in cells], memory, mask, torch.arange(mask.size(0)))
 
 
-class _AttentionOnlyTensors(Flat[AttentionOnlyState]):
+class _AttentionOnlyTensors(StateLayout[AttentionOnlyState]):
     def __init__(self, model: AttentionOnly) -> None:
-        self.fixed = [Part("mask", {0: "rows", 2: "source"}), Part("memory", {0: "rows", 1: "source"})]
-        self.carried = [Part(f"past.{i}", {0: "rows", 1: "target"}) for i in range(len(model.decoder_self))]
+        self.fixed = [TensorSpec("mask", {0: "rows", 2: "source"}), TensorSpec("memory", {0: "rows", 1: "source"})]
+        self.carried = [TensorSpec(f"past.{i}", {0: "rows", 1: "target"}) for i in range(len(model.decoder_self))]
 
     def tensors(self, state: AttentionOnlyState) -> list[Tensor]:
         return [state.mask, state.memory, *state.past]
@@ -117,39 +121,45 @@ class _AttentionOnlyTensors(Flat[AttentionOnlyState]):
         return AttentionOnlyState(past[0].size(1), past, memory, mask)
 
 
-class _RecurrentTensors(Flat[RecurrentState]):
+class _RecurrentTensors(StateLayout[RecurrentState]):
     def __init__(self, model: RecurrentModel) -> None:
         options = model.options
         assert isinstance(options, RecurrentOptions)
-        self.looks, self.feeds = options.attention != "none", options.input_feeding
+        self.has_attention, self.has_feeding = options.attention != "none", options.input_feeding
         sources = {0: "rows", 1: "source"}
         self.fixed = []
-        if self.looks:
-            self.fixed = [Part("mask", {0: "rows", 2: "source"}), Part("memory", sources), Part("keys", sources)]
+        if self.has_attention:
+            self.fixed = [
+                TensorSpec("mask", {0: "rows", 2: "source"}),
+                TensorSpec("memory", sources),
+                TensorSpec("keys", sources),
+            ]
         names = ["hidden"]
         if options.cell == "lstm":
             names.append("cell")
-        if self.feeds:
+        if self.has_feeding:
             names.append("feed")
-        self.carried = [Part(name, {0: "rows"}) for name in names]
+        self.carried = [TensorSpec(name, {0: "rows"}) for name in names]
 
     def tensors(self, state: RecurrentState) -> list[Tensor]:
-        fixed = [state.mask, state.memory, state.keys] if self.looks else []
-        carried = [part.transpose(0, 1) for part in state.cells]  # [L, N, D] -> [N, L, D]
-        if self.feeds:
+        fixed = [state.mask, state.memory, state.keys] if self.has_attention else []
+        carried = [cell.transpose(0, 1) for cell in state.cells]  # [L, N, D] -> [N, L, D]
+        if self.has_feeding:
             # The first step has no attention vector yet, but a graph takes a tensor: zeros.
             carried.append(torch.zeros_like(carried[0][:, 0]) if state.feed is None else state.feed)
         return [*fixed, *carried]
 
     def state(self, tensors: Sequence[Tensor]) -> RecurrentState:
         fixed, carried = tensors[: len(self.fixed)], list(tensors[len(self.fixed) :])
-        feed = carried.pop() if self.feeds else None
-        cells = tuple(part.transpose(0, 1) for part in carried)
-        mask, memory, keys = fixed if self.looks else (carried[0],) * 3  # without attention, they are never read
+        feed = carried.pop() if self.has_feeding else None
+        cells = tuple(cell.transpose(0, 1) for cell in carried)
+        mask, memory, keys = (
+            fixed if self.has_attention else (carried[0],) * 3
+        )  # without attention, they are never read
         return RecurrentState(cells, memory, keys, mask, torch.arange(carried[0].size(0)), feed)
 
 
-def flat_states(model: SequenceModel) -> Flat[Any]:
+def state_layout(model: SequenceModel) -> StateLayout[Any]:
     """Return the conversion of a model's states to tensors.
 
     Raises:

@@ -23,9 +23,9 @@ def traceable(model: SequenceModel) -> SequenceModel:
     A recurrent model returns zeros until it is exported.
     """
     copied = deepcopy(model).cpu().float().eval()
-    for part in copied.modules():
-        if isinstance(part, Embedding) and isinstance(part.positions, LearnedPositions | SinusoidalPositions):
-            part.positions = _FixedPositions(part.positions, positions_of(model) or POSITIONS)
+    for module in copied.modules():
+        if isinstance(module, Embedding) and isinstance(module.positions, LearnedPositions | SinusoidalPositions):
+            module.positions = _FixedPositions(module.positions, positions_of(model) or POSITIONS)
     if isinstance(copied, RecurrentModel):
         encoder: nn.Module = copied.encoder
         encoder.recurrence = _PaddedRecurrence(copied.encoder.recurrence)
@@ -34,8 +34,8 @@ def traceable(model: SequenceModel) -> SequenceModel:
 
 def positions_of(model: SequenceModel) -> int | None:
     """Return the number of positions of the exported model on either side; None if there is no limit."""
-    there = any(isinstance(part, LearnedPositions | SinusoidalPositions) for part in model.modules())
-    return (model.max_length or POSITIONS) if there else None
+    has_table = any(isinstance(module, LearnedPositions | SinusoidalPositions) for module in model.modules())
+    return (model.max_length or POSITIONS) if has_table else None
 
 
 class _FixedPositions(nn.Module):
@@ -63,11 +63,11 @@ class _PaddedRecurrence(nn.Module):
 
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Cells]:
         """Return the states of all positions, and the last ones of each layer, as `Recurrence.read` does."""
-        x, lasts = x.transpose(0, 1), []
+        x, last_states = x.transpose(0, 1), []
         for layer in self.layers:
-            x, last = layer(x, lengths)
-            lasts.append(last)
-        return x.transpose(0, 1), tuple(map(torch.stack, zip(*lasts, strict=True)))
+            x, layer_states = layer(x, lengths)
+            last_states.append(layer_states)
+        return x.transpose(0, 1), tuple(map(torch.stack, zip(*last_states, strict=True)))
 
 
 class _RecurrentLayer(nn.Module):
@@ -89,7 +89,7 @@ class _RecurrentLayer(nn.Module):
             sides = []
             for direction in directions:
                 gates = getattr(rnn, name + direction).detach().chunk(len(order))
-                sides.append(torch.cat([gates[place] for place in order]))
+                sides.append(torch.cat([gates[gate] for gate in order]))
             return torch.stack(sides)
 
         self.register_buffer("inputs", ordered("weight_ih"))  # [directions, gates * H, inputs]
@@ -105,8 +105,8 @@ class _RecurrentLayer(nn.Module):
         }
         if not self.lstm:
             options["linear_before_reset"] = 1  # as in PyTorch: n = tanh(W x + r * (U h + b))
-        last = directions, x.size(1), self.width
-        shapes = [(x.size(0), *last), last, last][: 3 if self.lstm else 2]
+        state_shape = directions, x.size(1), self.width
+        shapes = [(x.size(0), *state_shape), state_shape, state_shape][: 3 if self.lstm else 2]
         outputs, *states = torch.onnx.ops.symbolic_multi_out(
             "LSTM" if self.lstm else "GRU",
             (x, self.inputs, self.hidden, self.biases, lengths.int()),

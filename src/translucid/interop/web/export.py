@@ -22,7 +22,7 @@ from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomically
+from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.bundling import WEB, bundle
@@ -32,7 +32,7 @@ from translucid.layers.quantised import quantised, row_scales
 from translucid.models.model_options import ModelOptions, RecurrentOptions, TransformerOptions
 from translucid.models.protocol import SequenceModel
 
-HOLDS = "model.js", "a web page of a model"
+MARKER = "model.js", "a web page of a model"
 """A file by which an exported folder is recognised, and the name of its kind."""
 PAGE = Path(__file__).parent
 ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js")
@@ -77,7 +77,7 @@ def export_web(
         tokenizer: the model's tokenizer.
         out: the folder.
         decoding: the options of the search.
-        longest: the most source tokens that the model reads at once, end token included.
+        longest: the largest number of source tokens that the model reads at once, end token included.
         languages: the codes of source and target, if known.
         name: the name of the run, for the lines of code on the page.
         overwrite: whether to replace an existing export.
@@ -85,16 +85,16 @@ def export_web(
     Raises:
         UserError: the scripts can't compute the model, or the folder exists already or can't be written.
     """
-    refuse_to_lose(out, overwrite, *HOLDS)
+    refuse_overwrite(out, overwrite, *MARKER)
     refuse_other_models(model, tokenizer, decoding)
     record = model_record(model, tokenizer, decoding, longest)
     record |= {"name": name, "languages": [code or "" for code in languages]}
-    with whole_folder(out) as folder:
+    with atomic_folder(out) as folder:
         (folder / "engine").mkdir()
         for script in ENGINE:
             write_atomically(folder / "engine" / script, (PAGE / "engine" / script).read_bytes())
         write_atomically(folder / "page.js", bundle("page.js", [PAGE, WEB]).encode())
-        write_atomically(folder / HOLDS[0], f"const MODEL = {json.dumps(record, ensure_ascii=False)};\n".encode())
+        write_atomically(folder / MARKER[0], f"const MODEL = {json.dumps(record, ensure_ascii=False)};\n".encode())
         write_atomically(folder / "index.html", _page(record["languages"]).encode())
 
 
@@ -111,8 +111,8 @@ def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer, decoding: De
         raise UserError(what, fix="Export a Transformer or an rnn-bahdanau model.")
     for key, values in shape.items():
         if getattr(options, key) not in values:
-            what = f"model.{key}={_written(getattr(options, key))} does not run in the browser"
-            raise UserError(what, fix=f"Train with model.{key}={' or '.join(map(_written, values))} for it.")
+            what = f"model.{key}={_yaml(getattr(options, key))} does not run in the browser"
+            raise UserError(what, fix=f"Train with model.{key}={' or '.join(map(_yaml, values))} for it.")
     if decoding.no_repeat_ngram:
         what = f"decoding.no_repeat_ngram={decoding.no_repeat_ngram} is not a rule of the search in the browser"
         raise UserError(what, fix="Set it to 0 in the run's config.yaml.")
@@ -122,16 +122,16 @@ def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer, decoding: De
         _refuse_other_tokenizers(pieces_of(content, Path("tokenizer.model")))
 
 
-def _written(value: object) -> str:
+def _yaml(value: object) -> str:
     """Return a value as it is written in YAML."""
     return json.dumps(value).strip('"')
 
 
 def _refuse_other_tokenizers(parsed: Any) -> None:
-    """Check that the scripts cut text as a SentencePiece model does.
+    """Check that the scripts tokenise text as a SentencePiece model does.
 
     Raises:
-        UserError: they would cut it differently.
+        UserError: they would tokenise it differently.
     """
     spec, kinds = parsed.normalizer_spec, parsed.SentencePiece
     if parsed.trainer_spec.model_type != parsed.trainer_spec.BPE:
@@ -143,9 +143,14 @@ def _refuse_other_tokenizers(parsed: Any) -> None:
             "a model with reserved pieces, such as those of placeholders, terms or context, does not run in the browser"
         )
         raise UserError(what, fix="Train without data.placeholders, data.terms, data.fuzzy_matches and data.context.")
-    usual = spec.add_dummy_prefix and spec.remove_extra_whitespaces and spec.escape_whitespaces
-    within = any("▁" in piece.piece[1:] or piece.type in (kinds.UNUSED, kinds.BYTE) for piece in parsed.pieces)
-    if not usual or within or parsed.trainer_spec.treat_whitespace_as_suffix or parsed.HasField("denormalizer_spec"):
+    usual_spaces = spec.add_dummy_prefix and spec.remove_extra_whitespaces and spec.escape_whitespaces
+    other_pieces = any("▁" in piece.piece[1:] or piece.type in (kinds.UNUSED, kinds.BYTE) for piece in parsed.pieces)
+    if (
+        not usual_spaces
+        or other_pieces
+        or parsed.trainer_spec.treat_whitespace_as_suffix
+        or parsed.HasField("denormalizer_spec")
+    ):
         what = "the SentencePiece model treats spaces or rare pieces differently from those that are trained here"
         raise UserError(what, fix="Export a run that was trained here with its own vocabulary.")
 
@@ -212,7 +217,7 @@ def _weights(model: SequenceModel) -> dict[str, Any]:
 def _page(languages: list[str]) -> str:
     """Return the page, which loads the scripts."""
     style = "".join(path.read_text(encoding="utf-8") for path in STYLES[1:])
-    scripts = [f"engine/{name}" for name in ENGINE] + [HOLDS[0], "page.js"]
+    scripts = [f"engine/{name}" for name in ENGINE] + [MARKER[0], "page.js"]
     body = (PAGE / "page.html").read_text(encoding="utf-8")
     body += "".join(f'<script src="{script}"></script>\n' for script in scripts)
     pair = " to ".join(filter(None, languages))

@@ -57,9 +57,10 @@ class AttentionDecoder(nn.Module):
         self.gate = Linear(width, 1) if options.gate else None
         inputs = width if self.reads_first else 2 * width
         self.recurrence = Recurrence("lstm", inputs, width, 1)
-        self.said, self.seen = Linear(width, width), Linear(width, width, bias=False)
-        for linear in (self.said, self.seen):
-            nn.init.xavier_uniform_(linear.weight)
+        self.hidden_projection = Linear(width, width)
+        self.context_projection = Linear(width, width, bias=False)
+        for projection in (self.hidden_projection, self.context_projection):
+            nn.init.xavier_uniform_(projection.weight)
         self.at_weights, self.at_drawn = Point(f"{CROSS}.weights"), Point(f"{DRAWN}.weights")
         self.at_context, self.at_output = Point(f"{CROSS}.output"), Point(OUTPUT)
 
@@ -85,7 +86,8 @@ class AttentionDecoder(nn.Module):
                 contexts.append(context)
                 states.append(output)
             hidden, z = self.at_output(torch.stack(states, 1), state.length), torch.cat(contexts, 1)
-        return x + self.said(hidden) + self.seen(z), state.after(x.size(1), cells)
+        features = x + self.hidden_projection(hidden) + self.context_projection(z)
+        return features, state.after(x.size(1), cells)
 
     def _attend(
         self,
@@ -105,11 +107,11 @@ class AttentionDecoder(nn.Module):
         attention_weights = alpha.view(*h.shape[:2], -1)
         weights = self.at_weights(attention_weights[:, None], first)[:, 0]
         if self.hard:
-            place = self._place(weights)
+            choice = self._choice(weights)
             if soft is not None:
-                place = torch.where(soft, weights, place)
-                self.at_drawn(place[:, None], first)
-            weights = place
+                choice = torch.where(soft, weights, choice)
+                self.at_drawn(choice[:, None], first)
+            weights = choice
         if weights is not attention_weights:
             context = weights.view_as(alpha) @ state.memory
         z = context.view_as(h)
@@ -117,7 +119,7 @@ class AttentionDecoder(nn.Module):
             z = z * torch.sigmoid(self.gate(h))
         return self.at_context(z, first)
 
-    def _place(self, alpha: Tensor) -> Tensor:
+    def _choice(self, alpha: Tensor) -> Tensor:
         """Choose a cell by the weights alpha [N, T, S]; return 1 there and 0 elsewhere [N, T, S]."""
         flat = alpha.detach().float().flatten(0, 1)
         chosen = torch.multinomial(flat, 1)[:, 0] if self.training else flat.argmax(-1)
@@ -130,14 +132,15 @@ class BlindDecoder(nn.Module):
     def __init__(self, options: CaptionerOptions) -> None:
         super().__init__()
         self.recurrence = Recurrence("lstm", options.width, options.width, 1)
-        self.said = Linear(options.width, options.width)
-        nn.init.xavier_uniform_(self.said.weight)
+        self.hidden_projection = Linear(options.width, options.width)
+        nn.init.xavier_uniform_(self.hidden_projection.weight)
         self.at_output = Point(OUTPUT)
 
     def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Continue from `state` over embedded words x [N, T, D]; there are no attention maps."""
         hidden, cells = self.recurrence(x, state.cells)
-        return x + self.said(self.at_output(hidden, state.length)), state.after(x.size(1), cells)
+        features = x + self.hidden_projection(self.at_output(hidden, state.length))
+        return features, state.after(x.size(1), cells)
 
 
 class _ImageSource(SequenceModel[StateT]):

@@ -62,9 +62,9 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
             (features, *layers), cells = self._read_direction(0, x, state.cells[:per_direction])
             return Reading(features, layers), LSTMState((*cells, *state.cells[per_direction:]))
         x_f, x_g = x.unbind(1)
-        of_f, cells_f = self._read_direction(0, x_f, state.cells[:per_direction])
-        of_g, cells_g = self._read_direction(1, x_g, state.cells[per_direction:])
-        features, *layers = (torch.stack(pair, 1) for pair in zip(of_f, of_g, strict=True))
+        outputs_f, cells_f = self._read_direction(0, x_f, state.cells[:per_direction])
+        outputs_g, cells_g = self._read_direction(1, x_g, state.cells[per_direction:])
+        features, *layers = (torch.stack(pair, 1) for pair in zip(outputs_f, outputs_g, strict=True))
         return Reading(features, layers), LSTMState((*cells_f, *cells_g))
 
     def _read_direction(
@@ -79,7 +79,7 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
         features = locked_dropout(layers[-1], self.options.dropout, self.training)
         return [features, x, *layers], cells_after
 
-    def both_ways(self, x: Tensor, mask: Tensor) -> list[Tensor]:
+    def read_both_directions(self, x: Tensor, mask: Tensor) -> list[Tensor]:
         """Return the states of both directions for each token of whole texts, side by side: [B, S, 2 D] for each layer.
 
         f has read the token and all before it, g the token and all after it.
@@ -89,17 +89,17 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
             mask: [B, S], False where there is padding.
         """
         last = mask.sum(1, keepdim=True) - 1
-        places = torch.arange(x.size(1), device=x.device)
+        positions = torch.arange(x.size(1), device=x.device)
         # The index of the token at the same distance from the end; padding stays where it is.
-        reversal = torch.where(mask, last - places, places)[..., None].expand_as(x)
+        reversal = torch.where(mask, last - positions, positions)[..., None].expand_as(x)
         # A reversed text begins with the start token and ends with the end token too, so both stay in place.
-        ends = ((places == 0) | (places == last))[..., None]
+        ends = ((positions == 0) | (positions == last))[..., None]
         x_reversed = torch.where(ends, x, x.gather(1, reversal))
         cells = self.begin(len(x), x.device).cells[: 2 * self.options.layers]
         forwards, backwards = self.directions
-        of_f, _ = forwards(x, cells)
-        of_g, _ = backwards(x_reversed, cells)
-        pairs = zip([x, *of_f], [x_reversed, *of_g], strict=True)
+        outputs_f, _ = forwards(x, cells)
+        outputs_g, _ = backwards(x_reversed, cells)
+        pairs = zip([x, *outputs_f], [x_reversed, *outputs_g], strict=True)
         return [torch.cat([f, g.gather(1, reversal)], -1) for f, g in pairs]
 
     def layer_groups(self) -> list[list[nn.Parameter]]:
@@ -153,9 +153,10 @@ class ContextualEmbedding(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Embed sources ids [B, S], padded on the right and ending in the end token: [B, S, D]."""
         # The language model was trained on texts that begin with the start token; its position is dropped afterwards.
-        whole = nn.functional.pad(ids, (1, 0), value=SPECIAL.start)
+        ids_with_start = nn.functional.pad(ids, (1, 0), value=SPECIAL.start)
         with torch.set_grad_enabled(self.tuned and torch.is_grad_enabled()):
-            layers = self.language.both_ways(self.language.embedding(whole), whole != SPECIAL.pad)
+            embedded = self.language.embedding(ids_with_start)
+            layers = self.language.read_both_directions(embedded, ids_with_start != SPECIAL.pad)
         contextual: Tensor = self.projection(self.mix([layer[:, 1:] for layer in layers]))
         return self.embedding(ids) + contextual
 

@@ -19,7 +19,7 @@ from typing_extensions import TypeVar
 from translucid.models.protocol import Memory, SequenceModel, State
 
 
-class Carried(State, Protocol):
+class CarriedState(State, Protocol):
     """A state that training carries from one window of a stream to the next, and saves in a file."""
 
     def tensors(self) -> tuple[Tensor, ...]:
@@ -32,7 +32,7 @@ class Carried(State, Protocol):
         ...
 
 
-CarriedT = TypeVar("CarriedT", bound=Carried)
+CarriedStateT = TypeVar("CarriedStateT", bound=CarriedState)
 
 
 class Reading(NamedTuple):
@@ -44,10 +44,10 @@ class Reading(NamedTuple):
     """The output of each layer before dropout, [B, T, ..], the embeddings first."""
 
 
-class LanguageModel(SequenceModel[CarriedT]):
+class LanguageModel(SequenceModel[CarriedStateT]):
     """A sequence model without a source, which can continue from the state after any text."""
 
-    carries: ClassVar[bool] = True
+    carries_state: ClassVar[bool] = True
     """Whether training passes the state of one window on to the next."""
     context: int | None = None
     """The maximum number of tokens that the model attends to; None if there is no limit."""
@@ -58,11 +58,11 @@ class LanguageModel(SequenceModel[CarriedT]):
         self.source_embedding = _NoSource(width)
 
     @abstractmethod
-    def begin(self, rows: int, device: torch.device) -> CarriedT:
+    def begin(self, rows: int, device: torch.device) -> CarriedStateT:
         """Return the state before any token, for this number of rows."""
 
     @abstractmethod
-    def read_on(self, ids: Tensor, state: CarriedT) -> tuple[Reading, CarriedT]:
+    def read_on(self, ids: Tensor, state: CarriedStateT) -> tuple[Reading, CarriedStateT]:
         """Read tokens ids [B, T] after those of the state; return their states and the state after them."""
 
     def regularisation(self, reading: Reading) -> Tensor | None:
@@ -83,11 +83,11 @@ class LanguageModel(SequenceModel[CarriedT]):
         reading, _ = self.read_on(targets_in, self.start(memory))
         return reading.features
 
-    def start(self, memory: Memory) -> CarriedT:
+    def start(self, memory: Memory) -> CarriedStateT:
         """Return the state before the start token."""
         return self.begin(len(memory.mask), memory.mask.device)
 
-    def advance(self, tokens: Tensor, state: CarriedT) -> tuple[Tensor, CarriedT]:
+    def advance(self, tokens: Tensor, state: CarriedStateT) -> tuple[Tensor, CarriedStateT]:
         """Feed one token per row [N]; return the features [N, D] and the state after the token."""
         reading, state = self.read_on(tokens[:, None], state)
         return reading.features[:, 0], state

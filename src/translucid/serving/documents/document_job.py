@@ -46,12 +46,12 @@ class Job:
     characters: int = 0
     """The characters of all segments."""
     characters_done: int = 0
-    began: float = 0.0
-    touched: float = field(default_factory=time.monotonic)
+    started: float = 0.0
+    last_request: float = field(default_factory=time.monotonic)
     """The time of the last request for it."""
     corrections: int = 0
     """The number of corrections by a person."""
-    written: int = -1
+    written_corrections: int = -1
     """The number of these corrections that the result contains at least; -1 while there is no result."""
     writing: threading.Lock = field(default_factory=threading.Lock)
     """Held while the result is replaced."""
@@ -63,7 +63,7 @@ class Job:
         """The estimated time until the translation is done; None if there is no estimate."""
         if self.state != "translating" or not self.characters_done:
             return None
-        spent = time.monotonic() - self.began
+        spent = time.monotonic() - self.started
         return spent / self.characters_done * (self.characters - self.characters_done)
 
     @property

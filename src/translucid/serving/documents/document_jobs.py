@@ -30,14 +30,14 @@ from translucid.serving.queue.request_context import RequestContext, RequestTask
 
 POLL_SECONDS = 0.05
 """The interval in seconds at which a request that waits for a job checks whether it has ended."""
-AT_ONCE = 2
-"""The most documents that are translated at once; others wait."""
+MAX_RUNNING = 2
+"""The maximum number of documents that are translated at once; others wait."""
 SHARE = 8
-"""The most documents of one client that wait or are being translated."""
-KEPT = 200
-"""The most documents, finished ones included; those whose last request is longest ago are deleted first."""
-KEPT_BYTES = 2 << 30
-"""The most bytes in the files of all finished documents; the same are deleted first."""
+"""The maximum number of documents of one client that wait or are being translated."""
+MAX_STORED = 200
+"""The maximum number of documents, including finished ones; the least recently requested are deleted first."""
+MAX_STORED_BYTES = 2 << 30
+"""The maximum size in bytes of the files of all finished documents, which are deleted in the same order."""
 
 
 class DocumentJobs:
@@ -49,7 +49,7 @@ class DocumentJobs:
         self.jobs: dict[str, Job] = {}
         self.waiting: deque[Job] = deque()
         self.working = 0
-        self._temporary, self.folder = _folder()
+        self._temporary, self.folder = _temporary_folder()
 
     def submit(
         self,
@@ -75,7 +75,7 @@ class DocumentJobs:
         Raises:
             ApiError: 400, the document can't be translated; 413, it is too large; 503, there are too many.
         """
-        # Without folders, also of Windows, and without control characters; only the end, which has the ending.
+        # Without folders (also of Windows) and control characters; a long name is cut at the left to keep its ending.
         name = "".join(filter(str.isprintable, name.replace("\\", "/").rsplit("/", 1)[-1]))[-200:]
         kind = kind_of(name)
         if kind is None:
@@ -92,7 +92,7 @@ class DocumentJobs:
             if len(clients) >= self.options.documents or clients.count(client) >= SHARE:
                 raise ApiError(503, "Too many documents are being translated, please come again", retry_after=30)
             if not self.folder.exists():  # systems delete temporary folders that were not used for some days
-                self._temporary, self.folder = _folder()
+                self._temporary, self.folder = _temporary_folder()
             files = JobFiles(self.folder / secrets.token_hex(16), content)
             job = Job(client, name, kind, source, target, model, files, terms or {})
             self.jobs[job.id] = job
@@ -109,7 +109,7 @@ class DocumentJobs:
         job = self.jobs.get(key)
         if job is None:
             raise GoneError
-        job.touched = time.monotonic()
+        job.last_request = time.monotonic()
         return job
 
     async def wait(self, request: Request, job: Job) -> None:
@@ -119,15 +119,15 @@ class DocumentJobs:
             ApiError: 400, the document can't be translated; 500, the server has failed; 503, it took too long.
             ClientLeft: the client has disconnected.
         """
-        gone = asyncio.ensure_future(until_disconnected(request))
+        disconnected = asyncio.ensure_future(until_disconnected(request))
         try:
             while not job.ended.is_set():  # the event is set in a thread, so that it can't be awaited
-                if gone.done():
+                if disconnected.done():
                     self.delete(job)
                     raise ClientLeft
                 await asyncio.sleep(POLL_SECONDS)
         finally:
-            gone.cancel()
+            disconnected.cancel()
         if job.state != "done":
             error = ApiError(job.status, job.error)
             self.delete(job)
@@ -146,10 +146,10 @@ class DocumentJobs:
             raise ApiError(503, job.error or "The document is not translated yet", retry_after=5)
         # After a correction the document is parsed again, which may take as long as before: minutes.
         task = RequestTask(self.context, request, job.client, self.options.document_seconds)
-        if job.written < job.corrections:
+        if job.written_corrections < job.corrections:
             await task.run(lambda: write_result(job))
         headers = {"Content-Disposition": disposition(job.file_name), "X-Content-Type-Options": "nosniff"}
-        parts, size = await run_in_threadpool(job.files.sent)
+        parts, size = await run_in_threadpool(job.files.open_result)
         headers["Content-Length"] = str(size)
         return StreamingResponse(parts, media_type=job.kind.media, headers=headers)
 
@@ -169,24 +169,24 @@ class DocumentJobs:
             if job.ended.is_set():
                 job.files.delete()
             elif job.task:
-                job.task.left = True  # `_end` deletes its files
+                job.task.abandoned = True  # `_end` deletes its files
             job.state, job.error = "cancelled", "It was cancelled"
 
     def tidy_up(self) -> None:
-        """Delete documents that were not requested for long, and start waiting ones."""
+        """Delete documents that were not requested for a long time, and start waiting ones."""
         now = time.monotonic()
         with self.lock:
             ended = [job for job in self.jobs.values() if job.ended.is_set()]
-            ended.sort(key=lambda job: -job.touched)
-            room, size, old = KEPT - (len(self.jobs) - len(ended)), 0, []
+            ended.sort(key=lambda job: -job.last_request)
+            room, size, expired = MAX_STORED - (len(self.jobs) - len(ended)), 0, []
             for i, job in enumerate(ended):
                 size += job.files.size
-                if i >= room or size > KEPT_BYTES or now - job.touched > self.options.keep_seconds:
-                    old.append(job)
-        for job in old:
+                if i >= room or size > MAX_STORED_BYTES or now - job.last_request > self.options.keep_seconds:
+                    expired.append(job)
+        for job in expired:
             self.delete(job)
         with self.lock:
-            while self.waiting and self.working < AT_ONCE:
+            while self.waiting and self.working < MAX_RUNNING:
                 job = self.waiting[0]
                 job.task = Task(job.client, self.options.document_seconds)
                 try:
@@ -219,12 +219,12 @@ class DocumentJobs:
                 job.state, job.error = "cancelled", f"It took more than {self.options.document_seconds:g} seconds"
             else:
                 job.state, (job.status, job.error) = "failed", status_of(error)
-            job.touched = time.monotonic()
+            job.last_request = time.monotonic()
             job.ended.set()
         self.tidy_up()
 
 
-def _folder() -> tuple[tempfile.TemporaryDirectory[str], Path]:
+def _temporary_folder() -> tuple[tempfile.TemporaryDirectory[str], Path]:
     """Create a folder that only this user can read; it is deleted with the first of the two objects."""
     temporary = tempfile.TemporaryDirectory(prefix="translucid-documents-", ignore_cleanup_errors=True)
     return temporary, Path(temporary.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from translucid.documents.document import Document, Segment, at_most
+from translucid.documents.document import Document, Segment, limit_segments
 from translucid.documents.kinds import read_document
 from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.ground.errors import UserError
@@ -22,11 +22,11 @@ from translucid.serving.texts import translated, with_terminology
 POLL_SECONDS = 0.01
 """The interval in seconds at which a document that pauses checks whether short requests still wait."""
 PAUSE_FACTOR = 3.0
-"""While short requests wait, a document pauses for this many times the seconds that its last part took."""
+"""While short requests wait, a document pauses for up to this multiple of the time that its last part took."""
 LONGEST = 200_000
-"""The most characters of a segment; no segment of a real document has more."""
+"""The maximum number of characters in a segment; no segment of a real document has more."""
 MOST_MARKS = 20_000
-"""The most tags and placeholders of a segment."""
+"""The maximum number of tags and placeholders of a segment."""
 
 
 def translate_document(context: RequestContext, job: Job) -> None:
@@ -38,18 +38,18 @@ def translate_document(context: RequestContext, job: Job) -> None:
     """
     if job.state == "cancelled":
         raise Cancelled
-    job.state, job.began = "translating", time.monotonic()
-    with at_most(context.options.document_segments):
+    job.state, job.started = "translating", time.monotonic()
+    with limit_segments(context.options.document_segments):
         document = read_document(job.name, job.files.content, (job.source, job.target))
     segments = document.segments
     _refuse_large(segments, job.name)
     between_steps()
-    job.files.begin(segments)  # first: requests read the database as soon as the number of segments is set
+    job.files.store_segments(segments)  # first: requests read the database as soon as the number of segments is set
     job.segments, job.characters = len(segments), sum(map(_length, segments))
     if job.source is None:
         job.source = _detected(document, context.catalogue.candidates(job.target))
     if not needs_no_translation(context.catalogue, job.source, job.target):
-        _translate(context, job, segments, segments_to_translate(document, again=False))
+        _translate(context, job, segments, segments_to_translate(document, retranslate=False))
     write_result(job, document)
 
 
@@ -65,9 +65,9 @@ def write_result(job: Job, document: Document | None = None) -> None:
     result = document.filled(job.files.targets())
     between_steps()
     with job.writing:
-        if corrections > job.written:
-            job.files.keep(result)
-            job.written = corrections
+        if corrections > job.written_corrections:
+            job.files.store_result(result)
+            job.written_corrections = corrections
 
 
 def needs_no_translation(catalogue: Catalogue, source: str, target: str) -> bool:
@@ -97,17 +97,17 @@ def _translate(context: RequestContext, job: Job, segments: Sequence[Segment], n
     job.done = len(segments) - len(numbers)
     job.characters_done = job.characters - sum(lengths[i] for i in numbers)
     before = segments_before(served, segments)
-    spent = 0.0
-    for part in in_chunks(numbers, lengths.__getitem__):
-        _pause_for_short_requests(served, PAUSE_FACTOR * spent)
-        began = time.monotonic()
-        sources = [segments[i].source for i in part]
-        of_part = before and [before[i] for i in part]
-        results = zip(part, translated(context, served, sources, before=of_part), strict=True)
-        job.files.translated([(i, target.within(segments[i].longest)) for i, target in results])
-        job.done += len(part)
-        job.characters_done += sum(lengths[i] for i in part)
-        spent = time.monotonic() - began
+    seconds = 0.0
+    for chunk in in_chunks(numbers, lengths.__getitem__):
+        _pause_for_short_requests(served, PAUSE_FACTOR * seconds)
+        started = time.monotonic()
+        sources = [segments[i].source for i in chunk]
+        contexts = before and [before[i] for i in chunk]
+        results = zip(chunk, translated(context, served, sources, before=contexts), strict=True)
+        job.files.store_translations([(i, target.within(segments[i].longest)) for i, target in results])
+        job.done += len(chunk)
+        job.characters_done += sum(lengths[i] for i in chunk)
+        seconds = time.monotonic() - started
 
 
 def _length(segment: Segment) -> int:
@@ -122,7 +122,7 @@ def _detected(document: Document, languages: Sequence[str]) -> str:
 
 
 def _pause_for_short_requests(served: AnyServed, seconds: float) -> None:
-    """Pause while short requests wait, but not longer than this."""
+    """Pause while short requests wait, for at most this many seconds."""
     end = time.monotonic() + seconds
     between_steps()
     while served.batcher.sentences and time.monotonic() < end:

@@ -23,7 +23,7 @@ _TABLE = """CREATE TABLE segments (
     target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, accepted INTEGER DEFAULT 0)"""
 
 MOST_CHARACTERS = 200_000
-"""The most characters of segments that are returned together, tags included."""
+"""The maximum number of characters in segments that are returned together, tags included."""
 SURE = 0.5
 """The confidence under which a translation is doubtful."""
 _DOUBTFUL = f"(NOT accepted AND target IS NOT NULL AND (doubts != '[]' OR confidence < {SURE}))"
@@ -79,7 +79,7 @@ class JobFiles:
     @property
     def content(self) -> bytes:
         """The original document."""
-        with self._kept():
+        with self._unless_deleted():
             return self._document.read_bytes()
 
     @property
@@ -92,28 +92,28 @@ class JobFiles:
                     total += file.stat().st_size
         return total
 
-    def keep(self, result: bytes) -> None:
+    def store_result(self, result: bytes) -> None:
         """Store the translated document."""
-        new = self.folder / f"result-{next(self._results)}"
-        with self._kept():
+        new_file = self.folder / f"result-{next(self._results)}"
+        with self._unless_deleted():
             try:
-                new.write_bytes(result)
+                new_file.write_bytes(result)
             except OSError:  # such as a full disk, which would stay full with an incomplete file
                 with suppress(OSError):
-                    new.unlink()
+                    new_file.unlink()
                 raise
         with self._changing:
-            before, self.result = self.result, new
+            old_file, self.result = self.result, new_file
             with suppress(OSError):  # there was none; or it is being sent, and Windows deletes no file that is open
-                before.unlink()
+                old_file.unlink()
 
-    def sent(self) -> tuple[Iterator[bytes], int]:
+    def open_result(self) -> tuple[Iterator[bytes], int]:
         """Open the translated document; return its parts, which remain readable if the file is deleted, and its size.
 
         Raises:
             GoneError: the document was deleted.
         """
-        with self._kept(), self._changing:
+        with self._unless_deleted(), self._changing:
             file = self.result.open("rb")
         return _parts(file), os.fstat(file.fileno()).st_size
 
@@ -126,14 +126,14 @@ class JobFiles:
             removed = self.folder
         shutil.rmtree(removed, ignore_errors=True)
 
-    def begin(self, segments: Sequence[Segment]) -> None:
+    def store_segments(self, segments: Sequence[Segment]) -> None:
         """Store the segments."""
         rows = starmap(_source_columns, enumerate(segments))
         with self._database("rwc") as database:
             database.execute(_TABLE)
             database.executemany("INSERT INTO segments VALUES (?,?,?,?,?,?,?" + ",NULL" * 5 + ",0)", rows)
 
-    def translated(self, targets: Sequence[tuple[int, Target]]) -> None:
+    def store_translations(self, targets: Sequence[tuple[int, Target]]) -> None:
         """Store translations by the number of the segment; a translation that a person has accepted stays."""
         self._store(targets, accepted=False)
 
@@ -161,13 +161,13 @@ class JobFiles:
 
         Args:
             first: the first number.
-            count: the most segments, fewer if they are long; all if it is negative.
+            count: the maximum number of segments, fewer if they are long; all if it is negative.
             doubtful: return doubtful segments only.
         """
-        which = f"AND {_DOUBTFUL}" if doubtful else ""
+        condition = f"AND {_DOUBTFUL}" if doubtful else ""
         with self._database() as database:
             cursor = database.execute(
-                f"SELECT * FROM segments WHERE number >= ? {which} ORDER BY number LIMIT ?", (first, count)
+                f"SELECT * FROM segments WHERE number >= ? {condition} ORDER BY number LIMIT ?", (first, count)
             )
             rows: list[Row] = []
             characters = 0
@@ -186,13 +186,13 @@ class JobFiles:
     def _database(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         # A crash ends the job, so that SQLite need not wait for the disk.
         name = f"{(self.folder / 'segments.sqlite').absolute().as_uri()}?mode={mode}"
-        with self._kept(), closing(sqlite3.connect(name, uri=True, timeout=30)) as database:
+        with self._unless_deleted(), closing(sqlite3.connect(name, uri=True, timeout=30)) as database:
             database.execute("PRAGMA synchronous=OFF")
             with database:
                 yield database
 
     @contextmanager
-    def _kept(self) -> Iterator[None]:
+    def _unless_deleted(self) -> Iterator[None]:
         """Within the context, turn errors into `GoneError` if the document was deleted."""
         try:
             yield
@@ -204,34 +204,36 @@ class JobFiles:
 
 def _parts(file: IO[bytes]) -> Iterator[bytes]:
     with file:
-        while part := file.read(1 << 16):
-            yield part
+        while block := file.read(1 << 16):
+            yield block
 
 
-def _written(marks: Sequence[Mark]) -> str:
+def _marks_json(marks: Sequence[Mark]) -> str:
     """Return marks as JSON for the database."""
-    return json.dumps([[mark.at, mark.raw, mark.side.value, mark.pair] for mark in marks])
+    return json.dumps([[mark.offset, mark.raw, mark.side.value, mark.pair] for mark in marks])
 
 
-def _read(text: str, marks: str) -> TaggedText:
-    """Return a text with the marks that `_written` returned."""
-    return TaggedText(text, tuple(Mark(at, raw, Side(side), pair) for at, raw, side, pair in json.loads(marks)))
+def _tagged_text(text: str, marks: str) -> TaggedText:
+    """Return a text with the marks that `_marks_json` returned."""
+    return TaggedText(
+        text, tuple(Mark(position, raw, Side(side), pair) for position, raw, side, pair in json.loads(marks))
+    )
 
 
 def _source_columns(number: int, segment: Segment) -> tuple[Any, ...]:
-    source, marks = segment.source.text, _written(segment.source.marks)
+    source, marks = segment.source.text, _marks_json(segment.source.marks)
     return number, segment.place, source, marks, segment.existing, segment.note, segment.longest
 
 
 def _columns(target: Target) -> tuple[Any, ...]:
     doubts = json.dumps(target.doubts)
-    return target.marked.text, _written(target.marked.marks), target.origin, target.confidence, doubts
+    return target.marked.text, _marks_json(target.marked.marks), target.origin, target.confidence, doubts
 
 
-def _row(number: int, place: str, source: str, marks: str, *more: Any) -> Row:
-    existing, note, longest, text, target_marks, origin, confidence, doubts, accepted = more
-    segment = Segment(_read(source, marks), place, existing, note, longest)
+def _row(number: int, place: str, source: str, marks: str, *columns: Any) -> Row:
+    existing, note, longest, text, target_marks, origin, confidence, doubts, accepted = columns
+    segment = Segment(_tagged_text(source, marks), place, existing, note, longest)
     if text is None:
         return Row(number, segment, None, accepted=False)
-    target = Target(_read(text, target_marks), origin, confidence, tuple(json.loads(doubts)))
+    target = Target(_tagged_text(text, target_marks), origin, confidence, tuple(json.loads(doubts)))
     return Row(number, segment, target, accepted=bool(accepted))

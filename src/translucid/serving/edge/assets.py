@@ -23,8 +23,8 @@ class Asset:
     async def answer(self, request: Request) -> Response:
         """Return the file, or 304 if the browser has this version already."""
         headers = {**PAGE_HEADERS, "Cache-Control": "no-cache", "ETag": self.etag}
-        known = request.headers.get("if-none-match", "")
+        known_etags = request.headers.get("if-none-match", "")
         # A proxy that compresses makes the tag a weak one, W/"...", which is enough here (RFC 9110, section 13.1.2).
-        if self.etag in re.findall(r'"[^"]*"', known):
+        if self.etag in re.findall(r'"[^"]*"', known_etags):
             return Response(status_code=304, headers=headers)
         return Response(self.content, media_type=self.media, headers=headers)

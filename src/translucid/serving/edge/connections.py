@@ -12,39 +12,39 @@ from uvicorn import Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
-"""The longest time in which the head of a request may arrive, from the connection or the previous answer on."""
+"""The time limit for the head of a request in seconds, from the connection or the previous answer on."""
 READ_SECONDS = 30
-"""The longest time for which a client may not acknowledge bytes of an answer."""
-AT_ONCE = 256
+"""The seconds after which a client that acknowledges no bytes of an answer is disconnected."""
+BACKLOG = 256
 """The number of connections that uvicorn accepts before it handles any of them (its backlog)."""
 MOST = 1000
-"""The most connections, if the system allows so many."""
+"""The maximum number of connections, if the system allows so many."""
 _OTHER_FILES = 128
 """File descriptors that are reserved for everything but connections."""
 
 
-def most_connections() -> int:
-    """Return the most connections, after raising the process's limit of file descriptors as far as necessary."""
+def max_connections() -> int:
+    """Raise the process's limit of file descriptors as far as necessary; return the maximum number of connections."""
     if sys.platform == "win32":
         return MOST
     import resource
 
-    wanted = MOST + AT_ONCE + _OTHER_FILES
+    needed = MOST + BACKLOG + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    if soft == resource.RLIM_INFINITY or soft >= needed:
         return MOST
-    soft = wanted
+    soft = needed
     if hard != resource.RLIM_INFINITY:
-        soft = min(wanted, hard)
+        soft = min(needed, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return max(16, soft - AT_ONCE - _OTHER_FILES)
+    return max(16, soft - BACKLOG - _OTHER_FILES)
 
 
 class Connection(H11Protocol):
     """A connection that is closed if no request arrives in time."""
 
-    most = MOST
-    """The most connections; set before the server starts."""
+    max_connections = MOST
+    """The maximum number of connections; set before the server starts."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Take uvicorn's arguments."""
@@ -64,7 +64,7 @@ class Connection(H11Protocol):
         # On Linux, the system ends a connection whose client reads nothing.
         if hasattr(socket, "TCP_USER_TIMEOUT") and (stream := transport.get_extra_info("socket")):
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, READ_SECONDS * 1000)
-        if len(self.connections) > self.most:
+        if len(self.connections) > self.max_connections:
             idle = [other for other in self.connections if isinstance(other, Connection) and not other.waits_for_answer]
             min(idle, key=lambda connection: connection.idle_since, default=self).transport.abort()
         self._expect_head()

@@ -39,13 +39,13 @@ class HostCheck:
             return
         complete = answered = closing = False
 
-        async def received() -> Message:
+        async def tracked_receive() -> Message:
             nonlocal complete
             message = await receive()
             complete |= message["type"] == "http.request" and not message.get("more_body", False)
             return message
 
-        async def sent(message: Message) -> None:
+        async def tracked_send(message: Message) -> None:
             nonlocal answered, closing
             if message["type"] == "http.response.start":
                 answered = True
@@ -62,13 +62,13 @@ class HostCheck:
 
         try:
             if refusal := self._refusal(Headers(scope=scope)):
-                await refusal(scope, received, sent)
+                await refusal(scope, tracked_receive, tracked_send)
             else:
-                await self.app(scope, received, sent)
+                await self.app(scope, tracked_receive, tracked_send)
         except Exception:
             log.exception("a request failed")
             if not answered:
-                await JSONResponse(error_body(scope, INTERNAL, 500), 500)(scope, received, sent)
+                await JSONResponse(error_body(scope, INTERNAL, 500), 500)(scope, tracked_receive, tracked_send)
         finally:
             self.bodies.release(scope)
 
@@ -79,7 +79,7 @@ class HostCheck:
             error = "Invalid request: Content-Length and Transfer-Encoding contradict each other"
             return JSONResponse({"error": error}, 400, {"Connection": "close"})
         host = headers.get("host", "")
-        if not self._known(host):
+        if not self._is_known_host(host):
             error = f"This server does not go by the name {_name(host)[:100]!r}; --hosts says which names it has"
             return JSONResponse({"error": error}, 421)
         origin = headers.get("origin")
@@ -89,7 +89,7 @@ class HostCheck:
             return JSONResponse({"error": "Pages of other sites may not use this server (--origins)"}, 403)
         return None
 
-    def _known(self, host: str) -> bool:
+    def _is_known_host(self, host: str) -> bool:
         """Return whether a Host header names this server: a site may let its own name resolve to any address.
 
         So it could read answers as if they were its own (DNS rebinding).

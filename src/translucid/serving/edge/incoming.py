@@ -23,76 +23,76 @@ if TYPE_CHECKING:
     from translucid.inspection.explain.case import ForcedCase
 
 SECONDS = 30.0
-"""The longest time in which a body may arrive, and a second more for each `SLOWEST` bytes of it."""
+"""The time limit for a body; every `SLOWEST` bytes of it add a second."""
 SLOWEST = 100_000
 """The lowest rate of a large body in bytes a second."""
 SMALL = 1 << 16
-"""The size in bytes up to which a body does not count towards `TOGETHER`."""
-TOGETHER = 1 << 26
-"""The most bytes of all larger bodies together, each from its first byte to the end of its answer."""
+"""The size in bytes up to which a body does not count towards `MAX_TOTAL_BYTES`."""
+MAX_TOTAL_BYTES = 1 << 26
+"""The maximum size in bytes of all larger bodies together, each from its first byte to the end of its answer."""
 IN_MEMORY = 1 << 20
 """The size in bytes from which a document is written to a temporary file."""
 MOST_FIELDS = 1000
-"""The most fields of a multipart form."""
-CONTRASTED = 100
-"""The most characters of a word that another one is contrasted with."""
-CONTRASTED_WORDS = 999
+"""The maximum number of fields of a multipart form."""
+MAX_WORD_LENGTH = 100
+"""The maximum number of characters in a word that another one is contrasted with."""
+MAX_WORD_POSITION = 999
 """The highest position of a word that is contrasted."""
-_HELD = "translucid.held"
+_COUNTED_BYTES = "translucid.body_bytes"
 
 
 class Bodies:
     """Reads bodies, and limits the memory of all bodies together."""
 
-    def __init__(self, seconds: float = SECONDS, together: int = TOGETHER) -> None:
-        self.seconds, self.together = seconds, together
-        self.held = 0
+    def __init__(self, seconds: float = SECONDS, max_total_bytes: int = MAX_TOTAL_BYTES) -> None:
+        self.seconds, self.max_total_bytes = seconds, max_total_bytes
+        self.total_bytes = 0
 
-    async def read(self, request: Request, most: int) -> bytes:
+    async def read(self, request: Request, max_bytes: int) -> bytes:
         """Return the body of a request; limits and errors are those of `stream`."""
-        return b"".join([chunk async for chunk in self.stream(request, most)])
+        return b"".join([chunk async for chunk in self.stream(request, max_bytes)])
 
-    async def stream(self, request: Request, most: int) -> AsyncGenerator[bytes, None]:
-        """Yield the body of a request as it arrives, at most `most` bytes.
+    async def stream(self, request: Request, max_bytes: int) -> AsyncGenerator[bytes, None]:
+        """Yield the body of a request as it arrives, at most `max_bytes` bytes.
 
         Raises:
             ApiError: 408, it arrives too slowly; 413, it is too large; 503, all bodies together are too large.
             ClientDisconnect: the client disconnects before the end.
         """
-        announced = request.headers.get("content-length", "")
+        declared_size = request.headers.get("content-length", "")
         # Python refuses to convert numbers of thousands of digits.
-        if announced.isdecimal() and (len(announced) > 15 or int(announced) > most):
-            raise ApiError(413, f"Invalid request: more than {most} bytes")
+        if declared_size.isdecimal() and (len(declared_size) > 15 or int(declared_size) > max_bytes):
+            raise ApiError(413, f"Invalid request: more than {max_bytes} bytes")
         chunks, size = aiter(request.stream()), 0
-        began = asyncio.get_running_loop().time()
+        started = asyncio.get_running_loop().time()
         while True:
             try:
                 # The deadline moves with each byte, so that large bodies over slow connections have enough time.
-                async with asyncio.timeout_at(began + self.seconds + size / SLOWEST):
+                async with asyncio.timeout_at(started + self.seconds + size / SLOWEST):
                     chunk = await anext(chunks, None)
             except TimeoutError:
                 raise ApiError(408, f"The body took more than {self.seconds:g} seconds to come in") from None
             if chunk is None:
                 return
             size += len(chunk)
-            if size > most:
-                raise ApiError(413, f"Invalid request: more than {most} bytes")
-            self._hold(request.scope, size)
+            if size > max_bytes:
+                raise ApiError(413, f"Invalid request: more than {max_bytes} bytes")
+            self._count(request.scope, size)
             yield chunk
 
-    def _hold(self, scope: Scope, size: int) -> None:
-        """Count a body of this size, which may have been counted with a smaller one."""
+    def _count(self, scope: Scope, size: int) -> None:
+        """Count a body of this size, which may have been counted with a smaller size before."""
         if size <= SMALL:
             return
-        more = size - scope.get(_HELD, 0)
-        if self.held + more > self.together:
+        growth = size - scope.get(_COUNTED_BYTES, 0)
+        if self.total_bytes + growth > self.max_total_bytes:
             raise ApiError(503, "The server is busy with large requests, please come again", retry_after=10)
-        self.held += more
-        scope[_HELD] = size
+        self.total_bytes += growth
+        scope[_COUNTED_BYTES] = size
 
     def release(self, scope: Scope) -> None:
         """Stop counting the body of a request that has been answered."""
-        self.held -= scope.pop(_HELD, 0)
+        self.total_bytes -= scope.pop(_COUNTED_BYTES, 0)
 
 
 async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) -> dict[str, Any]:
@@ -102,12 +102,12 @@ async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) 
         ApiError: 400, the body is neither; 413, it is too large; 415, its content type is another one.
     """
     # A character may take twelve bytes, in JSON (two \\uXXXX) as in a form (four %XX).
-    most = 12 * options.characters + 20_000
+    max_bytes = 12 * options.characters + 20_000
     kind = _kind(request)
     if kind == "multipart/form-data":
-        fields, _ = await _form(request, bodies, most)
+        fields, _ = await _form(request, bodies, max_bytes)
         return {**request.query_params, **fields}
-    body = await bodies.read(request, most)
+    body = await bodies.read(request, max_bytes)
     try:
         if kind == "application/json" or (kind == "" and body.lstrip().startswith(b"{")):
             fields = json.loads(body)
@@ -142,21 +142,21 @@ async def read_image(request: Request, bodies: Bodies, options: ServerOptions) -
     Raises:
         ApiError: 400, there is no image; 413, it is too large; 415, the content type is neither a form nor an image.
     """
-    kind, most = _kind(request), options.image_bytes
+    kind, max_bytes = _kind(request), options.image_bytes
     fields: dict[str, Any] = dict(request.query_params)
     if kind == "multipart/form-data":
-        more, file = await _form(request, bodies, most + 20_000)
-        fields |= more
+        form_fields, file = await _form(request, bodies, max_bytes + 20_000)
+        fields |= form_fields
         image = b"" if file is None else await file.read()
     elif kind.startswith("image/"):
-        image = await bodies.read(request, most)
+        image = await bodies.read(request, max_bytes)
     else:
-        what = kind[:50] or "nothing that says what it is"
-        raise ApiError(415, f"Invalid request: send a form with a file, or an image as image/jpeg, not {what}")
+        description = kind[:50] or "nothing that says what it is"
+        raise ApiError(415, f"Invalid request: send a form with a file, or an image as image/jpeg, not {description}")
     if not image:
         raise ApiError(400, "Invalid request: missing file parameter, an image")
-    if len(image) > most:
-        raise ApiError(413, f"Invalid request: more than {most} bytes")
+    if len(image) > max_bytes:
+        raise ApiError(413, f"Invalid request: more than {max_bytes} bytes")
     return fields, image
 
 
@@ -166,23 +166,23 @@ def _kind(request: Request) -> str:
 
 
 async def _form(
-    request: Request, bodies: Bodies, most: int, in_memory: int = 0
+    request: Request, bodies: Bodies, max_bytes: int, spool_size: int = 0
 ) -> tuple[dict[str, Any], UploadFile | None]:
     """Read a multipart form as it arrives; a field that occurs several times is a list.
 
     Args:
         request: the request with the form.
         bodies: reads the body.
-        most: the most bytes of the form.
-        in_memory: the size from which the file of the form is written to disk; 0 is never.
+        max_bytes: the maximum size in bytes of the form.
+        spool_size: the size from which the file of the form is written to disk; 0 is never.
 
     Raises:
         ApiError: 400, the form is invalid; also the errors of `Bodies.stream`.
     """
-    stream = bodies.stream(request, most)
+    stream = bodies.stream(request, max_bytes)
     try:
-        parser = MultiPartParser(request.headers, stream, max_files=1, max_fields=MOST_FIELDS, max_part_size=most)
-        parser.spool_max_size = in_memory
+        parser = MultiPartParser(request.headers, stream, max_files=1, max_fields=MOST_FIELDS, max_part_size=max_bytes)
+        parser.spool_max_size = spool_size
         form = await parser.parse()
     except (ApiError, ClientDisconnect, OSError):  # an OSError, such as a full disk, is not the fault of the form
         raise
@@ -214,7 +214,7 @@ def _characters(value: Any) -> Any:
     return value
 
 
-def text_field(fields: dict[str, Any], name: str, default: str | None = None, most: int | None = None) -> str:
+def text_field(fields: dict[str, Any], name: str, default: str | None = None, max_length: int | None = None) -> str:
     """Return a field that is a text, of at most this many characters if there is a limit.
 
     Raises:
@@ -227,8 +227,8 @@ def text_field(fields: dict[str, Any], name: str, default: str | None = None, mo
         raise ApiError(400, f"Invalid request: missing {name} parameter")
     if not isinstance(value, str):
         raise ApiError(400, f"Invalid request: {name} is not a text")
-    if most is not None and len(value) > most:
-        raise ApiError(400, f"Invalid request: {len(value)} characters exceed the limit of {most}")
+    if max_length is not None and len(value) > max_length:
+        raise ApiError(400, f"Invalid request: {len(value)} characters exceed the limit of {max_length}")
     return value
 
 
@@ -280,9 +280,9 @@ def methods_of_server(*, images: bool) -> list[str]:
     """Return the methods of explanation that this server has; none without PyTorch."""
     if not has_pytorch():
         return []
-    from translucid.inspection.explain import methods_here
+    from translucid.inspection.explain import available_methods
 
-    return list(methods_here(images=images))
+    return list(available_methods(images=images))
 
 
 class ContrastFields(NamedTuple):
@@ -306,15 +306,15 @@ def contrast_fields(fields: dict[str, Any], method: str) -> ContrastFields:
     Raises:
         ApiError: 400, a field is invalid, or there is no method.
     """
-    instead_of = text_field(fields, "instead_of", "", CONTRASTED).strip()
-    word = number_field(fields, "word", 0, CONTRASTED_WORDS) if "word" in fields else None
+    instead_of = text_field(fields, "instead_of", "", MAX_WORD_LENGTH).strip()
+    word = number_field(fields, "word", 0, MAX_WORD_POSITION) if "word" in fields else None
     if (instead_of or word is not None) and not (instead_of and method):
         raise ApiError(400, "Invalid request: word needs instead_of, which needs explain")
     return ContrastFields(instead_of, word)
 
 
-def number_field(fields: dict[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
-    """Return a field that is a whole number from `least` to `most`.
+def number_field(fields: dict[str, Any], name: str, default: int, maximum: int, minimum: int = 0) -> int:
+    """Return a field that is a whole number from `minimum` to `maximum`.
 
     Raises:
         ApiError: 400, the field is no whole number, or out of range.
@@ -324,10 +324,10 @@ def number_field(fields: dict[str, Any], name: str, default: int, most: int, lea
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ApiError(400, f"Invalid request: {name} is not a whole number")
-    if value > most:
-        raise ApiError(400, f"Invalid request: {name} is more than {most}")
-    if value < least:
-        raise ApiError(400, f"Invalid request: {name} is less than {least}")
+    if value > maximum:
+        raise ApiError(400, f"Invalid request: {name} is more than {maximum}")
+    if value < minimum:
+        raise ApiError(400, f"Invalid request: {name} is less than {minimum}")
     return value
 
 

@@ -32,7 +32,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
     working = Gauge(
         "translucid_work_inside", "Explanations, maps, long texts and images, waiting ones too", registry=registry
     )
-    working.set_function(lambda: context.worker_pool.inside.total())
+    working.set_function(lambda: context.worker_pool.work_counts.total())
     waiting.set_function(lambda: sum(served.batcher.sentences for served in context.catalogue.models))
 
     class Measured:
@@ -47,13 +47,13 @@ def measure(app: FastAPI, context: RequestContext) -> None:
                 return
             request = Request(scope)
             started = time.perf_counter()
-            announced = request.headers.get("content-length", "")
+            declared_size = request.headers.get("content-length", "")
             # Clients may announce anything; the real bytes are limited elsewhere.
-            size = int(announced) if announced.isdecimal() and len(announced) < 12 else 0
+            size = int(declared_size) if declared_size.isdecimal() and len(declared_size) < 12 else 0
             characters.inc(size)
             status = CLIENT_CLOSED_REQUEST  # unless there is an answer
 
-            async def sent(message: Message) -> None:
+            async def tracked_send(message: Message) -> None:
                 nonlocal status
                 if message["type"] == "http.response.start":
                     status = message["status"]
@@ -61,14 +61,14 @@ def measure(app: FastAPI, context: RequestContext) -> None:
 
             with in_flight.track_inprogress():
                 try:
-                    await self.app(scope, receive, sent)
+                    await self.app(scope, receive, tracked_send)
                 finally:
-                    spent = time.perf_counter() - started
+                    duration = time.perf_counter() - started
                     route = scope.get("route")
                     path = getattr(route, "path", "other")  # the route's template, so that clients can't create labels
-                    seconds.labels(path, status).observe(spent)
+                    seconds.labels(path, status).observe(duration)
                     if options.log != "off":
-                        requests.info(_line(request, path, status, spent, size, as_json=options.log == "json"))
+                        requests.info(_line(request, path, status, duration, size, as_json=options.log == "json"))
 
     app.add_middleware(Measured)
     if options.metrics == "off":
@@ -81,7 +81,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
-def _line(request: Request, path: str, status: int, spent: float, size: int, *, as_json: bool) -> str:
+def _line(request: Request, path: str, status: int, duration: float, size: int, *, as_json: bool) -> str:
     """Return the log line of a request; `path` is the route's, because a real path may contain a document's id."""
     time_of_day = datetime.now(UTC).isoformat(timespec="milliseconds")
     client, key = address_of(request), request.scope.get(KEY_NAME, "")
@@ -93,10 +93,10 @@ def _line(request: Request, path: str, status: int, spent: float, size: int, *, 
             "method": request.method,
             "path": path,
             "status": status,
-            "seconds": round(spent, 4),
+            "seconds": round(duration, 4),
             "bytes": size,
         }
         return json.dumps(record)
     if key:
         client += f" {key}"
-    return f"{time_of_day} {client} {request.method} {path} {status} {spent:.3f} s {size} bytes"
+    return f"{time_of_day} {client} {request.method} {path} {status} {duration:.3f} s {size} bytes"

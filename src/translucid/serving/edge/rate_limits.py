@@ -15,8 +15,8 @@ from translucid.ground.errors import UserError
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ApiKey, ServerOptions
 
-REMEMBERED = 10_000
-"""The most addresses and keys that are counted; the one whose last request is longest ago is forgotten first."""
+MAX_CLIENTS = 10_000
+"""The maximum number of addresses and keys that are counted; those with the oldest requests are forgotten first."""
 WRONG_KEYS = 10
 """The wrong keys a minute after which an address may only use keys that it has used successfully before."""
 KEY_NAME = "translucid.key"
@@ -42,28 +42,28 @@ class Counter:
     def __init__(self, seconds: float) -> None:
         """Count in windows of this many seconds."""
         self.seconds = seconds
-        self.windows: FIFOCache[str, tuple[float, int]] = FIFOCache(REMEMBERED)
+        self.windows: FIFOCache[str, tuple[float, int]] = FIFOCache(MAX_CLIENTS)
 
-    def count(self, who: str, most: int) -> float | None:
-        """Count a request; return the seconds to wait if the window had `most` requests before it."""
-        wait = self.wait(who, most)
-        began, count = self.windows.pop(who, (time.monotonic(), 0))
-        self.windows[who] = began, min(count + 1, most)
+    def count(self, client: str, limit: int) -> float | None:
+        """Count a request; return the seconds to wait if the window had `limit` requests before it."""
+        wait = self.wait(client, limit)
+        start, count = self.windows.pop(client, (time.monotonic(), 0))
+        self.windows[client] = start, min(count + 1, limit)
         return wait
 
-    def wait(self, who: str, most: int) -> float | None:
-        """Return the seconds to wait if the window has `most` requests, and forget a window that has ended."""
-        began, count = self.windows.get(who, (0.0, 0))
-        left = began + self.seconds - time.monotonic()
-        if left <= 0:
-            self.windows.pop(who, None)
+    def wait(self, client: str, limit: int) -> float | None:
+        """Return the seconds to wait if the window has `limit` requests, and forget a window that has ended."""
+        start, count = self.windows.get(client, (0.0, 0))
+        remaining = start + self.seconds - time.monotonic()
+        if remaining <= 0:
+            self.windows.pop(client, None)
             return None
-        return left if count >= most else None
+        return remaining if count >= limit else None
 
-    def state(self, who: str, most: int) -> tuple[int, float]:
+    def state(self, client: str, limit: int) -> tuple[int, float]:
         """Return how many requests remain in the window, and the seconds until the next one begins."""
-        began, count = self.windows.get(who, (time.monotonic(), 0))
-        return max(0, most - count), max(0.0, began + self.seconds - time.monotonic())
+        start, count = self.windows.get(client, (time.monotonic(), 0))
+        return max(0, limit - count), max(0.0, start + self.seconds - time.monotonic())
 
 
 def address_of(request: Request) -> str:
@@ -125,7 +125,7 @@ class RateLimits:
         """Use the keys and limits of the options."""
         self.options = options
         self.minute, self.day, self.wrong = Counter(60), Counter(24 * 60 * 60), Counter(60)
-        self.known: FIFOCache[tuple[str, str], None] = FIFOCache(REMEMBERED)
+        self.verified_keys: FIFOCache[tuple[str, str], None] = FIFOCache(MAX_CLIENTS)
         """Addresses or networks, each with a key that it has used successfully."""
 
     def check(self, request: Request, fields: dict[str, Any], *, light: bool = False) -> str:
@@ -150,12 +150,14 @@ class RateLimits:
         for counter, limit, period in ((self.minute, quota.per_minute, "minute"), (self.day, quota.per_day, "day")):
             if not limit:
                 continue
-            most = limit * LIGHT if light else limit
-            wait = counter.count(counted_as, most)
+            max_requests = limit * LIGHT if light else limit
+            wait = counter.count(counted_as, max_requests)
             if counter is self.minute and not light:
-                request.scope[RATE_LIMIT] = (most, *counter.state(client, most))
+                request.scope[RATE_LIMIT] = (max_requests, *counter.state(client, max_requests))
             if wait is not None:
-                raise ApiError(429, f"Slowdown: more than {most} requests a {period}", retry_after=int(wait) + 1)
+                raise ApiError(
+                    429, f"Slowdown: more than {max_requests} requests a {period}", retry_after=int(wait) + 1
+                )
         return client
 
     def key(self, request: Request, fields: dict[str, Any]) -> str | None:
@@ -176,13 +178,13 @@ class RateLimits:
         address = network_of(request)
         key = self._valid_key(str(credential))
         # A client that has a valid key is served even if others behind the same address try wrong ones.
-        if key is None or (address, key) not in self.known:
+        if key is None or (address, key) not in self.verified_keys:
             if (wait := self.wrong.wait(address, WRONG_KEYS)) is not None:
                 raise ApiError(429, "Slowdown: too many wrong API keys", retry_after=int(wait) + 1)
             if key is None:
                 self.wrong.count(address, WRONG_KEYS)
                 raise ApiError(403, "Invalid API key")
-            self.known[address, key] = None
+            self.verified_keys[address, key] = None
         settings = self.options.api_keys[key] or ApiKey()
         request.scope[KEY_NAME] = settings.name  # for the log
         return key

@@ -19,11 +19,11 @@ from translucid.serving.queue.fair_scheduler import FairScheduler, Task
 Item = TypeVar("Item")
 
 THREADS = 4
-"""The most batches at once; there are several only while the first takes longer than its turn."""
+"""The maximum number of batches at once; there are several only while the first takes longer than its turn."""
 TURN = 0.25
 """The seconds of work on a batch after which later ones may have their turn."""
 CHUNK_TEXTS, CHUNK_CHARACTERS = 64, 1000
-"""The most texts and characters of a long request that are translated at once."""
+"""The maximum number of texts and characters of a long request that are translated at once."""
 
 
 def in_chunks(items: Iterable[Item], characters: Callable[[Item], int]) -> Iterator[list[Item]]:
@@ -62,15 +62,15 @@ def translate(
     options = options_for(translator, nbest)
     items = list(zip(texts, map(tuple, before or [()] * len(texts)), strict=True))
     translations: dict[tuple[str, tuple[str, ...]], AnyTranslation] = {}
-    for part in in_chunks(dict.fromkeys(items), lambda item: len(item[0])):
+    for chunk in in_chunks(dict.fromkeys(items), lambda item: len(item[0])):
         between_steps()
-        part_texts, part_before = zip(*part, strict=True)
+        chunk_texts, chunk_before = zip(*chunk, strict=True)
         with as_server_errors():
             if before is None:
-                translated = translator.stream(part_texts, options)
+                translated = translator.stream(chunk_texts, options)
             else:
-                translated = translator.stream(part_texts, options, before=part_before)
-            translations.update(zip(part, translated, strict=True))
+                translated = translator.stream(chunk_texts, options, before=chunk_before)
+            translations.update(zip(chunk, translated, strict=True))
     return [translations[item] for item in items]
 
 
@@ -109,8 +109,8 @@ class Batcher:
         """Start the threads.
 
         Args:
-            queue: the most sentences that wait.
-            batch: the most sentences in a batch.
+            queue: the maximum number of sentences that wait.
+            batch: the maximum number of sentences in a batch.
         """
         self.queue, self.batch = queue, batch
         self.clients: OrderedDict[str, deque[Portion]] = OrderedDict()
@@ -118,7 +118,7 @@ class Batcher:
         self.sentences = 0
         """The number of sentences that wait."""
         self.changed = threading.Condition()
-        self.turns = FairScheduler(TURN)
+        self.scheduler = FairScheduler(TURN)
         self.closed = False
         self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(THREADS)]
         for thread in self.threads:
@@ -162,17 +162,17 @@ class Batcher:
         portions: list[Portion] = []
         room = self.batch
         with self.changed:
-            passed = 0  # the number of clients in a row whose next portion does not fit
-            while self.clients and passed < len(self.clients) and room > 0:
-                client, waiting = next(iter(self.clients.items()))
+            skipped = 0  # the number of clients in a row whose next portion does not fit
+            while self.clients and skipped < len(self.clients) and room > 0:
+                client, queued = next(iter(self.clients.items()))
                 self.clients.move_to_end(client)
-                if portions and (waiting[0].kind != portions[0].kind or len(waiting[0].texts) > room):
-                    passed += 1
+                if portions and (queued[0].kind != portions[0].kind or len(queued[0].texts) > room):
+                    skipped += 1
                     continue
-                passed = 0
-                portion = waiting.popleft()
+                skipped = 0
+                portion = queued.popleft()
                 self.sentences -= len(portion.texts)
-                if not waiting:
+                if not queued:
                     del self.clients[client]
                 if not portion.over():
                     portions.append(portion)
@@ -188,7 +188,7 @@ class Batcher:
                     return
             portions: list[Portion] = []
             try:
-                with self.turns.taken(partial(_all_over, portions)):
+                with self.scheduler.turn(partial(_all_over, portions)):
                     portions += self._take()  # only now, so that the batch has all requests that came before its turn
                     self._translate(portions)
             except Cancelled:
@@ -202,9 +202,9 @@ class Batcher:
         for portion in portions:
             texts += portion.texts
             before += portion.before or [()] * len(portion.texts)
-        given = before if any(before) else None
+        contexts = before if any(before) else None
         try:
-            translations = translate(portions[0].translator, texts, portions[0].nbest, given)
+            translations = translate(portions[0].translator, texts, portions[0].nbest, contexts)
         except Cancelled:
             raise
         except Exception as error:
@@ -214,11 +214,11 @@ class Batcher:
             for portion in portions:  # one by one, so that only the portion with the error fails
                 self._translate([portion])
             return
-        at = 0
+        start = 0
         for portion in portions:
             if portion.future.set_running_or_notify_cancel():
-                portion.future.set_result(translations[at : at + len(portion.texts)])
-            at += len(portion.texts)
+                portion.future.set_result(translations[start : start + len(portion.texts)])
+            start += len(portion.texts)
 
 
 def _all_over(portions: Sequence[Portion]) -> bool:

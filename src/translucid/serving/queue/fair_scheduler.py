@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from translucid.ground.cancellation import Cancelled, asked_between_steps
+from translucid.ground.cancellation import Cancelled, call_between_steps
 
 _POLL_SECONDS = 0.2
-"""The interval in seconds at which waiting work checks whether its result is still wanted."""
+"""The interval in seconds at which waiting work checks whether its result is still needed."""
 PATIENCE = 0.1
-"""The seconds of work that do not count for each second of waiting."""
+"""The seconds of work that one second of waiting offsets."""
 
 
 class Task:
@@ -32,11 +32,11 @@ class Task:
         """
         self.client, self.seconds = client, seconds
         self.end = time.monotonic() + seconds
-        self.left = False
+        self.abandoned = False
 
     def over(self) -> bool:
         """Return whether nobody waits for the work any more."""
-        return self.left or self.seconds_left() <= 0
+        return self.abandoned or self.seconds_left() <= 0
 
     def seconds_left(self) -> float:
         """Return the seconds until the time limit."""
@@ -48,14 +48,14 @@ class _Turn:
     """A piece of work that runs, or waits for its turn."""
 
     over: Callable[[], bool]
-    """Returns whether nobody wants the result any more."""
+    """Returns whether nobody needs the result any more."""
     worked: float = 0.0
     """The seconds of work before `since`."""
     waited: float = 0.0
     """The seconds of waiting before `since`."""
     since: float = 0.0
     """The time at which its present turn, or its present waiting, began."""
-    go: threading.Event = field(default_factory=threading.Event)
+    started: threading.Event = field(default_factory=threading.Event)
 
     def rank(self) -> float:
         """Return the time that counts as used; the lowest is next."""
@@ -82,28 +82,28 @@ class FairScheduler:
         self.waiting: list[_Turn] = []
 
     @contextmanager
-    def taken(self, over: Callable[[], bool]) -> Iterator[None]:
+    def turn(self, over: Callable[[], bool]) -> Iterator[None]:
         """Wait for a turn and work; between steps (`cancellation.py`), let others have theirs.
 
         Args:
-            over: returns whether nobody wants the result any more.
+            over: returns whether nobody needs the result any more.
 
         Raises:
-            Cancelled: nobody does.
+            Cancelled: nobody needs it.
         """
         turn = _Turn(over)
         with self.lock:
             self._line_up(turn)
         self._wait(turn)
         try:
-            with asked_between_steps(lambda: self._ask(turn)):
+            with call_between_steps(lambda: self._ask(turn)):
                 yield
         finally:
             with self.lock:
                 self._leave(turn)
 
     def _ask(self, turn: _Turn) -> None:
-        """Between two steps: end work that nobody wants, and pause if other work has used less time."""
+        """Between two steps: end work that nobody needs, and pause if other work has used less time."""
         if turn.over():
             raise Cancelled
         # Without the lock, because this runs at every step: an outdated answer only delays a turn by a step.
@@ -120,7 +120,7 @@ class FairScheduler:
         self._wait(turn)
 
     def _wait(self, turn: _Turn) -> None:
-        while not turn.go.wait(_POLL_SECONDS):
+        while not turn.started.wait(_POLL_SECONDS):
             if turn.over():
                 with self.lock:
                     self._leave(turn)
@@ -130,7 +130,7 @@ class FairScheduler:
 
     def _line_up(self, turn: _Turn) -> None:
         turn.since = time.monotonic()
-        turn.go.clear()
+        turn.started.clear()
         self.waiting.append(turn)
         if self.working is None:
             self._next()
@@ -149,4 +149,4 @@ class FairScheduler:
             turn = min(self.waiting, key=_Turn.rank)  # of equal ones, the first in the list, which came first
             self.waiting.remove(turn)
             self.working = turn
-            turn.go.set()
+            turn.started.set()

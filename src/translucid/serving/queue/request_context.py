@@ -25,7 +25,7 @@ from translucid.serving.server_options import ServerOptions
 Result = TypeVar("Result")
 
 ON_THE_LOOP = 2000
-"""The most characters of a text that is processed on the event loop, which takes about a millisecond."""
+"""The maximum number of characters in a text that is processed on the event loop, which takes about a millisecond."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class RequestContext:
         return fields, RequestTask(self, request, self.rate_limits.check(request, fields, light=light))
 
     async def upload(
-        self, request: Request, without: str = "Invalid request: missing file parameter"
+        self, request: Request, missing_message: str = "Invalid request: missing file parameter"
     ) -> tuple[dict[str, Any], UploadFile, str]:
         """Read and check a request with a file; return its fields, the file, and the client.
 
         Args:
             request: the request.
-            without: the error message if there is no file.
+            missing_message: the error message if there is no file.
 
         Raises:
             ApiError: the request is invalid or refused.
@@ -65,7 +65,7 @@ class RequestContext:
         fields, file = await read_upload(request, self.bodies, self.options)
         client = self.rate_limits.check(request, fields)
         if file is None:
-            raise ApiError(400, without)
+            raise ApiError(400, missing_message)
         return fields, file, client
 
     async def image(self, request: Request) -> tuple[dict[str, Any], bytes, RequestTask]:
@@ -103,23 +103,23 @@ class RequestTask(Task):
             ClientLeft: the client has disconnected.
         """
         wrapped = asyncio.wrap_future(future)
-        gone = asyncio.ensure_future(until_disconnected(self.request))
+        disconnected = asyncio.ensure_future(until_disconnected(self.request))
         try:
             seconds = max(0.0, self.seconds_left())
-            either: set[asyncio.Future[Any]] = {wrapped, gone}
-            await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            futures: set[asyncio.Future[Any]] = {wrapped, disconnected}
+            await asyncio.wait(futures, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if wrapped.done():
                 return wrapped.result()
-            if gone.done():
+            if disconnected.done():
                 raise ClientLeft
             raise Cancelled
         except Cancelled:
             raise ApiError(503, f"It took more than {self.seconds:g} seconds", retry_after=10) from None
         finally:
             if not wrapped.done():
-                self.left = True  # the work ends at its next step
+                self.abandoned = True  # the work ends at its next step
                 wrapped.cancel()
-            gone.cancel()
+            disconnected.cancel()
 
 
 async def until_disconnected(request: Request | None) -> None:

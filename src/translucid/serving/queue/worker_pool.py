@@ -15,9 +15,9 @@ from translucid.serving.queue.fair_scheduler import FairScheduler, Task
 Result = TypeVar("Result")
 
 PLACES = 64
-"""The most pieces of work, running or waiting for their turn."""
+"""The maximum number of pieces of work, running or waiting for their turn."""
 SHARE = 48
-"""The most pieces of work of one client."""
+"""The maximum number of pieces of work of one client."""
 TURN = 0.01
 """The seconds of work after which others may have their turn."""
 
@@ -26,30 +26,30 @@ class WorkerPool:
     """Explanations, attention, beam trees, long texts, images: all work but the translation of a few sentences."""
 
     def __init__(self) -> None:
-        self.turns = FairScheduler(TURN)
+        self.scheduler = FairScheduler(TURN)
         self.lock = threading.Lock()
-        self.inside: Counter[str] = Counter()
+        self.work_counts: Counter[str] = Counter()
         # With low priority, so that the event loop and the batches of short requests get the processor first.
         self.threads = ThreadPoolExecutor(PLACES, "worker_pool", initializer=lower_priority)
 
     def submit(self, task: Task, work: Callable[[], Result]) -> Future[Result]:
-        """Start work that asks between its steps whether its result is still wanted (`cancellation.py`).
+        """Start work that asks between its steps whether its result is still needed (`cancellation.py`).
 
         Raises:
             ApiError: 503, there is too much work.
         """
         with self.lock:
-            if self.inside.total() >= PLACES or self.inside[task.client] >= SHARE:
+            if self.work_counts.total() >= PLACES or self.work_counts[task.client] >= SHARE:
                 raise ApiError(503, "The server is busy, please come again", retry_after=5)
-            self.inside[task.client] += 1
+            self.work_counts[task.client] += 1
 
         def leave(_: Future[Result]) -> None:
             with self.lock:
-                self.inside[task.client] -= 1
-                self.inside += Counter()  # adding counters drops the clients with a count of zero
+                self.work_counts[task.client] -= 1
+                self.work_counts += Counter()  # adding counters drops the clients with a count of zero
 
         def run() -> Result:
-            with self.turns.taken(task.over):
+            with self.scheduler.turn(task.over):
                 return work()
 
         future = self.threads.submit(run)

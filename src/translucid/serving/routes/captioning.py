@@ -25,7 +25,7 @@ from translucid.serving.edge.incoming import (
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import CHOICES, beam_tree, first_word
-from translucid.serving.routes.sentence_inspector import LOOKED
+from translucid.serving.routes.sentence_inspector import MAX_INSPECTED
 
 if TYPE_CHECKING:
     from translucid.api.caption import AlternativeCaption
@@ -68,14 +68,14 @@ class CaptionRoutes(Handlers):
         self.context.catalogue.captioner()  # refuse before megabytes are read
         fields, image, task = await self.context.image(request)
         served = self.context.catalogue.captioner(text_field(fields, "model", "") or None)
-        wanted = self._parsed(fields, served.model.configuration.decoding)
+        caption_request = self._parsed(fields, served.model.configuration.decoding)
 
         def answer() -> Response:
             picture = served.model.picture(image, "image")
             between_steps()
             (encoded,) = served.model.seen([picture])
             between_steps()
-            return rendered({"model": served.name, **_answer(served.model, encoded, wanted)})
+            return rendered({"model": served.name, **_answer(served.model, encoded, caption_request)})
 
         return await task.run(answer)
 
@@ -85,12 +85,12 @@ class CaptionRoutes(Handlers):
         Raises:
             ApiError: 400, a field is invalid or out of range.
         """
-        nbest = number_field(fields, "nbest", 1, self.context.options.alternatives + 1, least=1)
-        beam = number_field(fields, "beam", decoding.beam, max(BEAM, decoding.beam), least=1)
+        nbest = number_field(fields, "nbest", 1, self.context.options.alternatives + 1, minimum=1)
+        beam = number_field(fields, "beam", decoding.beam, max(BEAM, decoding.beam), minimum=1)
         continuations = number_field(fields, "ways", 0, CHOICES)
         prefix, caption = text_field(fields, "prefix", "").strip(), text_field(fields, "caption", "").strip()
-        if max(len(prefix), len(caption)) > LOOKED:
-            raise ApiError(400, f"Invalid request: prefix or caption exceeds the limit of {LOOKED} characters")
+        if max(len(prefix), len(caption)) > MAX_INSPECTED:
+            raise ApiError(400, f"Invalid request: prefix or caption exceeds the limit of {MAX_INSPECTED} characters")
         options = decoding.model_copy(update={"nbest": nbest, "beam": max(beam, nbest)})
         maps, tree = flag_field(fields, "maps"), flag_field(fields, "tree")
         method = method_field(fields, "explain", images=True)
@@ -98,46 +98,50 @@ class CaptionRoutes(Handlers):
         return CaptionRequest(options, prefix, continuations, caption, maps, tree, method, contrasted)
 
 
-def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> dict[str, Any]:
+def _answer(captioner: Captioner, picture: Picture, request: CaptionRequest) -> dict[str, Any]:
     """Return a caption with its words and everything else that is requested."""
-    alpha = wanted.options.length_penalty
-    prefix = _ids(captioner, wanted.prefix, "prefix")
-    caption_ids = _ids(captioner, wanted.caption, "caption")
-    continued: list[AlternativeCaption] = []
-    if wanted.continuations or prefix:
-        count = max(wanted.continuations, wanted.options.nbest) if prefix else wanted.continuations
-        continued = captioner.continued(picture, wanted.prefix, count, wanted.options)
+    alpha = request.options.length_penalty
+    prefix = _ids(captioner, request.prefix, "prefix")
+    caption_ids = _ids(captioner, request.caption, "caption")
+    continuations: list[AlternativeCaption] = []
+    if request.continuations or prefix:
+        count = max(request.continuations, request.options.nbest) if prefix else request.continuations
+        continuations = captioner.continued(picture, request.prefix, count, request.options)
     alternatives: Sequence[AlternativeCaption] = []
     if caption_ids:
         text, tokens = captioner.tokenizer.decode(caption_ids), caption_ids
     else:
         if prefix:
-            best, *alternatives = continued[: wanted.options.nbest]
+            best, *alternatives = continuations[: request.options.nbest]
         else:
-            best, *alternatives = captioner.caption(picture, wanted.options).nbest
+            best, *alternatives = captioner.caption(picture, request.options).nbest
         text, tokens = best.text, best.hypothesis.tokens
     between_steps()
-    looked = captioner.look(picture, tokens)
-    answer: dict[str, Any] = {"caption": text, "score": _score(looked.inspected.log_probs, alpha), "alternatives": []}
+    attention = captioner.look(picture, tokens)
+    answer: dict[str, Any] = {
+        "caption": text,
+        "score": _score(attention.inspected.log_probs, alpha),
+        "alternatives": [],
+    }
     for alternative in alternatives:
         score = _score(alternative.hypothesis.token_log_probabilities, alpha)
         answer["alternatives"].append({"caption": alternative.text, "score": score})
-    answer |= {"words": _words(looked), "grid": None, "heads": 0, "size": captioner.size}
-    if looked.looks:
-        answer |= {"grid": list(looked.grid), "heads": len(looked.layers_and_heads())}
-    if wanted.maps:
-        answer["maps"] = _maps(looked)
-    if wanted.tree:
+    answer |= {"words": _words(attention), "grid": None, "heads": 0, "size": captioner.size}
+    if attention.has_attention:
+        answer |= {"grid": list(attention.grid), "heads": len(attention.layers_and_heads())}
+    if request.maps:
+        answer["maps"] = _maps(attention)
+    if request.tree:
         between_steps()
         answer["tree"] = beam_tree(captioner, picture)
-    if wanted.method and looked.words:
+    if request.method and attention.words:
         between_steps()
-        model, text = (captioner.model, captioner.tokenizer), " ".join(looked.words)
-        case = image_case(wanted.method, *model, picture.pixels, text, captioner.grid)
-        answer["explanation"] = saliency_record(case, wanted.method, wanted.contrasted.of(case))
-    if wanted.continuations:
+        model, text = (captioner.model, captioner.tokenizer), " ".join(attention.words)
+        case = image_case(request.method, *model, picture.pixels, text, captioner.grid)
+        answer["explanation"] = saliency_record(case, request.method, request.contrasted.of(case))
+    if request.continuations:
         answer["ways"] = [
-            _continuation(captioner, caption, len(prefix)) for caption in continued[: wanted.continuations]
+            _continuation(captioner, caption, len(prefix)) for caption in continuations[: request.continuations]
         ]
     return answer
 
@@ -154,23 +158,25 @@ def _ids(captioner: Captioner, text: str, name: str) -> list[int]:
     return ids
 
 
-def _words(looked: AttentionResult) -> list[dict[str, Any]]:
+def _words(attention: AttentionResult) -> list[dict[str, Any]]:
     """Return each word with its probability and its attention."""
     rows: list[dict[str, Any]] = []
-    for (word, first, after), log_prob in zip(looked.inspected.target_spans[:-1], looked.log_probs, strict=True):
-        rows.append({"word": word, "probability": rounded_probability(log_prob), "pieces": after - first})
-    if looked.looks:
-        for row, weights in zip(rows, plain(looked.weights(), 4), strict=True):
+    for (word, start, end), log_prob in zip(attention.inspected.target_spans[:-1], attention.log_probs, strict=True):
+        rows.append({"word": word, "probability": rounded_probability(log_prob), "pieces": end - start})
+    if attention.has_attention:
+        for row, weights in zip(rows, plain(attention.weights(), 4), strict=True):
             row["weights"] = weights
     return rows
 
 
-def _maps(looked: AttentionResult) -> list[dict[str, Any]]:
+def _maps(attention: AttentionResult) -> list[dict[str, Any]]:
     """Return the attention of each word averaged over all layers and heads, of each layer, and of each head."""
     rows: list[dict[str, Any]] = []
-    if looked.looks:
-        for name, (layer, head) in looked.layers_and_heads().items():
-            rows.append({"name": name, "layer": layer, "head": head, "weights": plain(looked.weights(layer, head), 4)})
+    if attention.has_attention:
+        for name, (layer, head) in attention.layers_and_heads().items():
+            rows.append(
+                {"name": name, "layer": layer, "head": head, "weights": plain(attention.weights(layer, head), 4)}
+            )
     return rows
 
 

@@ -23,7 +23,7 @@ from translucid.serving.documents.document_job import Job
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError, GoneError, as_server_errors
 from translucid.serving.edge.incoming import are_texts, as_list, text_field, texts_field
-from translucid.serving.edge.rate_limits import REMEMBERED
+from translucid.serving.edge.rate_limits import MAX_CLIENTS
 from translucid.serving.language_pairs import AnyServed, Codes, Languages
 from translucid.serving.queue.batcher import in_chunks
 from translucid.serving.queue.request_context import Handlers, RequestTask
@@ -49,7 +49,7 @@ _STATES = {"waiting": "queued", "translating": "translating", "done": "done", "f
 class DeepL(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
 
-    counted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(REMEMBERED))
+    character_counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(MAX_CLIENTS))
     """The translated characters of each client since the start of the server."""
     glossaries: Glossaries = field(default_factory=Glossaries)
 
@@ -90,7 +90,7 @@ class DeepL(Handlers):
 
         catalogue = self.context.catalogue
         codes, translations = await translate_from_any(catalogue, texts, source, target, translate, str)
-        self.counted[task.client] = self.counted.get(task.client, 0) + sum(map(len, texts))
+        self.character_counts[task.client] = self.character_counts.get(task.client, 0) + sum(map(len, texts))
         billed = flag(fields, "show_billed_characters", False)
         rows = []
         for text, code, translation in zip(texts, codes, translations, strict=True):
@@ -109,10 +109,10 @@ class DeepL(Handlers):
         self, task: RequestTask, served: AnyServed, texts: Sequence[str], split: str, fields: dict[str, Any]
     ) -> list[str]:
         """Translate texts of one language, as `tag_handling` and `split_sentences` say."""
-        tags, context = text_field(fields, "tag_handling", ""), text_field(fields, "context", "")
-        if tags == "html":
+        tag_handling, context = text_field(fields, "tag_handling", ""), text_field(fields, "context", "")
+        if tag_handling == "html":
             return await translate_html(task, served, texts, context)
-        if tags == "xml":
+        if tag_handling == "xml":
             elements = Elements(
                 names_field(fields, "ignore_tags"),
                 names_field(fields, "splitting_tags"),
@@ -122,7 +122,7 @@ class DeepL(Handlers):
             read = partial(_fragment, elements=elements)
             return await translate_tagged(task, served, texts, read, context)
         if split == "0":
-            return await task.run(lambda: _whole(served, texts, context))
+            return await task.run(lambda: _translate_unsplit(served, texts, context))
         if split == "nonewlines":
             texts = [_SPACE.sub(_without_newlines, text) for text in texts]
         results = await translate_texts(task, served, texts, context=context)
@@ -150,7 +150,9 @@ class DeepL(Handlers):
     async def usage(self, request: Request) -> JSONResponse:
         """Return the number of characters that were translated for this client since the start of the server."""
         _, task = await self.fields(request)
-        return JSONResponse({"character_count": self.counted.get(task.client, 0), "character_limit": UNLIMITED})
+        return JSONResponse(
+            {"character_count": self.character_counts.get(task.client, 0), "character_limit": UNLIMITED}
+        )
 
     def pair(self, fields: dict[str, Any]) -> tuple[str | None, str]:
         """Return the languages of a request by our codes; no source if it is to be detected.
@@ -192,9 +194,9 @@ class DeepL(Handlers):
         Raises:
             ApiError: 400, no translator has the language on this side.
         """
-        named = text_field(fields, name, "")
+        requested = text_field(fields, name, "")
         for pairs in self.context.catalogue:
-            if code := pairs.find(side(pairs), named):
+            if code := pairs.find(side(pairs), requested):
                 return code
         raise ApiError(400, f"Value for '{name}' not supported.")
 
@@ -231,8 +233,8 @@ class DeepLDocuments:
         source, target = self.deepl.pair(fields)
         self.deepl.check(fields)
         name = text_field(fields, "filename", "") or file.filename or ""
-        wanted = text_field(fields, "output_format", "").lower()
-        if wanted and not name.lower().endswith(f".{wanted}"):
+        output_format = text_field(fields, "output_format", "").lower()
+        if output_format and not name.lower().endswith(f".{output_format}"):
             raise ApiError(400, "Value for 'output_format' not supported.")
         terms = self.deepl.terms(fields, client, source, target)
         job = await run_in_threadpool(self.jobs.submit, client, name, file.file, source, target, None, terms)
@@ -285,10 +287,10 @@ def flag(fields: dict[str, Any], name: str, default: bool) -> bool:
         ApiError: 400, the field has another value.
     """
     value = str(fields.get(name, default)).lower()
-    known = {"0": False, "1": True, "false": False, "true": True}
-    if value not in known:
+    values = {"0": False, "1": True, "false": False, "true": True}
+    if value not in values:
         raise ApiError(400, f"Value for '{name}' not supported.")
-    return known[value]
+    return values[value]
 
 
 def names_field(fields: dict[str, Any], name: str) -> frozenset[str]:
@@ -315,13 +317,13 @@ def _without_newlines(space: re.Match[str]) -> str:
     return " " if "\n" in space[0] else space[0]
 
 
-def _whole(served: AnyServed, texts: Sequence[str], context: str) -> list[str]:
+def _translate_unsplit(served: AnyServed, texts: Sequence[str], context: str) -> list[str]:
     """Translate each text as one sentence, after the context if the run has document context."""
     results: list[str] = []
-    for part in in_chunks(texts, len):
+    for chunk in in_chunks(texts, len):
         between_steps()
-        before = [[context]] * len(part) if context and served.translator.context else None
+        before = [[context]] * len(chunk) if context and served.translator.context else None
         with as_server_errors():
-            translations = served.translator.stream(part, split=False, before=before)
+            translations = served.translator.stream(chunk, split=False, before=before)
             results += [translation.text for translation in translations]
     return results

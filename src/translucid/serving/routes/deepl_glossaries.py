@@ -23,7 +23,7 @@ from translucid.serving.routes.glossaries import (
 
 TSV = "text/tab-separated-values"
 NAME = 200
-"""The most characters of a glossary's name."""
+"""The maximum number of characters in a glossary's name."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class DeepLGlossaries(_AllGlossaries):
         self.deepl.glossaries.add(glossary)
         return JSONResponse(glossary.monolingual_information, 201)
 
-    async def every(self, request: Request) -> JSONResponse:
+    async def list_all(self, request: Request) -> JSONResponse:
         """List the glossaries of this client."""
         _, task = await self.deepl.fields(request)
         rows = []
@@ -69,7 +69,7 @@ class DeepLGlossaries(_AllGlossaries):
                 rows.append(glossary.monolingual_information)
         return JSONResponse({"glossaries": rows})
 
-    async def one(self, request: Request, glossary_id: str) -> JSONResponse:
+    async def describe(self, request: Request, glossary_id: str) -> JSONResponse:
         """Describe a glossary."""
         return JSONResponse((await self._find(request, glossary_id)).monolingual_information)
 
@@ -104,13 +104,13 @@ class DeepLMultilingualGlossaries(_AllGlossaries):
         self.deepl.glossaries.add(glossary)
         return JSONResponse(glossary.information, 201)
 
-    async def every(self, request: Request) -> JSONResponse:
+    async def list_all(self, request: Request) -> JSONResponse:
         """List the glossaries of this client."""
         _, task = await self.deepl.fields(request)
         glossaries = self.deepl.glossaries.of(task.client)
         return JSONResponse({"glossaries": [glossary.information for glossary in glossaries]})
 
-    async def one(self, request: Request, glossary_id: str) -> JSONResponse:
+    async def describe(self, request: Request, glossary_id: str) -> JSONResponse:
         """Describe a glossary."""
         _, task = await self.deepl.fields(request)
         return JSONResponse(self.deepl.glossaries.find(task.client, glossary_id).information)
@@ -124,10 +124,10 @@ class DeepLMultilingualGlossaries(_AllGlossaries):
         dictionaries = self._dictionaries(fields)
 
         def edited(glossary: Glossary) -> Glossary:
-            for new in dictionaries:
-                if known := glossary.find(new.source, new.target):
-                    new = replace(new, entries={**known.entries, **new.entries})
-                glossary = glossary.with_dictionary(new)
+            for dictionary in dictionaries:
+                if existing := glossary.find(dictionary.source, dictionary.target):
+                    dictionary = replace(dictionary, entries={**existing.entries, **dictionary.entries})
+                glossary = glossary.with_dictionary(dictionary)
             if name:
                 glossary = replace(glossary, name=name)
             return glossary
@@ -145,9 +145,9 @@ class DeepLMultilingualGlossaries(_AllGlossaries):
     async def replace(self, request: Request, glossary_id: str) -> JSONResponse:
         """Add a dictionary, or replace the one for the same languages."""
         fields, task = await self.deepl.fields(request)
-        new = _dictionary_of(self.deepl, fields)
-        self.deepl.glossaries.change(task.client, glossary_id, lambda glossary: glossary.with_dictionary(new))
-        return JSONResponse(new.information)
+        dictionary = _dictionary_of(self.deepl, fields)
+        self.deepl.glossaries.change(task.client, glossary_id, lambda glossary: glossary.with_dictionary(dictionary))
+        return JSONResponse(dictionary.information)
 
     async def delete_dictionary(self, request: Request, glossary_id: str) -> Response:
         """Delete the dictionary for two languages."""

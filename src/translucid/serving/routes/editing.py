@@ -28,10 +28,10 @@ from translucid.serving.queue.request_context import Handlers, RequestTask
 from translucid.serving.shown_marks import read_shown, shown, tags_of
 
 MOST_ROWS = 500
-"""The most segments in an answer."""
+"""The maximum number of segments in an answer."""
 
 LONGEST_TAG = 1000
-"""The most characters that are shown of a tag, which may contain an image as a data URI."""
+"""The maximum number of characters that are shown of a tag, which may contain an image as a data URI."""
 
 CORRECTED = "corrected on the page"
 """The origin that a translation memory stores with pairs that a person has accepted."""
@@ -77,7 +77,7 @@ class Editing(Handlers):
 
     async def segments(self, request: Request, key: str) -> Response:
         """Return some segments with their translations."""
-        job = _begun(self.jobs, key)
+        job = _parsed_job(self.jobs, key)
         query = dict(request.query_params)
         first = number_field(query, "first", 0, job.segments)
         count = number_field(query, "count", 100, MOST_ROWS)
@@ -96,7 +96,7 @@ class Editing(Handlers):
     async def accept(self, request: Request, key: str, number: int) -> Response:
         """Store the translation of a segment that a person has written."""
         fields, task = await self.context.fields(request, light=True)
-        job, text = _begun(self.jobs, key), text_field(fields, "text")
+        job, text = _parsed_job(self.jobs, key), text_field(fields, "text")
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
         if not text.strip():
@@ -119,7 +119,7 @@ class Editing(Handlers):
         Returns the number of accepted translations, and the errors in texts, by segment.
         """
         fields, task = await self.context.fields(request)
-        job = _begun(self.jobs, key)
+        job = _parsed_job(self.jobs, key)
         texts = _texts(fields, job.segments)
         rest, doubtful = flag_field(fields, "rest"), flag_field(fields, "doubtful")
         pairs, problems = await task.run(lambda: self._accept(job, texts, rest=rest, doubtful=doubtful))
@@ -128,7 +128,7 @@ class Editing(Handlers):
 
     async def hints(self, request: Request, key: str, number: int) -> JSONResponse:
         """Return the fuzzy matches of a segment in the translation memory, and the terms in it."""
-        job = _begun(self.jobs, key)
+        job = _parsed_job(self.jobs, key)
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
         task = RequestTask(self.context, request, job.client)
@@ -149,7 +149,7 @@ class Editing(Handlers):
             except UserError as error:
                 problems[number] = str(error)
         if rest:
-            for row in _every(job):
+            for row in _all_rows(job):
                 if row.target and not row.accepted and row.number not in texts and (doubtful or not row.is_doubtful):
                     targets[row.number] = Target(row.target.marked, "person")
                     pairs.append(Pair(row.segment.source.text, row.target.marked.text))
@@ -166,16 +166,16 @@ class Editing(Handlers):
         if not job.source or needs_no_translation(self.context.catalogue, job.source, job.target):
             return {"matches": matches, "terms": terms}
         if self.context.memory and (recall := self.context.memory.recall(job.source, job.target)):
-            matches = [match.record() for match in recall.shown(text)]
+            matches = [match.record() for match in recall.suggestions(text)]
         served = served_with_terms(self.context.catalogue, job)
         # With a pivot language, the terms are not of the source.
-        of_text = served.translator.terms_in(text) if isinstance(served, Served) else []
-        for match in of_text:
+        term_matches = served.translator.terms_in(text) if isinstance(served, Served) else []
+        for match in term_matches:
             terms += [{"source": match.text, "target": target} for target in match.targets]
         return {"matches": matches, "terms": terms}
 
 
-def _begun(jobs: DocumentJobs, key: str) -> Job:
+def _parsed_job(jobs: DocumentJobs, key: str) -> Job:
     """Return a document that has been parsed, so that its segments are known.
 
     Raises:
@@ -205,7 +205,7 @@ async def _remember(task: RequestTask, job: Job, pairs: Sequence[Pair]) -> bool:
     return True
 
 
-def _every(job: Job) -> Iterator[Row]:
+def _all_rows(job: Job) -> Iterator[Row]:
     """Yield all segments, some at a time, between which other requests may have their turn."""
     first = 0
     while rows := job.files.rows(first, MOST_ROWS):

@@ -16,12 +16,12 @@ from translucid.runs.configuration import Configuration
 FILE = "examples.txt"
 """A file of examples in a run folder, one a line."""
 MOST = 6
-"""The most examples of a translator."""
+"""The maximum number of examples of a translator."""
 LONGEST = 120
-"""The most characters of an example."""
+"""The maximum number of characters in an example."""
 LARGEST = 2**26
-"""The most bytes of a file that is read."""
-READ = 300
+"""The maximum size in bytes of a file that is read."""
+PAIRS_READ = 300
 """The pairs of a corpus from which examples are chosen."""
 WORDS = (5, 7, 9, 11)
 """The numbers of words of the examples that are chosen, so that they differ in length."""
@@ -43,7 +43,7 @@ def examples_of(run: Path, configuration: Configuration) -> list[str]:
         examples = list(ENGLISH_BOOK) if configuration.preset == "demo" else []
         files = filter(None, map(partial(_inside, run), configuration.data.valid))
         source_of = attrgetter("target" if configuration.data.reverse else "source")
-        texts = map(source_of, islice(read_pairs(*files), READ))
+        texts = map(source_of, islice(read_pairs(*files), PAIRS_READ))
         return [*examples, *_varied(texts)][:MOST]
     except UserError:  # a translator with damaged examples is served without them
         return []
@@ -58,11 +58,11 @@ def _inside(run: Path, name: str) -> Path | None:
     parts = Path("run", name).parts
     if ".." in parts:
         return None
-    for first in range(1, len(parts)):
-        file = run.joinpath(*parts[first:])
+    for start in range(1, len(parts)):
+        file = run.joinpath(*parts[start:])
         if file.is_file():
-            inside = file.resolve().is_relative_to(run.resolve()) and file.stat().st_size <= LARGEST
-            return file if inside else None
+            is_inside = file.resolve().is_relative_to(run.resolve()) and file.stat().st_size <= LARGEST
+            return file if is_inside else None
     return None
 
 

@@ -1,7 +1,7 @@
 """The glossaries of DeepL's API, a limited number in memory.
 
 A glossary expires after a week without use. When there is no room for another one, the client with most glossaries
-loses the one whose last use is longest ago, so that a few clients can't exclude all others.
+loses its least recently used one, so that a few clients can't exclude all others.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from translucid.data.languages import same_language
 from translucid.serving.edge.failures import ApiError
 
 MOST, SHARE = 200, 50
-"""The most glossaries, of all clients and of one client."""
+"""The maximum number of glossaries, of all clients and of one client."""
 LIFETIME = 7 * 24 * 60 * 60
 """The seconds without use after which a glossary expires."""
 ENTRIES = 5000
-"""The most entries of a glossary."""
+"""The maximum number of entries of a glossary."""
 DICTIONARIES = 100
-"""The most dictionaries of a glossary."""
+"""The maximum number of dictionaries of a glossary."""
 LONGEST = 500
-"""The most characters of a term."""
+"""The maximum number of characters in a term."""
 TOO_LARGE = f"Invalid request: a glossary has {DICTIONARIES} dictionaries and {ENTRIES} entries at most"
 
 
@@ -93,15 +93,15 @@ class Glossary:
                 return dictionary
         return None
 
-    def with_dictionary(self, new: Dictionary) -> Glossary:
+    def with_dictionary(self, dictionary: Dictionary) -> Glossary:
         """Return a copy with a dictionary, in place of the one for the same languages if there is one."""
-        others = self.without_dictionary(new.source, new.target).dictionaries
-        return replace(self, dictionaries=(*others, new))
+        other_dictionaries = self.without_dictionary(dictionary.source, dictionary.target).dictionaries
+        return replace(self, dictionaries=(*other_dictionaries, dictionary))
 
     def without_dictionary(self, source: str, target: str) -> Glossary:
         """Return a copy without the dictionary for two languages."""
-        others = [dictionary for dictionary in self.dictionaries if not dictionary.translates(source, target)]
-        return replace(self, dictionaries=tuple(others))
+        remaining = [dictionary for dictionary in self.dictionaries if not dictionary.translates(source, target)]
+        return replace(self, dictionaries=tuple(remaining))
 
 
 class Glossaries:
@@ -146,13 +146,13 @@ class Glossaries:
         self.all[key] = glossary
         return glossary
 
-    def change(self, client: str, key: str, changed: Callable[[Glossary], Glossary]) -> Glossary:
-        """Replace a glossary by what `changed` returns for it, and return that.
+    def change(self, client: str, key: str, change: Callable[[Glossary], Glossary]) -> Glossary:
+        """Replace a glossary by what `change` returns for it, and return that.
 
         Raises:
             ApiError: 404, there is no such glossary; 400, the new one has too many entries.
         """
-        glossary = changed(self.find(client, key))
+        glossary = change(self.find(client, key))
         check_size(glossary)
         self.all[key] = glossary
         return glossary

@@ -30,21 +30,21 @@ from translucid.serving.edge.incoming import (
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.language_pairs import AnyServed, Served, ServedPivot
 from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
-from translucid.serving.routes.sentence_inspector import LOOKED, MAPS, SentenceInspector, pivot_rows, pivot_steps
-from translucid.serving.texts import begin, split_texts
+from translucid.serving.routes.sentence_inspector import MAPS, MAX_INSPECTED, SentenceInspector, pivot_rows, pivot_steps
+from translucid.serving.texts import queue_sentences, split_texts
 
 if TYPE_CHECKING:
     from translucid.api.captioner import Captioner
     from translucid.api.translator import Translator
 
 CHOICES = 8
-"""The most continuations."""
+"""The maximum number of continuations."""
 TREES = 3
-"""The most sentences whose beam search is returned."""
+"""The maximum number of sentences whose beam search is returned."""
 WIDEST = 6
 """The widest beam of these searches."""
 HEADS = 999
-"""The most heads that are off."""
+"""The maximum number of heads that are off."""
 
 
 class InspectionRoutes(Handlers):
@@ -56,41 +56,41 @@ class InspectionRoutes(Handlers):
         method = method_field(fields, "explain")
         maps = choice_field(fields, "maps", MAPS, "cross")
         contrasted = contrast_fields(fields, method)
-        about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
+        header: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected is not None:
-            about["detectedLanguage"] = {"language": served.source, "confidence": round(detected, 1)}
+            header["detectedLanguage"] = {"language": served.source, "confidence": round(detected, 1)}
         if isinstance(served, ServedPivot):
-            return await _look_at_steps(fields, task, served, text, about)
-        (layout,), known = await split_texts(self.context, served, [text])
+            return await _look_at_steps(fields, task, served, text, header)
+        (layout,), known_translations = await split_texts(self.context, served, [text])
         if not layout.sentences:
-            return JSONResponse(about | {"translation": text, "sentences": []})
+            return JSONResponse(header | {"translation": text, "sentences": []})
         if contrasted.instead_of and len(layout.sentences) > 1:
             raise ApiError(400, "Invalid request: instead_of is for one sentence")
         targets = _targets_field(fields, len(layout.sentences))
         heads = heads_field(fields)
         if heads:  # the translation memory has no translations without heads
-            known = {}
+            known_translations = {}
             ablated = await task.run(partial(served.translator.ablated, *heads))
             served = replace(served, translator=ablated)
         inspector = SentenceInspector(served, method, contrasted, maps)
         contexts = sentences_before(served, [layout])
         translations: list[Any] = []
         if targets is None:
-            for_model, before = unknown_sentences(served, layout, known)
-            if for_model:
-                translations = await task.result(begin(task, served, for_model, before=before))
+            unknown, before = unknown_sentences(served, layout, known_translations)
+            if unknown:
+                translations = await task.result(queue_sentences(task, served, unknown, before=before))
 
         def answer() -> Response:
             if targets is None:
-                rows = inspector.translated(layout.sentences, contexts, known, iter(translations))
+                rows = inspector.translated(layout.sentences, contexts, known_translations, iter(translations))
             else:
-                rows = inspector.with_targets(layout.sentences, contexts, known, targets)
+                rows = inspector.with_targets(layout.sentences, contexts, known_translations, targets)
             translation = layout.fill([row["text"] for row in rows])
-            return rendered(about | {"translation": translation, "sentences": rows})
+            return rendered(header | {"translation": translation, "sentences": rows})
 
         return await task.run(answer)
 
-    async def go_on(self, request: Request) -> JSONResponse:
+    async def continue_prefix(self, request: Request) -> JSONResponse:
         """Return the most probable continuations of a prefix of the translation, which is a list of token ids."""
         fields, task, served, text = await read_text(self.context, request)
         prefix = fields.get("prefix")
@@ -115,7 +115,7 @@ class InspectionRoutes(Handlers):
 
 
 async def _look_at_steps(
-    fields: dict[str, Any], task: RequestTask, served: ServedPivot, text: str, about: dict[str, Any]
+    fields: dict[str, Any], task: RequestTask, served: ServedPivot, text: str, header: dict[str, Any]
 ) -> Response:
     """Translate a text through a pivot language, and return the attention of both steps.
 
@@ -126,17 +126,17 @@ async def _look_at_steps(
         if fields.get(name):
             raise ApiError(400, f"Invalid request: {name} is for one model. {_steps_of(served)}")
     method, maps = method_field(fields, "explain"), choice_field(fields, "maps", MAPS, "cross")
-    (layout,), known = await split_texts(task.context, served, [text])
-    for_model, before = unknown_sentences(served, layout, known)
-    translations = await task.result(begin(task, served, for_model, before=before)) if for_model else []
+    (layout,), known_translations = await split_texts(task.context, served, [text])
+    unknown, before = unknown_sentences(served, layout, known_translations)
+    translations = await task.result(queue_sentences(task, served, unknown, before=before)) if unknown else []
 
     def answer() -> Response:
-        through = [translation for translation in translations if isinstance(translation, PivotTranslation)]
-        rows = pivot_rows(layout.sentences, known, through)
+        pivot_translations = [translation for translation in translations if isinstance(translation, PivotTranslation)]
+        rows = pivot_rows(layout.sentences, known_translations, pivot_translations)
         translation = layout.fill([row["text"] for row in rows])
-        steps = pivot_steps(served, through, method, maps) if through else []
-        found = {"pivot": served.pivot, "translation": translation, "sentences": rows, "steps": steps}
-        return rendered(about | found)
+        steps = pivot_steps(served, pivot_translations, method, maps) if pivot_translations else []
+        answer_fields = {"pivot": served.pivot, "translation": translation, "sentences": rows, "steps": steps}
+        return rendered(header | answer_fields)
 
     return await task.run(answer)
 
@@ -175,7 +175,7 @@ async def _read_any_text(
     The confidence is in percent, 0 if the language is unknown, and None if the source is not `auto`.
     """
     fields, task = await context.fields(request)
-    text = text_field(fields, "q", most=LOOKED)
+    text = text_field(fields, "q", max_length=MAX_INSPECTED)
     source, target = text_field(fields, "source"), text_field(fields, "target")
     name = text_field(fields, "model", "") or None
     if not detect_source or source != "auto":
@@ -190,11 +190,12 @@ async def read_pair(context: RequestContext, request: Request) -> tuple[TextRequ
     Raises:
         ApiError: 400, there are no texts, they are too long, or there is no such model.
     """
-    asked = await read_text(context, request)
-    target = text_field(asked.fields, "translation")
-    if not asked.text.strip() or not target.strip() or len(target) > 2 * LOOKED:
-        raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
-    return asked, target
+    text_request = await read_text(context, request)
+    target = text_field(text_request.fields, "translation")
+    limit = 2 * MAX_INSPECTED
+    if not text_request.text.strip() or not target.strip() or len(target) > limit:
+        raise ApiError(400, f"Invalid request: there are no texts, or translation has over {limit} characters")
+    return text_request, target
 
 
 async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[AnyServed, float]:
@@ -230,8 +231,9 @@ def _targets_field(fields: dict[str, Any], sentences: int) -> list[str] | None:
         return None
     if not isinstance(targets, list) or not are_texts(targets) or not all(map(str.strip, targets)):
         raise ApiError(400, "Invalid request: translations is not a list of texts")
-    if len(targets) != sentences or sum(map(len, targets)) > 2 * LOOKED:
-        raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {2 * LOOKED} characters")
+    limit = 2 * MAX_INSPECTED
+    if len(targets) != sentences or sum(map(len, targets)) > limit:
+        raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {limit} characters")
     return targets
 
 

@@ -11,11 +11,11 @@ from translucid.api.page_details import layers_details
 from translucid.api.translator import Translator
 from translucid.inspection.patching import Patching
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import CONTRASTED, are_texts, text_field
+from translucid.serving.edge.incoming import MAX_WORD_LENGTH, are_texts, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import read_pair
-from translucid.serving.routes.sentence_inspector import LOOKED
+from translucid.serving.routes.sentence_inspector import MAX_INSPECTED
 
 
 class PatchFields(NamedTuple):
@@ -37,12 +37,12 @@ def patch_fields(fields: dict[str, Any]) -> PatchFields:
     Raises:
         ApiError: 400, a field is invalid.
     """
-    other = text_field(fields, "other", most=LOOKED)
+    other = text_field(fields, "other", max_length=MAX_INSPECTED)
     words = fields.get("words")
     if words is None:
         return PatchFields(other, None)
-    if not isinstance(words, list) or not are_texts(words) or len(words) != 2 or max(map(len, words)) > CONTRASTED:
-        raise ApiError(400, f"Invalid request: words are not two texts of up to {CONTRASTED} characters")
+    if not isinstance(words, list) or not are_texts(words) or len(words) != 2 or max(map(len, words)) > MAX_WORD_LENGTH:
+        raise ApiError(400, f"Invalid request: words are not two texts of up to {MAX_WORD_LENGTH} characters")
     return PatchFields(other, (words[0].strip(), words[1].strip()))
 
 
@@ -51,18 +51,18 @@ class LayerRoutes(Handlers):
 
     async def layers(self, request: Request) -> Response:
         """Return what each layer of the decoder predicts for each word of a translation, and each encoder layer."""
-        asked, target = await read_pair(self.context, request)
-        translator = asked.served.translator
-        return await asked.task.run(lambda: rendered(layers_details(translator, asked.text, target)))
+        text_request, target = await read_pair(self.context, request)
+        translator = text_request.served.translator
+        return await text_request.task.run(lambda: rendered(layers_details(translator, text_request.text, target)))
 
     async def patch(self, request: Request) -> Response:
         """Return how much of the difference between two sentences the state of each layer at each word carries."""
-        asked, target = await read_pair(self.context, request)
-        translator, wanted = asked.served.translator, patch_fields(asked.fields)
+        text_request, target = await read_pair(self.context, request)
+        translator, patch_request = text_request.served.translator, patch_fields(text_request.fields)
 
         def answer() -> Response:
-            patching = wanted.of(translator, asked.text, target)
-            translations = [target, translator.translate(wanted.other, split=False).text]
+            patching = patch_request.of(translator, text_request.text, target)
+            translations = [target, translator.translate(patch_request.other, split=False).text]
             return rendered(patching.to_json() | {"translations": translations})
 
-        return await asked.task.run(answer)
+        return await text_request.task.run(answer)

@@ -41,7 +41,7 @@ class LibreTranslate(Handlers):
     jobs: DocumentJobs
 
     @cached_property
-    def _listed(self) -> bytes:
+    def _languages_json(self) -> bytes:
         """The answer of `languages`, cached because it is half a megabyte for 200 languages."""
         rows = []
         catalogue = self.context.catalogue
@@ -55,20 +55,20 @@ class LibreTranslate(Handlers):
     async def translate(self, request: Request) -> JSONResponse:
         """Translate a text or a list of texts."""
         fields, task = await self.context.fields(request)
-        texts, many = texts_field(fields, self.context.options)
+        texts, is_list = texts_field(fields, self.context.options)
         source, target = text_field(fields, "source"), text_field(fields, "target")
         kind = text_field(fields, "format", "text")
         if kind not in ("text", "html"):
             raise ApiError(400, f"{kind[:20]} format is not supported")
-        wanted = number_field(fields, "alternatives", 0, self.context.options.alternatives)
+        alternatives = number_field(fields, "alternatives", 0, self.context.options.alternatives)
         answer: dict[str, Any] = {}
         codes = [source] * len(texts)
         if source == "auto":
             detected = await run_in_threadpool(detect_sources, texts, self.context.catalogue.candidates(target))
             codes = [code for code, _ in detected]
             rows = [{"confidence": round(confidence), "language": code} for code, confidence in detected]
-            answer["detectedLanguage"] = rows if many else rows[0]
-        sure = flag_field(fields, "confidence")
+            answer["detectedLanguage"] = rows if is_list else rows[0]
+        with_confidence = flag_field(fields, "confidence")
         pivots: dict[str, str] = {}
 
         async def translate(code: str, batch: list[str]) -> list[TextTranslation]:
@@ -79,20 +79,20 @@ class LibreTranslate(Handlers):
                 pivots[code] = served.pivot
             if kind == "html":  # without alternatives and confidence
                 return [TextTranslation([text]) for text in await translate_html(task, served, batch)]
-            return await translate_texts(task, served, batch, wanted, sure=sure)
+            return await translate_texts(task, served, batch, alternatives, with_confidence=with_confidence)
 
         translations = await by_language(texts, codes, translate)
         columns: dict[str, list[Any]] = {"translatedText": [text.versions[0] for text in translations]}
-        if sure:
+        if with_confidence:
             columns["confidence"] = [text.confidence and round(text.confidence, 4) for text in translations]
         if pivots:
             columns["pivot"] = list(map(pivots.get, codes))
         if self.context.memory:
             columns["origin"] = [text.origin for text in translations]
-        if wanted:
+        if alternatives:
             columns["alternatives"] = [text.versions[1:] for text in translations]
         for name, values in columns.items():
-            answer[name] = values if many else values[0]
+            answer[name] = values if is_list else values[0]
         return JSONResponse(answer)
 
     async def detect(self, request: Request) -> JSONResponse:
@@ -130,7 +130,7 @@ class LibreTranslate(Handlers):
 
     async def languages(self) -> Response:
         """List the languages with their target languages."""
-        return Response(await run_in_threadpool(lambda: self._listed), media_type="application/json")
+        return Response(await run_in_threadpool(lambda: self._languages_json), media_type="application/json")
 
     async def health(self) -> JSONResponse:
         """Return that the server is running."""
@@ -147,7 +147,7 @@ class LibreTranslate(Handlers):
         language = None
         if self.context.catalogue.models:
             source, target = self.context.catalogue.models[0].pair
-            language = {"source": _named(source), "target": _named(target)}
+            language = {"source": _language_record(source), "target": _language_record(target)}
         return JSONResponse(
             {
                 "apiKeys": bool(self.context.options.api_keys),
@@ -170,10 +170,10 @@ def suggested_pairs(text: str, better: str) -> list[Pair]:
 
     A memory stores texts without line breaks, so that it would return a translation of several lines as one line.
     """
-    lines, others = text.strip().splitlines(), better.strip().splitlines()
-    if len(lines) != len(others) or len(lines) < 2:
+    lines, better_lines = text.strip().splitlines(), better.strip().splitlines()
+    if len(lines) != len(better_lines) or len(lines) < 2:
         return [Pair(text, better)]
-    pairs = map(Pair, lines, others)
+    pairs = map(Pair, lines, better_lines)
     return [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
 
 
@@ -185,7 +185,7 @@ def name_of(code: str) -> str:
         return code
 
 
-def _named(code: str) -> dict[str, str]:
+def _language_record(code: str) -> dict[str, str]:
     return {"code": code, "name": name_of(code)}
 
 

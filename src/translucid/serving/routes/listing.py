@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi.responses import JSONResponse
 
-from translucid.serving.catalogue import Named
+from translucid.serving.catalogue import NamedModel
 from translucid.serving.language_pairs import PivotPairs
 from translucid.serving.queue.request_context import Handlers
 
@@ -23,9 +23,12 @@ class ListingRoutes(Handlers):
             languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
             pivot = {"pivot": pairs.pivot} if isinstance(pairs, PivotPairs) else {}
             rows.append({"name": pairs.name, "reads": "text"} | languages | pivot)
-        others: dict[str, Sequence[Named[Any]]] = {"images": catalogue.captioners, "texts": catalogue.classifiers}
-        others["prompts"] = catalogue.generators
-        for reads, models in others.items():
+        other_models: dict[str, Sequence[NamedModel[Any]]] = {
+            "images": catalogue.captioners,
+            "texts": catalogue.classifiers,
+        }
+        other_models["prompts"] = catalogue.generators
+        for reads, models in other_models.items():
             rows += [{"name": served.name, "reads": reads} for served in models]
         return JSONResponse(rows)
 

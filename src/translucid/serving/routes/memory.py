@@ -19,22 +19,22 @@ from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.memory.database import ENDING, MemoryBusyError, is_database
 from translucid.memory.folding import UNWRITABLE
-from translucid.memory.match import LEAST, Match
+from translucid.memory.match import MIN_PERCENT, Match
 from translucid.memory.opening import open_memory
 from translucid.memory.recall import Recall
-from translucid.memory.translation_memory import SHOWN, TranslationMemory
+from translucid.memory.translation_memory import MAX_MATCHES, TranslationMemory
 from translucid.serving.edge.failures import ApiError, ServerError
 
 Result = TypeVar("Result")
 
 MOST = 1_000_000
-"""The entries of a memory from which on it accepts no more from clients."""
+"""The number of entries at which a memory accepts no more from clients."""
 PENDING = 64
-"""The most additions that wait to be written; further ones are refused with 503."""
+"""The maximum number of additions that wait to be written; further ones are refused with 503."""
 READ_SECONDS, WRITE_SECONDS = 0.5, 2.0
 """The seconds for which a reader and a writer wait for another program that has locked the file."""
 PAUSE = 10.0
-"""The seconds without another attempt after a memory could not be read."""
+"""The seconds until the next attempt after a memory could not be read."""
 
 log = logging.getLogger("translucid.serving")
 
@@ -53,19 +53,19 @@ class OptionalMemory(TranslationMemory):
         """Return the entry of a text, if there is one and the memory can be read."""
         return self._unless_unreadable(lambda: super(OptionalMemory, self).exact(text), None)
 
-    def matches(self, text: str, least: int = LEAST, most: int = SHOWN) -> list[Match]:
+    def matches(self, text: str, min_percent: int = MIN_PERCENT, limit: int = MAX_MATCHES) -> list[Match]:
         """Return the fuzzy matches of a text; none while the memory can't be read."""
-        return self._unless_unreadable(lambda: super(OptionalMemory, self).matches(text, least, most), [])
+        return self._unless_unreadable(lambda: super(OptionalMemory, self).matches(text, min_percent, limit), [])
 
-    def _unless_unreadable(self, ask: Callable[[], Result], nothing: Result) -> Result:
+    def _unless_unreadable(self, look_up: Callable[[], Result], default: Result) -> Result:
         if time.monotonic() < self._pause_until:
-            return nothing
+            return default
         try:
-            return ask()
+            return look_up()
         except UserError as error:
             self._pause_until = time.monotonic() + PAUSE
             log.warning("texts are translated without the memory for %g seconds: %s", PAUSE, error)
-            return nothing
+            return default
 
 
 class MemoryRoutes:
@@ -148,9 +148,9 @@ class MemoryRoutes:
             raise ApiError(400, f"Invalid request: a suggestion has the character {name}, which no file can hold")
         if not self._pending.acquire(blocking=False):
             raise ApiError(503, "Too many suggestions are waiting, please come again", retry_after=10)
-        adding = self._thread.submit(self._add, self._writer, pairs, who)
-        adding.add_done_callback(lambda _: self._pending.release())
-        return adding
+        future = self._thread.submit(self._add, self._writer, pairs, who)
+        future.add_done_callback(lambda _: self._pending.release())
+        return future
 
     def close(self) -> None:
         """Write all additions that wait, and close the file."""
@@ -174,7 +174,7 @@ class MemoryRoutes:
             raise ApiError(400, "Invalid request: a suggestion has two texts of some thousand characters at most")
 
     def _has(self, source: str, target: str) -> bool:
-        """Return whether the memory is of these languages; one that names no language is of any."""
+        """Return whether the memory is of these languages; one that names no languages is of all."""
         for language, code in zip(self.languages, (source, target), strict=True):
             if language is not None and not same_language(language, code):
                 return False

@@ -26,7 +26,7 @@ from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import beam_of, heads_field, read_pair
 from translucid.serving.routes.layers import patch_fields
-from translucid.serving.routes.sentence_inspector import LOOKED
+from translucid.serving.routes.sentence_inspector import MAX_INSPECTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,33 +54,33 @@ class PlotRoutes(Handlers):
         """Draw a figure of a sentence and its translation."""
         (fields, task, served, source), target = await read_pair(self.context, request)
         view, kind = choice_field(fields, "view", VIEWS), choice_field(fields, "kind", KINDS, "cross")
-        return await _drawn(task, lambda: _draw(served, source, target, view, kind, fields))
+        return await _pdf_response(task, lambda: _draw(served, source, target, view, kind, fields))
 
-    async def lit(self, request: Request) -> Response:
+    async def caption_picture(self, request: Request) -> Response:
         """Draw a figure of an image and its caption."""
         self.context.catalogue.captioner()  # refuse before megabytes are read
         fields, image, task = await self.context.image(request)
         captioner = self.context.catalogue.captioner(text_field(fields, "model", "") or None).model
         caption = text_field(fields, "caption").strip()
         view = choice_field(fields, "view", IMAGE_VIEWS)
-        if not caption or len(caption) > LOOKED:
-            raise ApiError(400, f"Invalid request: there is no caption, or it has over {LOOKED} characters")
-        chosen: dict[str, int] = {}
+        if not caption or len(caption) > MAX_INSPECTED:
+            raise ApiError(400, f"Invalid request: there is no caption, or it has over {MAX_INSPECTED} characters")
+        map_indices: dict[str, int] = {}
         for name in ("layer", "head"):
             if name in fields:
-                chosen[name] = number_field(fields, name, 0, 999)
+                map_indices[name] = number_field(fields, name, 0, 999)
         method = method_field(fields, "method", "erasure", images=True)
         contrasted = contrast_fields(fields, method)
 
         def figure() -> Figure:
             if view == "why":
-                return _draw_why(captioner, captioner.picture(image, "image"), caption, method, contrasted)
-            return _draw_lit(captioner, captioner.picture(image, "image"), caption, view, chosen)
+                return _draw_explanation(captioner, captioner.picture(image, "image"), caption, method, contrasted)
+            return _draw_caption(captioner, captioner.picture(image, "image"), caption, view, map_indices)
 
-        return await _drawn(task, figure)
+        return await _pdf_response(task, figure)
 
 
-async def _drawn(task: RequestTask, figure: Callable[[], Figure]) -> Response:
+async def _pdf_response(task: RequestTask, figure: Callable[[], Figure]) -> Response:
     def pdf() -> bytes:
         from translucid.inspection.plots.saving import rendered
 
@@ -105,9 +105,9 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
     if view == "why":
         method = method_field(fields, "method", "erasure")
         case = Case(translator.model, translator.pipeline, source, target)
-        why = explain(contrast_fields(fields, method).of(case) or case, method, samples=200)
-        weights = why.importance / why.importance.abs().max().clamp(min=1e-9)
-        return draw_ribbons(WordMap(why.source, why.target, weights))
+        explanation = explain(contrast_fields(fields, method).of(case) or case, method, samples=200)
+        weights = explanation.importance / explanation.importance.abs().max().clamp(min=1e-9)
+        return draw_ribbons(WordMap(explanation.source, explanation.target, weights))
     (inspected,) = translator.inspect([(source, target)], contributions=kind in ("norms", "contributions"))
     if view == "heads":
         return draw_attention(inspected, kind)
@@ -117,19 +117,23 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
     return draw_ribbons(words)
 
 
-def _draw_lit(captioner: Captioner, picture: Picture, caption: str, view: str, chosen: dict[str, int]) -> Figure:
+def _draw_caption(
+    captioner: Captioner, picture: Picture, caption: str, view: str, map_indices: dict[str, int]
+) -> Figure:
     from translucid.inspection.plots import draw_beam, draw_saliency, draw_saliency_rows
     from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
 
     if view == "beam":
         return draw_beam(captioner.trace(picture, beam_of(captioner)))
-    looked = captioner.inspect(picture, caption)
+    attention = captioner.inspect(picture, caption)
     if view == "heads":
-        return draw_saliency_rows(sections_of(looked))
-    return draw_saliency(SaliencyOverlay.of(looked, chosen.get("layer"), chosen.get("head")))
+        return draw_saliency_rows(sections_of(attention))
+    return draw_saliency(SaliencyOverlay.of(attention, map_indices.get("layer"), map_indices.get("head")))
 
 
-def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str, fields: ContrastFields) -> Figure:
+def _draw_explanation(
+    captioner: Captioner, picture: Picture, caption: str, method: str, fields: ContrastFields
+) -> Figure:
     from translucid.inspection.explain.image_case import image_case, overlay_of
     from translucid.inspection.plots import draw_saliency
 

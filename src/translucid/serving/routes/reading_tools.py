@@ -27,11 +27,11 @@ from translucid.serving.routes.deepl import DeepL
 from translucid.serving.texts import by_language, translate_html, translate_texts
 
 ALTERNATIVES = 3
-"""The most alternatives in an answer of DeepLX."""
+"""The maximum number of alternatives in an answer of DeepLX."""
 HCFY_NAMES = {"中文(简体)": "zh-Hans", "中文(繁体)": "zh-Hant", "印尼语": "id"}
-"""The names of languages that are others in hcfy than in the Unicode consortium's data (CLDR)."""
+"""The names of languages that differ between hcfy and the Unicode consortium's data (CLDR)."""
 IMMERSIVE_CODES = {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW"}
-"""Our codes that are others in Immersive Translate."""
+"""Our codes that differ from those of Immersive Translate."""
 _TAG = re.compile(r"</?[a-z]{1,10}[0-9]{1,6}/?>")
 """A tag by which Immersive Translate replaces an element of a page, such as `<b0>`."""
 
@@ -45,9 +45,9 @@ class ReadingTools:
     async def deeplx(self, request: Request) -> JSONResponse:
         """Translate a text as DeepLX does, with alternatives unless it has tags."""
         fields, task = await self.deepl.context.fields(request)
-        text = text_field(fields, "text", most=task.context.options.characters)
+        text = text_field(fields, "text", max_length=task.context.options.characters)
         target_lang, catalogue = text_field(fields, "target_lang"), task.context.catalogue
-        source, target = catalogue.known_pair(text_field(fields, "source_lang", ""), target_lang)
+        source, target = catalogue.usual_codes(text_field(fields, "source_lang", ""), target_lang)
         tags = choice_field(fields, "tag_handling", ("", "html", "xml"), "")
 
         async def translate(served: AnyServed, batch: list[str]) -> list[list[str]]:
@@ -58,7 +58,7 @@ class ReadingTools:
             return [result.versions for result in results]
 
         (code,), ((best, *alternatives),) = await translate_from_any(
-            catalogue, [text], source, target, translate, lambda same: [same]
+            catalogue, [text], source, target, translate, lambda unchanged: [unchanged]
         )
         answer: dict[str, Any] = {"code": 200, "id": secrets.randbelow(10**10), "data": best}
         answer |= {"alternatives": alternatives, "source_lang": code.upper(), "target_lang": target_lang.upper()}
@@ -69,7 +69,7 @@ class ReadingTools:
         fields, task = await self.deepl.context.fields(request)
         texts, _ = texts_field(fields, task.context.options, "text_list")
         translate, catalogue = partial(_translate_paragraphs, task), task.context.catalogue
-        source, target = catalogue.known_pair(text_field(fields, "source_lang", ""), text_field(fields, "target_lang"))
+        source, target = catalogue.usual_codes(text_field(fields, "source_lang", ""), text_field(fields, "target_lang"))
         codes, translations = await translate_from_any(catalogue, texts, source, target, translate, str)
         rows = []
         for code, translation in zip(codes, translations, strict=True):
@@ -79,16 +79,16 @@ class ReadingTools:
     async def hcfy(self, request: Request) -> JSONResponse:
         """Translate a text for hcfy, line by line; its languages have Chinese names."""
         fields, task = await self.deepl.context.fields(request)
-        text = text_field(fields, "text", most=task.context.options.characters)
-        named, destinations = text_field(fields, "source", ""), fields.get("destination")
+        text = text_field(fields, "text", max_length=task.context.options.characters)
+        source_name, destinations = text_field(fields, "source", ""), fields.get("destination")
         if not isinstance(destinations, list) or not destinations or not are_texts(destinations):
             raise ApiError(400, "Invalid request: destination is not a list of languages")
         catalogue = task.context.catalogue
-        source, target = catalogue.known_pair(_code_of(named), _code_of(destinations[0]))
+        source, target = catalogue.usual_codes(_code_of(source_name), _code_of(destinations[0]))
         if source is None:
             ((source, _),) = await run_in_threadpool(detect_sources, [text], catalogue.candidates(target))
         if source == target and len(destinations) > 1:
-            _, target = catalogue.known_pair("", _code_of(destinations[1]))
+            _, target = catalogue.usual_codes("", _code_of(destinations[1]))
 
         async def translate(served: AnyServed, batch: list[str]) -> list[str]:
             results = await translate_texts(task, served, batch)

@@ -11,14 +11,14 @@ from translucid.api.pivot_translator import PivotTranslation
 from translucid.api.translation import Translation
 from translucid.ground.errors import UserError
 from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.faithfulness import why_record
+from translucid.inspection.explain.faithfulness import explanation_record
 from translucid.inspection.html import SIDES, viewer_record
 from translucid.inspection.inspected import Inspected
 from translucid.serving.edge.incoming import ContrastFields
 from translucid.serving.language_pairs import Served, ServedPivot
 
-LOOKED = 500
-"""The most characters of a text that is inspected; attention maps grow with the square of its length."""
+MAX_INSPECTED = 500
+"""The maximum number of characters in a text that is inspected; attention maps grow with the square of its length."""
 MAPS = ("cross", "all", "contributions")
 """The maps of a sentence: cross-attention; also self-attention; or also norms and contributions."""
 
@@ -44,7 +44,7 @@ class SentenceInspector:
         self,
         sentences: Sequence[str],
         before: Sequence[Sequence[str]],
-        known: Mapping[str, str],
+        known_translations: Mapping[str, str],
         translations: Iterator[Translation],
     ) -> list[dict[str, Any]]:
         """Return rows of the model's translations, and of those that the translation memory has.
@@ -53,32 +53,32 @@ class SentenceInspector:
         """
         rows = []
         for sentence, context in zip(sentences, before, strict=True):
-            if sentence in known:
-                rows.append(self._remembered(sentence, known[sentence], context))
+            if sentence in known_translations:
+                rows.append(self._memory_row(sentence, known_translations[sentence], context))
             else:
-                rows.append(self.by_model(next(translations)))
+                rows.append(self.model_row(next(translations)))
         return rows
 
     def with_targets(
         self,
         sentences: Sequence[str],
         before: Sequence[Sequence[str]],
-        known: Mapping[str, str],
+        known_translations: Mapping[str, str],
         targets: Sequence[str],
     ) -> list[dict[str, Any]]:
         """Return rows of translations in the request."""
         rows = []
         for source, context, target in zip(sentences, before, targets, strict=True):
-            origin = "memory" if known.get(source) == target else "model"
-            rows.append(self._forced(source, target, context) | {"origin": origin})
+            origin = "memory" if known_translations.get(source) == target else "model"
+            rows.append(self._forced_row(source, target, context) | {"origin": origin})
         return rows
 
-    def by_model(self, translation: Translation) -> dict[str, Any]:
+    def model_row(self, translation: Translation) -> dict[str, Any]:
         """Return the row of a translation of the model."""
         inspections = translation.inspect(contributions=self.contributions, with_context=True)
         pieces = []
         for inspected, (_, hypothesis) in zip(inspections, translation.parts, strict=True):
-            pieces.append(self._piece(inspected, hypothesis.tokens))
+            pieces.append(self._piece_record(inspected, hypothesis.tokens))
         row = _row(translation.source, translation.text, pieces)
         row["warnings"] = [*translation.warnings, *translation.attention_warnings]
         if self.served.translator.estimator:
@@ -88,29 +88,29 @@ class SentenceInspector:
             self._explain(row, translation.parts[0][0].before)
         return row
 
-    def _forced(self, source: str, target: str, context: Sequence[str]) -> dict[str, Any]:
+    def _forced_row(self, source: str, target: str, context: Sequence[str]) -> dict[str, Any]:
         """Return the row of a translation that is not the model's own, by forced decoding."""
         translator = self.served.translator
         (pair,) = translator.pipeline.pairs([(source, target)])
         before = translator.pipeline.before(context)
         (inspected,) = translator.inspect_encoded([pair], contributions=self.contributions, before=before)
-        row = _row(source, target, [self._piece(inspected, pair.target[:-1])])
+        row = _row(source, target, [self._piece_record(inspected, pair.target[:-1])])
         self._explain(row, before)
         return row
 
-    def _remembered(self, source: str, target: str, context: Sequence[str]) -> dict[str, Any]:
+    def _memory_row(self, source: str, target: str, context: Sequence[str]) -> dict[str, Any]:
         """Return the row of a translation from the memory; without attention if it is too long for the model."""
         row = _row(source, target, [])
-        if len(target) <= 2 * LOOKED:
+        if len(target) <= 2 * MAX_INSPECTED:
             with suppress(UserError):
-                row = self._forced(source, target, context)
+                row = self._forced_row(source, target, context)
         return row | {"origin": "memory"}
 
-    def _piece(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
+    def _piece_record(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
         """Return the attention of a piece of a sentence, and the ids of the tokens of each word."""
         record = viewer_record(inspected, sides=SIDES if self.maps == "all" else ()) if inspected.layers else {}
         ids = [*tokens, self.served.translator.model.eos]
-        record["tokens"] = [ids[first:after] for _, first, after in inspected.target_spans]
+        record["tokens"] = [ids[start:end] for _, start, end in inspected.target_spans]
         return record
 
     def _explain(self, row: dict[str, Any], before: Sequence[Sequence[int]]) -> None:
@@ -118,7 +118,7 @@ class SentenceInspector:
         if self.method and row["text"].strip():
             translator = self.served.translator
             case = Case(translator.model, translator.pipeline, row["source_text"], row["text"], before)
-            row["explanation"] = why_record(self.contrasted.of(case) or case, self.method)
+            row["explanation"] = explanation_record(self.contrasted.of(case) or case, self.method)
 
 
 def _row(source: str, target: str, pieces: list[dict[str, Any]]) -> dict[str, Any]:
@@ -126,16 +126,16 @@ def _row(source: str, target: str, pieces: list[dict[str, Any]]) -> dict[str, An
 
 
 def pivot_rows(
-    sentences: Sequence[str], known: Mapping[str, str], translations: Sequence[PivotTranslation]
+    sentences: Sequence[str], known_translations: Mapping[str, str], translations: Sequence[PivotTranslation]
 ) -> list[dict[str, Any]]:
     """Return rows of translations through a pivot language, without attention, and of those that the memory has."""
     rows = []
-    by_model = iter(translations)
+    pivot_translations = iter(translations)
     for sentence in sentences:
-        if sentence in known:
-            rows.append(_row(sentence, known[sentence], []) | {"origin": "memory"})
+        if sentence in known_translations:
+            rows.append(_row(sentence, known_translations[sentence], []) | {"origin": "memory"})
             continue
-        translation = next(by_model)
+        translation = next(pivot_translations)
         row = _row(sentence, translation.text, []) | {"origin": "model"}
         row |= {"warnings": translation.warnings, "confidence": translation.confidence}
         rows.append(row)
@@ -147,12 +147,12 @@ def pivot_steps(
 ) -> list[dict[str, Any]]:
     """Return both steps of translations through a pivot language, each as an answer of /look for its languages."""
     steps = []
-    firsts = [translation.first for translation in translations]
-    seconds = [translation.second for translation in translations]
-    for step, of_step in ((served.first, firsts), (served.second, seconds)):
+    first_steps = [translation.first for translation in translations]
+    second_steps = [translation.second for translation in translations]
+    for step, step_translations in ((served.first, first_steps), (served.second, second_steps)):
         inspector = SentenceInspector(step, method, ContrastFields("", None), maps)
-        rows = [inspector.by_model(translation) for translation in of_step]
+        rows = [inspector.model_row(translation) for translation in step_translations]
         text = " ".join(row["text"] for row in rows)
-        about = {"model": step.name, "source": step.source, "target": step.target}
-        steps.append(about | {"translation": text, "sentences": rows})
+        header = {"model": step.name, "source": step.source, "target": step.target}
+        steps.append(header | {"translation": text, "sentences": rows})
     return steps

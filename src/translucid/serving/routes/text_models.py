@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from translucid.api.text_classifier import SingleClassifier
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import contrast_labels, explain, faithfulness, methods_here, random_faithfulness
+from translucid.inspection.explain import available_methods, contrast_labels, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import LabelCase
 from translucid.inspection.inspected import rounded_probability
 from translucid.serving.edge.failures import ApiError
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from translucid.decoding.decoding_options import DecodingOptions
 
 LONGEST = 5000
-"""The most characters of a text that is classified or continued."""
-EXPLAINED = 2000
-"""The most characters of a text whose label is explained; each word of it is left out once."""
-WRITTEN = 200
-"""The most tokens that are generated."""
-CONSIDERED = 8
-"""The most candidates that are returned at each step."""
+"""The maximum number of characters in a text that is classified or continued."""
+MAX_EXPLAINED = 2000
+"""The maximum number of characters in a text whose label is explained; each word of it is left out once."""
+MAX_TOKENS = 200
+"""The maximum number of tokens that are generated."""
+MAX_CANDIDATES = 8
+"""The maximum number of candidates that are returned at each step."""
 
 
 class TextModelRoutes(Handlers):
@@ -38,17 +38,18 @@ class TextModelRoutes(Handlers):
         """Classify a text, and return the label's probability after each word, with an explanation if requested."""
         fields, task = await self.context.fields(request)
         served = self.context.catalogue.classifier(text_field(fields, "model", "") or None)
-        text = text_field(fields, "q", most=LONGEST)
+        text = text_field(fields, "q", max_length=LONGEST)
         method, label = text_field(fields, "explain", ""), text_field(fields, "label", "")
         instead_of, _ = contrast_fields(fields, method)
         if not text.strip():
             raise ApiError(400, "Invalid request: there are no words to classify")
         if label and label not in served.model.labels:
             raise ApiError(400, f"Invalid request: there is no label {label[:50]!r}")
-        if method and (method not in methods_here() or method == "attention"):
+        if method and (method not in available_methods() or method == "attention"):
             raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
-        if method and len(text) > EXPLAINED:
-            raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {EXPLAINED} for explain")
+        if method and len(text) > MAX_EXPLAINED:
+            message = f"Invalid request: {len(text)} characters exceed the limit of {MAX_EXPLAINED} for explain"
+            raise ApiError(400, message)
 
         def answer() -> dict[str, Any]:
             result, member = served.model.classify(text), served.model.members[0]
@@ -64,14 +65,14 @@ class TextModelRoutes(Handlers):
         fields, task = await self.context.fields(request)
         served = self.context.catalogue.generator(text_field(fields, "model", "") or None)
         prompt, options = text_field(fields, "q", "", LONGEST), _decoding(fields, served.model.configuration.decoding)
-        most = number_field(fields, "max_tokens", 50, WRITTEN, least=1)
-        considered = number_field(fields, "considered", 0, CONSIDERED)
+        max_tokens = number_field(fields, "max_tokens", 50, MAX_TOKENS, minimum=1)
+        candidate_count = number_field(fields, "considered", 0, MAX_CANDIDATES)
 
         def answer() -> dict[str, Any]:
-            result = served.model.generate(prompt, options, max_tokens=most)
+            result = served.model.generate(prompt, options, max_tokens=max_tokens)
             between_steps()
             row = {"text": result.text, "ended": result.nbest[0].ended, "backwards": result.backwards}
-            return {**row, "pieces": _pieces(result, considered)}
+            return {**row, "pieces": _pieces(result, candidate_count)}
 
         return JSONResponse({"model": served.name, **await task.run(answer)})
 
@@ -110,7 +111,7 @@ def _decoding(fields: dict[str, Any], decoding: DecodingOptions) -> DecodingOpti
     Raises:
         ApiError: 400, a value is invalid.
     """
-    from translucid.api.generator import writing
+    from translucid.api.generator import generation_options
 
     changes: dict[str, Any] = {}
     for name in ("temperature", "top_p"):
@@ -119,20 +120,20 @@ def _decoding(fields: dict[str, Any], decoding: DecodingOptions) -> DecodingOpti
                 changes[name] = float(fields[name])
             except (TypeError, ValueError) as error:
                 raise ApiError(400, f"Invalid request: {name} is not a number") from error
-    for name, most in (("top_k", 1_000_000), ("seed", 2**31), ("beam", 10)):
+    for name, maximum in (("top_k", 1_000_000), ("seed", 2**31), ("beam", 10)):
         if name in fields:
-            changes[name] = number_field(fields, name, 0, most)
+            changes[name] = number_field(fields, name, 0, maximum)
     try:
-        return writing(decoding.model_copy(update={"nbest": 1}), changes)
+        return generation_options(decoding.model_copy(update={"nbest": 1}), changes)
     except UserError as error:
         raise ApiError(400, f"Invalid request: {error}") from error
 
 
-def _pieces(result: Generated, considered: int) -> list[dict[str, Any]]:
+def _pieces(result: Generated, count: int) -> list[dict[str, Any]]:
     """Return the generated pieces, each with this number of candidates at its step."""
     rows = list(map(_piece, result.nbest[0].written))
-    if considered:
-        for row, candidates in zip(rows, result.considered(considered), strict=True):
+    if count:
+        for row, candidates in zip(rows, result.considered(count), strict=True):
             row["considered"] = list(map(_piece, candidates))
     return rows
 

@@ -1,4 +1,4 @@
-"""The sentences before: one that mentions the antecedent, one that mentions something else, and others."""
+"""The sentences before the last one: one that mentions the antecedent, one that mentions something else, and others."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def subject_of(rng: Random, opening: str) -> Subject:
 
 
 def other_than(rng: Random, subject: Subject) -> Subject:
-    """Return someone whom a dropped pronoun can't confuse with the subject."""
+    """Return someone who can't be confused with the subject when the pronoun is dropped."""
     return _person(rng) if subject.person in (0, 3) else pick(rng, (I, I, WE))
 
 

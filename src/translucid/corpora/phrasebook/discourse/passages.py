@@ -1,7 +1,7 @@
 """Random passages of a split, in pairs of twins.
 
-Twins end with the same English sentence, which has another translation in each: the right one of one passage is the
-wrong one of the other. So whoever reads the last sentence only is right in exactly half of them.
+Twins end with the same English sentence, which each of them translates differently: what is right in one passage is
+wrong in the other. So a system that reads only the last sentence is right in exactly half of them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .patterns import Pattern
 from .references import ADJECTIVES, OBJECTS, PREPOSITIONS, SINGULAR
 
 CHOICES = table("phrasebook/discourse/choices.tsv")
-"""Sentences with two translations, and the word to which they are due."""
+"""Sentences with two translations, and the ambiguous word in them."""
 CONTEXTS = table("phrasebook/discourse/contexts.tsv")
-"""Pairs of sentences that decide on the translation of a word; the words that decide have asterisks."""
+"""Pairs of sentences that determine the translation of a word; the words that do have asterisks."""
 
 
 class Passage(NamedTuple):
@@ -54,8 +54,8 @@ class Passage(NamedTuple):
 Twins: TypeAlias = tuple[Passage, Passage]
 
 
-class Opened(NamedTuple):
-    """A written sentence that mentions the antecedent, and the places of the words that decide."""
+class MarkedSentence(NamedTuple):
+    """A sentence that mentions the antecedent, and the positions of the words that determine the translation."""
 
     phrase: tuple[str, str]
     words: tuple[int, ...]
@@ -110,8 +110,8 @@ def _reference(patterns: Sequence[Pattern], rng: Random, split: Split) -> Twins 
         if not nouns:
             return None
         mention = Mention(pick(rng, nouns), plural, subject)
-        before = _reference_context(rng, pattern, opening, mention)
-        twins.append(_passage(before, right, wrong.target, pattern.phenomenon))
+        preceding = _reference_context(rng, pattern, opening, mention)
+        twins.append(_passage(preceding, right, wrong.target, pattern.phenomenon))
     return twins[0], twins[1]
 
 
@@ -125,19 +125,21 @@ def _antecedents(pattern: Pattern, split: Split, *, feminine: bool, plural: bool
     return nouns
 
 
-def _reference_context(rng: Random, pattern: Pattern, opening: str, mention: Mention) -> list[tuple[str, str] | Opened]:
+def _reference_context(
+    rng: Random, pattern: Pattern, opening: str, mention: Mention
+) -> list[tuple[str, str] | MarkedSentence]:
     """Return the sentences before a pronoun."""
     part = OPENINGS[opening](rng, mention)
     phrase = _written(rng, part, "?" if opening == "where" else ".")
     form = mention.noun.plural if mention.plural else mention.noun.singular
     (head,) = (word for word in part.english if word.text == form)
-    others = []
-    for position in range(_others(rng)):
+    fillers = []
+    for position in range(_filler_count(rng)):
         if position == 0 and rng.random() < 0.75:
-            others.append(_written(rng, distractor(rng, pattern, mention)))
+            fillers.append(_written(rng, distractor(rng, pattern, mention)))
         else:
-            others.append(_written(rng, filler(rng, other_than(rng, mention.subject))))
-    return _in_order(rng, Opened(phrase, (head.place,)), others)
+            fillers.append(_written(rng, filler(rng, other_than(rng, mention.subject))))
+    return _in_order(rng, MarkedSentence(phrase, (head.position,)), fillers)
 
 
 def _choice(phenomenon: str, rng: Random, split: Split) -> Twins | None:
@@ -147,29 +149,31 @@ def _choice(phenomenon: str, rng: Random, split: Split) -> Twins | None:
     if splits.split_of(f"{choice['english']} {context['english']}") != split:
         return None
     twins = []
-    for mine, other in (("", "other_"), ("other_", "")):
-        others = [_written(rng, filler(rng, pick(rng, (I, WE)))) for _ in range(_others(rng))]
-        before = _in_order(rng, _marked(context[mine + "english"], context[mine + "spanish"]), others)
-        right = Phrase(choice["english"], choice[mine + "spanish"], ())
-        twins.append(_passage(before, right, choice[other + "spanish"], phenomenon))
+    for prefix, other_prefix in (("", "other_"), ("other_", "")):
+        fillers = [_written(rng, filler(rng, pick(rng, (I, WE)))) for _ in range(_filler_count(rng))]
+        preceding = _in_order(rng, _marked(context[prefix + "english"], context[prefix + "spanish"]), fillers)
+        right = Phrase(choice["english"], choice[prefix + "spanish"], ())
+        twins.append(_passage(preceding, right, choice[other_prefix + "spanish"], phenomenon))
     return twins[0], twins[1]
 
 
-def _marked(english: str, spanish: str) -> Opened:
-    """Return a sentence without the asterisks of the words that decide."""
-    places = tuple(place for place, word in enumerate(english.split()) if "*" in word)
-    return Opened((english.replace("*", ""), spanish), places)
+def _marked(english: str, spanish: str) -> MarkedSentence:
+    """Return a sentence without the asterisks, and the positions of the words that have them."""
+    positions = tuple(position for position, word in enumerate(english.split()) if "*" in word)
+    return MarkedSentence((english.replace("*", ""), spanish), positions)
 
 
-def _others(rng: Random) -> int:
+def _filler_count(rng: Random) -> int:
     """Return the number of sentences of a passage besides the two that matter."""
     return pick(rng, (0, 0, 0, 1, 1, 1, 1, 2, 2))
 
 
-def _in_order(rng: Random, opened: Opened, others: list[tuple[str, str]]) -> list[tuple[str, str] | Opened]:
+def _in_order(
+    rng: Random, marked: MarkedSentence, fillers: list[tuple[str, str]]
+) -> list[tuple[str, str] | MarkedSentence]:
     """Return the sentences before the last one; most others are between the antecedent and its pronoun."""
-    place = int(rng.random() ** 2 * (len(others) + 1))
-    return [*others[:place], opened, *others[place:]]
+    position = int(rng.random() ** 2 * (len(fillers) + 1))
+    return [*fillers[:position], marked, *fillers[position:]]
 
 
 def _written(rng: Random, part: Part, ending: str = ".") -> tuple[str, str]:
@@ -177,12 +181,12 @@ def _written(rng: Random, part: Part, ending: str = ".") -> tuple[str, str]:
     return phrase.source, phrase.target
 
 
-def _passage(before: list[tuple[str, str] | Opened], right: Phrase, contrast: str, phenomenon: str) -> Passage:
+def _passage(context: list[tuple[str, str] | MarkedSentence], right: Phrase, contrast: str, phenomenon: str) -> Passage:
     sentences: list[tuple[str, str]] = []
     antecedent: list[tuple[int, int]] = []
-    for number, sentence in enumerate(before):
-        if isinstance(sentence, Opened):
-            antecedent += ((number, place) for place in sentence.words)
+    for number, sentence in enumerate(context):
+        if isinstance(sentence, MarkedSentence):
+            antecedent += ((number, position) for position in sentence.words)
             sentence = sentence.phrase
         sentences.append(sentence)
     return Passage((*sentences, (right.source, right.target)), tuple(antecedent), contrast, phenomenon)
@@ -195,4 +199,4 @@ KINDS: tuple[tuple[float, Callable[[Random, Split], Twins | None]], ...] = (
     (0.2, partial(_choice, "sense")),
     (0.1, partial(_choice, "subject")),
 )
-"""What makes twins, and how often."""
+"""The functions that make twins, and how often each is used."""

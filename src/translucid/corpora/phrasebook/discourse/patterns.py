@@ -81,7 +81,7 @@ class PrepositionPattern(Pattern):
 
     verb: Verb = verbs.GO
     modes: tuple[str, ...] = ("past",)
-    goals: Sequence[Noun] = ()
+    destinations: Sequence[Noun] = ()
     """The destinations, if the verb has one."""
     preposition: tuple[str, str] = ("with", "con")
     negative: bool = False
@@ -90,14 +90,14 @@ class PrepositionPattern(Pattern):
     def draw(self, rng: Random, subject: Subject, *, plural: bool) -> Say:
         """Choose the mode and the destination."""
         mode = pick(rng, self.modes)
-        goal = pick(rng, self.goals or (None,))
+        destination = pick(rng, self.destinations or (None,))
 
         def say(feminine: bool) -> Part:
             pronoun = English(("it", "them")[plural])
             spanish = Spanish(("él", "ella", "ellos", "ellas")[feminine + 2 * plural], pronoun)
             complement = join(word(*self.preposition), Part([pronoun], [spanish]))
-            if goal is not None:
-                complement = join(word("to", "a"), noun_phrase(goal, "the"), complement)
+            if destination is not None:
+                complement = join(word("to", "a"), noun_phrase(destination, "the"), complement)
             return clause(subject, Predicate(self.verb, complement), mode, negative=self.negative)
 
         return say

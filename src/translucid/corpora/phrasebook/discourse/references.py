@@ -101,7 +101,7 @@ OBJECTS = (
                   unlike=COUNTED),
 )  # fmt: skip
 PREPOSITIONS = (
-    PrepositionPattern("go with", PEOPLE, "live", modes=("past", "will", "going"), goals=_PLACES, numbers=MANY),
+    PrepositionPattern("go with", PEOPLE, "live", modes=("past", "will", "going"), destinations=_PLACES, numbers=MANY),
     PrepositionPattern("work with", PEOPLE, "live", verb=verbs.WORK, modes=("present", "past"), numbers=MANY),
     PrepositionPattern("work without", (*DEVICES, *nouns("car table desk notebook pen pencil")), "need lost like",
                        verb=verbs.WORK, modes=("can",), preposition=("without", "sin"), negative=True),
@@ -111,7 +111,7 @@ PREPOSITIONS = (
 
 
 def _adjectives(
-    listed: str,
+    adjective_pairs: str,
     antecedents: Sequence[Noun],
     openings: str,
     unlike: Sequence[Noun] = (),
@@ -123,7 +123,7 @@ def _adjectives(
 ) -> list[Pattern]:
     """Return a pattern for each adjective, `english spanish`, separated by `;`."""
     patterns: list[Pattern] = []
-    for adjective in words.adjectives(listed):
+    for adjective in words.adjectives(adjective_pairs):
         pattern = AdjectivePattern(
             adjective.english,
             antecedents,

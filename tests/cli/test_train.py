@@ -137,7 +137,7 @@ def test_when_a_training_searches_the_fastest_configuration(
     @contextmanager
     def prepared(configuration, out, **_):
         progress = Progress(best_score=bleu)
-        facts = {"over": over, "workers": SimpleNamespace(leads=leads), "device": torch.device(device)}
+        facts = {"finished": over, "workers": SimpleNamespace(leads=leads), "device": torch.device(device)}
         facts["validator"] = SimpleNamespace(comparable=lambda score: score if score >= 1 else 0.0)
         yield SimpleNamespace(run=RunFolder(out), progress=progress, fit=lambda display: progress, **facts), None
 

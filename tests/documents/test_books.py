@@ -136,9 +136,9 @@ def test_the_number_of_segments_is_limited_over_all_members():
     with limit_segments(8):
         assert len(read().segments) == 8
     segments = SegmentList("a.txt")
-    segments.need_room(segments.most)
+    segments.need_room(segments.limit)
     with pytest.raises(UserError, match=r"^a\.txt: has more than 250,000 texts\. Split it\.$"):
-        segments.need_room(segments.most + 1)
+        segments.need_room(segments.limit + 1)
 
 
 @pytest.mark.parametrize("program", ["/bin/sh", ".."])

@@ -165,6 +165,6 @@ def test_the_encoding_that_a_page_names_is_kept():
 
 
 def test_too_deep_nesting_is_refused_with_its_line():
-    with pytest.raises(UserError, match=r"^a.html:2: has more than 500 elements"):
+    with pytest.raises(UserError, match=r"^a.html:2: has elements nested more than 500 levels deep"):
         read("<p>\n" + "<b>" * DEEPEST)
     assert isinstance(read("<p>" * 20_000), Html)

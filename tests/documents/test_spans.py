@@ -43,7 +43,7 @@ def test_marks_at_the_ends_are_outside_of_the_span(text, expected):
     span = spanned(text, parts_of(text))
     assert span.marked.full_text == expected
     assert text[span.start : span.end] == expected
-    assert [text[start:end] for start, end in span.places] == [mark.raw for mark in span.marked.marks]
+    assert [text[start:end] for start, end in span.mark_spans] == [mark.raw for mark in span.marked.marks]
 
 
 def test_a_pair_has_one_number_and_what_has_no_partner_stands_alone():

@@ -75,14 +75,14 @@ def test_states_are_named_tensors_and_come_back(options, fixed, carried):
     model = build_model(options, 20, 20).eval()
     flat = state_layout(model)
     assert [*map(tuple, flat.fixed)] == [*fixed.items()] and [*map(tuple, flat.carried)] == [*carried.items()]
-    assert flat.names == [*fixed, *carried] == [part.name for part in flat.parts]
+    assert flat.names == [*fixed, *carried] == [part.name for part in flat.specs]
     ids = torch.tensor([[4, 5, 3], [6, 3, 0]])
     with torch.no_grad():
         state = model.start(model.encode(ids))
         for token in (2, 7):
             tokens = torch.tensor([token, token])
             tensors = flat.tensors(state)
-            assert len(tensors) == len(flat.parts) and {len(tensor) for tensor in tensors} == {2}
+            assert len(tensors) == len(flat.specs) and {len(tensor) for tensor in tensors} == {2}
             expected, state = model.step(tokens, state)
             logits, after = model.step(tokens, flat.state(tensors))
             torch.testing.assert_close(logits, expected)

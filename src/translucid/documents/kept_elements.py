@@ -18,8 +18,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from translucid.data.placeholder_syntax import UNITS
+from translucid.documents.mark_spacing import CLOSING, separates_words
 from translucid.documents.stand_ins import WITHOUT_SPACES, is_letter, letters_before, parts_of
-from translucid.documents.tag_projection import CLOSING, separates_words
 from translucid.documents.tag_tree import tag_tree
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from translucid.documents.word_links import PUNCTUATION, Span

@@ -7,7 +7,6 @@ well-nested tags stay well nested. A single mark goes where the fewest links cro
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from translucid.data.non_translatable import kept_parts
-from translucid.documents.stand_ins import WITHOUT_SPACES
+from translucid.documents.mark_spacing import CLOSING, is_space, outer_space, separates_letters, wants_space
 from translucid.documents.tag_tree import TagNode, tag_tree, walk
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from translucid.documents.word_links import FreeSpans, Indices, Links, Run, Span, Vector, WordLinks, columns_of
@@ -30,9 +29,6 @@ NEAR, GLUED = 0.75, 3.0
 with a space between mark and neighbour, and without."""
 ACCELERATORS = frozenset("_&~")
 """Markers of access keys, which stand before the letter of the key."""
-_SEPARATES_WORDS = re.compile(r"<(?!wbr|!--|\?)|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
-CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
-"""Characters without a space before them."""
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»‹›‘’'", '"'))
 """Quotation marks, which differ between languages."""
 
@@ -67,7 +63,7 @@ def readable(source: TaggedText) -> TaggedText:
         copied = max(copied, mark.offset)
         if i in single:
             following = source.text[mark.offset : mark.offset + 1]
-            if _separates_letters(source.text, mark):
+            if separates_letters(source.text, mark):
                 text += " " * (not text[-1:].isspace())
             elif isinstance(mark, KeptElement) and text[-1:].isspace() and following.isspace():
                 copied += 1  # One of the spaces around an invisible element is enough.
@@ -103,7 +99,7 @@ def project_tags(source: TaggedText, translation: str, links: Links, unsplit: It
         unsplit: spans of the translation, stripped of white space, that no mark may split.
     """
     readable_source = readable(source)
-    before, after = _outer_space(readable_source.text)
+    before, after = outer_space(readable_source.text)
     target = before + translation.strip() + after
     if not source.marks:
         return TaggedText(target)
@@ -206,7 +202,7 @@ class _Projection:
 
     def _without_outer_space(self, node: TagNode, span: Span) -> Span:
         """Return the span of an element that contains all words of its parent."""
-        before, after = _outer_space(self.target[slice(*span)])
+        before, after = outer_space(self.target[slice(*span)])
         start, end = self._with_space(node, (span[0] + len(before), span[1] - len(after)))
         return max(start, span[0]), min(end, span[1])
 
@@ -217,7 +213,7 @@ class _Projection:
             return _Placement(same_text, node)
         before = after = 0
         if not parent.node.marks:  # At the ends of the whole text, marks keep their position in the white space.
-            before, after = map(len, _outer_space(self.target))
+            before, after = map(len, outer_space(self.target))
         if self._is_first(node, parent.node):
             offset = low + min(node.span[0], before)
         elif self._is_last(node, parent.node):
@@ -366,11 +362,11 @@ def _spaced(source: TaggedText, target: str, offsets: Sequence[_MarkOffset]) -> 
     for i, offset in offsets:
         mark = source.marks[i]
         if offset > copied:
-            text += " " * (needs_space and _wants_space(target[copied : copied + 1])) + target[copied:offset]
+            text += " " * (needs_space and wants_space(target[copied : copied + 1])) + target[copied:offset]
             copied, needs_space = offset, False
         if i in single:
-            space_before = _is_space(source.text[max(mark.offset - 1, 0) : mark.offset])
-            if _separates_letters(source.text, mark):
+            space_before = is_space(source.text[max(mark.offset - 1, 0) : mark.offset])
+            if separates_letters(source.text, mark):
                 start = marks[-1].offset if marks else 0
                 text = text[:start] + text[start:].rstrip()
                 copied = len(target) - len(target[copied:].lstrip())
@@ -378,40 +374,10 @@ def _spaced(source: TaggedText, target: str, offsets: Sequence[_MarkOffset]) -> 
                 needs_space and mark.offset > last_offset
             ):
                 text += " "
-            needs_space = _is_space(source.text[mark.offset : mark.offset + 1])
+            needs_space = is_space(source.text[mark.offset : mark.offset + 1])
             last_offset = mark.offset
         elif needs_space and mark.side is Side.opens:
             text, needs_space = text + " ", False
         marks.append(replace(mark, offset=len(text)))
-    text += " " * (needs_space and _wants_space(target[copied:])) + target[copied:]
+    text += " " * (needs_space and wants_space(target[copied:])) + target[copied:]
     return TaggedText(text, tuple(marks))
-
-
-def _separates_letters(text: str, mark: Mark) -> bool:
-    """Whether a single mark, such as `<br/>`, separates words between which there is no space."""
-    before, after = text[mark.offset - 1 : mark.offset], text[mark.offset : mark.offset + 1]
-    is_between_letters = (before.isalnum() or before in CLOSING) and bool(before) and after.isalnum()
-    if isinstance(mark, KeptElement) and WITHOUT_SPACES.match(after):
-        return False
-    return is_between_letters and separates_words(mark)
-
-
-def separates_words(mark: Mark) -> bool:
-    """Whether a mark, such as `<br/>`, separates words as a space does."""
-    return mark.side is Side.alone and bool(_SEPARATES_WORDS.match(mark.raw))
-
-
-def _is_space(character: str) -> bool:
-    """Whether a character is white space, or missing, as at the end of a text."""
-    return not character.strip()
-
-
-def _wants_space(text: str) -> bool:
-    return bool(text) and not text[0].isspace() and text[0] not in CLOSING
-
-
-def _outer_space(text: str) -> tuple[str, str]:
-    """Return the white space at both ends of a text."""
-    if not text.strip():
-        return text, ""
-    return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]

@@ -119,7 +119,7 @@ def variable_spans(text: str) -> list[tuple[str, int]]:
 def search_pattern(text: str, *, whole_words: bool = False) -> re.Pattern[str] | None:
     r"""Return a pattern that finds a text in texts in the form of `spaced`, ignoring case; None for a blank text.
 
-    >>> found_in("FILE", whole_words=True).findall("the file, a profile")
+    >>> search_pattern("FILE", whole_words=True).findall("the file, a profile")
     ['file']
     """
     spaced_text = spaced(text)

@@ -1,0 +1,43 @@
+"""The white space beside marks: which marks separate words, and where a text begins with a space."""
+
+from __future__ import annotations
+
+import re
+
+from translucid.documents.stand_ins import WITHOUT_SPACES
+from translucid.documents.tagged_text import KeptElement, Mark, Side
+
+_SEPARATES_WORDS = re.compile(r"<(?!wbr|!--|\?)|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
+CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
+"""Characters without a space before them."""
+
+
+def separates_letters(text: str, mark: Mark) -> bool:
+    """Whether a single mark, such as `<br/>`, separates words between which there is no space."""
+    before, after = text[mark.offset - 1 : mark.offset], text[mark.offset : mark.offset + 1]
+    is_between_letters = (before.isalnum() or before in CLOSING) and bool(before) and after.isalnum()
+    if isinstance(mark, KeptElement) and WITHOUT_SPACES.match(after):
+        return False
+    return is_between_letters and separates_words(mark)
+
+
+def separates_words(mark: Mark) -> bool:
+    """Whether a mark, such as `<br/>`, separates words as a space does."""
+    return mark.side is Side.alone and bool(_SEPARATES_WORDS.match(mark.raw))
+
+
+def is_space(character: str) -> bool:
+    """Whether a character is white space, or missing, as at the end of a text."""
+    return not character.strip()
+
+
+def wants_space(text: str) -> bool:
+    """Whether a space belongs before a text that follows a mark."""
+    return bool(text) and not text[0].isspace() and text[0] not in CLOSING
+
+
+def outer_space(text: str) -> tuple[str, str]:
+    """Return the white space at both ends of a text."""
+    if not text.strip():
+        return text, ""
+    return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]

@@ -247,9 +247,8 @@ def test_scale(lesson, models, records):
     scores = exact(equation.key) @ exact(equation.query)[2] / 8
     close(numbers(page, of_model.format(".score")), scores)
     close(numbers(page, of_model.format(".bar .amount")), softmax(scores))
-    assert (
-        abs(record["slopes"]["0.50"][10] - record["slopes"]["0.50"][1]) < 0.03
-    )  # scaled scores have variance 1 at any width
+    # Scaled scores have variance 1 at any width.
+    assert abs(record["slopes"]["0.50"][10] - record["slopes"]["0.50"][1]) < 0.03
     assert record["slopes"]["0.00"][10] < 0.2 * record["slopes"]["0.00"][1]
 
 
@@ -276,9 +275,8 @@ def test_layers(lesson, models):
             close(numbers(page, ".weight-table .amount >> nth=0")[0] / 100, p[t].max(), 3)
             ranks[layer, t] = 1 + (p[t] > p[t, piece]).sum()
             assert f"has rank {ranks[layer, t]:,} and" in page.inner_text(".live-region")
-    first = np.logical_and.accumulate(ranks[::-1] == 1)[
-        ::-1
-    ]  # the first layer from which on the written piece has rank 1
+    # The first layer from which on the written piece has rank 1.
+    first = np.logical_and.accumulate(ranks[::-1] == 1)[::-1]
     first[1:] &= ~first[:-1]
     marked = ["✓" in text for text in cells.all_inner_texts()]
     assert np.array_equal(np.reshape(marked, (len(target), 3)).T, first) and any(marked)
@@ -305,12 +303,9 @@ def test_contributions(lesson, models):
     close(numbers(page, ".of-model .weights .amount"), exact(inspected.cross())[step])
     close(numbers(page, ".of-model .norms .amount"), exact(inspected.cross(method="norms"))[step])
     shares = numbers(page, ".of-model .contributions .amount")
-    close(
-        shares,
-        np.concatenate(
-            [exact(inspected.contributions.source[step]), exact(inspected.contributions.prefix[step, : step + 1])]
-        ),
-    )
+    contributions = inspected.contributions
+    expected = exact(contributions.source[step]), exact(contributions.prefix[step, : step + 1])
+    close(shares, np.concatenate(expected))
     close(shares.sum(), 1, 1)
     choose(page, "measure", "contributions")
     assert page.locator(".ribbons .above .word").count() == len(ids) + len(target)

@@ -242,9 +242,8 @@ def _scene() -> bytes:
     from translucid.lessons.caption_demonstration import SHAPES
 
     file = io.BytesIO()
-    scene = next(
-        generate(1, split="test", seed=5, shapes=spread_shapes(SHAPES))
-    )  # the captioner of the demo knows its shapes
+    # The captioner of the demo knows these shapes.
+    scene = next(generate(1, split="test", seed=5, shapes=spread_shapes(SHAPES)))
     paint(scene, 480).save(file, "PNG")
     return file.getvalue()
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from translucid.ground.errors import UserError
-from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
+from translucid.runs.tensor_file import load_arrays, load_tensors, read_header, save_tensors
 
 TENSORS = {
     "float": torch.randn(3, 4),
@@ -42,6 +42,8 @@ def test_weights_with_former_names_have_their_current_ones(tmp_path):
     assert torch.equal(tensors.pop("decoder.hidden_projection.weight"), weight)
     assert torch.equal(tensors.pop("weights.decoder.context_projection.weight"), moment)
     assert not tensors
+    arrays, _ = load_arrays(file)
+    assert (arrays["decoder.hidden_projection.weight"] == weight.numpy()).all()
     shapes, _ = read_header(file)
     assert shapes == {
         "decoder.hidden_projection.weight": (2, 3),

@@ -113,14 +113,10 @@ def test_a_job_from_its_beginning_to_its_end(make, clock):
         16,
         16,
     )
-    assert (
-        jobs.working == 0 and job.ended.is_set() and job.last_request == clock.now == 102 and job.seconds_left is None
-    )
-    assert (job.written_corrections, job.corrections, job.files.result.read_bytes()) == (
-        0,
-        0,
-        b"I SING.\n\nYOU SING.\n",
-    )
+    assert jobs.working == 0 and job.ended.is_set()
+    assert job.last_request == clock.now == 102 and job.seconds_left is None
+    assert job.written_corrections == job.corrections == 0
+    assert job.files.result.read_bytes() == b"I SING.\n\nYOU SING.\n"
     assert jobs.found == [("en", "es", "tiny")] * 2
     clock.now = 110
     assert jobs.find(job.id).last_request == 110

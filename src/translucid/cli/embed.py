@@ -58,7 +58,11 @@ def embed(
     embedder = Embedder.load(run, device)
     embedder.check(chosen_layer)
     input_files = files or [input_file or Path("-")]
-    all_texts = _lines() if input_files == [Path("-")] else (text.source for text in read_texts(*input_files))
+    all_texts: Iterator[str]
+    if input_files == [Path("-")]:
+        all_texts = _lines()
+    else:
+        all_texts = (text.source for text in read_texts(*input_files))
     words: list[str] = []
     counts: list[int] = []
     # No words at first, so that a file of no texts has vectors of the right width.

@@ -308,9 +308,10 @@ def _with_kept_input(files: Files, out: Path, replace: bool, *, pairs: bool, con
         return files
     input_copy = str(keep_standard_input(out, replace, pairs=pairs))
     console.print(f"standard input is kept in {input_copy}: a training that is resumed reads it there", soft_wrap=True)
+    new_names = {NAME: input_copy}
     new_files = {}
     for key, names in files.items():
-        new_files[key] = [input_copy if name == NAME else name for name in names]
+        new_files[key] = [new_names.get(name, name) for name in names]
     return new_files
 
 

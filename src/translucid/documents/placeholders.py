@@ -38,7 +38,7 @@ class _State(NamedTuple):
 
     level: int = 0
     lost: frozenset[str] = frozenset()
-    """Numbers that were lost; from now on, stand-ins replace them, or they are removed."""
+    """The numbers that an earlier translation lacked. Stand-ins replace them, or they are removed."""
     pieces: bool = False
     """Whether the model has learned to copy pieces."""
     replaced: frozenset[str] = frozenset()
@@ -143,7 +143,9 @@ class PlaceholderStrategy:
             names[stand_in.raw] = name
             unsplit += occurrences(name, TaggedText(text))
         copied: list[tuple[int, int]] = []
-        for word in {names.get(copy.core, copy.core) for copy in self.collapsed_source.copies}:
+        # Equal contents are searched for once.
+        words = {names.get(copy.core, copy.core) for copy in self.collapsed_source.copies}
+        for word in words:
             source_spans, target_spans = spans_of(word, model_text), spans_of(word, text)
             unsplit += target_spans
             if len(source_spans) == len(target_spans):

@@ -67,13 +67,14 @@ def load_arrays(path: Path) -> tuple[dict[str, NDArray[np.float32]], dict[str, A
     with _opened(path, "np") as (file, facts):
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
         _refuse_damage(arrays, file.metadata(), path)
+    weights: dict[str, NDArray[np.float32]] = {}
     for name, array in arrays.items():
         if not np.issubdtype(array.dtype, np.floating):
             raise UserError(f"does not fit the model: {name} is {array.dtype}", file=path, fix=_MISFIT)
         if not np.isfinite(array).all():
             raise _not_finite(name, path)
-        arrays[name] = array.astype(np.float32, copy=False)
-    return arrays, facts
+        weights[_current_name(name)] = array.astype(np.float32, copy=False)
+    return weights, facts
 
 
 def read_header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, Any]]:

@@ -113,17 +113,14 @@ def clause(
     if not question:
         spanish = [*subject_part.spanish, *preverbal, finite, *nonfinite, *complement.spanish]
     elif verb.is_be and _precedes_subject(complement):
-        spanish = [
-            *preverbal,
-            finite,
-            *nonfinite,
-            *complement.spanish,
-            *subject_part.spanish,
-        ]  # ¿Está abierta la puerta?
+        # ¿Está abierta la puerta?
+        spanish = [*preverbal, finite, *nonfinite, *complement.spanish, *subject_part.spanish]
     elif opener is not None:
-        spanish = [*preverbal, finite, *nonfinite, *subject_part.spanish, *complement.spanish]  # ¿Dónde va a comer Ana?
+        # ¿Dónde va a comer Ana?
+        spanish = [*preverbal, finite, *nonfinite, *subject_part.spanish, *complement.spanish]
     else:
-        spanish = [*preverbal, finite, *subject_part.spanish, *nonfinite, *complement.spanish]  # ¿Va Ana a comer pan?
+        # ¿Va Ana a comer pan?
+        spanish = [*preverbal, finite, *subject_part.spanish, *nonfinite, *complement.spanish]
     part = Part(english + complement.english, spanish)
     return join(opener, part) if opener else part
 

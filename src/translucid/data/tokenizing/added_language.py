@@ -52,7 +52,10 @@ def with_language(
         characters.append(NewPiece(character, lowest - number, "NORMAL"))
     model = appended(model, characters)
     scores = _scores(model)
-    forbidden = {first + second for pieces in _segment(model, other_texts) for first, second in pairwise(pieces)}
+    # Pieces that a text of the other languages has next to each other are not merged, or its segmentation would change.
+    forbidden: set[str] = set()
+    for pieces in _segment(model, other_texts):
+        forbidden.update(first + second for first, second in pairwise(pieces))
     merges = _Merges(_words(_segment(model, texts)), forbidden, scores.keys())
     lowest, subwords = min(scores.values()), []
     for number, (first, second) in enumerate(merges.learn(count), 1):

@@ -84,7 +84,8 @@ class _Lines:
         self.fence, self.fence_depth, self.fence_column = "", 0, 0
         self.indents: list[int] = []  # the columns of the open admonitions and tabs
         self.table = False
-        self.unclosed: set[int] = set()  # the regions whose end no longer occurs, so that their beginning is text
+        # Regions whose end does not occur in the rest of the file: their beginning is text.
+        self.unclosed: set[int] = set()
         self._omit(_front_matter(lines))
         while len(self.plain) < len(lines):
             self._convert(len(self.plain))

@@ -35,7 +35,8 @@ def broken_format(flags: Sequence[str], source: str, target: str, plural: bool) 
     lost, invented = source_arguments - target_arguments, target_arguments - source_arguments
     # The number is the one placeholder that a plural form may omit, as in "one file".
     if invented or lost.total() > int(plural):
-        problems = [f"{name} is lost" for name in lost] + [f"{name} is too much" for name in invented]
+        problems = [f"{name} is lost" for name in lost]
+        problems += [f"{name} is too much" for name in invented]
         return f"placeholders: {', '.join(problems)}"
     return None
 

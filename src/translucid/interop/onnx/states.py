@@ -153,9 +153,8 @@ class _RecurrentTensors(StateLayout[RecurrentState]):
         fixed, carried = tensors[: len(self.fixed)], list(tensors[len(self.fixed) :])
         feed = carried.pop() if self.has_feeding else None
         cells = tuple(cell.transpose(0, 1) for cell in carried)
-        mask, memory, keys = (
-            fixed if self.has_attention else (carried[0],) * 3
-        )  # without attention, they are never read
+        # Without attention, mask, memory and keys are never read.
+        mask, memory, keys = fixed if self.has_attention else (carried[0],) * 3
         return RecurrentState(cells, memory, keys, mask, torch.arange(carried[0].size(0)), feed)
 
 

@@ -59,6 +59,24 @@ def test_answers_say_how_many_requests_are_left(serve):
     assert "ratelimit-limit" not in translate(serve()).headers
 
 
+def test_the_page_reads_its_limit_with_the_settings(serve):
+    def remaining(client, **headers):
+        response = client.get("/frontend/settings", headers=headers)
+        assert response.status_code == 200
+        return response.headers.get("ratelimit-remaining")
+
+    client = serve(quota=Quota(per_minute=2))
+    assert [remaining(client) for _ in range(3)] == ["2"] * 3
+    translate(client)
+    assert remaining(client) == "1"
+    client = serve(api_keys={"secret": ApiKey(Quota(per_minute=5))}, quota=Quota(per_minute=2))
+    translate(client, api_key="secret")
+    assert remaining(client) is None and remaining(client, authorization="Bearer wrong") is None
+    assert remaining(client, authorization="Bearer secret") == "4"
+    assert client.post("/frontend/key", json={"api_key": "secret"}).headers["ratelimit-remaining"] == "4"
+    assert remaining(serve()) is None
+
+
 def test_a_key_is_tried_without_being_counted(serve):
     client = serve(api_keys={"secret": ApiKey(Quota(per_minute=1))})
     for key, status in ((None, 400), ("wrong", 403), ("secret", 200), ("secret", 200)):

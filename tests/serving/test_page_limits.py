@@ -92,6 +92,18 @@ def test_typing_and_viewing_stay_within_the_rate_limit(opened, context, run):
         assert refused == [] and page.inner_text("#problem") == ""
 
 
+def test_typing_stays_within_the_rate_limit_if_the_server_never_answers(opened, context, run):
+    with serving(str(run), quota=Quota(per_minute=30)) as server_url:
+        page = opened(server_url, context.browser)
+        looks = []
+        page.route("**/look", lambda route: looks.append(route))
+        page.clock.install()
+        for i in range(len(WORDS)):
+            page.fill("#source", WORDS[: i + 1])
+            page.clock.run_for(400)
+        assert 10 < len(looks) <= 20
+
+
 def test_a_trailing_space_sends_no_request(opened, run):
     with serving(str(run)) as server_url:
         page = opened(server_url)

@@ -49,8 +49,8 @@ def test_refused_requests_do_not_count(clock):
     assert counter.windows == {"a": (1000, 2)}
     counter.windows["a"] = 1000, 5
     assert counter.state("a", 2) == (0, 60)
-    clock.now = 1100
-    assert counter.state("a", 2) == (0, 0)
+    clock.now = 1060
+    assert counter.state("a", 2) == (2, 60)  # the next request opens a window
 
 
 def test_clients_whose_last_request_is_longest_ago_are_forgotten_first(clock, monkeypatch):
@@ -103,6 +103,20 @@ def test_the_quotas_of_a_minute_and_a_day(clock):
     assert limits.check(request("192.0.2.8"), {}) == "address 192.0.2.8"
     clock.now = 1000 + day
     assert limits.check(request(), {}) == "address 192.0.2.7"
+
+
+def test_remaining_requests_are_announced_without_counting(clock):
+    keys = {"secret": ApiKey(quota=Quota(per_minute=5)), "other": None, "free": ApiKey(quota=Quota())}
+    limits = RateLimits(ServerOptions(api_keys=keys, quota=Quota(per_minute=2)))
+    limits.check(request(), {"api_key": "secret"})
+    clock.now = 1030
+    scopes = {"secret": {RATE_LIMIT: (5, 4, 30)}, "other": {RATE_LIMIT: (2, 2, 60)}, "free": {}}
+    for key, scope in scopes.items():
+        for _ in range(3):
+            announced = request(authorization=f"Bearer {key}")
+            limits.announce(announced, {})
+            assert announced.scope == scope | {KEY_NAME: ""}
+    assert refusal_of(limits.announce, request(authorization="Bearer wrong"), {}) == (403, "Invalid API key", None)
 
 
 def test_light_requests_are_counted_apart_and_ten_as_one(clock):

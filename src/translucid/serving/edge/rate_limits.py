@@ -13,7 +13,7 @@ from fastapi import Request
 
 from translucid.ground.errors import UserError
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.server_options import ApiKey, ServerOptions
+from translucid.serving.server_options import ApiKey, Quota, ServerOptions
 
 MAX_CLIENTS = 10_000
 """The maximum number of addresses and keys that are counted; those with the oldest requests are forgotten first."""
@@ -62,8 +62,12 @@ class Counter:
 
     def state(self, client: str, limit: int) -> tuple[int, float]:
         """Return how many requests remain in the window, and the seconds until the next one begins."""
-        start, count = self.windows.get(client, (time.monotonic(), 0))
-        return max(0, limit - count), max(0.0, start + self.seconds - time.monotonic())
+        now = time.monotonic()
+        start, count = self.windows.get(client, (now, 0))
+        end = start + self.seconds
+        if end <= now:
+            return limit, self.seconds  # of the window that the next request opens
+        return max(0, limit - count), end - now
 
 
 def address_of(request: Request) -> str:
@@ -140,12 +144,7 @@ class RateLimits:
         Raises:
             ApiError: 400 without a key where one is required, 403 with a wrong one, 429 for too many requests.
         """
-        key = self.key(request, fields)
-        if key:
-            client, settings = f"key {key}", self.options.api_keys[key] or ApiKey()
-            quota = settings.quota or self.options.quota
-        else:
-            client, quota = f"address {network_of(request)}", self.options.quota
+        client, quota = self._client(request, fields)
         counted_as = f"light {client}" if light else client
         for counter, limit, period in ((self.minute, quota.per_minute, "minute"), (self.day, quota.per_day, "day")):
             if not limit:
@@ -159,6 +158,24 @@ class RateLimits:
                     429, f"Slowdown: more than {max_requests} requests a {period}", retry_after=int(wait) + 1
                 )
         return client
+
+    def announce(self, request: Request, fields: dict[str, Any]) -> None:
+        """Let the answer state the client's remaining requests, without counting this one.
+
+        Raises:
+            ApiError: as `key`.
+        """
+        client, quota = self._client(request, fields)
+        if quota.per_minute:
+            request.scope[RATE_LIMIT] = (quota.per_minute, *self.minute.state(client, quota.per_minute))
+
+    def _client(self, request: Request, fields: dict[str, Any]) -> tuple[str, Quota]:
+        """Return as whom to count a request, a key or an address, and the quota."""
+        key = self.key(request, fields)
+        if key is None:
+            return f"address {network_of(request)}", self.options.quota
+        settings = self.options.api_keys[key] or ApiKey()
+        return f"key {key}", settings.quota or self.options.quota
 
     def key(self, request: Request, fields: dict[str, Any]) -> str | None:
         """Return the API key of a request, None if no keys are required.

@@ -1,6 +1,7 @@
 // The API key, if the server needs one: a form with error messages. The key is stored for the session of this tab.
 
 import { $ } from "./page_elements.js";
+import { recordRateLimit } from "./requests.js";
 import { readStorage, writeStorage } from "./storage.js";
 
 const STORAGE_KEY = "translucid.key";
@@ -41,6 +42,12 @@ export function withApiKey(fields) {
   return key ? { ...fields, api_key: key } : fields;
 }
 
+// Return the headers of a request without fields.
+export function keyHeaders() {
+  const key = storedKey();
+  return key ? { Authorization: `Bearer ${key}` } : {};
+}
+
 // If an error message is about the key, show it at the form; return whether it is.
 export function showKeyError(message) {
   if (!isRequired || !/API key/.test(message)) return false;
@@ -63,6 +70,7 @@ async function verifyAndStore(key) {
       return `${error.replace(/^(Invalid request|Slowdown): /, "").replace(/ \(\w+\)$/, "")}.`;
     }
     writeStorage(STORAGE_KEY, key, false, sessionStorage);
+    recordRateLimit(response.headers);
     return "";
   } catch {
     return "The server does not respond. Try again.";

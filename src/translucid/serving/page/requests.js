@@ -1,11 +1,12 @@
 // Requests to the server: errors, retries and rate limits.
 
-import { showKeyError, withApiKey } from "./api_key.js";
+import { keyHeaders, showKeyError, withApiKey } from "./api_key.js";
 
 export const RETRY_DELAY = 3000; // milliseconds until the next attempt to reach the server
 const LONGEST_RETRY_AFTER = 120; // seconds: no new attempt if Retry-After is longer
 const RESERVED = 1 / 3; // share of the requests per minute that is reserved for clicks
-let rateLimit = null; // the latest from the server: { limit, remaining, resetTime }
+const WINDOW = 60000; // milliseconds for which the server counts requests
+let rateLimit = null; // { limit, remaining, resetTime } from the server, minus the requests that it has not answered yet
 let lastAutomaticRequest = 0; // time in milliseconds
 
 // Return the JSON (or the PDF) of a response, or throw an error. `response` is a promise from fetch. If the error has
@@ -42,11 +43,25 @@ function asSentence(apiMessage) {
   return text[0].toUpperCase() + text.slice(1) + end;
 }
 
-function recordRateLimit(headers) {
+// Record the client's remaining requests, as the server stated them when it received the request. The page may have sent others
+// since then, so that in the same window the smaller number counts. Windows begin at least WINDOW apart.
+export function recordRateLimit(headers) {
   const header = (name) => Number(headers.get(`RateLimit-${name}`) ?? NaN);
   const limit = header("Limit");
   if (!limit) return;
-  rateLimit = { limit, remaining: header("Remaining"), resetTime: Date.now() + 1000 * header("Reset") };
+  const resetTime = Date.now() + 1000 * header("Reset");
+  const isSameWindow = rateLimit && resetTime < rateLimit.resetTime + WINDOW / 2;
+  const remaining = isSameWindow ? Math.min(rateLimit.remaining, header("Remaining")) : header("Remaining");
+  rateLimit = { limit, remaining, resetTime };
+}
+
+// Count a request before the server answers, which it may never do: typing cancels the requests for earlier text. A window begins
+// with its first request.
+function countRequest() {
+  if (!rateLimit) return;
+  const { limit, remaining, resetTime } = rateLimit;
+  const isFirst = remaining === limit || Date.now() >= resetTime;
+  rateLimit = isFirst ? { limit, remaining: limit - 1, resetTime: Date.now() + WINDOW } : { limit, remaining: remaining - 1, resetTime };
 }
 
 // Return the delay in milliseconds before the next automatic request, such as while typing. It is `minimum`, but longer after a
@@ -67,10 +82,16 @@ export function recordAutomaticRequest() {
   lastAutomaticRequest = Date.now();
 }
 
+// Get JSON, with the API key if there is one.
+export function getJson(path) {
+  return readResponse(fetch(path, { headers: keyHeaders() }));
+}
+
 // Post fields as JSON, with the API key if the server needs one.
 export function postJson(path, fields, signal) {
   const headers = { "Content-Type": "application/json" };
   const body = JSON.stringify(withApiKey(fields));
+  countRequest();
   return readResponse(fetch(path, { method: "POST", headers, body, signal }));
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -139,11 +140,13 @@ class LibreTranslate(Handlers):
     async def key(self, request: Request) -> JSONResponse:
         """Return whether an API key is valid, or none is required; this does not count as a request."""
         fields = await read_fields(request, self.context.bodies, self.context.options)
-        self.context.rate_limits.key(request, fields)
+        self.context.rate_limits.announce(request, fields)
         return JSONResponse({"valid": True})
 
-    async def settings(self) -> JSONResponse:
-        """Return the settings of the server for a page."""
+    async def settings(self, request: Request) -> JSONResponse:
+        """Return the settings of the server for a page, with the client's remaining requests in the headers."""
+        with suppress(ApiError):  # the page has no key yet, or an old one
+            self.context.rate_limits.announce(request, {})
         language = None
         if self.context.catalogue.models:
             source, target = self.context.catalogue.models[0].pair

@@ -27,8 +27,6 @@ from sklearn.preprocessing import Normalizer
 from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 
-SPACE = 20_000
-"""The maximum number of texts that the directions are fitted to."""
 WORDS = 200_000
 """The maximum number of counted words and word pairs."""
 PATTERN = r"\w+|[^\w\s]"

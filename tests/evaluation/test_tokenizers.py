@@ -82,8 +82,11 @@ def test_sources_without_spaces_have_lengths_too():
 
 def test_captions_in_chinese_are_counted_by_characters():
     assert papers_tokens("一只狗。") == ["一", "只", "狗"]
-    scores = caption_scores(["一只狗在草地上"], [["一只狗在草地上跑"]], "zh")
-    assert scores.bleu[3] > 80 and scores.cider >= 0 and "tok:zh" in scores.sacrebleu.signature
+    captions, references = ["一只狗在草地上", "两只猫"], [["一只狗在草地上跑"], ["三个人"]]
+    scores = caption_scores(captions, references, "zh")
+    spaced = caption_scores([" ".join(text) for text in captions], [[" ".join(text)] for [text] in references], "en")
+    assert scores.bleu[3] > 70 and "tok:zh" in scores.sacrebleu.signature
+    assert scores.cider == pytest.approx(spaced.cider) and scores.cider > 0
 
 
 @pytest.mark.parametrize("name", ["ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "spBLEU-1K"])

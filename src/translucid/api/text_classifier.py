@@ -85,20 +85,21 @@ class TextClassifier:
         self.labels = self.members[0].model.options.labels
 
     @classmethod
-    def load(cls, *runs: str | Path, device: str = "auto") -> TextClassifier:
+    def load(cls, run: str | Path, *more_runs: str | Path, device: str = "auto") -> TextClassifier:
         """Load run folders.
 
         Args:
-            runs: run folders or names, one or several with the same labels.
+            run: a run folder or name.
+            more_runs: others, with the same labels.
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
             UserError: this is no run, or a run is damaged, does not classify texts, or has other labels than the first.
         """
-        members = [SingleClassifier.load(run, device) for run in runs]
-        for run, member in zip(runs, members, strict=True):
+        members = [SingleClassifier.load(each, device) for each in (run, *more_runs)]
+        for other, member in zip(more_runs, members[1:], strict=True):
             if member.model.options.labels != members[0].model.options.labels:
-                raise UserError(f"has other labels than {runs[0]}", file=run, fix="Give runs with the same labels.")
+                raise UserError(f"has other labels than {run}", file=other, fix="Give runs with the same labels.")
         return cls(members)
 
     def classify(self, text: str) -> Classified:

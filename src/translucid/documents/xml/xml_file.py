@@ -98,17 +98,19 @@ class Entities:
         """Refuse entities that are very long when expanded, or contain themselves."""
         sizes: dict[str, int] = {}
         for name in self.texts:
-            self._size(name, sizes, depth=0)
+            self._size(name, sizes, ())
 
-    def _size(self, name: str, sizes: dict[str, int], depth: int) -> int:
+    def _size(self, name: str, sizes: dict[str, int], outer_names: tuple[str, ...]) -> int:
         """Return the number of characters of an entity, including the entities in it."""
         if name not in sizes:
             text = self.texts.get(name, "")
-            if depth > DEEPEST:
+            if name in outer_names:
                 raise self.error(f"declares the entity {name[:50]}, which contains itself")
+            if len(outer_names) > DEEPEST:
+                raise self.error(f"declares the entity {name[:50]}, which is nested in more than {DEEPEST} others")
             size = len(text)
             for reference in _REFERENCE.findall(text):
-                size += self._size(reference, sizes, depth + 1)
+                size += self._size(reference, sizes, (*outer_names, name))
             sizes[name] = size
             if size > LONGEST:
                 raise self.error(f"declares the entity {name[:50]}, which stands for more than {LONGEST:,} characters")

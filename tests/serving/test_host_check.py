@@ -59,11 +59,9 @@ def test_answers_say_how_many_requests_are_left(serve):
     assert "ratelimit-limit" not in translate(serve()).headers
 
 
-def test_the_page_reads_its_limit_with_the_settings(serve):
-    def remaining(client, **headers):
-        response = client.get("/frontend/settings", headers=headers)
-        assert response.status_code == 200
-        return response.headers.get("ratelimit-remaining")
+def test_the_page_reads_its_limit_with_the_settings_or_its_key(serve):
+    def remaining(client):
+        return client.get("/frontend/settings").headers.get("ratelimit-remaining")
 
     client = serve(quota=Quota(per_minute=2))
     assert [remaining(client) for _ in range(3)] == ["2"] * 3
@@ -71,8 +69,7 @@ def test_the_page_reads_its_limit_with_the_settings(serve):
     assert remaining(client) == "1"
     client = serve(api_keys={"secret": ApiKey(Quota(per_minute=5))}, quota=Quota(per_minute=2))
     translate(client, api_key="secret")
-    assert remaining(client) is None and remaining(client, authorization="Bearer wrong") is None
-    assert remaining(client, authorization="Bearer secret") == "4"
+    assert remaining(client) is None
     assert client.post("/frontend/key", json={"api_key": "secret"}).headers["ratelimit-remaining"] == "4"
     assert remaining(serve()) is None
 

@@ -92,9 +92,17 @@ def test_typing_and_viewing_stay_within_the_rate_limit(opened, context, run):
         assert refused == [] and page.inner_text("#problem") == ""
 
 
-def test_typing_stays_within_the_rate_limit_if_the_server_never_answers(opened, context, run):
-    with serving(str(run), quota=Quota(per_minute=30)) as server_url:
+@pytest.mark.parametrize("api_keys", [{}, {"secret": None}])
+def test_typing_stays_within_the_rate_limit_if_the_server_never_answers(opened, context, run, api_keys):
+    with serving(str(run), quota=Quota(per_minute=30), api_keys=api_keys) as server_url:
         page = opened(server_url, context.browser)
+        if api_keys:
+            page.get_by_label("API key", exact=True).fill("secret")
+            page.get_by_role("button", name="Save", exact=True).click()
+            expect(page.locator("#api-key-form")).to_be_hidden()
+            with page.expect_response("**/frontend/key"):
+                page.reload()
+            page.wait_for_selector("body.ready")
         looks = []
         page.route("**/look", lambda route: looks.append(route))
         page.clock.install()

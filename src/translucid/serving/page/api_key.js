@@ -17,12 +17,14 @@ export function initApiKey(settings, onAccepted) {
   });
   $("api-key-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const message = await verifyAndStore($("api-key").value.trim());
+    const key = $("api-key").value.trim();
+    const message = await verify(key);
     showMessage(message);
     if (message) {
       $("api-key").select();
       return;
     }
+    writeStorage(STORAGE_KEY, key, false, sessionStorage);
     toggleForm(false);
     $("open-api-key").focus();
     onAccepted();
@@ -34,18 +36,13 @@ export function initApiKey(settings, onAccepted) {
     $("api-key").focus();
   });
   toggleForm(isRequired && !storedKey());
+  if (isRequired && storedKey()) verify(storedKey()); // for the rate limit
 }
 
 // Add the stored key, if any, to the fields of a request.
 export function withApiKey(fields) {
   const key = storedKey();
   return key ? { ...fields, api_key: key } : fields;
-}
-
-// Return the headers of a request without fields.
-export function keyHeaders() {
-  const key = storedKey();
-  return key ? { Authorization: `Bearer ${key}` } : {};
 }
 
 // If an error message is about the key, show it at the form; return whether it is.
@@ -60,8 +57,8 @@ function storedKey() {
   return readStorage(STORAGE_KEY, "", sessionStorage);
 }
 
-// Store a key if the server accepts it. Return an error message, empty if it does.
-async function verifyAndStore(key) {
+// Ask the server whether it accepts a key, and record the rate limit of the key. Return an error message, empty if it does.
+async function verify(key) {
   const headers = { "Content-Type": "application/json" };
   try {
     const response = await fetch("frontend/key", { method: "POST", headers, body: JSON.stringify({ api_key: key }) });
@@ -69,7 +66,6 @@ async function verifyAndStore(key) {
       const { error } = await response.json();
       return `${error.replace(/^(Invalid request|Slowdown): /, "").replace(/ \(\w+\)$/, "")}.`;
     }
-    writeStorage(STORAGE_KEY, key, false, sessionStorage);
     recordRateLimit(response.headers);
     return "";
   } catch {

@@ -5,7 +5,7 @@ import { initDocuments, uploadDocument } from "./documents.js";
 import { initHistory } from "./history.js";
 import { selectedModel } from "./languages.js";
 import { $ } from "./page_elements.js";
-import { getJson, RETRY_DELAY } from "./requests.js";
+import { readResponse, RETRY_DELAY } from "./requests.js";
 import { initShortcuts } from "./shortcuts.js";
 import { stateFromLink } from "./storage.js";
 import { copyLink, copyTranslation, initTexts, openState, setText, swap, translate } from "./texts.js";
@@ -25,7 +25,7 @@ init();
 async function init() {
   let models, settings, images, textModels;
   try {
-    [models, settings] = await Promise.all(["models", "frontend/settings"].map(getJson));
+    [models, settings] = await Promise.all(["models", "frontend/settings"].map((path) => readResponse(fetch(path))));
     const hasModels = (...inputs) => models.some((model) => inputs.includes(model.reads));
     images = hasModels("images") ? await import("./images.js") : null; // few servers have models for these
     textModels = hasModels("texts", "prompts") ? await import("./text_models.js") : null;

@@ -1,6 +1,6 @@
 // Requests to the server: errors, retries and rate limits.
 
-import { keyHeaders, showKeyError, withApiKey } from "./api_key.js";
+import { showKeyError, withApiKey } from "./api_key.js";
 
 export const RETRY_DELAY = 3000; // milliseconds until the next attempt to reach the server
 const LONGEST_RETRY_AFTER = 120; // seconds: no new attempt if Retry-After is longer
@@ -50,7 +50,7 @@ export function recordRateLimit(headers) {
   const limit = header("Limit");
   if (!limit) return;
   const resetTime = Date.now() + 1000 * header("Reset");
-  const isSameWindow = rateLimit && resetTime < rateLimit.resetTime + WINDOW / 2;
+  const isSameWindow = rateLimit?.limit === limit && resetTime < rateLimit.resetTime + WINDOW / 2;
   const remaining = isSameWindow ? Math.min(rateLimit.remaining, header("Remaining")) : header("Remaining");
   rateLimit = { limit, remaining, resetTime };
 }
@@ -80,11 +80,6 @@ export function automaticRequestDelay(minimum) {
 // Record the time of an automatic request, for the delay of the next.
 export function recordAutomaticRequest() {
   lastAutomaticRequest = Date.now();
-}
-
-// Get JSON, with the API key if there is one.
-export function getJson(path) {
-  return readResponse(fetch(path, { headers: keyHeaders() }));
 }
 
 // Post fields as JSON, with the API key if the server needs one.

@@ -7,7 +7,7 @@ import { addToHistory } from "./history.js";
 import { applyDetection, canSwap, comparedModel, DETECT, initLanguages, isDetecting, renderLanguages, restoreSelection, selectedModel, swapLanguages } from "./languages.js";
 import { $, formatCount, progressIndicator } from "./page_elements.js";
 import { showPivotNote, viewsOf, withChosenTranslation } from "./pivot_steps.js";
-import { automaticRequestDelay, getJson, postJson, recordAutomaticRequest } from "./requests.js";
+import { automaticRequestDelay, postJson, readResponse, recordAutomaticRequest } from "./requests.js";
 import { copyToClipboard, initialState, linkTo, removeLink, storeTabState } from "./storage.js";
 import { closeSuggestionForm, initSuggestionForm } from "./suggestion_form.js";
 
@@ -369,7 +369,7 @@ function setPaneHeights() {
 
 async function loadExamples() {
   try {
-    const examples = await getJson("examples");
+    const examples = await readResponse(fetch("examples"));
     for (const [model, texts] of Object.entries(examples)) examplesByModel.set(model, texts);
     renderExamples();
   } catch { /* examples are optional */ }

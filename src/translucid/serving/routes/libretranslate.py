@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -138,14 +137,17 @@ class LibreTranslate(Handlers):
         return JSONResponse({"status": "ok"})
 
     async def key(self, request: Request) -> JSONResponse:
-        """Return whether an API key is valid, or none is required; this does not count as a request."""
+        """Return whether an API key is valid, or none is required; this does not count as a request.
+
+        The headers state the remaining requests of the key.
+        """
         fields = await read_fields(request, self.context.bodies, self.context.options)
         self.context.rate_limits.announce(request, fields)
         return JSONResponse({"valid": True})
 
     async def settings(self, request: Request) -> JSONResponse:
-        """Return the settings of the server for a page, with the client's remaining requests in the headers."""
-        with suppress(ApiError):  # the page has no key yet, or an old one
+        """Return the settings of the server for a page; the headers state the client's remaining requests."""
+        if not self.context.options.api_keys:  # `/frontend/key` states the limits of keys
             self.context.rate_limits.announce(request, {})
         language = None
         if self.context.catalogue.models:

@@ -39,6 +39,7 @@ def test_a_head_that_is_switched_off_changes_the_translation(page, translator): 
     first, second = (page.locator(f"[data-head='{head}']") for head in OFF)
     first.press("Space")
     expect(first).to_have_attribute("aria-checked", "false")
+    expect(page.locator(".ablation strong")).to_have_text("1 head is off. ")
     expect(first).to_be_focused()  # the element is a new one after the response
     second.press("Enter")
     expect(second).to_have_attribute("aria-checked", "false")
@@ -55,3 +56,18 @@ def test_a_head_that_is_switched_off_changes_the_translation(page, translator): 
     page.get_by_role("button", name="Switch all on").click()
     expect(page.locator("[aria-checked='false']")).to_have_count(0)
     assert " ".join(words.all_inner_texts()[:-1]) == page.inner_text("#translation")
+
+
+@pytest.mark.parametrize("elsewhere", [f"[data-head='{OFF[1]}']", "#source"])
+def test_the_focus_stays_where_the_user_moves_it_before_the_answer(page, elsewhere):  # noqa: F811
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Heads").click()
+    expect(page.get_by_role("switch").first).to_be_visible()
+    held = []
+    page.route("**/look", lambda route: held.append(route))
+    with page.expect_request("**/look"):
+        page.locator(f"[data-head='{OFF[0]}']").press("Space")
+    page.locator(elsewhere).focus()
+    held[0].continue_()
+    expect(page.locator(".ablation strong")).to_have_text("1 head is off. ")
+    expect(page.locator(elsewhere)).to_be_focused()

@@ -161,10 +161,13 @@ async function ablate(inspector, heads, toggledHead) {
     sentence.ablatedHeads = new Set(sentence.ablation?.heads);
   }
   if (sentence !== inspector.sentence || inspector.tab !== "heads") return;
+  // The switches are replaced. The user may have moved the focus since the switch was used.
+  const { activeElement } = document;
+  const hasFocus = panel.contains(activeElement);
+  const focusedHead = activeElement?.dataset.head ?? toggledHead;
   await inspector.showTab("heads");
-  if (panel.contains(document.activeElement)) return; // the user has moved the focus meanwhile
-  const target = panel.querySelector(`[data-head="${toggledHead}"]`) ?? panel.querySelector(".switch");
-  target?.focus();
+  const target = panel.querySelector(`[data-head="${focusedHead}"]`) ?? panel.querySelector(".switch");
+  if (hasFocus) target?.focus();
 }
 
 // Steps: playback of the decoding steps, with the growing tree of the beam search.

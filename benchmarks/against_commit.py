@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 OURS = Path(__file__).parents[1] / "src"
@@ -105,6 +106,12 @@ class Training:
         return json.loads(self.metrics.read_text().splitlines()[-1])["loss"]
 
 
+def ratio_quartiles(ours: Sequence[float], other: Sequence[float]) -> list[float]:
+    """Return the quartiles of the ratio other / ours over the steps."""
+    ratios = [other_seconds / our_seconds for our_seconds, other_seconds in zip(ours, other, strict=True)]
+    return statistics.quantiles(ratios, n=4)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("other", type=Path, help="the src folder of the other checkout")
@@ -137,10 +144,7 @@ def main() -> None:
                     steps[side].append(trainings[side].step())
             losses = [training.end() for training in trainings]
         ours, other = (list(zip(*timings[WARM:], strict=True)) for timings in steps)
-        clock, worked = (
-            statistics.quantiles([b / a for a, b in zip(our_times, other_times, strict=True)], n=4)
-            for our_times, other_times in zip(ours, other, strict=True)
-        )
+        clock, worked = map(ratio_quartiles, ours, other)
         low, middle, high = clock
         milliseconds = 1000 * statistics.median(ours[0])
         ratios = f"{middle:.3f} | {low:.3f} to {high:.3f} | {worked[1]:.3f}"

@@ -139,7 +139,9 @@ def trial(lines: Sequence[tuple[str, Pair]], models: Sequence[CrossEntropy] = ()
         reading = CorpusReader([str(file)], (None, None))
         cleaner = Cleaner(reading.profile(lambda count: None))
         judgements = reading.judged(cleaner)
-        rules = [judged.rule for judged in (judge_by_gain(judgements, *models) if models else judgements)]
+        if models:
+            judgements = judge_by_gain(judgements, *models)
+        rules = [judged.rule for judged in judgements]
     return figures([kind for kind, _ in lines], rules, [pair for _, pair in lines])
 
 

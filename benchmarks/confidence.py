@@ -84,7 +84,11 @@ def of_run(run: Path, valid: str, test: str, sentences: int, passes: int) -> Non
             estimating = min(
                 _seconds(lambda t=t, translations=translations: t.confidences(translations)) for _ in range(ROUNDS)
             )
-            confidences = np.array([1.0 if value is None else value for value in t.confidences(translations)])
+            values = []
+            for confidence in t.confidences(translations):
+                # It is None if there was nothing to translate; a copy is right.
+                values.append(1.0 if confidence is None else confidence)
+            confidences = np.array(values)
             good = (
                 np.array(
                     sentence_chrf([translation.text for translation in translations], [pair.target for pair in pairs])
@@ -122,10 +126,10 @@ def of_hallucinations(run: Path, test: str, count: int = 300) -> None:
     assert fitted and fitted.detached, "run translucid tune --confidence first"
     sources = [pair.source for pair in read_pairs(test)][CHOSEN_ON:][:count]
     chance = random.Random(2)
-    letters = [
-        " ".join("".join(chance.choices(string.ascii_lowercase, k=chance.randint(2, 9))) for _ in range(words))
-        for words in chance.choices(range(3, 11), k=count)
-    ]
+    letters = []
+    for length in chance.choices(range(3, 11), k=count):
+        words = ("".join(chance.choices(string.ascii_lowercase, k=chance.randint(2, 9))) for _ in range(length))
+        letters.append(" ".join(words))
     threes = [" ".join(sources[i : i + 3]) for i in range(0, len(sources) - 2, 3)]
     parts_of_test = _parts(t, sources)
     order = sorted(parts_of_test, key=lambda part: (len(part[0].ids), len(part[1].tokens)))

@@ -78,7 +78,8 @@ def main() -> None:
     arguments = parser.parse_args()
     translator = Translator.load(arguments.run, "cpu", "torch")
     pairs = list(generate(arguments.count, split="test"))
-    ids = [pair.ids for pair in translator.pipeline.pairs([(pair.source, pair.target) for pair in pairs])]
+    texts = [(pair.source, pair.target) for pair in pairs]
+    ids = [pair.ids for pair in translator.pipeline.pairs(texts)]
     sources = [source for source, _ in ids]
     engine = Engine(translator, -1)
     seconds = [_seconds(partial(engine.translate, sources, attention=attention)) for attention in (False, True)]

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import read_pairs
+from translucid.data.readers.corpus import read_pairs, sources_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
 from translucid.engines.ctranslate2.conventions import is_supported
@@ -40,8 +40,8 @@ def main() -> None:
     if is_supported(model.options):
         for weights in ("float32", "int8"):
             engines[f"ctranslate2, {weights}"] = CTranslate2Engine.of(ours, tokenizer, quantization=weights, threads=1)
-    pairs = islice(read_pairs(arguments.pairs), arguments.sentences)
-    sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
+    texts = sources_of(islice(read_pairs(arguments.pairs), arguments.sentences))
+    sources = [[*ids, model.eos] for ids in tokenizer.encode_source(texts)]
     options = DecodingOptions(beam=arguments.beam)
     for name, size in (("one sentence at a time", 1), ("all sentences at once", len(sources))):
         times: dict[str, list[float]] = {engine: [] for engine in engines}

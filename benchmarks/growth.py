@@ -157,7 +157,9 @@ def main() -> None:
     points: dict[str, dict[str, list[Point]]] = {}
     for factor, (what, values, variants) in FACTORS.items():
         values = values[:2] if quick else values
-        points[factor] = {name: [measure(factor, name, value) for value in values] for name in variants}
+        points[factor] = {}
+        for name in variants:
+            points[factor][name] = [measure(factor, name, value) for value in values]
         head = [f"{name} {unit}".strip() for name in variants for unit in ("ms", "MiB")]
         rows = [f"| {factor} | " + " | ".join(head) + " |", "| ---: |" + " ---: |" * len(head)]
         for i, value in enumerate(values):

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import read_pairs
+from translucid.data.readers.corpus import read_pairs, sources_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
@@ -54,7 +54,7 @@ def main() -> None:
     translator = Translator.load(arguments.run, "cpu", "torch")
     model, tokenizer = translator.model, translator.tokenizer
     pairs = list(islice(read_pairs(arguments.test), arguments.sentences))
-    sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
+    sources = [[*ids, model.eos] for ids in tokenizer.encode_source(sources_of(pairs))]
     variants: dict[str, Translate] = {"our search, float32": by(translator.torch_engine)}
     sizes = {"our search, float32": (arguments.run / "model.safetensors").stat().st_size / 1e6}
     with tempfile.TemporaryDirectory() as name:

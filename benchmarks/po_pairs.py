@@ -60,7 +60,7 @@ def different(pairs: Iterable[Pair]) -> list[Pair]:
 
 def without_overlap(pairs: Iterable[Pair], held_out: Iterable[Pair]) -> list[Pair]:
     """Return the pairs that share neither side with the others."""
-    sources, targets = ({plain(text) for text in side} for side in zip(*held_out, strict=True))
+    sources, targets = (set(map(plain, side)) for side in zip(*held_out, strict=True))
     return [pair for pair in pairs if plain(pair.source) not in sources and plain(pair.target) not in targets]
 
 

@@ -140,7 +140,8 @@ def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list
         if example := link_pieces(tokenizer, *pair.ids, gold, words):
             examples.append(example)
     layer = learn_alignment(model, examples, translator.device)
-    ids = [pair.ids for pair in translator.pipeline.pairs([(pair.source, pair.target) for pair in pairs])]
+    texts = [(pair.source, pair.target) for pair in pairs]
+    ids = [pair.ids for pair in translator.pipeline.pairs(texts)]
     forced = forced_decoding(model, tokenizer, ids, translator.device, with_attention=False, layer=layer)
     return [source_shares(example.words(example.links).between_words.numpy()) for example in forced]
 
@@ -192,8 +193,10 @@ def _weighted(links: Sequence[tuple[int, int]]) -> Links:
 
 
 def _any(self: WordLinks, inside: set[int], around: Vector) -> Vector:
-    most = [max((share for s, share in shares.items() if s in inside), default=0.0) for shares in self.shares]
-    return np.array([float(share > 0.2) for share in most])
+    is_linked = np.zeros(len(self.shares))
+    for target, shares in enumerate(self.shares):
+        is_linked[target] = any(share > 0.2 for source, share in shares.items() if source in inside)
+    return is_linked
 
 
 def _fewest(self: WordLinks, inside: set[int], around: Vector) -> Vector:
@@ -211,8 +214,8 @@ def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, in
             size = random.randint(1, min(LONGEST, len(words)))
             first = random.randrange(len(words) - size + 1)
             sides = _sides(pair, set(range(first, first + size)))
-            inside = [i for i, side in enumerate(sides) if side == "in"]
-            if not inside or "out" in sides[inside[0] : inside[-1]]:
+            inside = [i for i, is_inside in enumerate(sides) if is_inside]
+            if not inside or False in sides[inside[0] : inside[-1]]:
                 impossible += 1
                 continue
             marks = (
@@ -221,23 +224,21 @@ def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, in
             )
             result = project_tags(TaggedText(pair.source, marks), pair.target, sentence_links)
             start, end = (mark.offset for mark in result.marks)
-            placed_sides = [
-                "in" if start <= word.core_start and word.core_end <= end else "out" for word in words_of(result.text)
-            ]
+            placed_sides = [start <= word.core_start and word.core_end <= end for word in words_of(result.text)]
             right += all(side in (None, placed_side) for side, placed_side in zip(sides, placed_sides, strict=True))
             total += 1
     return right, total, impossible
 
 
-def _sides(pair: Phrase, inside: set[int]) -> list[str | None]:
-    """Return "in" or "out" for each target word: its side of an element, or None if both are right."""
+def _sides(pair: Phrase, inside: set[int]) -> list[bool | None]:
+    """Return for each target word whether it belongs inside an element, or None if both sides are right."""
     sources: list[set[int]] = [set() for _ in pair.target.split()]
     for source, target in pair.alignment:
         sources[target].add(source)
-    sides: list[str | None] = []
+    sides: list[bool | None] = []
     for source_words in sources:
         mixed = not source_words or (source_words & inside and source_words - inside)
-        sides.append(None if mixed else "in" if source_words <= inside else "out")
+        sides.append(None if mixed else source_words <= inside)
     return sides
 
 
@@ -277,10 +278,8 @@ def copying(translator: Translator, count: int) -> None:
     print("| in the place of the name | exactly right | of plain `translate` | lost or doubled there |")
     print("| --- | ---: | ---: | ---: |")
     for part in ("Ana", "%s", "{{ user.name }}", "https://example.org/a?b=1"):
-        sources, targets = (
-            [side.replace(name, part) for side, name in sides]
-            for sides in ([(p.source, n) for p, n in pairs], [(p.target, n) for p, n in pairs])
-        )
+        sources = [pair.source.replace(name, part) for pair, name in pairs]
+        targets = [pair.target.replace(name, part) for pair, name in pairs]
         texts = [
             translation.marked.full_text
             for translation in SegmentTranslator(translator).stream(map(TaggedText, sources))

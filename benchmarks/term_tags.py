@@ -144,8 +144,8 @@ def judged(case: Case, text: str, whole: str) -> dict[str, bool | None]:
     inside = re.search("<b>(.*?)</b>", whole)
     tag = None
     if case.source.marks:
-        tagged = [word for word in _words(inside[1] if inside else "") if word not in ARTICLES]
-        tag = tagged == term
+        tagged = _words(inside[1]) if inside else []
+        tag = [word for word in tagged if word not in ARTICLES] == term
     checks: dict[str, bool | None] = {
         "once": count == 1,
         "old word": case.old.casefold() in words,

@@ -28,7 +28,7 @@ import torch
 
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import Pair, read_pairs, sources_of
 from translucid.decoding.constraints import Constraints
 from translucid.evaluation.metrics import bleu
 from translucid.terminology.lemmas import Lemmas
@@ -63,7 +63,7 @@ def fit(pairs: list[Pair], terms: TermList) -> list[Pair]:
 def evaluate(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> dict[str, Any]:
     """Translate; return the use of terms, the quality and the time."""
     started = time.process_time()
-    texts = [translation.text for translation in translator.translate([pair.source for pair in pairs], beam=beam)]
+    texts = [translation.text for translation in translator.translate(sources_of(pairs), beam=beam)]
     seconds = time.process_time() - started
     outcomes: Counter[str] = Counter()
     agree = forms = 0
@@ -100,7 +100,8 @@ def compare_searches(translator: Translator, pairs: list[Pair], terms: TermList,
     sources = [pair.source for pair in pairs]
     ids = [pieces[0].ids for pieces in translator.pipeline.pieces(sources, split=False)]
     matches = [terms.matches(source) for source in sources]
-    required = [forms.constraints(sentence_matches, [[] for _ in sentence_matches]) for sentence_matches in matches]
+    # () for each term: it replaces no token of the model's own translation.
+    required = [forms.constraints(sentence_matches, [()] * len(sentence_matches)) for sentence_matches in matches]
     seconds: dict[str, float] = {}
     for name, constraints in (("ordinary search", None), ("constrained search", Constraints(required, forms.edges))):
         started = time.process_time()

@@ -32,6 +32,15 @@ KINDS = {
     "embeddings, gathers, scatters": ("embedding", "index", "gather", "scatter"),
     "optimiser": ("adam", "Adam", "foreach", "lerp"),
 }
+OTHERS = "everything else, Python included"
+
+
+def kind_of(operator: str) -> str:
+    """Return the first kind that has a part of the operator's name."""
+    for kind, parts in KINDS.items():
+        if any(part in operator for part in parts):
+            return kind
+    return OTHERS
 
 
 def main() -> None:
@@ -49,10 +58,9 @@ def main() -> None:
                 step()
     times = {event.key: event.self_cpu_time_total for event in measured.key_averages()}
     total = sum(times.values())
-    shares: dict[str, float] = dict.fromkeys([*KINDS, "everything else, Python included"], 0.0)
+    shares: dict[str, float] = dict.fromkeys([*KINDS, OTHERS], 0.0)
     for name, time_spent in times.items():
-        kind = next((kind for kind, parts in KINDS.items() if any(part in name for part in parts)), None)
-        shares[kind or "everything else, Python included"] += time_spent / total
+        shares[kind_of(name)] += time_spent / total
     milliseconds = total / 1000 / arguments.steps
     print(f"`{arguments.model}`, {tokens:,} target tokens, {milliseconds:.0f} ms per step\n")
     print("| | share |\n| --- | ---: |")

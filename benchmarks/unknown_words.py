@@ -48,6 +48,12 @@ def invented(rng: random.Random, length: int) -> str:
     return word[: length + 2]
 
 
+def invented_sentence(rng: random.Random) -> str:
+    """Return three to eight invented words."""
+    words = [invented(rng, rng.randint(4, 9)) for _ in range(rng.randint(3, 8))]
+    return " ".join(words).capitalize() + "."
+
+
 def replaced(sentence: str, word_counts: Counter[str], make: Callable[[int], str]) -> str:
     """Return a sentence in which all but the frequent words are replaced."""
     frequent = {word for word, _ in word_counts.most_common(FREQUENT)}
@@ -86,10 +92,7 @@ def kinds(
             changed = replaced(sentence, word_counts, make)
             if sum(a != b for a, b in zip(sentence.split(), changed.split(), strict=True)) >= 2:
                 by_kind[name].append(changed)
-    by_kind["invented words alone"] = [
-        " ".join(invented(rng, rng.randint(4, 9)) for _ in range(rng.randint(3, 8))).capitalize() + "."
-        for _ in range(count)
-    ]
+    by_kind["invented words alone"] = [invented_sentence(rng) for _ in range(count)]
     if unseen:
         templates = (rng.choice(_TEMPLATES) for _ in range(count))
         filled = (template.format(*rng.choices(unseen, k=template.count("{}"))) for template in templates)
@@ -105,7 +108,9 @@ def kinds(
 def warned(translator: Translator, sentences: Iterable[str]) -> tuple[float, float]:
     """Return the shares of sentences with a warning of `KINDS`, and with any warning."""
     all_warnings = [translation.warnings for translation in translator.stream(sentences)]
-    counted = sum(any(warning.startswith(KINDS) for warning in warnings) for warnings in all_warnings)
+    counted = 0
+    for warnings in all_warnings:
+        counted += any(warning.startswith(KINDS) for warning in warnings)
     return counted / len(all_warnings), sum(map(bool, all_warnings)) / len(all_warnings)
 
 

@@ -5,6 +5,7 @@ test` runs the slowest files first, so that none of them is still running when a
 """
 
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -116,7 +117,8 @@ def file_of(path: Path) -> str:
 
 def markers_of(file: str) -> list[str]:
     """Return the markers of all tests of a file."""
-    return [marker for marker, files in _FILES.items() if any(fnmatch(file, pattern) for pattern in files)]
+    matches = partial(fnmatch, file)
+    return [marker for marker, patterns in _FILES.items() if any(map(matches, patterns))]
 
 
 def missing() -> list[str]:

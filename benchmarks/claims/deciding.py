@@ -89,7 +89,9 @@ def phrasebook(runs: Path, layers: int, updates: int, count: int) -> tuple[dict[
         list(generate(n, split=split)) for n, split in ((60_000, "train"), (500, "valid"), (count, "test"))
     )
     kinds, counts = parts_of_speech(), frequencies(phrase.target for phrase in train)
-    as_pairs = [[Pair(phrase.source, phrase.target) for phrase in phrases] for phrases in (train, valid, test)]
+    as_pairs = []
+    for phrases in (train, valid, test):
+        as_pairs.append([Pair(phrase.source, phrase.target) for phrase in phrases])
     links = [phrase.alignment for phrase in test]
     measured, undecided = {}, []
     for seed in SEEDS:
@@ -209,7 +211,10 @@ def parts_of_speech() -> dict[str, str]:
             add("verb", verb.infinitive, verb.gerund, verb.imperative)
             for forms in verb.finite.values():
                 add("verb", *forms)
-    return {word: kinds.pop() if len(kinds) == 1 else "ambiguous" for word, kinds in tags.items()}
+    kind_by_word = {}
+    for word, kinds in tags.items():
+        kind_by_word[word] = kinds.pop() if len(kinds) == 1 else "ambiguous"
+    return kind_by_word
 
 
 Group = tuple[str, Callable[[Word], bool]]
@@ -242,12 +247,16 @@ def section(title: str, measured: dict[str, list[Word]], layers: int, undecided:
         kinds.append((kind, lambda word, kind=kind: word.kind == kind))  # type: ignore[misc]
     rows = []
     for group, belongs in [("all words", lambda word: True), *kinds, *FREQUENCIES, *DISTANCES]:
-        deciding_layers = [[word.decided[lens] for word in measured[name] if belongs(word)] for name, lens in columns]
+        deciding_layers = []
+        for name, lens in columns:
+            deciding_layers.append([word.decided[lens] for word in measured[name] if belongs(word)])
         if min(map(len, deciding_layers)) < FEWEST:
             continue
-        means = [f"{statistics.fmean(values):.2f}" for values in deciding_layers]
-        early = [f"{100 * statistics.fmean(value < layers for value in values):.0f}" for values in deciding_layers]
-        rows.append([group, f"{len(deciding_layers[0]):,}", *map(" / ".join, zip(means, early, strict=True))])
+        cells = []
+        for values in deciding_layers:
+            early_share = statistics.fmean(value < layers for value in values)
+            cells.append(f"{statistics.fmean(values):.2f} / {100 * early_share:.0f}")
+        rows.append([group, f"{len(deciding_layers[0]):,}", *cells])
     correlations = []
     for factor, value_of in FACTORS.items():
         row = [factor]

@@ -119,7 +119,7 @@ def lengths(inspected: Inspected) -> Numbers:
 
 def summed(detectors: Sequence[Detector], usual: Sequence[Inspected]) -> Detector:
     """Return the sum of detectors, each divided by its standard deviation."""
-    deviations = [np.std([detector(inspected) for inspected in usual]) for detector in detectors]
+    deviations = [np.std(list(map(detector, usual))) for detector in detectors]
     return lambda inspected: sum(
         detector(inspected) / float(deviation) for detector, deviation in zip(detectors, deviations, strict=True)
     )

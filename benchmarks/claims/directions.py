@@ -68,18 +68,19 @@ def train(run: Path, corpus: Path, name: str, minutes: float) -> None:
     if result_file.exists():
         return
     if name == MANY:
-        files = {split: [files_of(corpus, split, language) for language in OTHERS] for split in ("train", "dev")}
+        languages = list(OTHERS)
         settings: list[str] = []
     else:
         source, target = name.split("-")
-        language = target if source == "en" else source
-        files = {split: [files_of(corpus, split, language)] for split in ("train", "dev")}
+        languages = [target if source == "en" else source]
         settings = ["data.both_directions=false", f"data.reverse={str(source != 'en').lower()}", "data.temperature=1"]
         minutes /= len(PAIRS)
     if run.exists():
         arguments = ["--resume", "--out", str(run)]
     else:
-        arguments = ["tatoeba-many", "--train", *files["train"], "--valid", *files["dev"], "--out", str(run)]
+        train_files = [files_of(corpus, "train", language) for language in languages]
+        valid_files = [files_of(corpus, "dev", language) for language in languages]
+        arguments = ["tatoeba-many", "--train", *train_files, "--valid", *valid_files, "--out", str(run)]
         for setting in [*settings, f"training.max_minutes={minutes}"]:
             arguments += ["--set", setting]
     if run_command(["train", *arguments]):

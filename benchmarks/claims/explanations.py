@@ -170,13 +170,12 @@ def statistical_rows(train: Sequence[Phrase], test: Sequence[Phrase], folder: Pa
         ],
         check=True,
     )
-    parsed = {
-        side: [
-            [tuple(map(int, link.split("-"))) for link in line.split()]
-            for line in links[side].read_text().splitlines()[-len(test) :]
-        ]
-        for side in links
-    }
+    parsed = {}
+    for side, file in links.items():
+        parsed[side] = []
+        # The training pairs come first.
+        for line in file.read_text().splitlines()[-len(test) :]:
+            parsed[side].append([tuple(map(int, link.split("-"))) for link in line.split()])
     joined = [grow_diagonal(first, second) for first, second in zip(parsed["source"], parsed["target"], strict=True)]  # type: ignore[arg-type]
     by_method = {"forward": parsed["source"], "backward": parsed["target"], "both, grow-diagonal": joined}
     return [figures("eflomal", variant, alignment_score(links, gold_of(test))) for variant, links in by_method.items()]  # type: ignore[arg-type]

@@ -218,8 +218,8 @@ def main() -> None:
         prepared(trial, arguments.data, count, arguments.quick)
     rows = run(trial, arguments.only)
     text = page(rows, trial, count)
-    scores = [{key: value for key, value in row.items() if key != "found"} for row in rows]
-    write_atomically(trial / "rows.json", json.dumps(scores, indent=1).encode())
+    durations = [{"way": row["way"], "minutes": row["minutes"]} for row in rows]
+    write_atomically(trial / "rows.json", json.dumps(durations, indent=1).encode())
     write("11-few-pairs.md", text, arguments.runs if arguments.quick or arguments.only else DOCS)
 
 

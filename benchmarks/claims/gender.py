@@ -228,18 +228,20 @@ def main() -> None:
 
 
 def page(runs: Sequence[Path], pairs: Sequence[Pair]) -> str:
-    seeds, results_by_run, uneven = [], [], 0
+    seeds, right, uneven = [], [], 0
     for run in runs:
         translator = Translator.load(run, "cpu", "torch")
         seeds.append(f"seed {translator.configuration.training.seed}")
-        results_by_run.append(measured(translator, pairs, str(run)))
-    right = [[result for result in results if result.right] for results in results_by_run]
+        results = measured(translator, pairs, str(run))
+        right.append([result for result in results if result.right])
     for pair in pairs:
         clean, counterpart = (len(ids) for ids in translator.tokenizer.encode_source([pair.clean, pair.other]))
         uneven += clean != counterpart
     tables = ""
     for kind in KINDS:
-        of_kind = [[result for result in results if result.pair.kind == kind] for results in right]
+        of_kind = []
+        for results in right:
+            of_kind.append([result for result in results if result.pair.kind == kind])
         numbers = " and ".join(str(len(results)) for results in of_kind)
         tables += f"## {kind}\n\n{example(pairs, kind)} {numbers} pairs.\n\n"
         tables += side_by_side(["encoder states", "place", *seeds], [encoder_cells(results) for results in of_kind])

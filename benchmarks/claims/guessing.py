@@ -95,7 +95,11 @@ class LabelGuesser:
         """Return the label of each text, or None where the prediction is not confident."""
         probabilities = self.judge.predict_proba(self.space.transform(texts))
         best = zip(probabilities.argmax(1).tolist(), probabilities.max(1).tolist(), strict=True)
-        return [Guess(self.labels[column], p) if p >= self.thresholds[column] else None for column, p in best]
+        guesses: list[Guess | None] = []
+        for column, probability in best:
+            confident = probability >= self.thresholds[column]
+            guesses.append(Guess(self.labels[column], probability) if confident else None)
+        return guesses
 
 
 class Accuracy(NamedTuple):

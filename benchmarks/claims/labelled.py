@@ -73,8 +73,11 @@ def read_reviews(file: Path) -> list[Pair]:
 def questions(folder: Path) -> Task:
     """Return the questions of TREC-6 with their labels, without duplicates; a fixed tenth is held out."""
     lines = (folder / "train.tsv").read_text(encoding="utf-8").splitlines()
-    rows = [Pair(question, coarse) for coarse, _, question in (line.split("\t") for line in lines)]
-    rows = list({row.source.lower(): row for row in rows}.values())
+    by_text: dict[str, Pair] = {}
+    for line in lines:
+        coarse_label, _, question = line.split("\t")
+        by_text[question.lower()] = Pair(question, coarse_label)
+    rows = list(by_text.values())
     random.Random(1).shuffle(rows)
     tenth = len(rows) // 10
     return Task("trec6", rows[tenth:], rows[tenth:][:WATCHED], rows[:tenth])

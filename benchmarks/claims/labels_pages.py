@@ -58,9 +58,10 @@ def write_labels(records: Sequence[Record], updates: int, docs: Path) -> None:
     if counts:
         methods = [method for method in CURVES if scores(results, "imdb", method)]
         draw(results, methods, counts, docs / "8-labels.png")
-        rows = [
-            [f"{count:,}", *(cell(scores(results, "imdb", method, count)) for method in methods)] for count in counts
-        ]
+        rows = []
+        for count in counts:
+            cells = [cell(scores(results, "imdb", method, count)) for method in methods]
+            rows.append([f"{count:,}", *cells])
         parts.append(
             f"""Film reviews have two balanced labels; {results[0]["held out"]:,} held-out reviews are for testing only.
 The language model has {updates:,} updates. ± is the 95 % interval over seeds; each seed has different reviews and

@@ -117,16 +117,17 @@ def by_bucket(results: Results, names: Sequence[str]) -> str:
     head = ["source words", *names]
     rows = []
     for i, (shortest, longest) in enumerate(BUCKETS):
-        cells = [show(mean(run["bleu"][i] for run in results[name]), half_of(results[name], i)) for name in names]
+        cells = [cell(results[name], i) for name in names]
         mark = "" if longest <= LONGEST else " *"
         rows.append([f"{shortest}–{longest}{mark}", *cells])
     return table(head, rows)
 
 
-def half_of(runs: Sequence[dict[str, Any]], bucket: int) -> float:
-    """Return half the width of a bucket's interval: over sentences, or over seeds if that is wider."""
+def cell(runs: Sequence[dict[str, Any]], bucket: int) -> str:
+    """Format the mean BLEU of a bucket with its interval: over sentences, or over seeds if that is wider."""
     over_seeds = [run["bleu"][bucket] for run in runs]
-    return max(mean(run["half"][bucket] for run in runs), (max(over_seeds) - min(over_seeds)) / 2)
+    half = max(mean(run["half"][bucket] for run in runs), (max(over_seeds) - min(over_seeds)) / 2)
+    return show(mean(over_seeds), half)
 
 
 def note(seeds: int) -> str:
@@ -156,9 +157,9 @@ def score_page(results: Results, seeds: int) -> str:
     rows = []
     for name in SCORES:
         runs = results[name]
-        short, long = (
-            " / ".join(f"{mean(run['bleu'][part]):.1f}" for run in runs) for part in (slice(0, 3), slice(3, None))
-        )
+        # The first three buckets have at most LONGEST words.
+        short = " / ".join(f"{mean(run['bleu'][:3]):.1f}" for run in runs)
+        long = " / ".join(f"{mean(run['bleu'][3:]):.1f}" for run in runs)
         loss = " / ".join(f"{run['validations'][-1]['loss']:.3f}" for run in runs)
         rows.append([name, short, long, loss])
     head = ["attention", "BLEU, up to 15 words", "BLEU, 16 to 60 words", "validation loss"]

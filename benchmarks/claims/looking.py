@@ -161,10 +161,13 @@ def page(
     """Return the page of claim 12."""
 
     def cells(results: list[dict[str, float]], names: Sequence[str], digits: int) -> list[str]:
-        return [
-            show(*mean_interval([result[name] for result in results]), digits) if name in results[0] else ""
-            for name in names
-        ]
+        texts = []
+        for name in names:
+            text = ""
+            if name in results[0]:  # without attention, there are only BLEU and accuracy
+                text = show(*mean_interval([result[name] for result in results]), digits)
+            texts.append(text)
+        return texts
 
     quality = [
         [name, *cells(results, ("bleu", "accuracy", "object", "colour", "relation"), 1), f"{minutes[name]:.1f}"]

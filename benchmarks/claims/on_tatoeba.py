@@ -13,6 +13,7 @@ beside the runs.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,11 @@ To reproduce: `{COMMAND}`
 
 def beam_page(results: dict[str, dict[str, Any]]) -> str:
     """Return the page of claim 1."""
-    rows = [[name, *(show(*r["beams"][beam][:2]) for beam in (1, 2, 5, 10))] for name, r in results.items()]
-    gains = [r["beams"][5][0] - r["beams"][1][0] for r in results.values()]
+    rows, gains = [], []
+    for name, result in results.items():
+        scores = result["beams"]
+        rows.append([name, *(show(*scores[beam][:2]) for beam in (1, 2, 5, 10))])
+        gains.append(scores[5][0] - scores[1][0])
     better = sum(gain > 0 for gain in gains)
     return f"""# Claim 1: beam search beats greedy search without more training
 
@@ -133,13 +137,21 @@ One seed; ± is the 95 % bootstrap interval over the test sentences. To reproduc
 """
 
 
+def minutes_to(level: float, curve: Sequence[tuple[float, float]]) -> str:
+    """Return the minutes until BLEU first reaches a level, or a dash."""
+    for minute, bleu in curve:
+        if bleu >= level:
+            return f"{minute:.1f}"
+    return "–"
+
+
 def time_page(results: dict[str, dict[str, Any]]) -> str:
     """Return the page of claim 4."""
     levels = [5, 10, 15, 20, 25, 30]
     rows = []
     for name, r in results.items():
         curve = [(row["seconds"] / 60, row["bleu"]) for row in r["validations"]]
-        reached = [next((f"{minute:.1f}" for minute, bleu in curve if bleu >= level), "–") for level in levels]
+        reached = [minutes_to(level, curve) for level in levels]
         rows.append([name, *reached, f"{max(bleu for _, bleu in curve):.1f}"])
     return f"""# Claim 4: the Transformer trains faster to the same quality than the RNN with attention
 

@@ -106,24 +106,27 @@ def main() -> None:
     if arguments.quick:
         seeds, updates, docs = 1, 20, Path()
     torch.set_num_threads(1)
-    peaks = {scaled: [saturation(width, scaled) for width in WIDTHS] for scaled in (False, True)}
-    accuracy, scales = {}, {}
+    peaks, accuracy, scales = {}, {}, {}
+    for scaled in (False, True):
+        peaks[scaled] = [saturation(width, scaled) for width in WIDTHS]
     for name in SCALES:
-        results = [[learned(name, width, seed, updates) for seed in range(1, seeds + 1)] for width in WIDTHS]
-        accuracy[name] = [mean_interval([right for right, _ in runs]) for runs in results]
-        scales[name] = [mean_interval([scale for _, scale in runs])[0] for runs in results]
+        accuracy[name], scales[name] = [], []
+        for width in WIDTHS:
+            runs = [learned(name, width, seed, updates) for seed in range(1, seeds + 1)]
+            accuracy[name].append(mean_interval([right for right, _ in runs]))
+            scales[name].append(mean_interval([scale for _, scale in runs])[0])
     write("6-scale.md", page(peaks, accuracy, scales, seeds, updates), docs)
     draw_widths(peaks, accuracy, docs / "6-scale.png")
 
 
 def page(peaks: dict, accuracy: dict, scales: dict, seeds: int, updates: int) -> str:
     """Return the page of claim 6."""
-    before = [
-        [f"{width:,}", *(f"{x:.3f}" for x in peaks[False][i]), *(f"{x:.3f}" for x in peaks[True][i])]
-        for i, width in enumerate(WIDTHS)
-    ]
-    after = [[f"{width:,}", *(show(*accuracy[name][i]) for name in SCALES)] for i, width in enumerate(WIDTHS)]
-    ends = [[f"{width:,}", *(f"{scales[name][i]:.3f}" for name in SCALES)] for i, width in enumerate(WIDTHS)]
+    before, after, ends = [], [], []
+    for i, width in enumerate(WIDTHS):
+        label = f"{width:,}"
+        before.append([label, *(f"{figure:.3f}" for figure in (*peaks[False][i], *peaks[True][i]))])
+        after.append([label, *(show(*accuracy[name][i]) for name in SCALES)])
+        ends.append([label, *(f"{scales[name][i]:.3f}" for name in SCALES)])
     head = ["d", *(f"{what}, {scale}" for scale in ("g = 1", "g = 1/√d") for what in ("peak", "entropy", "gradient"))]
     return f"""# Claim 6: without scaling, dot-product attention saturates as d grows
 

@@ -125,15 +125,16 @@ def vectors(embedder: Embedder, labelled: Sequence[Occurrence]) -> dict[str, Vec
     zeros = np.zeros(static[0].shape[1], np.float32)
 
     def mean(width: int | None) -> Vectors:
-        neighbours = (
-            embedded[context_positions(occurrence, width)]
-            for embedded, occurrence in zip(static, labelled, strict=True)
-        )
-        return np.stack([embedded.mean(0) if len(embedded) else zeros for embedded in neighbours])
+        means = []
+        for embedded, occurrence in zip(static, labelled, strict=True):
+            neighbours = embedded[context_positions(occurrence, width)]
+            means.append(neighbours.mean(0) if len(neighbours) else zeros)
+        return np.stack(means)
 
     def concatenated(embedded: Vectors, occurrence: Occurrence) -> Vectors:
-        positions = [occurrence.place + step for step in range(-BESIDE, BESIDE + 1) if step]
-        return np.concatenate([embedded[i] if 0 <= i < len(embedded) else zeros for i in positions])
+        padded = np.pad(embedded, ((BESIDE, BESIDE), (0, 0)))  # zeros beyond both ends of the review
+        around = padded[occurrence.place : occurrence.place + 2 * BESIDE + 1]
+        return np.delete(around, BESIDE, axis=0).ravel()  # without the word itself
 
     by_method = {"window": mean(WINDOW), "sentence": mean(None)}
     by_method["beside"] = np.stack(
@@ -153,12 +154,11 @@ def nearest_have_sense(embedded: Vectors, senses: Sequence[str], k: int) -> NDAr
     alike = unit @ unit.T
     np.fill_diagonal(alike, -np.inf)
     nearest = np.argsort(-alike, axis=1, kind="stable")[:, :k]
-    return np.array(
-        [
-            Counter(senses[n] for n in row).most_common(1)[0][0] == sense
-            for row, sense in zip(nearest, senses, strict=True)
-        ]
-    )
+    hits = []
+    for row, sense in zip(nearest, senses, strict=True):
+        majority, _ = Counter(senses[n] for n in row).most_common(1)[0]
+        hits.append(majority == sense)
+    return np.array(hits)
 
 
 def by_luck(senses: Sequence[str]) -> tuple[float, float]:
@@ -171,10 +171,11 @@ def resampled(hits: Hits) -> dict[str, NDArray[np.float64]]:
     """Return for each method bootstrap samples of the mean accuracy over words."""
     draw, words = np.random.default_rng(1), next(iter(hits.values()))
     indices = {word: draw.integers(len(by_word), size=(RESAMPLED, len(by_word))) for word, by_word in words.items()}
-    return {
-        method: np.mean([by_word[word][indices[word]].mean(1) for word in words], axis=0)
-        for method, by_word in hits.items()
-    }
+    samples = {}
+    for method, by_word in hits.items():
+        word_samples = [by_word[word][indices[word]].mean(1) for word in words]
+        samples[method] = np.mean(word_samples, axis=0)
+    return samples
 
 
 def cell(mean: float, samples: NDArray[np.float64]) -> str:
@@ -237,10 +238,12 @@ def main() -> None:
         nearest, five = score(run, labelled)
         name = f"## {run}\n\n" if arguments.run else ""
         sections.append(f"{name}{section(nearest, five, labelled)}")
-        figures[str(run)] = {
-            method: {word: [float(hits.mean()), float(five[method][word].mean())] for word, hits in by_word.items()}
-            for method, by_word in nearest.items()
-        }
+        figures[str(run)] = {}
+        for method, by_word in nearest.items():
+            accuracies = {
+                word: [float(hits.mean()), float(five[method][word].mean())] for word, hits in by_word.items()
+            }
+            figures[str(run)][method] = accuracies
     runs.mkdir(parents=True, exist_ok=True)
     write_atomically(runs / "figures.json", json.dumps(figures, indent=1).encode())
     write("9-senses.md", page(opening, sections, labelled), docs)
@@ -259,12 +262,13 @@ def learned(run: RunFolder, count: int) -> str:
 def section(nearest: Hits, five: Hits, labelled: Sequence[Occurrence]) -> str:
     """Return the tables of one run."""
     layers = [method for method in nearest if method.startswith("layer")]
-    words = list(dict.fromkeys(occurrence.word for occurrence in labelled))
-    senses = {word: [occurrence.sense for occurrence in labelled if occurrence.word == word] for word in words}
+    senses: dict[str, list[str]] = {}
+    for occurrence in labelled:
+        senses.setdefault(occurrence.word, []).append(occurrence.sense)
     luck = {word: by_luck(labels) for word, labels in senses.items()}
-    chance, commonest = (fmean(shares[n] for shares in luck.values()) for n in (0, 1))
+    chance, commonest = map(fmean, zip(*luck.values(), strict=True))
     rows = []
-    for word in words:
+    for word in senses:
         of_word = {method: {word: hits[word]} for method, hits in nearest.items()}
         samples = resampled(of_word)
         listed = ", ".join(f"{sense} {n}" for sense, n in sorted(Counter(senses[word]).items()))
@@ -279,27 +283,24 @@ def section(nearest: Hits, five: Hits, labelled: Sequence[Occurrence]) -> str:
         **{layer: f"contextual, {layer}" for layer in layers},
     }
     hits, samples = {1: nearest, 5: five}, {1: resampled(nearest), 5: resampled(five)}
-    share = {
-        (method, k): fmean(float(is_hit.mean()) for is_hit in hits[k][method].values())
-        for method in nearest
-        for k in hits
-    }
+    share = {}
+    for k, by_method in hits.items():
+        for method, by_word in by_method.items():
+            share[method, k] = fmean(float(is_hit.mean()) for is_hit in by_word.values())
     means = [
         ["chance, equal to the word's own static vector", f"{100 * chance:.1f}", ""],
         ["most frequent sense", f"{100 * commonest:.1f}", f"{100 * commonest:.1f}"],
-        *([name, *(cell(share[method, k], samples[k][method]) for k in hits)] for method, name in kinds.items()),
     ]
-    ahead = [
-        [
-            kinds[method],
-            *(
-                cell(share[layer, k] - share[method, k], samples[k][layer] - samples[k][method])
-                for k in hits
-                for layer in layers
-            ),
+    for method, name in kinds.items():
+        means.append([name, *(cell(share[method, k], samples[k][method]) for k in hits)])
+    ahead = []
+    for method in ("window", "sentence", "beside"):
+        advantages = [
+            cell(share[layer, k] - share[method, k], samples[k][layer] - samples[k][method])
+            for k in hits
+            for layer in layers
         ]
-        for method in ("window", "sentence", "beside")
-    ]
+        ahead.append([kinds[method], *advantages])
     of = [f"{layer}, {which}" for which in ("nearest", "five nearest") for layer in layers]
     return f"""{table(["mean over words", "nearest", "majority of five"], means)}
 Advantage of the contextual vectors in points over:

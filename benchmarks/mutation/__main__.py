@@ -89,9 +89,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         remaining = [mutant for mutant in mutants if before.get(str(mutant), "survived") == "survived"]
         outcomes = run(remaining, Path(folder))
-    verdicts = {mutant: outcomes[mutant].verdict if mutant in outcomes else before[str(mutant)] for mutant in mutants}
-    for mutant, verdict in verdicts.items():
-        if verdict == "survived" and reason(mutant):
+    verdicts = {}
+    for mutant in mutants:
+        verdicts[mutant] = outcomes[mutant].verdict if mutant in outcomes else before[str(mutant)]
+        if verdicts[mutant] == "survived" and reason(mutant):
             verdicts[mutant] = "equivalent"
     date = previous.get("date", time.strftime("%Y-%m-%d"))
     record = {"seed": arguments.seed, "date": date, "rooms": rooms_of(verdicts)}

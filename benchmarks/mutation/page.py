@@ -43,10 +43,10 @@ def page(samples: dict[str, dict[str, Any]]) -> str:
 
 
 def _sample(record: dict[str, Any]) -> str:
-    rows = [
-        f"| {room} | {' | '.join(str(n) for name, n in counts.items() if name != 'score')} | {counts['score']:.0%} |"
-        for room, counts in record["rooms"].items()
-    ]
+    rows = []
+    for room, counts in record["rooms"].items():
+        columns = [str(count) for name, count in counts.items() if name != "score"]
+        rows.append(f"| {room} | {' | '.join(columns)} | {counts['score']:.0%} |")
     survived = [f"- `{line}`" for line, verdict in record["verdicts"].items() if verdict == "survived"]
     totals = record["rooms"]["all"]
     return SAMPLE.format(

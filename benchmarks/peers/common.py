@@ -58,12 +58,13 @@ def text(row: Sequence[str]) -> str:
 
 def load_pairs(split: str, longest: int = 100) -> list[Pair]:
     """Return source and target ids, each with the end token."""
-    number = {piece: i for i, piece in enumerate(vocabulary())}
-    sides = [
-        [[number.get(piece, UNKNOWN) for piece in line] + [END] for line in pieces(split, language)]
-        for language in ("en", "de")
-    ]
-    return [pair for pair in zip(*sides, strict=True) if max(map(len, pair)) <= longest]
+    ids = {piece: i for i, piece in enumerate(vocabulary())}
+
+    def encode(sentence: list[str]) -> list[int]:
+        return [ids.get(piece, UNKNOWN) for piece in sentence] + [END]
+
+    pairs = zip(map(encode, pieces(split, "en")), map(encode, pieces(split, "de")), strict=True)
+    return [pair for pair in pairs if max(map(len, pair)) <= longest]
 
 
 def random_batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[Pair]]:

@@ -147,7 +147,8 @@ def main() -> None:
         measures += [
             row for size, table in TRANSLATION.items() if table in arguments.only for row in translation(work, size)
         ]
-    missing = {env for env in dict.fromkeys(["base", *(row.env for row in measures)]) if not install(work, env)}
+    envs = dict.fromkeys(["base", *(row.env for row in measures)])  # in the order of the tables; a set has none
+    missing = {env for env in envs if not install(work, env)}
     if not (work / "data" / "vocabulary.txt").exists():
         run(work, Measure("", "", "base", "prepare.py", [str(arguments.corpus.resolve())]))
     sizes = [size for size, table in TRANSLATION.items() if arguments.model and table in arguments.only]
@@ -239,9 +240,10 @@ def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> s
             if beam != "beam 5":
                 continue
             of_key = [row for row in rows if row["key"] == key]
-            rate, wait = (statistics.median(row[of] for row in of_key) for of in ("sentences_per_second", "alone_ms"))
+            rate = statistics.median(row["sentences_per_second"] for row in of_key)
+            latency = statistics.median(row["alone_ms"] for row in of_key)
             bleu = f"{of_key[0]['bleu']:.1f}" if "bleu" in of_key[0] else "–"
-            measured.setdefault((name, weights), {})[table] = [f"{rate:,.0f}", f"{wait:.1f}", bleu]
+            measured.setdefault((name, weights), {})[table] = [f"{rate:,.0f}", f"{latency:.1f}", bleu]
     what = "sentences/s | latency, ms | BLEU"
     lines = [f"| beam 5 | weights | *tiny*: {what} | *base*: {what} |", "| --- | --- |" + " ---: |" * 6]
     for (name, weights), cells in measured.items():

@@ -105,7 +105,9 @@ def tables(part: str, work: Path, quick: bool, sizes: list[int]) -> str | None:
         return scaling.table(scaling.measure(work / part, 0.2 if quick else 1))
     if part == "large":
         (work / part).mkdir()
-        return large.table([large.measure(work / part, size) for size in ([20_000] if quick else sizes)])
+        if quick:
+            sizes = [20_000]
+        return large.table([large.measure(work / part, size) for size in sizes])
     return None
 
 

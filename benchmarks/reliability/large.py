@@ -55,9 +55,11 @@ def _memory(pid: int) -> tuple[float, float]:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:  # the process has ended
         return 0.0, 0.0
-    sizes = {
-        name: float(rest.split()[0]) / 1024 for name, rest in (line.split(":", 1) for line in lines) if "kB" in rest
-    }
+    sizes = {}
+    for line in lines:
+        name, rest = line.split(":", 1)
+        if "kB" in rest:
+            sizes[name] = float(rest.split()[0]) / 1024
     return sizes.get("VmRSS", 0.0), sizes.get("RssAnon", 0.0)
 
 

@@ -44,7 +44,9 @@ def test_layers_are_those_of_all(embedder):
         mix.s.copy_(torch.tensor([0.0, 2.0, 1.0]))
     weights = mix.s.softmax(0).detach().numpy()
     for layers, expected in [
-        *((number, [vectors[:, number] for vectors in all_layers]) for number in range(3)),
+        (0, [vectors[:, 0] for vectors in all_layers]),
+        (1, [vectors[:, 1] for vectors in all_layers]),
+        (2, [vectors[:, 2] for vectors in all_layers]),
         ("mix", [vectors.mean(1) for vectors in all_layers]),
         (mix, [(vectors * weights[:, None]).sum(1) for vectors in all_layers]),
     ]:

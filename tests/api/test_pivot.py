@@ -36,11 +36,19 @@ def matrix(links, rows, columns):
     return weights
 
 
+def links_of(weights):
+    return [(i, j, weights[i, j]) for i, j in np.argwhere(weights).tolist()]
+
+
+def alignment_matrix(translation, rows, columns):
+    return matrix([(*link, 1) for link in translation.alignment], rows, columns)
+
+
 def test_composed_links_are_the_product_of_matrices():
     draw = np.random.default_rng(3)
     first, second = (draw.random(shape) * (draw.random(shape) < 0.4) for shape in ((5, 7), (7, 6)))
-    links = [[(i, j, weights[i, j]) for i, j in np.argwhere(weights).tolist()] for weights in (first, second)]
-    np.testing.assert_allclose(matrix(composed(*links), 5, 6), first @ second, atol=1e-12)
+    links = composed(links_of(first), links_of(second))
+    np.testing.assert_allclose(matrix(links, 5, 6), first @ second, atol=1e-12)
 
 
 def test_composed_alignments_go_by_way_of_pivot_words():
@@ -91,11 +99,9 @@ def test_a_translation_does_not_depend_on_its_batch(pivot):
 def test_words_are_aligned_by_way_of_the_pivot(pivot):
     translation = pivot.translate(f"{TEXTS[2]} {TEXTS[0]}")
     sizes = [len(text.split()) for text in (translation.source, translation.first.text, translation.text)]
-    steps = [
-        matrix([(*link, 1) for link in step.alignment], *shape)
-        for step, shape in ((translation.first, sizes[:2]), (translation.second, sizes[1:]))
-    ]
-    expected = [tuple(link) for link in np.argwhere(steps[0] @ steps[1]).tolist()]
+    to_pivot = alignment_matrix(translation.first, *sizes[:2])
+    from_pivot = alignment_matrix(translation.second, *sizes[1:])
+    expected = [tuple(link) for link in np.argwhere(to_pivot @ from_pivot).tolist()]
     assert translation.alignment == expected != []
     weights = [
         matrix(step.word_weights, *shape)

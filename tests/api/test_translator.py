@@ -113,13 +113,17 @@ def test_texts_without_words_are_unchanged(translator):
     assert max(source for source, _ in mixed.alignment) == 5
 
 
+def scores(candidates):
+    return [candidate.score for candidate in candidates]
+
+
 def test_the_best_of_several_sentences_are_the_best_sums(translator):
     parts = ["I like soccer.", "Do you like sports?", "You sing."]
     options = DecodingOptions(beam=3, nbest=3)
     alone = [translator.translate(part, options).nbest for part in parts]
     joined = translator.translate(" ".join(parts), options)
-    sums = sorted((sum(candidate.score for candidate in combination) for combination in product(*alone)), reverse=True)
-    assert [candidate.score for candidate in joined.nbest] == pytest.approx(sums[:3], abs=1e-3)
+    sums = sorted(map(sum, product(*map(scores, alone))), reverse=True)
+    assert scores(joined.nbest) == pytest.approx(sums[:3], abs=1e-3)
     assert joined.alternatives[0] == joined.text == " ".join(nbest[0].text for nbest in alone)
     assert len(set(joined.alternatives)) == 3
 

@@ -31,12 +31,16 @@ def reverse_run(corpus, tmp_path_factory):
     return folder
 
 
+def encoded(line):
+    return line.encode() if isinstance(line, str) else line
+
+
 @pytest.fixture
 def back_translate(call, reverse_run, tmp_path):
     """Call the command on lines: back_translate(lines, "--sample") returns its result and the pairs."""
 
     def run_command(lines, *options, name="text.txt", out=tmp_path / "synthetic.tsv"):
-        content = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+        content = b"".join(encoded(line) + b"\n" for line in lines)
         (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
         result = call("data", "back-translate", reverse_run, "--text", tmp_path / name, "--out", out, *GREEDY, *options)
         return result, list(read_pairs(out)) if out.exists() and out.stat().st_size else []

@@ -124,10 +124,9 @@ def test_a_word_has_the_product_of_its_pieces(small_run, pairs, engine):
 def test_words_go_with_token_scores(fitted, call):
     run, _ = fitted("--features", "search")
     records = rows(call("translate", run, "--format", "jsonl", "--token-scores", *TEXTS))
-    assert [[word for word, _ in row["word_probabilities"]] for row in records] == [
-        row["translation"].split() for row in records
-    ]
-    assert all(0 <= p <= 1 for row in records for _, p in row["word_probabilities"])
+    for record in records:
+        assert [word for word, _ in record["word_probabilities"]] == record["translation"].split()
+        assert all(0 <= p <= 1 for _, p in record["word_probabilities"])
 
 
 def test_without_an_estimator_no_confidence_is_reported(small_run, call):

@@ -15,6 +15,11 @@ def pairs(count, seed):
     return [Pair(phrase.source, phrase.target) for phrase in generate(count, seed=seed, max_words=8)]
 
 
+def numberless_sources(files):
+    """Return the source sentences of corpus files without the numbers at their ends."""
+    return {pair.source.rstrip("0123 ") for pair in read_pairs(*files)}
+
+
 @pytest.fixture
 def memory(tmp_path):
     file = tmp_path / "m.memory"
@@ -121,5 +126,5 @@ def test_similar_entries_are_held_out_together(call, small_run, tmp_path, monkey
     result = call("memory", "learn", small_run, tmp_path / "pairs.tsv", "--out", tmp_path / "one", *STEPS)
     assert result.code == 0, result.err
     data = RunFolder(tmp_path / "one").configuration().data
-    train, valid = ({pair.source.rstrip("0123 ") for pair in read_pairs(*files)} for files in (data.train, data.valid))
+    train, valid = numberless_sources(data.train), numberless_sources(data.valid)
     assert valid and not train & valid

@@ -118,7 +118,8 @@ def _run_into(arguments, path):
 
 @pytest.mark.parametrize("output", [["--output", "FULL"], ["--output", "-"]], ids=str)
 def test_a_full_device_is_one_line_that_names_it(small_run, full, output):
-    output = [str(full) if word == "FULL" else word for word in output]
+    names = {"FULL": str(full)}
+    output = [names.get(word, word) for word in output]
     process = Forked(_run_into, ["translate", str(small_run), "I sing", *output], str(full), errors_apart=True)
     _, stderr = process.communicate()
     assert process.returncode == 2

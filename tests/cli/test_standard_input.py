@@ -10,10 +10,14 @@ from translucid.data.readers import standard_input
 from translucid.runs.run_folder import RunFolder
 
 PAIRS = "".join(f"I like soccer {i}.\tMe gusta el fútbol {i}.\n" for i in range(40)).encode()
-OBJECTS = "".join(
-    json.dumps({"source": source, "target": target}) + "\n"
-    for source, target in (line.split("\t") for line in PAIRS.decode().splitlines())
-).encode()
+
+
+def json_line(line):
+    source, target = line.split("\t")
+    return json.dumps({"source": source, "target": target}) + "\n"
+
+
+OBJECTS = "".join(map(json_line, PAIRS.decode().splitlines())).encode()
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,8 @@ def test_an_interrupted_job_is_another_one_with_other_terms(small_run, terms, tm
     ],
 )
 def test_invalid_options_are_one_line(options, message, small_run, terms, capfd):
-    options = [terms if option == "TERMS" else option for option in options]
+    names = {"TERMS": terms}
+    options = [names.get(option, option) for option in options]
     assert run(["translate", str(small_run), "I like soccer.", *options]) == 2
     stderr = capfd.readouterr().err.strip()
     assert message in stderr and "\n" not in stderr

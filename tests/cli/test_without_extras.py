@@ -67,7 +67,7 @@ def plain_results(small_run, corpus, tmp_path_factory):
         **{" ".join(command): command for command in PICTURES},
     }
     folder = tmp_path_factory.mktemp("plain")
-    encoded = json.dumps([[str(word) for word in command] for command in commands.values()])
+    encoded = json.dumps([list(map(str, command)) for command in commands.values()])
     completed = subprocess.run(
         [sys.executable, "-c", RUNNER, encoded], capture_output=True, text=True, check=False, cwd=folder
     )

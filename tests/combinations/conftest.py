@@ -24,8 +24,9 @@ MEMORY = [("Open %s now.", "Abre %s ahora."), ("I like tennis.", "Me gusta el te
 @pytest.fixture(scope="session")
 def pairs():
     """Training pairs: sentences of the phrasebook, some of them with placeholders."""
-    texts = [Pair(p.source, p.target) for p in generate(104, max_words=8)]
-    return [Pair(f"%s: {pair.source}", f"%s: {pair.target}") if i % 4 == 0 else pair for i, pair in enumerate(texts)]
+    pairs = [Pair(p.source, p.target) for p in generate(104, max_words=8)]
+    pairs[::4] = [Pair(f"%s: {pair.source}", f"%s: {pair.target}") for pair in pairs[::4]]
+    return pairs
 
 
 @pytest.fixture(scope="session")

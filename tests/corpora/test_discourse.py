@@ -54,10 +54,8 @@ def test_the_same_arguments_give_the_same_passages():
 def test_passages_are_distinct_and_as_many_as_asked(passages):
     assert [len(split_passages) for split_passages in passages.values()] == [6_000, 600, 600]
     for split_passages in passages.values():
-        pairs = {
-            tuple(passage.sentences for passage in twins)
-            for twins in zip(split_passages[::2], split_passages[1::2], strict=True)
-        }
+        twins = zip(split_passages[::2], split_passages[1::2], strict=True)
+        pairs = {(first.sentences, second.sentences) for first, second in twins}
         assert len(pairs) == len(split_passages) // 2
 
 
@@ -118,12 +116,10 @@ def test_the_last_noun_is_not_enough(passages):
 
 
 def test_no_combination_is_in_two_splits_but_every_antecedent_and_every_ending_is_in_train(passages):
-    combinations = {
-        split: {combination(passage) for passage in split_passages} for split, split_passages in passages.items()
-    }
+    combinations = {split: set(map(combination, split_passages)) for split, split_passages in passages.items()}
     for first, second in (("train", "valid"), ("train", "test"), ("valid", "test")):
         assert not combinations[first] & combinations[second]
-    antecedents, endings = ({part[i] for part in combinations["train"]} for i in (0, 1))
+    antecedents, endings = map(set, zip(*combinations["train"], strict=True))
     for antecedent, ending in combinations["valid"] | combinations["test"]:
         assert ending in endings
         assert antecedent in antecedents or antecedent not in NOUNS

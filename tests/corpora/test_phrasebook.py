@@ -36,9 +36,14 @@ def test_sentences_are_distinct_and_as_many_as_asked(splits):
     assert list(generate(0)) == []
 
 
+def normalised(phrases: list[Phrase], side: int) -> set[str]:
+    """Return the normalised sentences of a side: 0 is the source, 1 the target."""
+    return {normalise(phrase[side]) for phrase in phrases}
+
+
 def test_no_split_knows_a_sentence_of_another_on_either_side(splits):
     for side in (0, 1):
-        train, valid, test = ({normalise(phrase[side]) for phrase in phrases} for phrases in splits.values())
+        train, valid, test = (normalised(phrases, side) for phrases in splits.values())
         assert not train & valid and not train & test and not valid & test
 
 
@@ -108,6 +113,7 @@ def test_a_range_with_too_few_sentences_says_how_many_there_are(monkeypatch):
 def test_far_more_than_a_hundred_thousand_sentences_can_be_drawn():
     """Capture and recapture: n draws from N sentences repeat n^2 / 2N times, or more often if some are likelier."""
     rng = Random("reach")
-    sources = [phrase.source for phrase in (draw(rng, 5, 60) for _ in range(12_000)) if phrase]
+    draws = (draw(rng, 5, 60) for _ in range(12_000))
+    sources = [phrase.source for phrase in draws if phrase]
     repeats = len(sources) - len(set(sources))
     assert len(sources) ** 2 / (2 * max(repeats, 1)) > 300_000

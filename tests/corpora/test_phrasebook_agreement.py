@@ -154,7 +154,8 @@ def test_alignments_lie_within_the_sentence_and_are_sorted(phrases):
 
 def test_every_word_is_linked(phrases):
     for phrase in phrases:
-        linked_source, linked_target = ({pair[side] for pair in phrase.alignment} for side in (0, 1))
+        linked_source = {s for s, _ in phrase.alignment}
+        linked_target = {t for _, t in phrase.alignment}
         assert linked_target == set(range(len(phrase.target.split()))), phrase
         assert linked_source == set(range(len(phrase.source.split()))), phrase
 

@@ -109,7 +109,8 @@ def test_relations_hold_in_the_picture(sample):
         if scene.relation is None:
             continue
         scene_boxes = boxes(scene)
-        first, second = ([scene_boxes[i] for i in group] for group in scene.groups[:2])
+        first = [scene_boxes[i] for i in scene.groups[0]]
+        second = [scene_boxes[i] for i in scene.groups[1]]
         area = [(right - left) * (bottom - top) for left, top, right, bottom in scene_boxes]
         if scene.relation == "left":
             assert all(a[2] <= b[0] for a in first for b in second)
@@ -142,8 +143,12 @@ def test_of_a_small_thing_and_a_huge_one_the_size_is_told(sample):
             assert scene.relation in ("larger", "smaller", "inside")
 
 
+def is_plain(scene):
+    return all(thing.material == "plain" for thing in scene.things)
+
+
 def test_things_are_painted_where_their_masks_are_in_their_colours(sample):
-    for scene in islice((scene for scene in sample if all(thing.material == "plain" for thing in scene.things)), 60):
+    for scene in islice(filter(is_plain, sample), 60):
         picture = np.asarray(paint(scene), float)
         for thing, mask in zip(scene.things, masks(scene), strict=True):
             assert mask.sum() >= 20

@@ -76,7 +76,7 @@ def test_a_batch_has_the_same_number_of_captions_for_each_image(corpus, ids):
     captions = [ids["a"], [], [], ids["a dog runs"], ids["dogs"], ids["a dog"]]
     longest = max(map(len, captions))
     assert batch.labels.tolist() == [caption + [0] * (longest - len(caption)) for caption in captions]
-    inputs = [[2, *caption[:-1]] if caption else [] for caption in captions]
+    inputs = [[2, *caption][:-1] for caption in captions]
     assert batch.targets_in.tolist() == [row + [0] * (longest - len(row)) for row in inputs]
     assert np.array_equal(batch.source.numpy(), PIXELS[[0, 1]])
     assert corpus.batch([1]).labels.tolist() == [ids["a red cat sleeps here"]]

@@ -178,7 +178,7 @@ def test_the_profile_of_a_sample(monkeypatch):
         return {"en": 0.1, "de": 0.9} if "d" in text else {"en": 0.6, "de": 0.4}
 
     monkeypatch.setattr(profile, "language_probabilities", probabilities)
-    texts = [f"d{number}" if number < 40 else f"e{number}" for number in range(2100)]
+    texts = [f"d{number}" for number in range(40)] + [f"e{number}" for number in range(40, 2100)]
     assert guess_language(texts) == "en" and groups == [" ".join(texts[at : at + 20]) for at in range(0, 2000, 20)]
     assert guess_language(texts[:45]) == "de"
     assert guess_language([]) is guess_language(["42", "!"]) is None
@@ -260,7 +260,8 @@ def test_pairs_are_scored_in_windows():
         sizes.append(len(pairs))
         return [1.0] * len(pairs)
 
-    candidates = [JudgedPair("f", line, Pair(str(line), "y"), "empty" if line == 1 else "") for line in range(2052)]
+    candidates = [JudgedPair("f", line, Pair(str(line), "y")) for line in range(2052)]
+    candidates[1] = candidates[1]._replace(rule="empty")
     judgements = list(judge_by_gain(candidates, surprise, surprise))
     assert sizes == [2047] * 4 + [4] * 4
     assert [judgement.line for judgement in judgements] == list(range(2052))

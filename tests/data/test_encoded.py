@@ -1,4 +1,5 @@
 from copy import copy
+from itertools import repeat
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def test_lengths_and_batches_of_some_pairs(tokenizer):
 
 
 def test_chunks_have_a_size():
-    assert [len(chunk) for chunk in encoded.chunks(PAIRS[0] for _ in range(50_001))] == [50_000, 1]
+    assert [len(chunk) for chunk in encoded.chunks(repeat(PAIRS[0], 50_001))] == [50_000, 1]
 
 
 class Pool:

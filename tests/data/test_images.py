@@ -103,7 +103,9 @@ def test_transparent_pixels_become_white():
     assert read_image(saved(black_and_clear.convert("LA")), "x").getpixel((1, 0)) == WHITE
     assert read_image(saved(half), "x").getpixel((0, 0)) == pytest.approx((127, 127, 127), abs=1)
     palette.putpalette([0, 0, 0] * 256)
-    for transparency in (right, bytes(0 if i == right else 255 for i in range(256))):
+    opacities = bytearray(b"\xff" * 256)
+    opacities[right] = 0
+    for transparency in (right, bytes(opacities)):
         image = read_image(saved(palette, transparency=transparency), "x")
         assert (image.getpixel((0, 0)), image.getpixel((39, 0))) == ((0, 0, 0), WHITE)
     clear = chunk(b"tRNS", struct.pack(">H", 7)), chunk(b"IDAT", zlib.compress(b"\0\0\7\0\0"))
@@ -310,8 +312,9 @@ def test_several_threads_read_at_once_and_leave_the_filters_of_warnings_as_they_
             results = list(pool.map(read, range(8)))
     finally:
         sys.setswitchinterval(interval)
-    expected = [(20, 40), None, None, None, (40, 20)]
-    assert results == [[expected[(i + thread) % 5] for i in range(100)] for thread in range(8)]
+    # Each thread reads 100 images, the first thread from the first kind on, the second from the second, and so on.
+    expected = [(20, 40), None, None, None, (40, 20)] * 22
+    assert results == [expected[thread : thread + 100] for thread in range(8)]
     assert list(warnings.filters) == before
 
 

@@ -53,10 +53,11 @@ def test_links_follow_placeholders():
     for before, after in zip(PAIRS, masked_pairs(PAIRS, 0.9, seed=1), strict=True):
         changed += before != after
         assert len(after.links) == len(before.links)
-        texts = [(text.split(), new.split()) for text, new in zip(before, after, strict=True)]
-        words = {tuple(texts[side][0][i] for side, i in enumerate(link)) for link in before.links}
-        for link in after.links:
-            linked_words = tuple(texts[side][1][i] for side, i in enumerate(link))
+        source, target = map(str.split, before)
+        words = {(source[i], target[j]) for i, j in before.links}
+        source, target = map(str.split, after)
+        for i, j in after.links:
+            linked_words = source[i], target[j]
             assert linked_words in words or any("⟦" in word for word in linked_words)
     assert changed > 20
 

@@ -44,10 +44,15 @@ def read(text):
     return parsed, reports
 
 
+def texts_of(entry):
+    """Return the text of each form."""
+    return {form: value.text for form, value in entry.forms.items()}
+
+
 def test_entries_have_their_strings_notes_and_flags():
     parsed, reports = read(FILE)
     assert reports == []
-    facts = [(e.number, e.source, e.plural, {form: v.text for form, v in e.forms.items()}) for e in parsed]
+    facts = [(e.number, e.source, e.plural, texts_of(e)) for e in parsed]
     assert facts == [
         (3, "", None, {0: "Language: es\n"}),
         (11, 'Saveas\t"x"', None, {0: "Guardar"}),
@@ -90,7 +95,7 @@ def test_polib_reads_the_same():
     for entry in expected_entries:
         parsed = entries_by_source[entry.msgid]
         forms = entry.msgstr_plural or {0: entry.msgstr}
-        assert {form: value.text for form, value in parsed.forms.items()} == forms
+        assert texts_of(parsed) == forms
         assert (parsed.plural or "", parsed.flags) == (entry.msgid_plural, [flag for flag in entry.flags if flag])
 
 

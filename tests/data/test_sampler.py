@@ -38,7 +38,7 @@ def test_no_pair_comes_twice_before_all_of_its_corpus_came_once(block):
     sizes, counts = [300, 100], Counter()
     for epoch in range(6):  # each epoch reads 100 pairs of the first corpus and 300 of the second
         counts.update(read(sizes, [1, 3], epoch=epoch, block=block).tolist())
-        first, second = ([counts[i] for i in numbers] for numbers in (range(300), range(300, 400)))
+        first, second = [counts[i] for i in range(300)], [counts[i] for i in range(300, 400)]
         assert max(first) - min(first) <= 1
         assert set(second) == {3 * (epoch + 1)}
     assert set(first) == {2}

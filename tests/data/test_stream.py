@@ -116,7 +116,7 @@ def test_windows_are_those_of_a_loop(window, seed, epoch):
     generator = np.random.default_rng(np.random.SeedSequence([seed, epoch]))
     first, columns = int(generator.integers(602)), 201
     count = 2 * (columns // window) + 10
-    middles = [window / 2 if chance < 0.05 else window for chance in generator.random(count)]
+    middles = np.where(generator.random(count) < 0.05, window / 2, window)
     ends, end = [], 0
     for middle in middles:
         end += max(int(generator.normal(middle, 5.0)), min(5, window))

@@ -30,7 +30,8 @@ class Words:
         for piece in pieces:
             if piece not in self.pieces:
                 self.pieces.append(piece)
-        return [1 if piece == f"{SPACE}?" else self.pieces.index(piece) for piece in pieces if piece != SPACE]
+        ids = {piece: i for i, piece in enumerate(self.pieces)} | {f"{SPACE}?": 1}
+        return [ids[piece] for piece in pieces if piece != SPACE]
 
     def source_pieces(self, ids):
         return [self.pieces[i] for i in ids]

@@ -32,6 +32,10 @@ def count(constraint, tokens, edges):
     return len(ends)
 
 
+def satisfies(tokens, phrases, edges):
+    return all(count(phrase, tokens, edges) >= phrase.times for phrase in phrases)
+
+
 def phrase(*pieces, times=1):
     return RequiredPhrase((Form(pieces),), times)
 
@@ -61,13 +65,9 @@ def test_a_beam_wide_enough_finds_the_best_output_that_has_all(
     results = search(model, source_batch(sentences), options, constraints=constraints)
     for sentence, hypotheses in zip(sentences, results, strict=True):
         outputs = brute_force(model, sentence, options)
-        expected = [
-            output
-            for output in outputs
-            if all(count(constraint, output.tokens, edges) >= constraint.times for constraint in phrases)
-        ]
-        assert [h.tokens for h in hypotheses] == [output.tokens for output in expected[:5]]
-        assert [h.score for h in hypotheses] == pytest.approx([output.score for output in expected[:5]], abs=1e-4)
+        expected = [output for output in outputs if satisfies(output.tokens, phrases, edges)][:5]
+        assert [h.tokens for h in hypotheses] == [output.tokens for output in expected]
+        assert [h.score for h in hypotheses] == pytest.approx([output.score for output in expected], abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -78,7 +78,7 @@ def test_a_narrow_beam_satisfies_all_constraints(seed, beam, table_model, source
     options = DecodingOptions(beam=beam, max_length_ratio=0, max_length_extra=8)
     results = search(model, source_batch(sentences), options, constraints=Constraints(constraints, edges))
     for phrases, hypotheses in zip(constraints, results, strict=True):
-        assert all(count(constraint, hypotheses[0].tokens, edges) >= constraint.times for constraint in phrases)
+        assert satisfies(hypotheses[0].tokens, phrases, edges)
 
 
 @pytest.mark.parametrize(("beam", "nbest", "alpha"), [(2, 1, 1.0), (3, 2, 0.0), (5, 3, 1.0), (8, 2, 2.0)])

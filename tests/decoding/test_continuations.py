@@ -23,7 +23,8 @@ def model(vocabulary, longest=None):
 def test_a_small_vocabulary_offers_what_it_has_and_no_padding_or_start(vocabulary, expected):
     hypotheses = continuations(model(vocabulary), SOURCE, [5], 8, OPTIONS)
     assert len(hypotheses) == expected
-    next_tokens = [hypothesis.tokens[1] if len(hypothesis.tokens) > 1 else 3 for hypothesis in hypotheses]
+    # Hypotheses lack the end token, which follows the prefix in the shortest one.
+    next_tokens = [[*hypothesis.tokens, 3][1] for hypothesis in hypotheses]
     assert len(set(next_tokens)) == expected
     assert not {0, 1, 2} & set(next_tokens)
     log_probs = [hypothesis.token_log_probabilities[1] for hypothesis in hypotheses]

@@ -59,7 +59,7 @@ def test_the_tree_of_a_search_and_its_page():
 def test_the_highest_of_each_row_come_first_and_of_equal_ones_the_lowest_id(choose):
     rng = random.Random(1)
     for _ in range(100):
-        rows = [[rng.choice([-1.0, -2.0, -3.0, -math.inf]) for _ in range(7)] for _ in range(3)]
+        rows = [rng.choices([-1.0, -2.0, -3.0, -math.inf], k=7) for _ in range(3)]
         for row in rows:
             row[0] = -1.5
         k = rng.randint(1, 4)

@@ -24,7 +24,9 @@ def test_finished_sentences_leave_the_batch(table_model, source_batch, sentences
     results = search(model, source_batch(sentences), DecodingOptions(beam=1))
     lengths = [len(h[0].tokens) + 1 for h in results]
     assert len(set(lengths)) > 1
-    assert model.rows_seen == [sum(length > t for length in lengths) for t in range(max(lengths))]
+    assert len(model.rows_seen) == max(lengths)
+    for step, rows in enumerate(model.rows_seen):
+        assert rows == sum(length > step for length in lengths)
 
 
 def test_of_equal_tokens_the_lowest_is_taken(table_model, source_batch):

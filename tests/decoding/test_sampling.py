@@ -93,9 +93,12 @@ def test_a_sentence_draws_the_same_in_any_batch(table_model, source_batch, sente
 
 def test_other_seeds_and_other_sentences_draw_otherwise(table_model, source_batch):
     model, source = table_model(7), source_batch([[4, 5, EOS]] * 20)
-    samples = [[h[0].tokens for h in search(model, source, DecodingOptions(sample=True, seed=s))] for s in (1, 1, 2)]
-    assert samples[0] == samples[1] != samples[2]
-    assert len({tuple(tokens) for tokens in samples[0]}) > 5
+
+    def samples(seed):
+        return [nbest[0].tokens for nbest in search(model, source, DecodingOptions(sample=True, seed=seed))]
+
+    assert samples(1) == samples(1) != samples(2)
+    assert len(set(map(tuple, samples(1)))) > 5
 
 
 def test_equal_draws_count_once_and_the_best_comes_first(table_model, source_batch, sentences):

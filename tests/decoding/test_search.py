@@ -42,13 +42,17 @@ def test_no_sentences_give_no_results(table_model):
     assert search(table_model(), torch.zeros(0, 5, dtype=torch.long), DecodingOptions()) == []
 
 
+def tokens_before_end(trace, end):
+    return [trace.nodes[i].token for i in trace.path(end)[:-1]]
+
+
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_trace_is_of_one_source_and_a_beam_search(table_model, source_batch, sentences, beam):
     for sentence in sentences:
         trace, source = BeamTrace(), source_batch([sentence])
         results = search(table_model(), source, DecodingOptions(beam=beam), trace=trace)
         ends = [i for i, node in enumerate(trace.nodes) if node.fate == "ended"]
-        assert results[0][0].tokens in [[trace.nodes[i].token for i in trace.path(end)[:-1]] for end in ends]
+        assert results[0][0].tokens in [tokens_before_end(trace, end) for end in ends]
         assert results == search(table_model(), source, DecodingOptions(beam=beam))
     for count, options in ((2, {"beam": 3}), (1, {"sample": True})):
         with pytest.raises(ValueError, match="of one source and a beam search"):

@@ -1,6 +1,7 @@
 """The outputs of a sentence do not depend on its batch and are returned in input order."""
 
 import random
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -16,10 +17,18 @@ EOS = 3
 EVERY_SEARCH = [{"beam": 1}, {"beam": 3, "nbest": 2}]
 
 
+def random_sentence(rng: random.Random, words: Sequence[int]) -> list[int]:
+    return [rng.choice(words) for _ in range(rng.randint(0, 9))] + [EOS]
+
+
+def random_sentences(count: int, words: Sequence[int]) -> list[list[int]]:
+    rng = random.Random(0)
+    return [random_sentence(rng, words) for _ in range(count)]
+
+
 @pytest.fixture
 def many_sentences() -> list[list[int]]:
-    rng = random.Random(0)
-    return [[rng.choice([4, 5, 6]) for _ in range(rng.randint(0, 9))] + [EOS] for _ in range(12)]
+    return random_sentences(12, [4, 5, 6])
 
 
 @pytest.mark.parametrize("options", EVERY_SEARCH)
@@ -55,16 +64,15 @@ def test_a_transformer_translates_alike_alone_and_in_a_batch(options, monkeypatc
     torch.manual_seed(0)
     shape = TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=2)
     model = Transformer(50, 50, shape)
-    rng = random.Random(0)
-    sentences = [[rng.randrange(4, 50) for _ in range(rng.randint(0, 9))] + [EOS] for _ in range(8)]
+    sentences = random_sentences(8, range(4, 50))
     settings = DecodingOptions(max_length_ratio=1, max_length_extra=3, **options)
     expected = TorchEngine(model).decode(sentences, settings)
     for batch_tokens in (1, 60):
         monkeypatch.setattr("translucid.decoding.search.BATCH", batch_tokens)
         results = TorchEngine(model).decode(sentences, settings)
-        assert [[h.tokens for h in hs] for hs in results] == [[h.tokens for h in hs] for hs in expected]
-        scores = [h.score for hs in results for h in hs]
-        assert scores == pytest.approx([h.score for hs in expected for h in hs], abs=1e-4)
+        for nbest, expected_nbest in zip(results, expected, strict=True):
+            assert [h.tokens for h in nbest] == [h.tokens for h in expected_nbest]
+            assert [h.score for h in nbest] == pytest.approx([h.score for h in expected_nbest], abs=1e-4)
     assert model.training  # the training mode is restored
 
 
@@ -93,8 +101,8 @@ def test_the_batch_reports_and_dropout_is_off(table_model, many_sentences, monke
 
 def test_an_empty_source_gives_the_empty_output_unasked(table_model):
     model = table_model()
-    results = TorchEngine(model).decode([[EOS], [EOS]], DecodingOptions())
-    assert [[h.tokens for h in hs] for hs in results] == [[[]], [[]]]
+    (first,), (second,) = TorchEngine(model).decode([[EOS], [EOS]], DecodingOptions())
+    assert first.tokens == second.tokens == []
     assert model.rows_seen == []
 
 

@@ -35,7 +35,7 @@ TEXT = "I like the beach."
 def search_with_shortlist(device, run):
     model, shortlist = build_case("tiny").model.to(device).eval(), Shortlist(list(range(12)), {5: [20, 21], 8: [30]})
     results = TorchEngine(model, shortlist=shortlist).decode(SENTENCES, DecodingOptions(beam=3, **SHORT))
-    return [torch.tensor([float(token) for token in best.tokens] + [best.score]) for best, *_ in results]
+    return [torch.tensor([*best.tokens, best.score]) for best, *_ in results]
 
 
 def learned_alignment(device, run):
@@ -69,10 +69,13 @@ def served_continuations(device, run):
     return [torch.tensor([row["probability"] for row in _continuations(served, TEXT, [9])])]
 
 
+def log_probabilities(pieces):
+    return torch.tensor([piece.log_probability for piece in pieces])
+
+
 def score_of_a_text(device, run):
     generator = Generator.load(run, str(device))
-    pieces = [generator.score(TEXT).pieces, *generator.considered([5, 6], 0, 3)]
-    return [torch.tensor([piece.log_probability for piece in row]) for row in pieces]
+    return list(map(log_probabilities, [generator.score(TEXT).pieces, *generator.considered([5, 6], 0, 3)]))
 
 
 def exports(device, run):

@@ -54,6 +54,10 @@ def train(case, device, after):
     return losses, weights
 
 
+def token_lists(hypotheses):
+    return [hypothesis.tokens for hypothesis in hypotheses]
+
+
 def decode(case, model, options, device):
     """Return the ids of all hypotheses."""
     if isinstance(model, LanguageModel):
@@ -62,7 +66,7 @@ def decode(case, model, options, device):
         results = decode_images(model, list(case.source.numpy()), options, word_starts=WORD_STARTS)
     else:
         results = TorchEngine(model, WORD_STARTS).decode(SENTENCES, options)
-    return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in results]
+    return list(map(token_lists, results))
 
 
 def outcome(name, device, after=lambda stage: None):

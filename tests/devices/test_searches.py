@@ -26,12 +26,9 @@ def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):
         emulation.forget()
         results = TorchEngine(model).decode(SENTENCES, options, constraints=CONSTRAINTS)
         waits = sum(emulation.synchronisations.values())
-    assert [[h.tokens for h in hypotheses] for hypotheses in results] == [
-        [h.tokens for h in hypotheses] for hypotheses in expected
-    ]
-    assert [h.score for hypotheses in results for h in hypotheses] == pytest.approx(
-        [h.score for hypotheses in expected for h in hypotheses]
-    )
+    for nbest, expected_nbest in zip(results, expected, strict=True):
+        assert [h.tokens for h in nbest] == [h.tokens for h in expected_nbest]
+        assert [h.score for h in nbest] == pytest.approx([h.score for h in expected_nbest])
     assert waits <= len(steps) + 3
 
 

@@ -32,10 +32,10 @@ def test_a_student_learns_from_what_the_teacher_writes(distill, teacher, files):
     for row, translation in zip(with_references, expected, strict=True):
         assert row[1] == " ".join(nearest(translation.alternatives, row[2]).split())
     without_references = [row for row in decoded if not row[2]]
-    assert len(without_references) == 6 and [row[1] for row in without_references] == [
-        " ".join(translation.text.split())
-        for translation in translator.translate([row[0] for row in without_references], nbest=3)
-    ]
+    assert len(without_references) == 6
+    expected = translator.translate([row[0] for row in without_references], nbest=3)
+    for row, translation in zip(without_references, expected, strict=True):
+        assert row[1] == " ".join(translation.text.split())
     collected = json.loads((distill.folder / "translate.json").read_text())["results"]
     assert collected["pairs"]["left out"] == {"unreadable": 1, "duplicate": 1}
     assert collected["text"] == {"kept": 6, "left out": {"empty": 1, "unreadable": 1}}

@@ -24,7 +24,12 @@ def shouted(text):
 
 
 def _upper(text):
-    return "".join(c.upper() if len(c.upper()) == 1 else c for c in text)
+    return "".join(map(_upper_character, text))
+
+
+def _upper_character(character):
+    upper = character.upper()
+    return upper if len(upper) == 1 else character
 
 
 def changed(marked):

@@ -1,6 +1,7 @@
 """Markdown as a document."""
 
 import re
+from textwrap import indent
 
 import pytest
 from hypothesis import given, settings
@@ -136,7 +137,7 @@ _PLAIN = st.lists(
 
 
 def _indented(text):
-    return "".join(f"    {line}\n" if line.strip() else line + "\n" for line in text.splitlines())
+    return indent(text, "    ")
 
 
 def _around(inner):
@@ -311,10 +312,13 @@ def test_too_deep_nesting_is_refused_with_its_line(sign):
 def test_written_translations(text, translation, after):
     document = read(text)
     marks = document.segments[0].source.marks
-    at_ends = tuple(
-        mark.__class__(len(translation) if mark.offset else 0, mark.raw, mark.side, mark.pair) for mark in marks
-    )
-    assert document.filled({0: Target(TaggedText(translation, at_ends))}).decode() == after
+
+    def at_an_end(mark):
+        offset = len(translation) if mark.offset else 0
+        return mark.__class__(offset, mark.raw, mark.side, mark.pair)
+
+    target = TaggedText(translation, tuple(map(at_an_end, marks)))
+    assert document.filled({0: Target(target)}).decode() == after
 
 
 def test_texts_and_titles_of_links_and_images():

@@ -173,6 +173,10 @@ parts = st.sampled_from(
 )
 
 
+def without_addresses(texts):
+    return [text for text in texts if "@" not in text]
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(parts, max_size=7),
@@ -182,8 +186,8 @@ parts = st.sampled_from(
 )
 def test_nothing_is_lost_or_doubled_whatever_a_model_answers(source, answers, between, pieces):
     if not between:  # adjacent letters would become part of an address
-        source = [part for part in source if "@" not in part]
-        answers = [[part for part in answer if "@" not in part] for answer in answers]
+        source = without_addresses(source)
+        answers = list(map(without_addresses, answers))
     text = between.join(source)
     strategy, number = PlaceholderStrategy.first(TaggedText(text), pieces=pieces), 0
     while (following := strategy.after(" ".join(answers[number % len(answers)]))) is not None:

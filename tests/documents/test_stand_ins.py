@@ -178,7 +178,12 @@ def test_each_word_stands_in_for_one_unit_and_is_not_in_the_text():
 def test_letters_that_touch_a_stand_in_are_separated_from_it(text, left, right):
     units = units_of(text)
     sides = needed_spaces(text, units, stand_in_names(text, units, 1, False))
-    assert ["".join(str(int(touches)) for touches in side) for side in sides] == [left, right]
+    assert [digits(side) for side in sides] == [left, right]
+
+
+def digits(needs):
+    """Return one digit for each stand-in: 1 if it needs a space."""
+    return "".join(str(int(needs_space)) for needs_space in needs)
 
 
 def test_a_stand_in_is_found_as_a_word():

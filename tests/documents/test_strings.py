@@ -85,7 +85,8 @@ def uppercased(tree):
         return [uppercased(value) for value in tree]
     if isinstance(tree, str) and is_language(tree):
         parts = re.split(r"(<code>x</code>|</?b>|<br/>)", tree)
-        return "".join(part if i % 2 else shouted(part) for i, part in enumerate(parts))
+        parts[::2] = map(shouted, parts[::2])  # the others are tags
+        return "".join(parts)
     return tree
 
 

@@ -124,9 +124,8 @@ def test_the_source_is_not_overwritten_beside_other_languages(header, others):
     ],
 )
 def test_columns_of_other_languages(header, languages, pairs):
-    row = "|".join(
-        "one two" if name in ("en", "label_en", "text", "English", "Deutsch") else "" for name in header.split("|")
-    )
+    cells = dict.fromkeys(("en", "label_en", "text", "English", "Deutsch"), "one two")
+    row = "|".join(cells.get(name, "") for name in header.split("|"))
     assert chosen_columns(header, row, languages=languages).pairs == pairs
 
 

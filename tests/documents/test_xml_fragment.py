@@ -10,8 +10,8 @@ from translucid.ground.errors import UserError
 
 
 def texts(text, **options):
-    arguments = {name: frozenset(value) if isinstance(value, set) else value for name, value in options.items()}
-    fragment = XmlFragment(text, Elements(**arguments))
+    options |= {name: frozenset(value) for name, value in options.items() if isinstance(value, set)}
+    fragment = XmlFragment(text, Elements(**options))
     assert fragment.filled({}) == text.encode()
     return [segment.source.full_text for segment in fragment.segments]
 

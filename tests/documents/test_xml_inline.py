@@ -121,10 +121,9 @@ def test_equal_marks_hold_their_texts_in_order():
     inline = Inline(file, role, edges=False, subflow_names=("p",))
     content = inline.content(unit.parts)
     starts = [i for i in range(len(file.content)) if file.content.startswith(b"<x><p>", i)]
-    assert {raw: [element.start for element in elements] for raw, elements in content.subflows.items()} == {
-        first: [starts[0], starts[2]],
-        second: [starts[1]],
-    }
+    assert content.subflows.keys() == {first, second}
+    assert [element.start for element in content.subflows[first]] == [starts[0], starts[2]]
+    assert [element.start for element in content.subflows[second]] == [starts[1]]
     marks = [Mark(0, first), "!", Mark(0, second), Mark(0, first), Mark(0, first)]
     assert inline.written(content, TaggedText.of(marks), lambda start, end: f"({start})") == (
         f"({starts[0]})!({starts[1]})({starts[2]}){first}"
@@ -162,8 +161,11 @@ def test_pairs_are_complete_and_numbered():
         *(mark(opens, 9), "a", mark(closes, 9), mark(closes, 4), mark(opens, 4), A, mark(opens, 5)),
         *(mark(opens, 8), mark(opens, 0), mark(closes, 0), mark(closes, 8), mark(opens, 5), mark(closes, 5)),
     ]
-    after = [(item.side.value, item.pair) if isinstance(item, Mark) else item for item in paired(items)]
-    assert after == [
+
+    def side_and_pair(item):
+        return (item.side.value, item.pair) if isinstance(item, Mark) else item
+
+    assert list(map(side_and_pair, paired(items))) == [
         *(("opens", 0), "a", ("closes", 0), ("alone", None), ("alone", None), ("alone", None), ("alone", None)),
         *(("opens", 1), ("opens", 2), ("closes", 2), ("closes", 1), ("alone", None), ("alone", None)),
     ]
@@ -202,13 +204,15 @@ def test_of_a_long_line_its_first_character_and_its_end_are_kept():
     assert line_so_far(" " * 150, " " * 150) == " "
 
 
+def in_xml(character):
+    """Return a character, or the replacement character for one that XML does not allow."""
+    allowed = character in "\t\n\r" or " " <= character < "\ufffe" or character > "\uffff"
+    return character if allowed else "\ufffd"
+
+
 def test_what_is_escaped_is_read_again():
     text = "".join(map(chr, [*range(1, 0xD800, 7), *range(32), *range(0xE000, 0x10000), 0x10000, 0x10FFFF])) + "<&>]]>"
-    characters = [
-        character if character in "\t\n\r" or " " <= character < "\ufffe" or character > "\uffff" else "\ufffd"
-        for character in text
-    ]
-    assert ElementTree.fromstring(f"<a>{escaped(text)}</a>").text == "".join(characters)
+    assert ElementTree.fromstring(f"<a>{escaped(text)}</a>").text == "".join(map(in_xml, text))
     assert written_in_cdata("a\0]]>\r") == "a\ufffd]]]]><![CDATA[>\r"
 
 

@@ -128,7 +128,8 @@ def test_sentences_of_one_piece_are_compared_and_none_too_long_for_the_model(tra
 def test_the_sentence_that_differs_most_decides(trained):
     class Doubting(RecordingEngine):
         def forced(self, pairs):
-            return [[-0.5 if len(target) == 4 else 0.1] * len(target) for _, target in pairs]
+            log_probs_by_length = {4: -0.5}
+            return [[log_probs_by_length.get(len(target), 0.1)] * len(target) for _, target in pairs]
 
     tokenizer = Translator.load(trained, engine="torch").tokenizer
     assert largest_difference(RecordingEngine().forced, Doubting().forced, tokenizer, 99) == 0.5

@@ -46,7 +46,8 @@ def model_of(tokenizer, **changes):
 
 
 def sources_of(tokenizer, count=40):
-    return [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:count]])]
+    texts = [pair.source for pair in PAIRS[:count]]
+    return [[*ids, 3] for ids in tokenizer.encode_source(texts)]
 
 
 def engines(model, tokenizer):

@@ -29,7 +29,7 @@ class Pieces:
         return [self.target_vocabulary[i] for i in ids]
 
     def encode_target(self, texts):
-        return [[self.target_vocabulary.index(piece) for piece in text.split()] for text in texts]
+        return [list(map(self.target_vocabulary.index, text.split())) for text in texts]
 
 
 SOURCE = ["__en__", "the", "cat", "12", "a\tb", "dog", "sits"]

@@ -1,7 +1,5 @@
 """Reranking: the noisy channel and minimum Bayes risk, checked by hand."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -30,7 +28,8 @@ PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
 def untrained(swapped):
     """Return the tokenizer and the model of an untrained translator."""
     options = resolve(overrides={"data.tokenizer.vocabulary": 200 - 20 * swapped}).data.tokenizer
-    tokenizer = Tokenizer.learn([p.swapped if swapped else p for p in PAIRS], options, seed=1)
+    pairs = [p.swapped for p in PAIRS] if swapped else PAIRS
+    tokenizer = Tokenizer.learn(pairs, options, seed=1)
     shape = TransformerOptions(width=16, heads=2, feed_forward=24, encoder_layers=1, decoder_layers=1)
     torch.manual_seed(swapped)
     return tokenizer, build_model(shape, tokenizer.source_size, tokenizer.target_size).eval()
@@ -129,15 +128,13 @@ def test_minimum_risk_takes_the_translation_that_is_most_like_the_others(forward
         Hypothesis(tokenizer.encode_target([text])[0], p, p) for text, p in zip(texts, log_probs, strict=True)
     ]
     ((best, *rest),) = MinimumRisk(pipeline, 4)([pipeline.encode("x")], [hypotheses], DecodingOptions(beam=4, nbest=4))
-    total = sum(map(math.exp, log_probs))
+    probabilities = np.exp(log_probs) / np.exp(log_probs).sum()
     chrf = CHRF()
-    expected = [
-        sum(
-            math.exp(p) / total * chrf.sentence_score(text, [reference]).score
-            for reference, p in zip(texts, log_probs, strict=True)
-        )
-        for text in texts
-    ]
+
+    def expected_chrf(text):
+        return probabilities @ [chrf.sentence_score(text, [reference]).score for reference in texts]
+
+    expected = list(map(expected_chrf, texts))
     assert tokenizer.decode(best.tokens) == texts[int(np.argmax(expected))] != texts[0]
     assert [hypothesis.score for hypothesis in (best, *rest)] == pytest.approx(sorted(expected, reverse=True), abs=1e-3)
 

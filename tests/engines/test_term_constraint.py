@@ -38,12 +38,8 @@ def translator(request, small_run):
 def test_terms_are_used_and_the_rest_is_unchanged(translator):
     constrained = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
     unconstrained, translations = translator.translate(TEXTS), constrained.translate(TEXTS)
-    assert [[use.outcome for use in translation.terms] for translation in translations] == [
-        ["used"],
-        ["used"],
-        [],
-        ["used"],
-    ]
+    for translation, outcomes in zip(translations, (["used"], ["used"], [], ["used"]), strict=True):
+        assert [use.outcome for use in translation.terms] == outcomes
     assert translations[2].text == unconstrained[2].text
     assert "fútbol" in translations[0].text.lower() and "doctora" in translations[1].text.lower()
     assert not any(warning.startswith("term") for translation in translations for warning in translation.warnings)
@@ -192,8 +188,8 @@ class FixedEngine:
 
     def decode(self, sentences, options, on_batch=None, numbers=None, constraints=None):
         texts = self.constrained if constraints else [self.free]
-        tokens = self.tokenizer.encode_target(texts)
-        return [[Hypothesis(ids, -1.0, -0.1) for ids in tokens] for _ in sentences]
+        hypotheses = [Hypothesis(ids, -1.0, -0.1) for ids in self.tokenizer.encode_target(texts)]
+        return [[*hypotheses] for _ in sentences]
 
     def forced(self, pairs):
         return [[-9.0] * len(target) for _, target in pairs]

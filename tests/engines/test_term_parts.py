@@ -163,14 +163,17 @@ def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
 
 
 def test_substituted_texts_are_scored_by_forced_decoding(monkeypatch):
+    pieces = {"ab": [10, 10], "?": [1], "abc": [10, 10, 10]}  # 1 is the unknown piece
+    log_probs = {3: [-0.5, -0.5], 4: [0.5] * 4}  # by the length of the target
+
     class Letters(Tokens):
         def encode_target(self, texts):
-            return [[1] if "?" in text else [10] * len(text) for text in texts]
+            return [pieces[text] for text in texts]
 
     class Own:
         def forced(self, pairs):
             self.pairs = pairs
-            return [[-0.5] * (len(target) - 1) if len(target) < 4 else [0.5] * len(target) for _, target in pairs]
+            return [log_probs[len(target)] for _, target in pairs]
 
     engine = Own()
     constraint = TermConstraint(lambda: engine, TermList([]), Letters())

@@ -1,6 +1,7 @@
 """Shortlists learned from attention, and the choice of the fastest engine configuration."""
 
 import copy
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,11 @@ def both_engines(model, tokenizer, considered, file):
     return torch_engine, CTranslate2Engine.of(torch_engine, tokenizer, considered=considered, shortlist=file)
 
 
+def sources_of(tokenizer, pairs):
+    texts = [pair.source for pair in pairs]
+    return [[*ids, 3] for ids in tokenizer.encode_source(texts)]
+
+
 def lines_of(file):
     return dict(line.split("\t") for line in file.read_text(encoding="utf-8").splitlines())
 
@@ -87,7 +93,7 @@ def test_outputs_have_only_pieces_of_the_shortlist(model, tokenizer, shortlist, 
     engine = fast if engine == "ctranslate2" else torch_engine.narrowed("small shortlist", shortlist, tokenizer)
     lines = lines_of(shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
-    sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
+    sources = sources_of(tokenizer, PAIRS[:10])
     outputs = []
     for source in sources:
         allowed = set(lines[""].split())
@@ -103,8 +109,8 @@ def test_outputs_have_only_pieces_of_the_shortlist(model, tokenizer, shortlist, 
 def test_both_engines_give_the_same_output_with_a_shortlist(model, tokenizer, shortlist):
     engines = both_engines(model, tokenizer, "small shortlist", shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
-    for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]]):
-        ((expected,),), ((hypothesis,),) = (engine.decode([[*ids, 3]], options) for engine in engines)
+    for source in sources_of(tokenizer, PAIRS[:10]):
+        ((expected,),), ((hypothesis,),) = (engine.decode([source], options) for engine in engines)
         assert expected.tokens == hypothesis.tokens
 
 
@@ -118,11 +124,8 @@ def vocabulary_file(tokenizer, tmp_path_factory):
 
 
 def test_the_seen_pieces_are_those_of_the_target_texts(tokenizer, vocabulary_file):
-    expected = {
-        piece
-        for ids in tokenizer.encode_target([pair.target for pair in PAIRS])
-        for piece in tokenizer.target_pieces(ids)
-    }
+    ids = chain.from_iterable(tokenizer.encode_target([pair.target for pair in PAIRS]))
+    expected = set(tokenizer.target_pieces([*ids]))
     assert lines_of(vocabulary_file) == {"": vocabulary_file.read_text(encoding="utf-8").strip()}
     assert set(lines_of(vocabulary_file)[""].split()) == expected
     assert len(expected) < tokenizer.target_size - 4
@@ -133,7 +136,7 @@ def test_with_the_seen_pieces_alone_all_engines_say_the_same_whatever_else_is_tr
 ):
     engines = both_engines(model, tokenizer, "seen pieces", vocabulary_file)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
-    sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS])]
+    sources = sources_of(tokenizer, PAIRS)
     expected, results = (engine.decode(sources, options) for engine in engines)
     assert [nbest[0].tokens for nbest in results] == [nbest[0].tokens for nbest in expected]
     assert [engines[1].decode([source], options)[0][0].tokens for source in sources] == [
@@ -178,7 +181,7 @@ def test_pieces_with_other_kinds_of_spaces_can_be_output(tmp_path):
 def test_a_shortlist_of_everything_changes_nothing(model, tokenizer, tmp_path):
     (tmp_path / "all.tsv").write_text("\t" + " ".join(tokenizer.target_pieces(range(4, tokenizer.target_size))))
     torch_engine = TorchEngine.of(model, tokenizer, CPU)
-    sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
+    sources = sources_of(tokenizer, PAIRS[:10])
     for options in (DecodingOptions(beam=3, nbest=2, max_length_extra=5), DecodingOptions(sample=True)):
         expected, narrowed = (
             e.decode(sources, options)

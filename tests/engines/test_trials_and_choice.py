@@ -18,6 +18,10 @@ from translucid.models.language_options import BiLSTMLanguageOptions
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 
 
+def piece_count(word):
+    return 1 if word[0].isupper() else len(word)
+
+
 class Tokens:
     """A tokenizer with a piece for each letter; source words with a capital letter are one piece."""
 
@@ -26,7 +30,7 @@ class Tokens:
     target_size = 5
 
     def encode_source(self, texts):
-        return [[9] + [10] * sum(1 if word[0].isupper() else len(word) for word in text.split()) for text in texts]
+        return [[9] + [10] * sum(map(piece_count, text.split())) for text in texts]
 
     def encode_target(self, texts):
         return [[10] * len(text) for text in texts]

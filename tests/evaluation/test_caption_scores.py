@@ -22,9 +22,7 @@ REFERENCES = [
 def reference_scores(scorer, captions, captions_by_image):
     """Score tokenised captions by pycocoevalcap, which takes dictionaries by image."""
     hypotheses = {i: [" ".join(words)] for i, words in enumerate(captions)}
-    references = {
-        i: [" ".join(words) for words in captions_of_image] for i, captions_of_image in enumerate(captions_by_image)
-    }
+    references = {i: list(map(" ".join, captions)) for i, captions in enumerate(captions_by_image)}
     return scorer(references, hypotheses)
 
 
@@ -45,8 +43,8 @@ def noisy_captions(rng):
 def test_bleu_and_cider_are_those_of_the_papers(seed):
     hypotheses, references = noisy_captions(random.Random(seed))
     result = caption_scores(
-        [" ".join(words) for words in hypotheses],
-        [[" ".join(caption) for caption in captions] for captions in references],
+        list(map(" ".join, hypotheses)),
+        [list(map(" ".join, captions)) for captions in references],
     )
     bleu, _ = reference_scores(lambda *arguments: Bleu(4).compute_score(*arguments, verbose=0), hypotheses, references)
     mean, by_image = reference_scores(Cider().compute_score, hypotheses, references)
@@ -138,11 +136,15 @@ def test_words_are_counted_as_the_papers_do(text, words):
     assert papers_tokens(text) == words.split()
 
 
+def tokenized(text):
+    return " ".join(papers_tokens(text))
+
+
 def test_punctuation_and_capitals_make_no_difference_to_the_papers_figures():
-    tokenized = [[" ".join(papers_tokens(text)) for text in captions] for captions in REFERENCES]
+    references = [list(map(tokenized, captions)) for captions in REFERENCES]
     original, changed = (
         caption_scores(HYPOTHESES, REFERENCES),
-        caption_scores([text.upper() + " !" for text in HYPOTHESES], tokenized),
+        caption_scores([text.upper() + " !" for text in HYPOTHESES], references),
     )
     assert (original.bleu, original.cider) == (changed.bleu, changed.cider)
     assert original.sacrebleu != changed.sacrebleu

@@ -14,7 +14,8 @@ REFERENCES = [
     for word in ("uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho")
 ] * 5
 BAD = ["la casa es", *REFERENCES[1:]]
-WORSE = [text.replace("grande", "pequeña") if i % 3 else "nada" for i, text in enumerate(REFERENCES)]
+WORSE = [text.replace("grande", "pequeña") for text in REFERENCES]
+WORSE[::3] = ["nada"] * 14  # every third of the 40
 SOURCES = ["the house is very big"] * 20 + ["the house over there is very big and beautiful today"] * 20
 
 
@@ -55,9 +56,15 @@ def test_scores_are_those_of_the_metrics_and_a_clear_difference_is_no_chance():
         assert "ar:10000" in row.tested.signatures[1]
 
 
+def with_word(word, start):
+    """Return the references with `word` for "grande" in every fourth of them from `start`."""
+    texts = REFERENCES.copy()
+    texts[start::4] = [text.replace("grande", word) for text in texts[start::4]]
+    return texts
+
+
 def test_differences_that_cancel_are_not_significant():
-    a = [text.replace("grande", "ancha") if i % 4 == 0 else text for i, text in enumerate(REFERENCES)]
-    b = [text.replace("grande", "larga") if i % 4 == 1 else text for i, text in enumerate(REFERENCES)]
+    a, b = with_word("ancha", start=0), with_word("larga", start=1)
     for row in compared(a, [*b[:39], "la casa"]).metrics:
         assert row.tested.randomisation > 0.05
         assert row.tested.bootstrap > 0.05

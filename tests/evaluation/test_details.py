@@ -16,6 +16,7 @@ from translucid.evaluation.confidence.fitting import bins, detached, lift
 from translucid.evaluation.pairwise_chrf import pairwise_chrf
 from translucid.evaluation.quality_checks import QualityChecks, _alike, _is_copy, restarted
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 
 
 def test_the_intervals_of_lengths_and_frequencies():
@@ -182,7 +183,10 @@ class Capitals:
     source_size = 4
 
     def encode_source(self, texts):
-        return [[1 if letter in "Ab%" else 9 for letter in text] for text in texts]
+        return [list(map(self._id, text)) for text in texts]
+
+    def _id(self, letter):
+        return SPECIAL.unknown if letter in "Ab%" else 9
 
     def source_pieces(self, ids):
         return ["ab"] * len(ids)

@@ -8,13 +8,12 @@ from translucid.evaluation import comparing
 from translucid.evaluation.system_table import Score, Seeds, SystemTable, system_table, with_seeds
 
 REFERENCES = [[f"the {word} cat sat on the mat number {i}" for i, word in enumerate("abcdefgh")]]
+HATS = [text.replace("mat", "hat") for text in REFERENCES[0]]
+HATS[3] = HATS[3].replace("cat", "dog")
 SYSTEMS = [
     ("base.txt", [text.replace("sat on", "was at") for text in REFERENCES[0]]),
     ("out/seed-1", [text.replace("cat", "dog") for text in REFERENCES[0]]),
-    (
-        "out/seed-2",
-        [text.replace("mat", "hat").replace("cat", "dog" if "3" in text else "cat") for text in REFERENCES[0]],
-    ),
+    ("out/seed-2", HATS),
     ("other/seed-2", REFERENCES[0][:1] + [text.replace("sat on", "was at") for text in REFERENCES[0][1:]]),
 ]
 

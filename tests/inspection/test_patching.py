@@ -1,6 +1,7 @@
 """Activation patching against PyTorch's hooks, and properties that follow from its definition."""
 
 import json
+from itertools import product
 
 import pytest
 import torch
@@ -86,8 +87,9 @@ def test_patching_equals_replacing_the_outputs_of_modules(name, kind):
         DECODER: list(model.decoder),
     }[kind]
     carried = runs.carried(points_by_kind(model)[kind], positions)
-    expected = [[share_by_hooks(runs, module, position) for position in positions] for module in modules]
-    assert_close(carried, torch.tensor(expected, dtype=torch.float64), rtol=1e-7, atol=1e-7)
+    shares = [share_by_hooks(runs, module, position) for module, position in product(modules, positions)]
+    expected = torch.tensor(shares, dtype=torch.float64).view(len(modules), len(positions))
+    assert_close(carried, expected, rtol=1e-7, atol=1e-7)
 
 
 def share_by_hooks(runs, module, position):

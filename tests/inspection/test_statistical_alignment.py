@@ -20,7 +20,8 @@ def enumerate_alignments(emission, unlinked, jumps):
     """
     length, size = emission.shape
     links, counts, total = np.zeros((length, size)), np.zeros(len(jumps)), 0.0
-    transitions = np.array([[jumps[to - start + LONGEST_JUMP] for to in range(size)] for start in range(size)])
+    start, to = np.indices((size, size))
+    transitions = jumps[to - start + LONGEST_JUMP]  # [S, S]
     transitions /= transitions.sum(1, keepdims=True)
     for first, alignment in product(range(size), product([None, *range(size)], repeat=length)):
         probability, position = 1 / size, first

@@ -29,10 +29,12 @@ def schemes():
 def contrast(first, second):
     """Return the contrast ratio of two colours."""
 
+    def linear(value):
+        return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+
     def light(colour):
-        values = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
-        return sum(v * w for v, w in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+        channels = [linear(int(colour[i : i + 2], 16) / 255) for i in (1, 3, 5)]
+        return sum(c * w for c, w in zip(channels, (0.2126, 0.7152, 0.0722), strict=True))
 
     dark, bright = sorted((light(first), light(second)))
     return (bright + 0.05) / (dark + 0.05)

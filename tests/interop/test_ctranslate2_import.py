@@ -167,21 +167,20 @@ def test_a_converted_model_equals_its_original(converted_runs):
     assert [tokenizer.source_pieces(i) for i in ids] == [its_tokenizer.source_pieces(i) for i in its_ids]
     shared_pieces = [piece for piece in tokenizer.target_vocabulary[3:] if piece in its_tokenizer.target_vocabulary]
     assert len(shared_pieces) > 0.9 * its_tokenizer.target_size
-    columns = [
-        [vocabulary.index(p) for p in shared_pieces]
-        for vocabulary in (tokenizer.target_vocabulary, its_tokenizer.target_vocabulary)
-    ]
+    columns = [tokenizer.target_vocabulary.index(piece) for piece in shared_pieces]
+    its_columns = [its_tokenizer.target_vocabulary.index(piece) for piece in shared_pieces]
     for mine, theirs in zip(ids, its_ids, strict=True):
         with torch.inference_mode():
-            expected = direct_model(torch.tensor([[*mine, 3]]), torch.tensor([[2, columns[0][7], columns[0][9]]]))
-            logits = model(torch.tensor([[*theirs, 3]]), torch.tensor([[2, columns[1][7], columns[1][9]]]))
-        torch.testing.assert_close(logits[..., columns[1]], expected[..., columns[0]], atol=1e-4, rtol=0)
+            expected = direct_model(torch.tensor([[*mine, 3]]), torch.tensor([[2, columns[7], columns[9]]]))
+            logits = model(torch.tensor([[*theirs, 3]]), torch.tensor([[2, its_columns[7], its_columns[9]]]))
+        torch.testing.assert_close(logits[..., its_columns], expected[..., columns], atol=1e-4, rtol=0)
     codes = {"languages": (None, "pt"), "m2m": ("en", "es")}.get(kind, (None, None))
-    translators = [
-        Translator.load(run, "cpu", "torch", source=codes[0], target=codes[1]) for run in (direct, from_ctranslate2_run)
-    ]
-    texts = [[translation.text for translation in translator.translate(TEXTS, beam=1)] for translator in translators]
-    assert texts[0] == texts[1]
+
+    def greedy_translations(folder):
+        translator = Translator.load(folder, "cpu", "torch", source=codes[0], target=codes[1])
+        return [translation.text for translation in translator.translate(TEXTS, beam=1)]
+
+    assert greedy_translations(direct) == greedy_translations(from_ctranslate2_run)
 
 
 @pytest.fixture(scope="module")

@@ -55,13 +55,21 @@ class Imported:
         if self.many:
             processor = sentencepiece.SentencePieceProcessor(model_file=str(self.folder / "sentencepiece.bpe.model"))
             first = 4 + processor.get_piece_size() - 3
-            rows = [[1 + processor.piece_to_id(p) for p in processor.encode(text, out_type=str)] for text in texts]
-            return [[first, *(row if row > 1 else 3 for row in ids), 2] for ids in rows], [2, first + 1]
+
+            def row_of(piece):
+                row = 1 + processor.piece_to_id(piece)
+                return row if row > 1 else 3  # SentencePiece's 0 is the unknown piece
+
+            pieces = processor.encode(texts, out_type=str)
+            return [[first, *map(row_of, text_pieces), 2] for text_pieces in pieces], [2, first + 1]
         processor = sentencepiece.SentencePieceProcessor(model_file=str(self.folder / "source.spm"))
         vocabulary = json.loads((self.folder / "vocab.json").read_text())
         language_ids = [vocabulary[">>pt<<"]] if self.kind == "languages" else []
-        piece_ids = ([vocabulary.get(p, 1) for p in processor.encode(text, out_type=str)] for text in texts)
-        return [[*language_ids, *ids, 0] for ids in piece_ids], [config.decoder_start_token_id]
+        ids = []
+        for pieces in processor.encode(texts, out_type=str):
+            piece_ids = [vocabulary.get(piece, 1) for piece in pieces]
+            ids.append([*language_ids, *piece_ids, 0])
+        return ids, [config.decoder_start_token_id]
 
     def our_ids(self, texts):
         return [[*ids, 3] for ids in self.ours.tokenizer.encode_source(texts)]
@@ -93,11 +101,12 @@ def test_texts_become_the_same_tokens_and_tokens_the_same_logits(imported):
     ids, begin = imported.their_ids(TEXTS)
     ours = imported.our_ids(TEXTS)
     columns = columns_by_row(imported)
-    unknown = next(row for row, mine in columns.items() if mine == 1)
     rows = torch.tensor([*columns])
     for theirs, mine in zip(ids, ours, strict=True):
         size = len(columns) + 2  # pieces that only SentencePiece knows get rows of their own after all others
-        assert [1 if i >= size else i for i in mine] == [1 if row == unknown else columns[row] for row in theirs]
+        in_vocabulary = torch.tensor(mine) < size
+        known_ids = torch.tensor(mine).where(in_vocabulary, 1)  # 1 is the unknown piece
+        assert known_ids.tolist() == [columns[row] for row in theirs]
         decoder_ids = [*begin, *theirs[1:4]]
         with torch.inference_mode():
             expected = imported.theirs(

@@ -117,11 +117,13 @@ def test_probabilities_are_those_of_the_equations(imported_pair, tmp_path):
     export_marian(translator.model, translator.tokenizer, tmp_path / "out", beam=1)
     equations = Equations(tmp_path / "out")
     rows = {3: 0, 1: 1}  # Marian's end and unknown token, by our ids
+
+    def their_ids(ids):
+        return [rows.get(number, number - 2) for number in ids]
+
     for source, target in ids_of(translator):
-        theirs = [[rows.get(number, number - 2) for number in side] for side in (source, target)]
-        np.testing.assert_allclose(
-            log_probabilities(translator, source, target), equations.log_probabilities(*theirs), atol=1e-4
-        )
+        expected = equations.log_probabilities(their_ids(source), their_ids(target))
+        np.testing.assert_allclose(log_probabilities(translator, source, target), expected, atol=1e-4)
 
 
 def test_weights_come_back_bit_by_bit(imported_pair, tmp_path):

@@ -66,9 +66,9 @@ def by_hand(layer, row):
     for number in range(len(layer.filters)):
         w, b = weights[f"filters.{number}.weight"], weights[f"filters.{number}.bias"]
         for f in range(len(w)):
-            activations = [
-                b[f] + sum(w[f, :, i] @ c[t + i] for i in range(number + 1)) for t in range(len(c) - number)
-            ]  # the filter at each position
+            activations = []
+            for t in range(len(c) - number):  # the filter at each position
+                activations.append(b[f] + sum(w[f, :, i] @ c[t + i] for i in range(number + 1)))
             features.append(max(0.0, *activations))
     y = np.array(features)
     for number in range(2):

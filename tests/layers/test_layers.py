@@ -121,9 +121,10 @@ def test_sentences_of_any_lengths_in_any_order_are_read_as_each_alone(cell):
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_layers_drop_between_them_while_training(cell):
     x, lengths = torch.randn(4, 6, 3), torch.tensor([6, 5, 4, 1])
+    state_parts = {"lstm": 2, "gru": 1}[cell]
     for layers, drops in ((1, False), (2, True)):
         recurrence = Recurrence(cell, 3, 8, layers, dropout=0.5)
-        zeros = tuple(torch.zeros(layers, 4, 8) for _ in range(2 if cell == "lstm" else 1))
+        zeros = tuple(torch.zeros(layers, 4, 8) for _ in range(state_parts))
         calls = [
             lambda r=recurrence: r.read(x, lengths)[0],
             lambda r=recurrence, z=zeros: r(x, z)[0],
@@ -163,7 +164,8 @@ def test_dropout_between_layers_in_a_single_step(cell):
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
             getattr(recurrence.rnn, f"{name}_l0").data = getattr(stacked.rnn, f"{name}_l{layer}").data
     x = torch.randn(3, 4)
-    cells = tuple(torch.randn(2, 3, 4) for _ in range(2 if cell == "lstm" else 1))
+    state_parts = {"lstm": 2, "gru": 1}[cell]
+    cells = tuple(torch.randn(2, 3, 4) for _ in range(state_parts))
     torch.manual_seed(2)
     output, next_cells = stacked.step(x, cells)
     lower_output, lower_cells = lower.step(x, tuple(part[:1] for part in cells))

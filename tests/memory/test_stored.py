@@ -90,7 +90,9 @@ def test_long_texts_at_the_limit_of_missing_pairs(memory):
     memory.add([Pair(" ".join(words), "x")], "Ana")
     for percent in range(60, 98, 2):
         count = 201 - 2 * percent
-        query_words = [f"x{word}" if i % 2 and i < 2 * count else word for i, word in enumerate(words)]
+        query_words = list(words)
+        for i in range(1, 2 * count, 2):
+            query_words[i] = f"x{words[i]}"
         assert [match.percent for match in memory.matches(" ".join(query_words), percent)] == [percent]
 
 

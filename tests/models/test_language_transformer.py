@@ -100,7 +100,8 @@ def test_the_evaluation_window_slides_by_half_its_length(context):
     ids = torch.randint(4, V, (1, 30), generator=torch.Generator().manual_seed(4))
     assert stride(model, 999) == context // 2
     pairs = zip(ids[:, :-1].split(context // 2, 1), ids[:, 1:].split(context // 2, 1), strict=True)
-    window_features = [features for features, _ in readings(model, (Batch(empty_source(1), *pair) for pair in pairs))]
+    windows = [Batch(empty_source(1), *pair) for pair in pairs]
+    window_features = [features for features, _ in readings(model, windows)]
     state, step_features = model.begin(1, ids.device), []
     for token in ids[:, :-1].unbind(1):
         features, state = model.advance(token, state)

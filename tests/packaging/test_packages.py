@@ -64,7 +64,8 @@ def test_commands_find_the_recipes_with_nothing_but_the_wheel(wheel, tmp_path):
     )
     first, *listed = completed.stdout.splitlines()
     assert first == f"{wheel / 'translucid' / '__init__.py'}", completed.stderr
-    assert all(any(line.startswith(f"{f.stem} ") for line in listed) for f in (ROOT / "recipes").glob("*.yaml"))
+    for recipe in (ROOT / "recipes").glob("*.yaml"):
+        assert any(line.startswith(f"{recipe.stem} ") for line in listed), recipe
 
 
 def instructions():

@@ -89,6 +89,10 @@ def workspace(request):
     return request.getfixturevalue(request.param)
 
 
+def _length_label(text: str) -> str:
+    return "long" if len(text) > 22 else "short"
+
+
 def make_workspace(folder: Path, system: type[Emulation]) -> Workspace:
     if not os.path.exists("/proc/self/maps"):  # noqa: PTH110
         pytest.skip("the emulation needs Linux, to know which files are open")
@@ -97,7 +101,7 @@ def make_workspace(folder: Path, system: type[Emulation]) -> Workspace:
         texts = {
             f"{split}.tsv": [f"{pair.source}\t{pair.target}" for pair in pairs],
             f"{split}.txt": [pair.source for pair in pairs],
-            f"{split}-labels.tsv": [f"{pair.source}\t{'long' if len(pair.source) > 22 else 'short'}" for pair in pairs],
+            f"{split}-labels.tsv": [f"{pair.source}\t{_length_label(pair.source)}" for pair in pairs],
         }
         for name, lines in texts.items():
             (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

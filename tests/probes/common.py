@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.probes.forked import Forked, ProcessGroup, forked, forked_group, forked_torchrun
 from tests.probes.kinds import TEXT, Kind
@@ -106,6 +107,14 @@ def train(
     return translucid(*words, starter=starter)
 
 
+def _metrics_without_times(run: Path) -> list[dict[str, Any]]:
+    rows = RunFolder(run).metrics()
+    for row in rows:
+        for key in TIMES:
+            row.pop(key, None)
+    return rows
+
+
 def differences(first_run: Path, second_run: Path) -> list[str]:
     """Describe how two runs differ, except in time: weights, optimiser, random states, position, metrics."""
     different = []
@@ -123,11 +132,7 @@ def differences(first_run: Path, second_run: Path) -> list[str]:
             record["recent"] = [row[:3] for row in record.get("recent", [])]
         if facts != other_facts:
             different.append(f"{name}: place, BLEU or corpus")
-    rows, others_rows = (
-        [{key: value for key, value in row.items() if key not in TIMES} for row in RunFolder(run).metrics()]
-        for run in (first_run, second_run)
-    )
-    if rows != others_rows:
+    if _metrics_without_times(first_run) != _metrics_without_times(second_run):
         different.append("metrics.jsonl")
     return different
 

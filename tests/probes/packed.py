@@ -86,6 +86,11 @@ def pptx(chance: Random) -> bytes:
         f'xmlns:r="{base}officeDocument/2006/relationships"'
     )
     office = "application/vnd.openxmlformats-officedocument.presentationml"
+
+    def slide():
+        paragraphs = "".join(paragraph() for _ in range(4))
+        return f"<p:sld {names}><p:txBody>{paragraphs}</p:txBody></p:sld>"
+
     slides = {f"ppt/slides/slide{number}.xml": f"{office}.slide+xml" for number in (1, 2, 10)}
     relations = "".join(f'<Relationship Id="r{i}" Target="{name[4:]}"/>' for i, name in enumerate(slides))
     slide_ids = "".join(f'<p:sldId r:id="r{i}"/>' for i in (2, 0, 1))
@@ -96,10 +101,7 @@ def pptx(chance: Random) -> bytes:
             "ppt/_rels/presentation.xml.rels": (
                 f'<Relationships xmlns="{base}package/2006/relationships">{relations}</Relationships>'
             ),
-            **{
-                name: f"<p:sld {names}><p:txBody>{''.join(paragraph() for _ in range(4))}</p:txBody></p:sld>"
-                for name in slides
-            },
+            **{name: slide() for name in slides},
         },
         chance,
     )

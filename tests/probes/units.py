@@ -123,9 +123,13 @@ def android(chance: Random) -> bytes:
         lambda inside: rf"\n{inside}",
     ]
 
+    def escaped(part):
+        is_tag = part.startswith("<")
+        return part if is_tag else part.replace("'", r"\'").replace('"', r"\"")
+
     def value():
         parts = re.split(r"(<[^>]*>)", tagged(chance, tags))
-        inside = "".join(p if p[:1] == "<" else p.replace("'", r"\'").replace('"', r"\"") for p in parts)
+        inside = "".join(map(escaped, parts))
         return chance.choice([inside, inside, f"\n    {inside}\n  ", f"<![CDATA[<i>Look</i> at {next(ids)}]]>"])
 
     def resource(number):

@@ -68,7 +68,8 @@ def expected(model, sentence):
     f = lstm if o.cell == "lstm" else gru
     memory = model.encode(SOURCE)  # the encoder is tested against Keras
     y = memory.states[sentence, memory.mask[sentence]].detach().numpy()
-    states = [tuple(part[layer, sentence].detach().numpy() for part in memory.first) for layer in range(o.layers)]
+    parts = [part[:, sentence].detach().numpy() for part in memory.first]  # h and, for an LSTM, c: [layers, D] each
+    states = [*zip(*parts, strict=True)]
     feed, logits, maps, cut = np.zeros(D), [], [], 0
     for token in TARGETS[sentence].tolist():
         word = w["source_embedding.tokens.weight"][token] * np.sqrt(D)

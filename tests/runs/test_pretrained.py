@@ -167,7 +167,7 @@ def test_a_tokenizer_of_two_others(folder):
     ],
 )
 def test_incompatible_runs_are_refused_in_one_line(folder, encoder, decoder, elmo, preset, message):
-    runs = (RunFolder(folder / name) if name else None for name in (encoder, decoder, elmo))
+    runs = [name and RunFolder(folder / name) for name in (encoder, decoder, elmo)]
     with pytest.raises(UserError, match=message) as refused:
         Pretrained(*runs).settings(preset)
     assert "\n" not in str(refused.value) and str(folder) in str(refused.value)

@@ -208,7 +208,9 @@ def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(jobs, se
     job = job_store.jobs[finished_job(client, send(client).json())["id"]]
 
     def seconds(count):
-        marks = [Mark(0, "<b>" if i % 2 == 0 else "</b>", list(Side)[i % 2], i // 2) for i in range(2 * count)]
+        marks = []
+        for pair in range(count):
+            marks += [Mark(0, "<b>", Side.opens, pair), Mark(0, "</b>", Side.closes, pair)]
         source = TaggedText("I sing.", tuple(marks))
         (job.files.folder / "segments.sqlite").unlink()
         job.files.store_segments([Segment(source, "line 1")])

@@ -112,18 +112,17 @@ def test_doubtful_segments_are_counted_and_returned_alone(files):
 
 def test_some_segments_from_a_number_on(files, monkeypatch):
     assert job_files.MOST_CHARACTERS == 200_000
-    assert [[row.number for row in files.rows(first, count)] for first, count in ((0, 2), (3, 9), (2, 0), (5, 2))] == [
-        [0, 1],
-        [3, 4],
-        [],
-        [],
-    ]
+
+    def numbers(*arguments):
+        return [row.number for row in files.rows(*arguments)]
+
+    assert (numbers(0, 2), numbers(3, 9), numbers(2, 0), numbers(5, 2)) == ([0, 1], [3, 4], [], [])
     monkeypatch.setattr(job_files, "MOST_CHARACTERS", 9)
-    assert [row.number for row in files.rows(1)] == [1, 2, 3, 4]
+    assert numbers(1) == [1, 2, 3, 4]
     # Marks count by the length of their JSON: [] has two characters, so the first two segments have nine.
-    assert [row.number for row in files.rows(1, 4)] == [1, 2, 3]
+    assert numbers(1, 4) == [1, 2, 3]
     monkeypatch.setattr(job_files, "MOST_CHARACTERS", 8)
-    assert [row.number for row in files.rows(1, 4)] == [1, 2]
+    assert numbers(1, 4) == [1, 2]
 
 
 def test_each_result_replaces_the_one_before(files):

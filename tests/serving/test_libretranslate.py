@@ -178,9 +178,13 @@ def test_what_touches_letters_tags_or_others_comes_through_once(client, text, pa
 def test_a_sentence_translated_again_keeps_its_alternatives_and_says_its_own_confidence(client, monkeypatch):
     calls = []
 
+    def confidence(source):
+        return 0.25 if "{" in source else 0.5
+
     def confidences(self, translations):
-        calls.append([translation.source for translation in translations])
-        return [0.25 if "{" in translation.source else 0.5 for translation in translations]
+        sources = [translation.source for translation in translations]
+        calls.append(sources)
+        return [confidence(source) for source in sources]
 
     monkeypatch.setattr(Translator, "confidences", confidences)
     answer = translate(client, q="I like {a}{b}.", alternatives=2, confidence=True).json()

@@ -35,11 +35,12 @@ def test_the_pair_is_listed_with_its_pivot(client):
         {"code": "es", "name": "Spanish", "targets": ["en", "es", "fr"], "pivots": {"fr": "en"}},
         {"code": "fr", "name": "French", "targets": ["fr"]},
     ]
-    sides = [
-        [row["language"] for row in client.get("/v2/languages", params={"type": type}).json()]
-        for type in ("source", "target")
-    ]
-    assert sides == [["EN", "ES"], ["EN-GB", "EN-US", "FR"]]
+
+    def codes(side):
+        rows = client.get("/v2/languages", params={"type": side}).json()
+        return [row["language"] for row in rows]
+
+    assert (codes("source"), codes("target")) == (["EN", "ES"], ["EN-GB", "EN-US", "FR"])
     assert client.get("/models").json()[2] == {
         "name": "es-en + en-fr",
         "reads": "text",
@@ -100,8 +101,12 @@ def test_both_steps_are_inspected(client, pivot):
         ("es-en", "es", "en"),
         ("en-fr", "en", "fr"),
     ]
-    texts = [[(row["source_text"], row["text"]) for row in step["sentences"]] for step in steps]
-    assert texts == [[(TEXT, translation.first.text)] * 2, [(translation.first.text, translation.text)] * 2]
+
+    def texts(step):
+        return [(row["source_text"], row["text"]) for row in step["sentences"]]
+
+    assert texts(steps[0]) == [(TEXT, translation.first.text)] * 2
+    assert texts(steps[1]) == [(translation.first.text, translation.text)] * 2
     first = client.post("/look", json={**REQUEST, "target": "en", "explain": "erasure"}).json()["sentences"][0]
     assert steps[0]["sentences"][0] == first
     detected = client.post("/look", json={**REQUEST, "q": SPANISH, "source": "auto"}).json()

@@ -30,7 +30,7 @@ def test_what_is_written_in_parts_is_what_json_writes_at_once(value):
 
 
 def test_no_part_is_long_and_it_ends_when_nobody_waits(monkeypatch):
-    maps = {"maps": [[[0.5] * 50 for _ in range(50)] for _ in range(20)]}
+    maps = {"maps": [[[0.5] * 50] * 50] * 20}
     parts, dump = [], rendering._dumped
     monkeypatch.setattr(rendering, "_dumped", lambda value: parts.append(dump(value)) or parts[-1])
     rendered(maps)

@@ -211,6 +211,7 @@ def test_the_whole_answer_of_a_language_model(client, models):
 
 def test_the_settings_of_a_language_model(client, models):
     generator = Generator.load(models[1])
+    types = {"temperature": float, "top_p": float}
     for settings in (
         {"top_k": 1},
         {"top_p": 0.01},
@@ -218,9 +219,7 @@ def test_the_settings_of_a_language_model(client, models):
         {"temperature": "0.2", "seed": 5},
         {"top_k": "2", "seed": 7},
     ):
-        numbers = {
-            name: float(value) if name in ("temperature", "top_p") else int(value) for name, value in settings.items()
-        }
+        numbers = {name: types.get(name, int)(value) for name, value in settings.items()}
         expected = generator.generate("the film", **numbers, max_tokens=50)
         answer = client.post("/generate", json={"q": "the film", **settings}).json()
         assert answer["text"] == expected.text, settings

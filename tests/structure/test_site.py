@@ -91,7 +91,11 @@ def test_dead_links_are_detected(tmp_path):
 
 def rows():
     lines = (ROOT / "docs" / "concepts.md").read_text().splitlines()
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")][2:]
+    return [cells(line) for line in lines if line.startswith("| ")][2:]
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
 def test_every_concept_links_to_its_equation_code_picture_and_settings():

@@ -211,11 +211,9 @@ def replace_half(model: Path, file: Path) -> None:
     """Replace every second reference by the model's translation: confidence is fitted to good and bad translations."""
     pairs = [line.split("\t") for line in file.read_text().splitlines()]
     translations = Translator.load(model).translate([source for source, _ in pairs])
-    lines = [
-        f"{translation.source}\t{translation.text if i % 2 else pairs[i][1]}\n"
-        for i, translation in enumerate(translations)
-    ]
-    file.write_text("".join(lines))
+    for pair, translation in zip(pairs[1::2], translations[1::2], strict=True):
+        pair[1] = translation.text
+    file.write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
 
 
 def tmx(pairs: list[tuple[str, str]]) -> str:

@@ -209,18 +209,20 @@ def test_a_lexicon_is_model_1_in_both_directions():
         assert lexicon.likely.get(s, {}).get(t, 0) == pytest.approx(strength if strength >= 0.2 else 0)
 
 
+def positions_of(words, text):
+    return [text[: word.start].count(" ") for word in words]
+
+
 def test_words_of_the_phrasebook_find_their_translations():
     phrases = list(itertools.islice(generate(3000, min_words=3, max_words=10), 3000))
     lexicon = Lexicon.learn(Pair(phrase.source, phrase.target) for phrase in phrases[:2500])
     correct = incorrect = 0
     for phrase in phrases[2500:]:
         source, target = content(phrase.source), content(phrase.target)
-        positions = [
-            [text[: word.start].count(" ") for word in side]
-            for text, side in zip(phrase[:2], (source, target), strict=True)
-        ]
+        source_positions = positions_of(source, phrase.source)
+        target_positions = positions_of(target, phrase.target)
         for i, j in lexicon.terms(source, target):
-            linked = (positions[0][i], positions[1][j]) in phrase.alignment
+            linked = (source_positions[i], target_positions[j]) in phrase.alignment
             correct, incorrect = correct + linked, incorrect + (not linked)
     assert correct > 300
     assert correct / (correct + incorrect) > 0.95

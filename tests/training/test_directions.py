@@ -104,10 +104,11 @@ def test_other_directions_can_not_be_resumed(files, tmp_path):
 
 
 def test_the_vocabulary_is_learned_from_balanced_text():
-    pairs = {code: [Pair(f"{code}{n}", "x") for n in range(count)] for code, count in (("fr", 3200), ("de", 100))}
-    swapped = [pair.swapped for pair in pairs["fr"]]
+    french = [Pair(f"fr{n}", "x") for n in range(3200)]
+    swapped = [pair.swapped for pair in french]
+    german = [Pair(f"de{n}", "x") for n in range(100)]
     directions = [("en", "fr"), ("fr", "en"), ("en", "de")]
-    corpora = Corpora([pairs["fr"], swapped, pairs["de"]], [], "", directions=directions)
+    corpora = Corpora([french, swapped, german], [], "", directions=directions)
     sample = [pair.source[:2] for pair in balanced(corpora, Filter(), 1000, seed=1)]
     # 32^(1/5) is 2: French, with 32 times as much text, gets two thirds of the sample.
     assert sample.count("fr") == 667 and sample.count("de") == 333

@@ -1,5 +1,7 @@
 """Gradients are summed over processes in buckets, during the last backward pass of an update."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
@@ -46,7 +48,8 @@ def layers():
 
 
 def gradients(model):
-    return [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+    """Return copies of the gradients; an unused parameter has None."""
+    return [deepcopy(parameter.grad) for parameter in model.parameters()]
 
 
 def test_each_gradient_is_summed_once_and_waited_for(layers, sums):

@@ -141,11 +141,9 @@ def test_a_training_teaches_the_head_and_the_run_reads_it(train, tmp_path):
     translator = Translator.load(folder, "cpu", "torch")
     assert translator.configuration.alignment == AlignmentOptions(layer=1, head=0)
     assert translator.configuration.training.guided_layer == 1
-    ids = translator.pipeline.pairs(PAIRS[:3])
-    taught, mean = (
-        learn_links(translator.model, [pair.ids for pair in ids], translator.device, taught=reading)
-        for reading in (AlignmentOptions(layer=1, head=0), None)
-    )
+    pairs = [pair.ids for pair in translator.pipeline.pairs(PAIRS[:3])]
+    learn = partial(learn_links, translator.model, pairs, translator.device)
+    taught, mean = learn(taught=AlignmentOptions(layer=1, head=0)), learn(taught=None)
     assert not np.array_equal(taught.weights, mean.weights)
 
 
@@ -162,9 +160,14 @@ def test_a_resumed_training_gives_the_same_weights(dropout, train, tmp_path):
     assert all(torch.equal(tensor, resumed[0][name]) for name, tensor in uninterrupted[0].items())
 
 
+def pharaoh(links):
+    """Return links in the Pharaoh format, such as `0-0 1-2`."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
 def files(folder):
     """Write the pairs as pairs.tsv with pairs.links, and as linked.jsonl."""
-    rows = [{**p._asdict(), "alignment": " ".join(f"{s}-{t}" for s, t in sorted(p.links))} for p in PAIRS]
+    rows = [{**pair._asdict(), "alignment": pharaoh(pair.links)} for pair in PAIRS]
     (folder / "linked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "pairs.tsv").write_text("".join(f"{row['source']}\t{row['target']}\n" for row in rows))
     (folder / "pairs.links").write_text("".join(row["alignment"] + "\n" for row in rows))

@@ -172,9 +172,8 @@ def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path):
             rows = batch.rows
             labels = rows.labels.unflatten(0, (len(rows.source), -1))
             assert int((rows.labels != 0).sum()) == batch.target_tokens
-            decoded += [
-                frozenset(tokenizer.decode(ids) for ids in image_labels.tolist() if any(ids)) for image_labels in labels
-            ]
+            for image_labels in labels.tolist():
+                decoded.append(frozenset(tokenizer.decode(ids) for ids in image_labels if any(ids)))
     assert set(decoded) == set(map(frozenset, captions.values()))
     assert len(decoded) == len(captions)
 

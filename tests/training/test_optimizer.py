@@ -1,5 +1,7 @@
 """Optimisers: which weights each one updates, and their saved moments."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from pydantic import ValidationError
@@ -55,7 +57,8 @@ def test_muon_moves_as_that_of_torch_does(bfloat16):
     """PyTorch orthogonalises each matrix by itself, in bfloat16."""
     shapes = [(8, 8), (16, 8), (8, 16), (8, 8), (24, 8)]
     generator = torch.Generator().manual_seed(1)
-    ours, theirs = ([torch.nn.Parameter(torch.zeros(shape)) for shape in [*shapes, (5, 3)]] for _ in range(2))
+    ours = [torch.nn.Parameter(torch.zeros(shape)) for shape in [*shapes, (5, 3)]]
+    theirs = deepcopy(ours)
     muon = Muon(ours, lr=0.1, bfloat16=bfloat16)
     reference = torch.optim.Muon(theirs, lr=0.1, weight_decay=0, adjust_lr_fn="match_rms_adamw")
     for _ in range(3):
@@ -168,9 +171,7 @@ def test_restored_moments_continue_exactly(name):
     steps(optimizer_of(uninterrupted, name), 0, 6)
     optimizer = optimizer_of(interrupted, name)
     steps(optimizer, 0, 3)
-    moments = {
-        index: {key: tensor.clone() for key, tensor in state.items()} for index, state in optimizer.moments().items()
-    }
+    moments = deepcopy(optimizer.moments())
     assert set(moments) == set(range(len(optimizer.parameters))) - {LATE}
     resumed = optimizer_of(interrupted, name)
     resumed.restore(moments)

@@ -93,7 +93,7 @@ def test_captions_are_sampled_by_their_probabilities(model, image):
     p = probabilities(model, image).detach()
     images = torch.cat([torch.zeros_like(image), image])
     samples = draw(model, model.encode(images), 4000, 2)[4000:]
-    captions = [tuple(token for token in row if token) for row in samples.tolist()]
+    captions = [tuple(filter(None, row)) for row in samples.tolist()]  # without padding, whose id is 0
     for caption, probability in zip(REWARDS, p.tolist(), strict=True):
         assert captions.count(caption) / 4000 == pytest.approx(probability, abs=0.03)
 
@@ -148,7 +148,11 @@ def test_precisions_are_those_of_bleu():
 
 def test_ending_where_references_end_is_rewarded(captions):
     tokenizer, texts = captions
-    ids = [[[*caption, END] for caption in tokenizer.encode_target(image_captions)] for image_captions in texts]
+
+    def encode_with_end(image_captions):
+        return [[*caption, END] for caption in tokenizer.encode_target(image_captions)]
+
+    ids = list(map(encode_with_end, texts))
     reward = CaptionReward(tokenizer, ids)
     caption = tokenizer.encode_target(texts[0][:1])[0]
     ended, cut, shortened = reward([[*caption, END], caption, [*caption[:-2], END]], ids[0])

@@ -69,6 +69,10 @@ STARTS = {
 INITIALIZED = [name for name in STARTS if "from" in name or name in ("encoder", "decoder", "both halves", "elmo")]
 
 
+def label_of(text):
+    return "long" if len(text) > 20 else "short"
+
+
 @pytest.fixture(scope="module", autouse=True)
 def work(scenes, tmp_path_factory):
     """Create the working folder of the commands, with corpora and the runs that initialise others."""
@@ -79,7 +83,7 @@ def work(scenes, tmp_path_factory):
             f"{name}.tsv": [f"{p.source}\t{p.target}" for p in part],
             f"{name.replace('pairs', 'texts')}.txt": [p.source for p in part],
             f"{name.replace('pairs', 'labels')}.jsonl": [
-                f'{{"text": "{p.source}", "label": "{"long" if len(p.source) > 20 else "short"}"}}' for p in part
+                f'{{"text": "{p.source}", "label": "{label_of(p.source)}"}}' for p in part
             ],
         }
         for file, rows in lines.items():
@@ -210,9 +214,13 @@ def test_the_weights_that_it_begins_with_are_in_the_model(name, killed_early, tm
     options = ("--init-from", "--init-encoder", "--init-decoder", "--elmo")
     for source in {value for option, value in pairwise(start) if option in options}:
         theirs = [tensor for tensor in load_tensors(Path(source) / "model.safetensors")[0].values() if tensor.dim() > 1]
-        matched = sum(any(_begins_with(mine, tensor) for mine in ours) for tensor in theirs)
+        matched = sum(_any_begins_with(ours, tensor) for tensor in theirs)
         # An encoder does not use the output layer of a bidirectional language model.
         assert matched >= len(theirs) - 2 and matched >= 0.6 * len(theirs), (matched, len(theirs))
+
+
+def _any_begins_with(ours, tensor):
+    return any(_begins_with(mine, tensor) for mine in ours)
 
 
 def _begins_with(ours, theirs):

@@ -1,5 +1,7 @@
 """Training with `data.terms`: annotated terms, exact resumption, and refused settings."""
 
+from itertools import chain
+
 import pytest
 import torch
 
@@ -42,7 +44,7 @@ def test_runs_trained_with_terms_read_marked_terms(terms_run, monkeypatch):
     monkeypatch.setattr(engine, "decode", recorded)
     annotated.translate(["I like soccer.", "She sings."])
     marks = translator.tokenizer.encode_source(["\ue0f0\ue0f1\ue0f2"])[0][-3:]
-    assert sum(sum(piece in marks for piece in ids) for ids in inputs) == 3
+    assert sum(piece in marks for piece in chain.from_iterable(inputs)) == 3
 
 
 @pytest.mark.parametrize("dropout", ["0", "0.1"])

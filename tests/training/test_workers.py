@@ -65,6 +65,14 @@ def losses(out):
     return [row["loss"] for row in RunFolder(out).metrics()]
 
 
+def losses_by_step(out):
+    return {(row["kind"], row["step"]): row["loss"] for row in RunFolder(out).metrics() if "loss" in row}
+
+
+def alignment_losses(out):
+    return [row["alignment_loss"] for row in RunFolder(out).metrics() if row["kind"] == "validation"]
+
+
 @pytest.fixture(scope="module")
 def single_process_run(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "alone"
@@ -87,8 +95,7 @@ def test_two_processes_learn_word_links_as_one_does(corpus, tmp_path):
     finish(start(corpus, tmp_path / "two", *guided))
     assert run(arguments(corpus, tmp_path / "one", *guided)) == 0
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-4)
-    metrics = [RunFolder(tmp_path / name).metrics() for name in ("two", "one")]
-    two, one = ([row["alignment_loss"] for row in rows if row["kind"] == "validation"] for rows in metrics)
+    two, one = map(alignment_losses, (tmp_path / "two", tmp_path / "one"))
     assert two == pytest.approx(one, rel=1e-4) and two[1] < two[0]
 
 
@@ -106,10 +113,7 @@ def test_two_processes_fine_tune_as_one_does(corpus, single_process_run, tmp_pat
     finish(start(corpus, tmp_path / "two", *options, "training.max_steps=5"))
     finish(start(corpus, tmp_path / "two", "--set", "training.max_steps=12", resume=True))
     assert run(arguments(corpus, tmp_path / "one", *options)) == 0
-    ours, theirs = (
-        {(row["kind"], row["step"]): row["loss"] for row in RunFolder(tmp_path / name).metrics() if "loss" in row}
-        for name in ("two", "one")
-    )
+    ours, theirs = losses_by_step(tmp_path / "two"), losses_by_step(tmp_path / "one")
     # The first part ends with both processes translating all validation sentences, with the first and last weights.
     (selection,) = [row for row in RunFolder(tmp_path / "two").metrics() if row["kind"] == "selection"]
     assert (selection["step"], selection["best_step"], selection["sentences"]) == (5, 0, 7)

@@ -100,14 +100,16 @@ def _drawn(chance: random.Random) -> tuple[str, bytes, bytes, str | None, int]:
     most = chance.choice([1, 1, 2, 12])
     special_parts = XML_PARTS if name in FRAMES else PO_PARTS if name == "c.po" else []
 
+    def bad_part() -> bytes:
+        if chance.random() >= 0.8:
+            return chance.randbytes(8)
+        if special_parts and chance.random() < 0.7:
+            return chance.choice(special_parts)
+        return chance.choice(PARTS)
+
     def content() -> bytes:
         lines = [GOOD[name]] * chance.randrange(6)
-        bad = [
-            chance.choice(special_parts if special_parts and chance.random() < 0.7 else PARTS)
-            if chance.random() < 0.8
-            else chance.randbytes(8)
-            for _ in range(chance.randrange(most + 1))
-        ]
+        bad = [bad_part() for _ in range(chance.randrange(most + 1))]
         parts = [*lines, *bad]
         chance.shuffle(parts)
         before, after = FRAMES.get(name, (b"", b""))

@@ -43,10 +43,7 @@ def fuzz(count: int, seed: int) -> Tally:
         make_run(Path(name) / "run")
         for number in range(count):
             chance = random.Random(f"{seed} {number}")
-            words = [
-                chance.choice(WORDS) if chance.random() < 0.8 else chance.randbytes(6)
-                for _ in range(chance.randrange(12))
-            ]
+            words = [_word(chance) for _ in range(chance.randrange(12))]
             options = ["--engine", chance.choice(["torch", "ctranslate2"]), *chance.choice(OPTIONS)]
             content = b"".join(words)
             tally.attempt(
@@ -55,6 +52,10 @@ def fuzz(count: int, seed: int) -> Tally:
                 seconds=60,
             )
     return tally
+
+
+def _word(chance: random.Random) -> bytes:
+    return chance.choice(WORDS) if chance.random() < 0.8 else chance.randbytes(6)
 
 
 def _translate(folder: Path, content: bytes, options: list[str]) -> None:

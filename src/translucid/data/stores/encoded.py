@@ -161,7 +161,11 @@ def synthetic(pairs: Iterable[Pair]) -> list[int]:
 
 def document_numbers(pairs: Sequence[Pair]) -> NDArray[np.int64]:
     """Return the number of the document of each pair, -1 for pairs without one."""
-    return np.array([-1 if pair.document is None else pair.document for pair in pairs], np.int64)
+    numbers = np.full(len(pairs), -1, np.int64)
+    for i, pair in enumerate(pairs):
+        if pair.document is not None:
+            numbers[i] = pair.document
+    return numbers
 
 
 def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:

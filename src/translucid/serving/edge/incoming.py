@@ -200,7 +200,8 @@ async def _form(
 
 def _single_values(fields: dict[str, list[str]]) -> dict[str, Any]:
     """Return the fields of a form; those that occur once have a text, the others a list."""
-    return {key: values[0] if len(values) == 1 else values for key, values in fields.items()}
+    single_values = {key: values[0] for key, values in fields.items() if len(values) == 1}
+    return fields | single_values
 
 
 def _characters(value: Any) -> Any:

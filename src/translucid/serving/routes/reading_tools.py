@@ -108,8 +108,10 @@ async def _translate_paragraphs(task: RequestTask, served: AnyServed, texts: lis
         results = await translate_texts(task, served, batch)
         return [result.versions[0] for result in results]
 
-    kinds = ["html" if _TAG.search(text) else "text" for text in texts]
-    return await by_language(texts, kinds, translate)
+    def kind_of(text: str) -> str:
+        return "html" if _TAG.search(text) else "text"
+
+    return await by_language(texts, list(map(kind_of, texts)), translate)
 
 
 @cache

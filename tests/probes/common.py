@@ -107,7 +107,8 @@ def train(
     return translucid(*words, starter=starter)
 
 
-def _metrics_without_times(run: Path) -> list[dict[str, Any]]:
+def metrics_without_times(run: Path) -> list[dict[str, Any]]:
+    """Return the rows of metrics.jsonl without the fields that depend on the speed."""
     rows = RunFolder(run).metrics()
     for row in rows:
         for key in TIMES:
@@ -132,7 +133,7 @@ def differences(first_run: Path, second_run: Path) -> list[str]:
             record["recent"] = [row[:3] for row in record.get("recent", [])]
         if facts != other_facts:
             different.append(f"{name}: place, BLEU or corpus")
-    if _metrics_without_times(first_run) != _metrics_without_times(second_run):
+    if metrics_without_times(first_run) != metrics_without_times(second_run):
         different.append("metrics.jsonl")
     return different
 

@@ -9,6 +9,7 @@ from itertools import chain
 import pytest
 import torch
 
+from tests.probes.common import metrics_without_times
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.dropout import Dropout
@@ -17,16 +18,6 @@ from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training.weights import Weights, with_prefix
-
-TIMES = {"seconds", "tokens_per_second", "done"}
-
-
-def metrics_without_times(run):
-    rows = RunFolder(run).metrics()
-    for row in rows:
-        for key in TIMES:
-            row.pop(key, None)
-    return rows
 
 
 def assert_same_run(first, second):

@@ -167,9 +167,8 @@ class WordLinks:
         best_total, run = _NOISE, None
         # Only free spans that contain a word with a gain can have a run.
         candidates = np.flatnonzero(weights > _NOISE)
-        for free_span in dict.fromkeys(free.containing(self._starts[t], self._ends[t]) for t in candidates):
-            if free_span is None:
-                continue
+        free_spans = dict.fromkeys(free.containing(self._starts[t], self._ends[t]) for t in candidates)
+        for free_span in filter(None, free_spans):
             start = bisect_left(self._starts, free_span[0])
             first, last, total = _heaviest(weights[start : bisect_right(self._ends, free_span[1])])
             if total > best_total + _NOISE:

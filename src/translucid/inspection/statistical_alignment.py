@@ -87,7 +87,8 @@ def _numbered(texts: Sequence[str]) -> tuple[list[_Words], int]:
         for position, token in enumerate(text.split()):
             words_inside = words_in(token)
             # A sign is linked only if it stands alone.
-            for word in folded([word for word in words_inside if word.text.isalnum()] or words_inside):
+            without_signs = [word for word in words_inside if word.text.isalnum()]
+            for word in folded(without_signs or words_inside):
                 words.ids.append(numbers.setdefault(word, len(numbers)))
                 words.position.append(position)
         numbered.append(words)

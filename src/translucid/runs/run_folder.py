@@ -185,7 +185,8 @@ class RunFolder:
         """
         states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
         language_files = *self.path.glob(f"{DIRECTIONS}/*/*"), *self.path.glob(f"{TARGET_PIECES}/*")
-        for file in (*(self.path / name for name in RUN_FILES), *states, *language_files):
+        run_files = [self.path / name for name in RUN_FILES]
+        for file in (*run_files, *states, *language_files):
             refuse_unsafe(file, self.path, _MAX_BYTES.get(file.name))
         folders = DIRECTIONS, TARGET_PIECES, "state/corpus", "state/images", "state/trackers"
         for name in (".lock", "state", *folders, ".preparing", ".ready", ".moving", ".replaced"):

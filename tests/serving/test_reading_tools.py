@@ -48,17 +48,23 @@ def test_errors_of_deeplx(shared):
 
 
 def test_immersive_translate(shared, expected):
+    def translated(text, kind):
+        request = {"q": text, "source": "en", "target": "es", "format": kind}
+        return shared.post("/translate", json=request).json()["translatedText"]
+
+    tagged = "<b0></b0> I like\n<b1>soccer</b1>."
     fields = {
         "source_lang": "auto",
         "target_lang": "es",
-        "text_list": [SENTENCES[0], SPANISH, "<b0></b0> I like <b1>soccer</b1>."],
+        "text_list": [SENTENCES[0], SPANISH, tagged],
     }
     rows = shared.post("/immersive", json=fields).json()["translations"]
     assert [row["detected_source_lang"] for row in rows] == ["en", "es", "en"]
     assert [row["text"] for row in rows[:2]] == [expected[0], SPANISH]
     for tag in ("<b0>", "</b0>", "<b1>", "</b1>"):
         assert rows[2]["text"].count(tag) == 1
-    # Text without such tags is not treated as HTML, in which a line break is a space.
+    # Text with such tags is HTML, in which a line break is a space.
+    assert rows[2]["text"] == translated(tagged, "html") != translated(tagged, "text")
     plain = shared.post("/immersive", json={**fields, "text_list": ["\n".join(SENTENCES)]}).json()
     assert plain["translations"][0]["text"] == "\n".join(expected)
 

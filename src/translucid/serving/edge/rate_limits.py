@@ -152,7 +152,7 @@ class RateLimits:
             max_requests = limit * LIGHT if light else limit
             wait = counter.count(counted_as, max_requests)
             if counter is self.minute and not light:
-                request.scope[RATE_LIMIT] = (max_requests, *counter.state(client, max_requests))
+                self._state_remaining(request, client, limit)
             if wait is not None:
                 raise ApiError(
                     429, f"Slowdown: more than {max_requests} requests a {period}", retry_after=int(wait) + 1
@@ -167,7 +167,10 @@ class RateLimits:
         """
         client, quota = self._client(request, fields)
         if quota.per_minute:
-            request.scope[RATE_LIMIT] = (quota.per_minute, *self.minute.state(client, quota.per_minute))
+            self._state_remaining(request, client, quota.per_minute)
+
+    def _state_remaining(self, request: Request, client: str, limit: int) -> None:
+        request.scope[RATE_LIMIT] = limit, *self.minute.state(client, limit)
 
     def _client(self, request: Request, fields: dict[str, Any]) -> tuple[str, Quota]:
         """Return as whom to count a request, a key or an address, and the quota."""

@@ -1,7 +1,7 @@
 // The API key, if the server needs one: a form with error messages. The key is stored for the session of this tab.
 
 import { $ } from "./page_elements.js";
-import { recordRateLimit } from "./requests.js";
+import { asSentence, recordRateLimit } from "./requests.js";
 import { readStorage, writeStorage } from "./storage.js";
 
 const STORAGE_KEY = "translucid.key";
@@ -64,7 +64,7 @@ async function verify(key) {
     const response = await fetch("frontend/key", { method: "POST", headers, body: JSON.stringify({ api_key: key }) });
     if (!response.ok) {
       const { error } = await response.json();
-      return `${error.replace(/^(Invalid request|Slowdown): /, "").replace(/ \(\w+\)$/, "")}.`;
+      return asSentence(error);
     }
     recordRateLimit(response.headers);
     return "";
@@ -80,6 +80,6 @@ function toggleForm(open) {
 }
 
 function showMessage(message) {
-  $("api-key-problem").textContent = message && message[0].toUpperCase() + message.slice(1);
+  $("api-key-problem").textContent = message;
   $("api-key").setAttribute("aria-invalid", Boolean(message));
 }

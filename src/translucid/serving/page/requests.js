@@ -37,7 +37,7 @@ function serverError({ status, headers }, apiMessage) {
 }
 
 // Turn an API error, "Invalid request: … (field)", into a sentence.
-function asSentence(apiMessage) {
+export function asSentence(apiMessage) {
   const text = apiMessage.replace(/^(Invalid request|Slowdown): /, "").replace(/ \(\w+\)$/, "");
   const end = /[.!?]$/.test(text) ? "" : ".";
   return text[0].toUpperCase() + text.slice(1) + end;

@@ -10,8 +10,9 @@ import pytest
 
 from tests.documents.changing import all_changed
 from tests.probes.packed import packed
-from translucid.documents.document import SegmentList, Target, limit_segments
+from translucid.documents.document import SegmentList, Target
 from translucid.documents.kinds import read_document
+from translucid.documents.limits import limit_segments
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.zip_container import LARGEST_RATIO, SMALL, ZipContainer, member_name
 from translucid.ground.errors import UserError

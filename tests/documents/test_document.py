@@ -4,10 +4,10 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from translucid.documents import document as documents
-from translucid.documents import kinds
-from translucid.documents.document import Segment, SegmentList, Target, limit_segments, max_segments
+from translucid.documents import kinds, limits
+from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.kinds import ENDINGS, KINDS, kind_of, read_document
+from translucid.documents.limits import limit_segments, max_segments
 from translucid.documents.office.runs import Dialect
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.xml_fragment import Elements
@@ -48,18 +48,18 @@ def test_records_are_values():
 
 
 def test_segments_are_numbered_and_limited():
-    assert max_segments() == documents.MOST_SEGMENTS == 250_000
-    assert (documents.LARGEST, documents.MOST_PARTS) == (64 << 20, 200_000)
+    assert max_segments() == limits.MOST_SEGMENTS == 250_000
+    assert (limits.LARGEST, limits.MOST_PARTS) == (64 << 20, 200_000)
     with limit_segments(2):
         assert max_segments() == 2
         with limit_segments(1):
             assert max_segments() == 1
         segments = SegmentList("a.txt")
-        with limit_segments(documents.MOST_SEGMENTS + 1):
-            assert max_segments() == documents.MOST_SEGMENTS
+        with limit_segments(limits.MOST_SEGMENTS + 1):
+            assert max_segments() == limits.MOST_SEGMENTS
     with pytest.raises(ZeroDivisionError), limit_segments(1):
         raise ZeroDivisionError
-    assert max_segments() == documents.MOST_SEGMENTS
+    assert max_segments() == limits.MOST_SEGMENTS
     assert [segments.add(ONE), segments.add(ONE)] == [0, 1] and segments == [ONE, ONE]
     segments.need_room(2)
     with pytest.raises(UserError, match=r"^a\.txt: has more than 2 texts"):

@@ -1,12 +1,27 @@
 """Limits of documents: a document at a limit is read; beyond it, the error message is one line."""
 
+from itertools import count
+from pathlib import Path
+
 import pytest
 
-from translucid.documents import spans
-from translucid.documents.document import LARGEST, MOST_SEGMENTS, SegmentList, limit_segments, max_segments
+from translucid.documents import limits, spans
+from translucid.documents.document import Segment, SegmentList
 from translucid.documents.kinds import read_document
+from translucid.documents.limits import (
+    LARGEST,
+    LONGEST_NOTE,
+    LONGEST_PLACE,
+    MOST_COLUMNS,
+    MOST_SEGMENTS,
+    limit_segments,
+    limit_work,
+    max_segments,
+)
 from translucid.documents.markup import html, markdown_inline
 from translucid.documents.strings import yaml_strings
+from translucid.documents.tagged_text import TaggedText
+from translucid.ground.cancellation import between_steps, call_between_steps
 from translucid.ground.errors import UserError
 
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
@@ -90,3 +105,79 @@ def test_a_document_has_a_largest_number_of_bytes():
     content = b"a" * LARGEST
     with pytest.raises(UserError, match=r"^a\.txt: has more than 64 MiB\. Split it\.$"):
         read_document("a.txt", content + b"a")
+
+
+def test_places_and_notes_lose_their_middle_and_segments_share_short_notes():
+    segments, note = SegmentList("a.txt"), "n" * 400_000
+    for _ in range(3):
+        segments.add(Segment(TaggedText("One"), "sheet " * 50_000 + "!B7", note=note))
+    assert len(segments[0].place) <= LONGEST_PLACE and segments[0].place.endswith("!B7")
+    assert len(segments[0].note) <= LONGEST_NOTE and segments[0].note is segments[2].note
+    segments.add(Segment(TaggedText("One"), "line 1", note=note[:LONGEST_NOTE]))
+    assert segments[3].note == note[:LONGEST_NOTE]
+    segments.add(Segment(TaggedText("One"), "line " * 100))
+    assert segments[4].note is None and "…" in segments[4].place
+
+
+def test_the_characters_that_segments_repeat_are_limited(monkeypatch):
+    monkeypatch.setattr(limits, "CHARACTERS", 60_000)
+    cases = "".join(f"a{i} {{One}} " for i in range(40))
+    content = '/* {} */\n"a" = "{{n, select, {}}}";'
+    assert len(read_document("a.strings", content.format("c" * 1_000, cases).encode()).segments) == 40
+    assert "has far more text than its size" in error_of("a.strings", content.format("c" * 3_000, cases))
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "step", "message"),
+    [("MEMORY", 2 << 20, 1 << 20, "2 MiB of memory"), ("SECONDS", 0.01, 0, "0 seconds of the processor")],
+)
+def test_a_document_that_needs_too_much_is_refused_in_one_line(name, limit, step, message, monkeypatch):
+    memory = count(0, step)
+    monkeypatch.setattr(limits, "_memory", lambda: next(memory))
+    monkeypatch.setattr(limits, name, limit)
+    monkeypatch.setattr(limits, "_CHECK_SECONDS", 0)
+    content = "".join(f"the line {i}\n" for i in range(2_000))
+    fix = "Split it, or leave out what is repeated in it."
+    assert error_of("a.txt", content) == f"a.txt: needs more than {message}. {fix}"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not state the memory")
+def test_the_memory_of_the_process_is_measured():
+    before = limits._memory()
+    block = b"a" * (64 << 20)
+    assert (60 << 20) < limits._memory() - before < (80 << 20)
+    assert block
+
+
+def test_only_the_work_on_the_document_counts(monkeypatch):
+    monkeypatch.setattr(limits, "_CHECK_SECONDS", 0)
+    used = [0]
+    monkeypatch.setattr(limits, "_memory", lambda: used[0])
+
+    def other_work():
+        used[0] += limits.MEMORY
+
+    with call_between_steps(other_work), limit_work("a.txt", 5):
+        between_steps()
+        between_steps()
+        used[0] += limits.MEMORY
+        between_steps()
+        used[0] += 1
+        with pytest.raises(UserError, match="needs more than 256 MiB"):
+            between_steps()
+    with limit_work("a.txt", 2 * limits.FREE_BYTES):  # twice the size, twice the memory
+        used[0] += 2 * limits.MEMORY
+        between_steps()
+
+
+def test_a_document_without_enough_memory_is_refused():
+    with pytest.raises(UserError, match=r"^a\.txt: needs more memory than there is"), limit_work("a.txt", 5):
+        raise MemoryError
+
+
+def test_tables_have_a_largest_number_of_columns_and_short_rows_count_whole():
+    many = MOST_COLUMNS - 1
+    assert read_document("a.csv", f"en{',' * many}\na b\n".encode(), ("en", "es")).segments
+    assert error_of("a.csv", f"en{',' * (many + 1)}\na b\n").startswith("a.csv:1: has more than 16,384 columns")
+    far = f"en{',' * many}es\n".replace(",es", "es") + "a b\n" * 70
+    assert error_of("a.csv", far) == "a.csv: has more than 1,000,000 cells. Split it."

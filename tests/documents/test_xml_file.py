@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.growth import assert_linear
 from translucid.data.readers.xml_elements import CHUNK, DEEPEST
-from translucid.documents.document import Segment, Target, limit_segments
+from translucid.documents.document import Segment, Target
+from translucid.documents.limits import limit_segments
 from translucid.documents.tag_tree import complete
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import SlottedXml

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from translucid.documents.document import Segment, Target, max_segments
+from translucid.documents.document import Segment, Target
 from translucid.documents.kinds import kind_of
+from translucid.documents.limits import max_segments
 from translucid.documents.tagged_text import Mark, TaggedText
 from translucid.ground.cancellation import Cancelled
 from translucid.ground.errors import UserError

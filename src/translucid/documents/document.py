@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol
 
+from translucid.documents.limits import LONGEST_NOTE, LONGEST_PLACE, max_characters, max_segments, shortened
 from translucid.documents.tagged_text import TaggedText
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
-
-LARGEST = 64 * 1024 * 1024
-"""The largest number of bytes of a document, and of the unpacked content of a zip file."""
-MOST_SEGMENTS = 250_000
-"""The largest number of segments of a document."""
-MOST_PARTS = 200_000
-"""The largest number of tags and texts between tags in a segment."""
-_max_segments: ContextVar[int] = ContextVar("max_segments", default=MOST_SEGMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,44 +27,43 @@ class Segment:
     """The largest number of characters of the translation, if the document limits it."""
 
 
-@contextmanager
-def limit_segments(limit: int) -> Iterator[None]:
-    """Limit the number of segments of documents that are read in this context; reading stops once it is exceeded."""
-    token = _max_segments.set(min(limit, MOST_SEGMENTS))
-    try:
-        yield
-    finally:
-        _max_segments.reset(token)
-
-
-class TooManyParts(Exception):  # noqa: N818  # The caller that knows the file's name turns it into a `UserError`.
-    """A text has more than `MOST_PARTS` parts."""
-
-
-def max_segments() -> int:
-    """Return the largest number of segments that a document may have in this context."""
-    return _max_segments.get()
-
-
 class SegmentList(list[Segment]):
     """The segments of a document that is being read; one with too many is refused before it fills the memory."""
 
     def __init__(self, name: str) -> None:
         """Create an empty list for the file called `name`."""
         super().__init__()
-        self.name, self.limit = name, _max_segments.get()
+        self.name, self.limit = name, max_segments()
+        self._room = max_characters()
+        self._long_note: str | None = None
+        self._short_note: str | None = None
 
     def add(self, segment: Segment) -> int:
-        """Append a segment, and return its number.
+        """Append a segment, and return its number. A place or a note that is too long loses its middle.
 
         Raises:
-            UserError: the document has too many segments.
+            UserError: the document has too many segments, or too many characters in them.
             Cancelled: the request for the document was cancelled.
         """
         between_steps()
         self.need_room(len(self) + 1)
+        segment = self._with_short_texts(segment)
+        self._room -= _characters(segment)
+        if self._room < 0:
+            fix = "Split it, or shorten the notes and names that it repeats."
+            raise UserError("has far more text than its size, as it repeats notes or names", file=self.name, fix=fix)
         self.append(segment)
         return len(self) - 1
+
+    def _with_short_texts(self, segment: Segment) -> Segment:
+        """Return a segment whose place and note are not too long."""
+        note = segment.note
+        if len(segment.place) <= LONGEST_PLACE and (note is None or len(note) <= LONGEST_NOTE):
+            return segment
+        if note is not self._long_note:  # segments that share a note share its short form, too
+            self._long_note = note
+            self._short_note = None if note is None else shortened(note, LONGEST_NOTE)
+        return replace(segment, place=shortened(segment.place, LONGEST_PLACE), note=self._short_note)
 
     def need_room(self, segments: int) -> None:
         """Refuse a document that has, or will have, more segments than the limit.
@@ -83,6 +73,14 @@ class SegmentList(list[Segment]):
         """
         if segments > self.limit:
             raise UserError(f"has more than {self.limit:,} texts", file=self.name, fix="Split it.")
+
+
+def _characters(segment: Segment) -> int:
+    """Return the number of characters of all texts of a segment."""
+    count = len(segment.source.text) + len(segment.place) + len(segment.note or "") + len(segment.existing or "")
+    for mark in segment.source.marks:
+        count += len(mark.raw)
+    return count
 
 
 class NearMatch(NamedTuple):

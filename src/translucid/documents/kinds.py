@@ -7,7 +7,8 @@ from pathlib import PurePath
 from typing import NamedTuple, cast
 
 from translucid.data.languages import Languages
-from translucid.documents.document import LARGEST, MOST_PARTS, Document, TooManyParts
+from translucid.documents.document import Document
+from translucid.documents.limits import LARGEST, MOST_PARTS, TooManyParts, limit_work
 from translucid.ground.errors import UserError
 
 
@@ -33,7 +34,8 @@ class Kind(NamedTuple):
         # Each command loads only the parsers that it needs: some import large libraries.
         module = import_module(f"translucid.documents.{self.module}")
         try:
-            return cast(Document, module.read(name, content, languages))
+            with limit_work(name, len(content)):
+                return cast(Document, module.read(name, content, languages))
         except TooManyParts:
             what = f"has a text with more than {MOST_PARTS:,} tags"
             raise UserError(what, file=name, fix="Split it.") from None

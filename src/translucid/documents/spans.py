@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from translucid.data.non_translatable import is_non_translatable
 from translucid.data.placeholder_syntax import PlaceholderSyntax
-from translucid.documents.document import MOST_PARTS, Target, TooManyParts
+from translucid.documents.document import Target
+from translucid.documents.limits import MOST_PARTS, TooManyParts
 from translucid.documents.splicing import Edit, splice
 from translucid.documents.tag_tree import matched_tags
 from translucid.documents.tagged_text import Mark, Side, TaggedText

@@ -17,7 +17,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from translucid.documents.document import LARGEST, Document, SegmentList, Target
+from translucid.documents.document import Document, SegmentList, Target
+from translucid.documents.limits import LARGEST, LONGEST_PLACE, shortened
 from translucid.documents.tag_tree import completed
 from translucid.ground.errors import UserError
 
@@ -220,6 +221,7 @@ class Bundle:
         Raises:
             UserError: the file has too many segments.
         """
+        label = shortened(label, LONGEST_PLACE)
         self._members.append((member, len(self.segments), document))
         for segment in document.segments:
             self.segments.add(replace(segment, place=", ".join(filter(None, (label, segment.place)))))

@@ -28,6 +28,21 @@ def call_between_steps(check: Callable[[], None]) -> Iterator[None]:
         _check.reset(token)
 
 
+@contextmanager
+def call_around_steps(before: Callable[[], None], after: Callable[[], None]) -> Iterator[None]:
+    """Within the context, call `before` and `after` around the function of `call_between_steps`, if there is one."""
+    check = _check.get()
+
+    def around() -> None:
+        before()
+        if check:
+            check()
+        after()
+
+    with call_between_steps(around):
+        yield
+
+
 def is_cancellable() -> bool:
     """Whether work in this context can be cancelled, because a function is called between its steps."""
     return _check.get() is not None

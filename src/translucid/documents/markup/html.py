@@ -11,7 +11,8 @@ from html import escape, unescape
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, usual_code
-from translucid.documents.document import MOST_PARTS, Segment, SegmentList, Target, TooManyParts
+from translucid.documents.document import Segment, SegmentList, Target
+from translucid.documents.limits import MOST_PARTS, TooManyParts
 from translucid.documents.markup.html_elements import IMPLIED, VOID, Attribute, Tag, is_inline
 from translucid.documents.markup.html_tokens import Token, tokens
 from translucid.documents.spans import BLANK_OF_HTML, DIRECTION_OF_HTML, Part, Span, Spans, spanned

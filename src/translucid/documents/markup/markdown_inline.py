@@ -15,7 +15,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from translucid.documents.document import MOST_PARTS, TooManyParts, max_segments
+from translucid.documents.limits import MOST_PARTS, TooManyParts, max_segments
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import partial
 
 from translucid.data.languages import code_with_region
@@ -44,9 +45,12 @@ def read_drawing(
         "a", {"a:br": "break"}, _key, space="", with_language=partial(_with_language, code_with_region(target or ""))
     )
     invisible = _placeholders(document.file) if is_master else []
+    starts = [shape.start for shape in invisible]
     for number, paragraph in enumerate(document.file.units((), {"a:p"}, NAMESPACES), 1):
         runs = paragraph.children_except("a:pPr", "a:endParaRPr")
-        if runs and not any(shape.start < paragraph.start < shape.end for shape in invisible):
+        shape = bisect_left(starts, paragraph.start) - 1  # the last one that begins before the paragraph
+        is_invisible = shape >= 0 and paragraph.start < invisible[shape].end
+        if runs and not is_invisible:
             add_paragraph(document, dialect, runs, f"paragraph {number}")
     if not is_master:
         add_descriptions(document, picture_tag)
@@ -54,7 +58,7 @@ def read_drawing(
 
 
 def _placeholders(file: XmlFile) -> list[Element]:
-    """Return the shapes that each slide replaces with its own."""
+    """Return the shapes that each slide replaces with its own, in order; none is within another one."""
     shapes = file.units((), {"p:sp", "p:pic", "p:graphicFrame"}, NAMESPACES)
     return [shape for shape in shapes if any(shape.within("p:ph"))]
 

@@ -7,12 +7,15 @@ pivot tables: Excel repairs a file whose table has other headings than its cells
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from translucid.data.languages import Languages
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
+from translucid.documents.limits import LONGEST_PLACE, shortened
 from translucid.documents.office.drawings import read_drawing
 from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
 from translucid.documents.office.runs import Dialect, add_paragraph
@@ -58,6 +61,8 @@ class _Headings:
     """The cells with headings, by sheet and row: the first and the last column of each range."""
 
     ranges: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
+    _merged: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
+    """The same ranges in order, without overlaps."""
 
     def add(self, sheet: str, area: str) -> None:
         """Add the first row of an area such as `A1:C9`."""
@@ -69,7 +74,29 @@ class _Headings:
     def contain(self, sheet: str, cell: tuple[int, int]) -> bool:
         """Whether a cell, given by its column and row, has a heading."""
         column, row = cell
-        return any(first <= column <= last for first, last in self.ranges.get((sheet, row), ()))
+        key = (sheet, row)
+        if key not in self.ranges:
+            return False
+        if key not in self._merged:
+            self._merged[key] = _merged(self.ranges[key])
+        ranges = self._merged[key]
+        index = bisect_right(ranges, column, key=itemgetter(0))
+        return index > 0 and column <= ranges[index - 1][1]
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges in order; those that overlap become one.
+
+    >>> _merged([(5, 9), (1, 3), (2, 4), (6, 7)])
+    [(1, 4), (5, 9)]
+    """
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        elif first <= last:
+            merged.append((first, last))
+    return merged
 
 
 class _Workbook:
@@ -94,7 +121,7 @@ class _Workbook:
         for member, document in documents:
             self.bundle.add(member, document, "")
         for member, kind in members:
-            owner = self.owners.get(member, "")
+            owner = shortened(self.owners.get(member, ""), LONGEST_PLACE)
             if kind == _NOTES:
                 self.bundle.add(member, self._notes(member, owner), "")
             elif kind == _DRAWING:
@@ -133,6 +160,7 @@ class _Workbook:
     def _sheet(self, member: str) -> SlottedXml:
         """Read the cells of a sheet: remember the places of shared strings, and add strings in the sheet itself."""
         document, sheet = self._open(member), self.sheets.get(member, "")
+        label = shortened(sheet, LONGEST_PLACE)
         row: Element | None = None
         column = row_number = 0
         for cell in document.file.units({"s:worksheet"}, {"s:c"}, NAMESPACES):
@@ -146,7 +174,7 @@ class _Workbook:
             if kind not in ("s", "inlineStr"):
                 continue
             is_fixed = self.headings.contain(sheet, (column, row_number)) or cell.child("s:f") is not None
-            place = f"{sheet}!{_letters(column)}{row_number}"
+            place = f"{label}!{_letters(column)}{row_number}"
             if kind == "s":
                 value = cell.child("s:v")
                 if value and _is_number(index := value.text.strip()):
@@ -170,7 +198,7 @@ class _Workbook:
         for note in document.file.units({"s:comments"}, {"s:comment"}, NAMESPACES):
             text = note.child("s:text")
             if text and not text.words().startswith(_THREADED):
-                _add(document, text, f"{owner}!{note.attributes.get('ref', '')}, note")
+                _add(document, text, f"{owner}!{note.attributes.get('ref', '')[:20]}, note")
         return document
 
 

@@ -9,7 +9,10 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from translucid.documents.splicing import Edit, TextFile
+from translucid.ground.cancellation import between_steps
 
+DEEPEST = 200
+"""The largest depth of nested objects and lists."""
 _BLANK = re.compile(r"[ \t\r\n]*")
 _SIGN = re.compile(r'["{}\[\]]')
 _LITERAL = re.compile(r"[^\s,\]}]+")
@@ -34,9 +37,14 @@ def skip_blank(text: str, offset: int) -> int:
 
 
 def members(text: str, start: int) -> Iterator[Member]:
-    """Yield the members of the object that begins at `start` in valid JSON."""
+    """Yield the members of the object that begins at `start` in valid JSON.
+
+    Raises:
+        RecursionError: a member is nested too deep.
+    """
     offset = skip_blank(text, start + 1)
     while text[offset] == '"':
+        between_steps()
         key, end = scanstring(text, offset + 1, True)
         value = skip_blank(text, skip_blank(text, end) + 1)
         value_end = _end(text, value)
@@ -58,6 +66,8 @@ def _end(text: str, start: int) -> int:
             offset = scanstring(text, offset, True)[1]
         else:
             depth += 1 if match[0] in "{[" else -1
+            if depth > DEEPEST:
+                raise RecursionError
         if depth == 0:
             break
     return offset

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import Any
 
 from translucid.data.languages import Languages, usual_code
 from translucid.documents.document import Target
+from translucid.documents.limits import LONGEST_NOTE
 from translucid.documents.splicing import Edit, TextFile
+from translucid.documents.strings.json_edits import DEEPEST
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.string_document import Strings, unicode_escape
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
-DEEPEST = 200
-"""The largest depth of nested objects and lists."""
 _SIGN = re.compile(r'["{}\[\],:]')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half of a surrogate pair, which only an escape can represent."""
@@ -52,7 +52,7 @@ class JsonStrings(Strings):
             if not is_metadata and is_language(text, "".join(keys[-1:])):
                 note = _description(parsed, keys)
                 if note is None:
-                    note = ".".join(keys) or None
+                    note = note_of_keys(keys)
                 self.add(start, end, text, partial(self._written, raw=file.text[start:end]), note=note)
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
@@ -74,6 +74,17 @@ class JsonStrings(Strings):
             if escape in raw.lower():
                 written = written.replace(sign, escape)
         return written
+
+
+def note_of_keys(keys: Sequence[str]) -> str | None:
+    """Return the keys around a string as its note; of very long ones the last, which are next to the string."""
+    length = 0
+    for count, key in enumerate(reversed(keys), 1):
+        length += len(key) + 1
+        if length > LONGEST_NOTE:
+            note = ".".join(keys[-count:])
+            return f"…{note[1 - LONGEST_NOTE :]}"
+    return ".".join(keys) or None
 
 
 def _description(parsed: Any, keys: tuple[str, ...]) -> str | None:

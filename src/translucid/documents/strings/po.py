@@ -119,9 +119,10 @@ class Po:
         numbers = range(first, first + len(spans))
         form = _Form(entry, index, source, _numbered(source, spans, first), numbers, existing_by_case)
         self._forms += [form] * len(spans)
+        note = entry.note
         for i, span in enumerate(spans):
             translation = existing_spans[i].marked.full_text if existing_by_case else existing
-            self.segments.add(Segment(span.marked, place, translation or None, entry.note))
+            self.segments.add(Segment(span.marked, place, translation or None, note))
 
     def _text_of_form(self, singular: str, plural: str, index: int) -> str:
         """Return the source text of a form: the singular if it is right for all numbers of the form."""
@@ -140,6 +141,7 @@ class Po:
             by_entry.setdefault(id(self._forms[number].entry), {})[number] = target
         edits: list[Edit] = []
         for entry_targets in by_entry.values():
+            between_steps()
             edits += self._edits(entry_targets)
         if not edits:
             return self._file.spliced([])

@@ -10,6 +10,7 @@ from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import Spans
 from translucid.documents.splicing import Edit, TextFile
 from translucid.documents.strings.messages import message_spans, message_writer
+from translucid.ground.cancellation import between_steps
 
 
 def unescaped(raw: str, escape: re.Pattern[str], letter_escapes: Mapping[str, str]) -> str:
@@ -96,6 +97,7 @@ class Strings:
         """Return the edits of the file for these translations."""
         edits = []
         for start, end, numbers, spans, write in self._strings:
+            between_steps()
             if not targets.keys().isdisjoint(numbers):
                 edits.append(Edit(start, end, write(spans.filled(targets))))
         return edits

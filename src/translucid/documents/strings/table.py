@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, same_language, usual_code
+from translucid.documents.limits import MOST_CELLS, MOST_COLUMNS
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.string_document import Strings
@@ -20,8 +21,6 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
 _DELIMITERS = ",;\t|"
-MOST_CELLS = 1_000_000
-"""The largest number of cells of a table."""
 _SAMPLE = 4096
 """The number of characters from which the delimiter is guessed: the time of `csv.Sniffer` is quadratic in it."""
 _SEPARATOR = re.compile(r'"?sep=(.)"?[ \t]*(?:\r\n|\r|\n)', re.IGNORECASE)
@@ -54,24 +53,34 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     for row in rows:
         texts.append([cell.text for cell in row])
     selected = columns(name, texts, languages)
+    cells = sum(map(len, rows))
     for row in rows[selected.first_row :]:
         if selected.language is not None and _is_in_other_language(row, selected.language, languages):
             continue
         for source, target in selected.pairs:
-            if source < len(row):
+            if source < len(row) and _is_text(row[source].text):
+                cells += max(0, target - len(row) + 1)
+                _refuse_cells(cells, name)
                 _add_cell(strings, row, source, target, delimiter)
     return strings
+
+
+def _is_text(text: str) -> bool:
+    """Whether a cell is translated, as it is no formula, number or code."""
+    return not text.startswith("=") and is_language(text)
+
+
+def _refuse_cells(count: int, name: str) -> None:
+    if count > MOST_CELLS:
+        raise UserError(f"has more than {MOST_CELLS:,} cells", file=name, fix="Split it.")
 
 
 def _add_cell(strings: Strings, row: Sequence[Cell], source: int, target: int, delimiter: str) -> None:
     """Add a cell whose translation goes into the column `target`, which the row may lack."""
     text = row[source].text
-    is_formula = text.startswith("=")
-    if is_formula or not is_language(text):
-        return
-    cell, existing, padding = row[source], None, ""
+    cell, existing, padding = row[source], None, 0
     if target != source:
-        padding = delimiter * (target - len(row) + 1)
+        padding = max(0, target - len(row) + 1)
         if padding:
             cell = Cell(row[-1].end, row[-1].end, "", False)
         else:
@@ -108,8 +117,10 @@ def _rows(file: TextFile, delimiter: str, offset: int) -> list[list[Cell]]:
     while offset <= len(text):
         between_steps()
         count += 1
-        if count > MOST_CELLS:
-            raise UserError(f"has more than {MOST_CELLS:,} cells", file=file.name, fix="Split it.")
+        _refuse_cells(count, file.name)
+        if len(rows[-1]) == MOST_COLUMNS:
+            line = file.line(offset)
+            raise UserError(f"has more than {MOST_COLUMNS:,} columns", file=file.name, line=line, fix="Split it.")
         match = pattern.match(text, offset)
         if not match:
             raise UserError("has a quote that is not closed", file=file.name, line=file.line(offset))
@@ -127,7 +138,8 @@ def _rows(file: TextFile, delimiter: str, offset: int) -> list[list[Cell]]:
     return [row for row in rows if len(row) > 1 or (row and row[0].text)]
 
 
-def _written(text: str, quoted: bool, delimiter: str, padding: str) -> str:
+def _written(text: str, quoted: bool, delimiter: str, padding: int) -> str:
+    """Return a cell as it is written, after delimiters for the cells that its row lacks (`padding`)."""
     if quoted or re.search(rf'[{re.escape(delimiter)}"\r\n]|^\s|\s$', text):
         text = '"' + text.replace('"', '""') + '"'
-    return padding + text
+    return padding * delimiter + text

@@ -7,7 +7,7 @@ name languages, with or without a region (`en-US`, `Spanish (Mexico)`), or both 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -86,13 +86,16 @@ def columns(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> C
         first_row = int(_is_head(rows))
         sources = _text_columns(rows[first_row:])
     pairs = []
+    by_stem, all_by_stem = _first_by_stem(names, languages[1]), _all_languages_by_stem(names)
     for source in sources:
         target = None
-        if first_row:
-            target = _target(names, rows[1:], source, len(sources) == 1, languages[1])
-        if target is None:
+        if first_row and len(sources) == 1:
+            target = _only_target(names, rows[1:], source, languages[1])
+        elif first_row:
+            target = by_stem.get(_target_stem(names[source]), source)
+        if target in (None, source):
             if is_named:
-                _refuse_other_languages(file, names, source, languages[1])
+                _refuse_other_languages(file, names, all_by_stem, source, languages[1])
             target = source
         pairs.append((source, target))
     return Columns(pairs, first_row, next(iter(_with_name(names, _ROW_LANGUAGE)), None))
@@ -106,23 +109,18 @@ def _with_name(names: Sequence[_Name], common_names: frozenset[str]) -> list[int
     return [i for i, name in enumerate(names) if name.plain in common_names]
 
 
-def _target(
-    names: Sequence[_Name], body: Sequence[Sequence[str]], source: int, is_only_source: bool, code: str | None
-) -> int | None:
-    """Return the column for the translation of a source column; None if there is none."""
+def _only_target(names: Sequence[_Name], body: Sequence[Sequence[str]], source: int, code: str | None) -> int | None:
+    """Return the column for the translation of the only source column; None if there is none."""
     name = names[source]
-    stem = name.stem
-    # `title_en` belongs to `title_es`, but `source_en` belongs to `es`.
-    if name.code is None or _SOURCE.fullmatch(stem):
-        stem = ""
-    candidates = [i for i in _of_language(names, code) if names[i].stem == stem]
-    if is_only_source:
-        by_role = _with_role(names, _TARGET)
-        candidates = by_role + candidates if name.code is None else candidates + by_role
+    by_role = _with_role(names, _TARGET)
+    candidates = []
+    if (of_language := _first_by_stem(names, code).get(_target_stem(name))) is not None:
+        candidates = [of_language]
+    candidates = by_role + candidates if name.code is None else candidates + by_role
     for candidate in candidates:
         if candidate != source:
             return candidate
-    if not is_only_source or not body:
+    if not body:
         return None
     empty = []
     for i, name in enumerate(names):
@@ -130,6 +128,16 @@ def _target(
         if may_hold_text and not any(_text(row, i) for row in body):
             empty.append(i)
     return empty[0] if len(empty) == 1 else None
+
+
+def _target_stem(source: _Name) -> str:
+    """Return the stem of the column for translations: `title_en` belongs to `title_es`, but `source_en` to `es`."""
+    return "" if source.code is None or _SOURCE.fullmatch(source.stem) else source.stem
+
+
+def _first_by_stem(names: Sequence[_Name], code: str | None) -> dict[str, int]:
+    """Return the columns of a language by the rest of their names."""
+    return {names[i].stem: i for i in _of_language(names, code)}
 
 
 def _beside_target(names: Sequence[_Name], rows: Sequence[Sequence[str]], code: str | None) -> list[int]:
@@ -153,16 +161,33 @@ def _text(row: Sequence[str], column: int) -> str:
     return row[column].strip() if column < len(row) else ""
 
 
-def _refuse_other_languages(file: str, names: Sequence[_Name], source: int, code: str | None) -> None:
-    """Refuse to overwrite the source if the table has columns for other languages, but none for the target."""
-    other_columns = []
-    for i, name in enumerate(names):
-        is_related = i != source and name.code and name.stem in (names[source].stem, "")
-        if is_related and name.plain not in _KEYS:
-            other_columns.append(name.plain)
+def _refuse_other_languages(
+    file: str, names: Sequence[_Name], by_stem: Mapping[str, Sequence[int]], source: int, code: str | None
+) -> None:
+    """Refuse to overwrite the source if the table has columns for other languages, but none for the target.
+
+    Args:
+        file: the file name for messages.
+        names: the columns.
+        by_stem: the columns of all languages by the rest of their names.
+        source: the source column.
+        code: the target language.
+    """
+    stem = names[source].stem
+    related = [*by_stem.get(stem, ()), *(by_stem.get("", ()) if stem else ())]
+    other_columns = [names[i].plain for i in sorted(related) if i != source]
     if other_columns:
         what = f"has no column for {code}, but columns for other languages: {', '.join(other_columns[:5])}"
         raise UserError(what, file=file, line=1, fix=f"Add a column named {code}.")
+
+
+def _all_languages_by_stem(names: Sequence[_Name]) -> dict[str, list[int]]:
+    """Return the columns that name any language by the rest of their names."""
+    by_stem: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        if name.code and name.plain not in _KEYS:
+            by_stem.setdefault(name.stem, []).append(i)
+    return by_stem
 
 
 def _is_head(rows: Sequence[Sequence[str]]) -> bool:

@@ -22,6 +22,7 @@ from translucid.documents.strings.messages import is_language, message_spans
 from translucid.documents.strings.plural_forms import ORDER, categories, place_of_form
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.xliff import agree
+from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
 _UNTRANSLATED = ("new", "")
@@ -37,11 +38,11 @@ def read(name: str, content: bytes, languages: Languages) -> StringCatalog:
     file = TextFile.of(name, content)
     try:
         json.loads(file.text, parse_int=_discard, parse_float=_discard, object_pairs_hook=_discard)
+        return StringCatalog(file, languages)
     except JSONDecodeError as error:
         raise UserError(f"is not JSON: {error.msg}", file=name, line=error.lineno) from error
     except RecursionError:
         raise UserError("is nested too deep", file=name) from None
-    return StringCatalog(file, languages)
 
 
 class _Leaf(NamedTuple):
@@ -150,7 +151,15 @@ class StringCatalog:
         if len(self.segments) > first:
             self._strings.append(_String(entry, range(first, len(self.segments)), plan))
 
-    def _planned(self, source: dict[str, Any], existing: dict[str, Any], template: Segment, key: str) -> dict[str, Any]:
+    def _planned(
+        self,
+        source: dict[str, Any],
+        existing: dict[str, Any],
+        template: Segment,
+        key: str,
+        *,
+        in_plural: bool = False,
+    ) -> dict[str, Any]:
         """Return a localization with the structure of the source's and leaves in place of units; add their segments."""
         plan: dict[str, Any] = {}
         for name, value in source.items():
@@ -158,9 +167,13 @@ class StringCatalog:
             if name == "stringUnit" and isinstance(value, dict):
                 plan[name] = self._leaf(str(value.get("value", "")), existing_value, template, key)
             elif name == "plural" and isinstance(value, dict):
+                # `other` stands for all forms that the source lacks, so nested plurals would grow exponentially.
+                if in_plural:
+                    what = f"has a plural in a form of a plural ({template.place})"
+                    raise UserError(what, file=self.file.name, fix="Xcode writes none: remove it.")
                 plan[name] = self._plural(value, existing_value, template, key)
             elif isinstance(value, dict):
-                plan[name] = self._planned(value, existing_value, template, key)
+                plan[name] = self._planned(value, existing_value, template, key, in_plural=in_plural)
             else:
                 plan[name] = value
         return plan
@@ -179,7 +192,9 @@ class StringCatalog:
             source = forms.get(form, general)
             if form in target_forms and isinstance(source, dict):
                 place = place_of_form(template.place, form, target_forms[form])
-                plan[form] = self._planned(source, _object(existing.get(form)), replace(template, place=place), key)
+                existing_form = _object(existing.get(form))
+                in_form = replace(template, place=place)
+                plan[form] = self._planned(source, existing_form, in_form, key, in_plural=True)
         return plan
 
     def _leaf(self, text: str, existing: dict[str, Any], template: Segment, key: str) -> _Leaf:
@@ -197,6 +212,7 @@ class StringCatalog:
         """Return the file with translations in the target language."""
         edits = []
         for string in self._strings:
+            between_steps()
             if not targets.keys().isdisjoint(string.numbers):
                 edits.append(self._edit(string.entry, _resolved(string.plan, targets)))
         return self.file.spliced(edits)

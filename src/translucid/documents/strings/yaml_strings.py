@@ -14,8 +14,9 @@ from typing import Any
 import yaml
 
 from translucid.data.languages import Languages
-from translucid.documents.document import max_segments
+from translucid.documents.limits import max_segments
 from translucid.documents.splicing import TextFile
+from translucid.documents.strings.json_strings import note_of_keys
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.string_document import Strings, unicode_escape
 from translucid.ground.cancellation import between_steps
@@ -45,7 +46,7 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
             if properties := _PROPERTIES.match(file.text, start, end):
                 start = properties.end()
             write = partial(_written, raw=file.text[start:end], style=scalar.style, flow=flow)
-            strings.add(start, end, scalar.value, write, note=".".join(keys) or None)
+            strings.add(start, end, scalar.value, write, note=note_of_keys(keys))
     return strings
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from translucid.documents.document import Document, Segment, limit_segments
+from translucid.documents.document import Document, Segment
 from translucid.documents.kinds import read_document
+from translucid.documents.limits import limit_segments, limit_work
 from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.ground.errors import UserError
 from translucid.jobs.documents import segments_to_translate
@@ -62,7 +63,8 @@ def write_result(job: Job, document: Document | None = None) -> None:
     corrections = job.corrections  # before the translations are read: later ones count as missing
     document = document or read_document(job.name, job.files.content, (job.source, job.target))
     between_steps()
-    result = document.filled(job.files.targets())
+    with limit_work(job.name, job.files.document_size):
+        result = document.filled(job.files.targets())
     between_steps()
     with job.writing:
         if corrections > job.written_corrections:

@@ -23,7 +23,7 @@ _TABLE = """CREATE TABLE segments (
     target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, accepted INTEGER DEFAULT 0)"""
 
 MOST_CHARACTERS = 200_000
-"""The maximum number of characters in segments that are returned together, tags included."""
+"""The maximum number of characters in segments that are returned together, with tags, notes and translations."""
 SURE = 0.5
 """The confidence under which a translation is doubtful."""
 _DOUBTFUL = f"(NOT accepted AND target IS NOT NULL AND (doubts != '[]' OR confidence < {SURE}))"
@@ -81,6 +81,12 @@ class JobFiles:
         """The original document."""
         with self._unless_deleted():
             return self._document.read_bytes()
+
+    @property
+    def document_size(self) -> int:
+        """The bytes of the original document."""
+        with self._unless_deleted():
+            return self._document.stat().st_size
 
     @property
     def size(self) -> int:
@@ -173,7 +179,7 @@ class JobFiles:
             characters = 0
             for columns in cursor:
                 rows.append(_row(*columns))
-                characters += len(columns[2]) + len(columns[3])  # the source and its marks
+                characters += sum(len(column) for column in columns if isinstance(column, str))
                 if count >= 0 and characters > MOST_CHARACTERS:
                     break
             return rows

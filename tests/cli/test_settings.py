@@ -78,6 +78,39 @@ def test_an_option_of_several_values_has_them_apart_by_spaces(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("command", "name", "value", "message"),
+    [
+        ("serve", "TRANSLUCID_API_KEY", "keys.txt", "Did you mean 'TRANSLUCID_API_KEYS'?"),
+        ("serve", "TRANSLUCID_API_KEYS", "", "TRANSLUCID_API_KEYS is empty"),
+        ("translate", "TRANSLUCID_API_KEYS", " ", "TRANSLUCID_API_KEYS is empty"),
+        ("translate", "TRANSLUCID_TRANSLATE_BEEM", "8", "Did you mean 'TRANSLUCID_TRANSLATE_BEAM'?"),
+        ("data stats", "TRANSLUCID_DATE", "corpora", "Did you mean 'TRANSLUCID_DATA'?"),
+        (
+            "serve",
+            "TRANSLUCID_PORT",
+            "tcp://10.0.0.1:5000",
+            "the Service named translucid. Set enableServiceLinks: false",
+        ),
+        ("serve", "TRANSLUCID_PORT_X", "1", "there is no environment variable TRANSLUCID_PORT_X"),
+        # Variables that Kubernetes adds, or that another command reads, are none of this command's concern.
+        ("translate", "TRANSLUCID_PORT", "tcp://10.0.0.1:5000", None),
+        ("serve", "TRANSLUCID_WEB_PORT", "tcp://10.0.0.1:80", None),
+        ("serve", "TRANSLUCID_SERVICE_PORT_HTTP", "5000", None),
+        ("serve", "TRANSLUCID_PORT_5000_TCP_ADDR", "10.0.0.1", None),
+        ("serve", "TRANSLUCID_DATA", "corpora", None),
+    ],
+)
+def test_every_variable_with_our_prefix_is_known_and_has_a_value(command, name, value, message, capfd, monkeypatch):
+    monkeypatch.setenv(name, value)
+    assert main.run([*command.split(), "nowhere"]) == 2  # no such run or corpus either
+    stderr = capfd.readouterr().err
+    assert stderr.count("\n") == 1
+    assert (message or "nowhere") in stderr
+    assert message or name not in stderr
+    assert main.run([*command.split(), "--help"]) == 0
+
+
+@pytest.mark.parametrize(
     "before",
     [["--log-format", "json"], ["--log-format=json"], []],
     ids=["apart", "joined", "behind"],

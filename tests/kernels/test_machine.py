@@ -57,3 +57,67 @@ def test_threads_of_the_command_sleep_while_they_wait_unless_told_otherwise(poli
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert completed.stdout.split() == [*expected, "False"]
+
+
+@pytest.fixture
+def cgroups(tmp_path, monkeypatch):
+    """Return a function that writes the control groups of this process: cgroups("0::/pod/a", {"pod/cpu.max": "…"})."""
+    monkeypatch.setattr(machine, "CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(machine, "OWN_CGROUPS", tmp_path / "own")
+    monkeypatch.setattr(machine, "_visible_cores", lambda: 64)
+    monkeypatch.setenv("OMP_NUM_THREADS", "")  # so that monkeypatch restores it
+    monkeypatch.delenv("OMP_NUM_THREADS")
+
+    def write(own, files):
+        (tmp_path / "own").write_text(own)
+        for name, text in files.items():
+            file = tmp_path / "cgroup" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "cores", "memory"),
+    [
+        ("0::/\n", {"cpu.max": "200000 100000\n", "memory.max": "1000000\n"}, 2, 1000000),
+        ("0::/\n", {"cpu.max": "max 100000\n", "memory.max": "max\n"}, 64, None),
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 2, None),
+        ("0::/\n", {"cpu.max": "5000 100000\n"}, 1, None),
+        # The pod has the limit of its containers.
+        ("0::/pod/a\n", {"pod/a/cpu.max": "max 100000", "pod/cpu.max": "300000 100000", "pod/memory.max": "7"}, 3, 7),
+        ("0::/of/the/host\n", {"cpu.max": "100000 100000\n"}, 1, None),
+        (
+            "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n1:name=systemd:/\n",
+            {
+                "cpu,cpuacct/cpu.cfs_quota_us": "400000\n",
+                "cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+                "memory/docker/1/memory.limit_in_bytes": "5000\n",
+                "memory/memory.limit_in_bytes": "9223372036854771712\n",
+            },
+            4,
+            5000,
+        ),
+        ("5:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 64, None),
+        ("", {}, 64, None),
+    ],
+)
+def test_the_limits_of_containers_count_as_cores_and_memory(own, files, cores, memory, cgroups):
+    cgroups("", {})
+    whole = machine.physical_memory()
+    cgroups(own, files)
+    assert machine.cores() == cores
+    assert machine.physical_memory() == (memory or whole)
+    machine.limit_threads_to_quota()
+    assert os.environ.get("OMP_NUM_THREADS") == (str(cores) if cores < 64 else None)
+
+
+def test_a_number_of_threads_counts_instead_of_the_cores(cgroups, monkeypatch):
+    cgroups("", {})
+    monkeypatch.setattr(machine, "_threads", None)  # so that it is restored
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    machine.limit_threads_to_quota()
+    assert os.environ["OMP_NUM_THREADS"] == "8"
+    machine.limit_threads(3)
+    assert (machine.cores(), os.environ["OMP_NUM_THREADS"]) == (3, "3")

@@ -25,7 +25,8 @@ SETTINGS = [setting for setting in SHAPE if "model." not in setting]
 
 @pytest.fixture(autouse=True)
 def _nothing_is_allowed(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(VARIABLE, "")  # so that it is restored
+    monkeypatch.delenv(VARIABLE)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,7 @@ def custom_run(file, corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "custom"
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(VARIABLE, "")
+        patched.delenv(VARIABLE)
         assert run(train_command(file, corpus, folder)) == 0
     return folder
 

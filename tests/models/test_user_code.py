@@ -35,7 +35,8 @@ SETTINGS = [setting for setting in SHAPE if "model." not in setting]
 
 @pytest.fixture(autouse=True)
 def _nothing_is_allowed(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(VARIABLE, "")  # so that it is restored
+    monkeypatch.delenv(VARIABLE)
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,7 @@ def cosine_run(scores, corpus, tmp_path_factory):
     model = ["model.attention=my_scores.py:Cosine", "model.width=16", "training.max_steps=4"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(VARIABLE, "")
+        patched.delenv(VARIABLE)
         code = run(
             [str(argument) for argument in ["--code", scores, "train", *files, "--no-tune", "--set", *SETTINGS, *model]]
         )

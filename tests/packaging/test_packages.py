@@ -92,7 +92,10 @@ def test_the_container_runs_without_privileges_and_read_only():
     service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["translucid"]
     assert service["read_only"] and service["cap_drop"] == ["ALL"]
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
-    assert all(volume.endswith(":ro") for volume in service["volumes"])
+    assert all(volume.endswith(":ro") for volume in service["volumes"] if volume.startswith("."))
+    # A page in a browser of the same machine reaches the published port, also by a name of its own.
+    assert service["environment"]["TRANSLUCID_ORIGINS"] == "${ORIGINS:-none}"
+    assert "*" not in service["environment"]["TRANSLUCID_HOSTS"]
 
 
 def test_the_container_asks_for_training_until_there_is_a_model(tmp_path):

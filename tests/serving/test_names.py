@@ -59,6 +59,8 @@ def test_a_page_that_points_its_own_name_here_is_refused(client, host, status):
         (("https://good.example",), "https://good.example", 200, "https://good.example"),
         (("https://good.example",), "https://evil.example", 403, None),
         (("*",), "https://any.example", 200, "*"),
+        ((), "chrome-extension://abcdefgh", 200, "chrome-extension://abcdefgh"),
+        (("https://good.example",), "moz-extension://1-2", 200, "moz-extension://1-2"),
     ],
 )
 def test_pages_of_other_sites_use_it_only_where_they_may(serve, origins, origin, status, allowed):
@@ -69,6 +71,8 @@ def test_pages_of_other_sites_use_it_only_where_they_may(serve, origins, origin,
     preflight_headers = {"Host": "localhost:5000", "Origin": origin, "Access-Control-Request-Method": "POST"}
     preflight = client.options("/translate", headers=preflight_headers)
     assert preflight.headers.get("access-control-allow-origin") == allowed
+    if allowed:
+        assert preflight.status_code == 200
 
 
 def test_its_own_page_may_use_it_behind_a_proxy_that_calls_it_by_another_name(serve):
@@ -91,6 +95,8 @@ def test_a_simple_form_of_another_site_is_refused_too(serve):
         (["--host", "0.0.0.0"], ("*",), ("*",)),
         (["--host", "0.0.0.0", "--hosts", "A.example, 10.0.0.5"], ("a.example", "10.0.0.5"), ("*",)),
         (["--origins", "https://a.example"], (), ("https://a.example",)),
+        (["--host", "0.0.0.0", "--hosts", "localhost", "--origins", "none"], ("localhost",), ()),
+        (["--host", "0.0.0.0", "--hosts", "none"], (), ("*",)),
     ],
 )
 def test_who_opens_it_to_a_network_means_others_to_use_it(run, serve_arguments, options, hosts, origins):

@@ -1,14 +1,32 @@
-"""Environment variables: every option of every command has one."""
+"""Environment variables: every option of every command has one, and an unknown one is an error."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from typer.core import TyperGroup, TyperOption
 
+from translucid.ground.errors import UserError, nearest
+
 PREFIX = "TRANSLUCID"
 SHARED = ("--device", "--engine")
 """Options with the same meaning in all commands; `TRANSLUCID_DEVICE` sets one for all commands."""
+
+OTHERS = {
+    "TRANSLUCID_CODE": "files that runs may execute",
+    "TRANSLUCID_DATA": "the folder of corpora that tests and benchmarks read",
+    "TRANSLUCID_LEARN_RUNS": "the runs of lessons and notebooks",
+    "TRANSLUCID_WHEELS": "wheels with catalogues that the tests read",
+}
+"""Variables that are not options."""
+_SERVICE_LINK = re.compile(
+    r"TRANSLUCID_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
+"""Variables with which Kubernetes tells containers about a Service named *translucid*, or *translucid-…*."""
+_SERVICE_PORT = re.compile(r"(tcp|udp|sctp)://\S+:\d+")
+"""The value that Kubernetes gives the variable TRANSLUCID_PORT of such a Service."""
 
 
 def apply_environment(command: Any, path: str = PREFIX) -> None:
@@ -36,6 +54,45 @@ def apply_environment(command: Any, path: str = PREFIX) -> None:
     if options:
         flag = max(options[0].opts, key=len)
         command.epilog = f"Every option can stand in the environment: `{flag}` as `{path}_{_upper(flag)}`."
+
+
+def check_environment(commands: TyperGroup, called: Any, environment: Mapping[str, str]) -> None:
+    """Check that each variable with our prefix is known and not empty; those that Kubernetes adds are ignored.
+
+    A misspelt `TRANSLUCID_API_KEY` would leave a server open to everybody.
+
+    Args:
+        commands: the tree of all commands, after `apply_environment`.
+        called: the command that runs.
+        environment: the variables and their values.
+
+    Raises:
+        UserError: a variable is unknown or empty, or Kubernetes has replaced the port of the command.
+    """
+    known = {*OTHERS, *_variables(commands)}
+    for name, value in sorted(environment.items()):
+        if not name.startswith(f"{PREFIX}_") or _SERVICE_LINK.fullmatch(name):
+            continue
+        if name.endswith("_PORT") and _SERVICE_PORT.fullmatch(value):
+            if name in _variables(called):
+                service = name.removesuffix("_PORT").replace("_", "-").lower()
+                what = f"Kubernetes has set {name}={value} for the Service named {service}"
+                raise UserError(what, fix="Set enableServiceLinks: false in the pod, or rename the Service.")
+        elif name not in known:
+            raise UserError(f"there is no environment variable {name}", fix=nearest(name, known))
+        elif not value.strip():
+            raise UserError(f"the environment variable {name} is empty", fix="Give it a value, or unset it.")
+
+
+def _variables(command: Any) -> set[str]:
+    """Return the variables of all options and arguments of a command and its subcommands."""
+    names: set[str] = set()
+    for parameter in command.params:
+        variables = parameter.envvar or ()
+        names.update([variables] if isinstance(variables, str) else variables)
+    for subcommand in getattr(command, "commands", {}).values():
+        names |= _variables(subcommand)
+    return names
 
 
 def _upper(name: str) -> str:

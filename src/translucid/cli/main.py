@@ -21,12 +21,12 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from translucid import __version__
-from translucid.cli.environment import apply_environment
+from translucid.cli.environment import apply_environment, check_environment
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.kernels.devices import is_memory_full
-from translucid.kernels.machine import wait_asleep
+from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
 from translucid.kernels.process import configure_process
 
 SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS")
@@ -169,6 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0 done, 2 the user's input is wrong, 1 our fault, 130 and 143 interrupted."""
     raise_on_sigterm()
     wait_asleep()
+    limit_threads_to_quota()
     configure_process()
     _hold_closed_streams()
     _write_utf8()
@@ -223,6 +224,8 @@ def run(arguments: list[str]) -> int:
             raise UserError("standard output is closed", fix="Send it to a file, or to /dev/null.")
         commands = tree()
         expanded = several(arguments, commands)
+        if not {"--help", "--version"}.intersection(options):
+            check_environment(commands, _called_command(options, commands), os.environ)
         result = commands(expanded, prog_name="translucid", standalone_mode=False, obj=arguments)
         # Not being standalone, Typer returns the exit code of `typer.Exit`.
         return result if isinstance(result, int) else 0
@@ -329,12 +332,17 @@ def several(arguments: Sequence[str], commands: TyperGroup) -> list[str]:
 
 def _repeatable_options(options: Sequence[str], commands: TyperGroup) -> set[str]:
     """Return the options of the called command that take several values; those of other commands may differ."""
+    names: set[str] = set()
+    for option in _called_command(options, commands).params:
+        if option.multiple and option.metavar in SEVERAL:
+            names.update(option.opts)
+    return names
+
+
+def _called_command(options: Sequence[str], commands: TyperGroup) -> Any:
+    """Return the command that the arguments call, or the last group that they name."""
     command: Any = commands
     for argument in options:
         if isinstance(command, TyperGroup) and argument in command.commands:
             command = command.commands[argument]
-    names: set[str] = set()
-    for option in command.params:
-        if option.multiple and option.metavar in SEVERAL:
-            names.update(option.opts)
-    return names
+    return command

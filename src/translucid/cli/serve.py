@@ -32,6 +32,7 @@ from translucid.cli.printing import with_examples
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import die_of_sigterm
+from translucid.kernels.machine import limit_threads, release_freed_memory
 from translucid.terminology.term import read_terms
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from translucid.serving.catalogue import Catalogue
     from translucid.serving.routes.memory import MemoryRoutes
     from translucid.serving.server_options import ServerOptions
+
+_NONE = "none"
+"""The value of `--hosts` and `--origins` that allows no others."""
 
 
 def _option(help_text: str, name: str, **options: Any) -> Any:
@@ -71,7 +75,7 @@ class Access(NamedTuple):
     hosts: Annotated[
         str,
         _option(
-            "Host names that clients may use besides localhost: example.org,10.0.0.5; * is any, "
+            "Host names that clients may use besides localhost: example.org,10.0.0.5; none, or * for any, "
             "the default if --host is a network.",
             "HOSTS",
         ),
@@ -79,7 +83,7 @@ class Access(NamedTuple):
     origins: Annotated[
         str,
         _option(
-            "Sites whose pages may use the API: https://example.org,https://other.example; * is any, "
+            "Sites whose pages may use the API: https://example.org,https://other.example; none, or * for any, "
             "the default if --host is a network.",
             "ORIGINS",
         ),
@@ -111,6 +115,7 @@ class Models(NamedTuple):
         Literal["auto", "torch", "ctranslate2", "onnx"],
         _option("Our own search in PyTorch, CTranslate2, ONNX Runtime, or the fastest that can do it.", "ENGINE"),
     ] = "auto"
+    threads: Annotated[int | None, _option("Threads of all models; by default one per core.", "THREADS", min=1)] = None
 
 
 class Logs(NamedTuple):
@@ -162,6 +167,8 @@ def serve(
         raise UserError(what, fix="Write it as /translate-app.")
     if models.suggestions and models.memory is None:
         raise UserError("--suggestions is for --memory", fix="Say where they go: --memory mine.memory.")
+    if models.threads:
+        limit_threads(models.threads)
     trusted = trusted_proxies(_split_list(access.proxies))
     options = _server_options(address, access, limits, logs)
     if logs.log_format == "json":
@@ -170,10 +177,12 @@ def serve(
     with bound(address.host, address.port) as listener:
         terms = read_terms(models.terms) if models.terms else ()
         catalogue = load(runs, models.device, options, models.engine, terms)
+        release_freed_memory()  # of conversions, which need several times the memory of the model
         memory = open_memory_of(catalogue, models.memory, models.terms, grows=models.suggestions)
         app = create_app(catalogue, options, memory, lambda _: recorded_routes())
         _log_requests()
         announce(catalogue)
+        _warn_if_open(address, options)
         try:
             listener.listen(2048)
         except OSError as error:  # another server on this port, which loaded its models sooner
@@ -197,10 +206,33 @@ def _server_options(address: Address, access: Access, limits: Limits, logs: Logs
         api_keys=read_keys(access.api_keys, quota) if access.api_keys else {},
         metrics=logs.metrics,
         log=logs.log_format,
-        hosts=_split_list(access.hosts.lower()) or default,
-        origins=_split_list(access.origins) or default,
+        hosts=_names("--hosts", access.hosts.lower(), default),
+        origins=_names("--origins", access.origins, default),
         url_prefix=address.url_prefix,
     )
+
+
+def _names(option: str, text: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a list; `none` is an empty one, and an empty text is the default."""
+    names = _split_list(text)
+    if _NONE not in names:
+        return names or default
+    if len(names) > 1:
+        raise UserError(f"{option} {text!r} has other values beside {_NONE}", fix="Leave one of them out.")
+    return ()
+
+
+def _warn_if_open(address: Address, options: ServerOptions) -> None:
+    """Warn if people in the network, and the pages that they visit, may use the server without a key."""
+    from translucid.serving.edge.host_check import ANY, is_loopback
+
+    if options.api_keys or is_loopback(address.host):
+        return
+    users = "everyone who reaches it"
+    if ANY in options.origins:
+        users += ", and any web page that they visit,"
+    warning = f"warning: there are no API keys: {users} may use this server. See --api-keys, --hosts and --origins."
+    Console(stderr=True).print(warning, soft_wrap=True)
 
 
 def open_memory_of(

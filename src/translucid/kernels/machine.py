@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
 import sys
 import threading
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from translucid.ground.errors import UserError
 
+_threads: int | None = None
+"""The number of threads that the user allows."""
+
 
 def cores() -> int:
-    """Return the number of CPU cores that this process may use."""
+    """Return the number of CPU cores that this process may use, by its affinity and the quota of its container."""
+    return _threads or min(_visible_cores(), _core_quota())
+
+
+def limit_threads(count: int) -> None:
+    """Use this many threads instead of all cores; call it before PyTorch is loaded."""
+    global _threads
+    _threads = count
+    os.environ["OMP_NUM_THREADS"] = str(count)  # PyTorch's
+
+
+def limit_threads_to_quota() -> None:
+    """Let PyTorch start as many threads as the container's quota has cores; call it before PyTorch is loaded.
+
+    By default it starts one for each core of the machine, which then wait for each other while the quota is used up.
+    A value that the user has set stays.
+    """
+    if cores() < _visible_cores():
+        os.environ.setdefault("OMP_NUM_THREADS", str(cores()))
+
+
+def _visible_cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -26,11 +52,61 @@ def processes() -> int:
 
 
 def physical_memory() -> int:
-    """Return the bytes of memory of this machine, or 0 if the system does not say."""
+    """Return the bytes of memory of this machine, or of its container if that has less; 0 if unknown."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 0
+    limits = [limit for values in _cgroup_values("memory", "memory.max", "memory.limit_in_bytes") for limit in values]
+    return min([memory, *limits])
+
+
+CGROUPS = Path("/sys/fs/cgroup")
+"""Where Linux shows the limits of containers and services, in its first or second version of control groups."""
+OWN_CGROUPS = Path("/proc/self/cgroup")
+"""The control groups of this process."""
+
+
+def _core_quota() -> int:
+    """Return the number of cores whose time the container of this process may use, rounded up."""
+    quotas = [sys.maxsize]
+    for values in _cgroup_values("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"):
+        if len(values) == 2 and min(values) > 0:
+            microseconds, period = values
+            quotas.append(max(1, math.ceil(microseconds / period)))
+    return min(quotas)
+
+
+def _cgroup_values(controller: str, file: str, *former_files: str) -> Iterator[list[int]]:
+    """Yield the numbers of a limit in each control group of this process, from the innermost to the outermost.
+
+    Args:
+        controller: `cpu` or `memory`.
+        file: the file of version 2.
+        former_files: the files of version 1, one for each number.
+    """
+    try:
+        groups = [line.split(":", 2) for line in OWN_CGROUPS.read_text().splitlines()]
+    except OSError:  # not Linux
+        return
+    for _, controllers, path in groups:
+        if controllers and controller not in controllers.split(","):
+            continue
+        root = CGROUPS / controllers
+        names = former_files if controllers else (file,)
+        # Within a container, the path may be that of the host, which is not visible.
+        innermost = root / path.strip("/")
+        for folder in (innermost, *innermost.parents):
+            yield [int(number) for name in names for number in _words_of(folder / name) if number.isdecimal()]
+            if folder == root:
+                break
+
+
+def _words_of(file: Path) -> list[str]:
+    try:
+        return file.read_text().split()
+    except OSError:
+        return []
 
 
 def refuse_more_than_memory(size: int, file: Path, fix: str = "", *, verb: str = "has") -> None:

@@ -43,7 +43,8 @@ def allow_code(*files: str | Path) -> None:
         if not file.is_file():
             raise UserError("there is no such file", file=file, fix="Give the Python file that the run names.")
         allowed[file.name] = file.resolve()
-    os.environ[VARIABLE] = os.pathsep.join(map(str, allowed.values()))
+    if allowed:
+        os.environ[VARIABLE] = os.pathsep.join(map(str, allowed.values()))
 
 
 def allow_named_code(model: str | None, settings: Mapping[str, object]) -> str | None:

@@ -24,7 +24,7 @@ from translucid.serving.catalogue import Catalogue
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.assets import Asset
 from translucid.serving.edge.failures import answer_errors
-from translucid.serving.edge.host_check import HostCheck
+from translucid.serving.edge.host_check import EXTENSIONS, HostCheck
 from translucid.serving.edge.measuring import measure
 from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.queue.request_context import RequestContext
@@ -65,8 +65,13 @@ def create_app(
         app.include_router(lessons(context))
     answer_errors(app)
     # The middleware that is added last is the first to see a request.
-    if options.origins:
-        app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=options.origins,
+        allow_origin_regex=f"({'|'.join(EXTENSIONS)}).*",
+        allow_methods=["*"],
+        allow_headers=["*"],
+    )
     app.add_middleware(HostCheck, options=options, bodies=context.bodies)
     measure(app, context)
     for path, file in _page().items():

@@ -2,6 +2,7 @@
 
 import json
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch.testing import assert_close
 
 from tests.probes.foreign import many_languages_folder, marian_folder
 from translucid import Translator
+from translucid.api.patching import contrasting_sentence
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
@@ -322,3 +324,42 @@ def test_inputs_that_can_not_be_patched(marian, arguments, message):
         marian.patch(*arguments, ("gusta", "hay"), target="me gusta")
     with pytest.raises(UserError, match="no pair of words 2-3: the sentences have 3 and 3"):
         marian.patch("I like soccer", "I like music", ("gusta", "hay"), target="me gusta", pairs=[(2, 3)])
+
+
+EMBEDDINGS = {"▁cat": (1, 0), "▁cats": (1, 0.1), "▁fox": (1, 0.2), "bird": (1, 0.3), "▁horse": (1, 0.4)}
+EMBEDDINGS |= {"▁Horse": (1, 0.5), "▁Cat": (1, 0), "▁table": (1, 0.9), "▁sleeps": (0, 1), "▁snores": (0.1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("translations", "offered"),
+    [
+        ({"the cats sleeps.": "B2 C.", "the horse sleeps.": "D C."}, "the cats sleeps."),
+        ({"the cats sleeps.": "B C.", "the horse sleeps.": "D C."}, "the horse sleeps."),  # the first has the same one
+        ({"the cats sleeps.": "B C F.", "the cat snores.": "B E."}, "the cat snores."),  # the first has more words
+        ({"the cats sleeps.": "X Y.", "the cat snores.": "B E."}, "the cat snores."),  # two words differ
+        ({"the cats sleeps.": "B C F."}, "the cats sleeps."),
+        ({}, None),
+    ],
+)
+def test_the_offered_sentence_differs_in_one_word_and_so_does_its_translation(translations, offered):
+    """The vocabulary lacks `the`; `fox` is too short, `bird` begins no word, `Horse` has another case."""
+    pieces = list(EMBEDDINGS)
+    tokens = torch.nn.Embedding.from_pretrained(torch.tensor(list(EMBEDDINGS.values()), dtype=torch.float))
+    tokenizer = SimpleNamespace(
+        source_opening=[7],
+        encode_source=lambda texts: [[7, pieces.index(f"▁{texts[0]}")] if f"▁{texts[0]}" in pieces else [7, 0, 1]],
+        source_pieces=lambda ids: [pieces[i] for i in ids],
+    )
+
+    def translate(texts, *, split, beam):
+        similar = ["the cats sleeps.", "the cat snores.", "the horse sleeps.", "the table sleeps."]
+        assert texts == [*similar, "the cat table.", "the cat horse."]
+        return [SimpleNamespace(text=translations.get(text, "B C.")) for text in texts]
+
+    model = SimpleNamespace(source_embedding=SimpleNamespace(tokens=tokens))
+    translator = SimpleNamespace(tokenizer=tokenizer, model=model, translate=translate)
+    if offered:
+        assert contrasting_sentence(translator, "the cat sleeps.", "B C.") == offered
+    else:
+        with pytest.raises(UserError, match="no similar sentence"):
+            contrasting_sentence(translator, "the cat sleeps.", "B C.")

@@ -83,6 +83,7 @@ def test_the_settings_of_a_page(client, serve_for_all):
     assert settings == {
         "apiKeys": False,
         "charLimit": 5000,
+        "documentKinds": [{"name": kind.name, "endings": list(kind.endings)} for kind in KINDS],
         "filesTranslation": True,
         "frontendTimeout": 500,
         "explanations": methods,

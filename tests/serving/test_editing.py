@@ -96,6 +96,8 @@ def test_segments_and_corrections(client, translation_of):
     doubtful = [row for row in rows if row["doubts"] and row["number"] != 1]
     assert client.get(f"{path}?doubtful=1").json() == doubtful and doubtful
     assert client.get(f"{path}?doubtful=0&first=3").json() == []
+    unchanged = client.put(f"{path}/2", json={"text": rows[2]["target"]}).json()
+    assert unchanged == {**rows[2], "accepted": True, "remembered": False} and unchanged["doubts"]
     for query, message in (
         ("first=4", "first is more than 3"),
         ("count=501", "count is more than 500"),
@@ -185,7 +187,9 @@ def test_accepting_several_translations(client):
     answer = client.post(f"{path}/accept", json={"rest": True, "doubtful": True}).json()
     assert answer == {"accepted": 3 - 1 - len(without_warnings), "problems": {}, "remembered": False}
     reviewed = client.get(f"{path}/segments").json()
-    assert [row["accepted"] for row in reviewed] == [True] * 3 and {row["origin"] for row in reviewed} == {"person"}
+    assert [row["accepted"] for row in reviewed] == [True] * 3
+    assert [row["origin"] for row in reviewed] == ["model", "person", "model"]
+    assert [row["doubts"] for row in reviewed] == [rows[0]["doubts"], [], rows[2]["doubts"]]
     assert [row["target"] for row in reviewed] == [rows[0]["target"], "Tú cantas.", rows[2]["target"]]
     for name in ("rest", "doubtful"):
         invalid = client.post(f"{path}/accept", json={name: 3})

@@ -90,7 +90,12 @@ def test_segments_and_translations_come_back_as_they_were_stored(files):
     files.accept({1: correction})
     files.store_translations([(1, plain), (2, plain)])  # corrections by people are kept
     assert files.targets() == {0: marked, 1: correction, 2: plain}
-    assert [row.accepted for row in files.rows()] == [False, True, False, False, False]
+    files.accept(
+        {0: marked}
+    )  # unchanged: its origin and its warnings stay, but the document has a person's translation
+    assert files.rows(0, 1) == [Row(0, SEGMENTS[0], marked, accepted=True)]
+    assert files.targets()[0] == Target(marked.marked, "person")
+    assert [row.accepted for row in files.rows()] == [True, True, False, False, False]
 
 
 def test_doubtful_segments_are_counted_and_returned_alone(files):

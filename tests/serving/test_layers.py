@@ -3,6 +3,7 @@
 import pytest
 
 from translucid.api.translator import Translator
+from translucid.serving.routes import layers
 
 PAIR = {"q": "I like soccer", "translation": "Me gusta el fútbol"}
 REQUEST = {**PAIR, "source": "en", "target": "es"}
@@ -29,6 +30,12 @@ def test_patching_is_that_of_the_library(client, run):
     answer = client.post("/patch", json=REQUEST | OTHER).json()
     assert answer.pop("translations") == [PAIR["translation"], translator.translate(OTHER["other"]).text]
     assert answer == patching.to_json()
+
+
+def test_without_another_sentence_the_model_offers_one(client, monkeypatch):
+    monkeypatch.setattr(layers, "contrasting_sentence", lambda translator, clean, target: OTHER["other"])
+    offered = client.post("/patch", json=REQUEST | {"words": OTHER["words"]}).json()
+    assert offered == client.post("/patch", json=REQUEST | OTHER).json() and offered["other"] == OTHER["other"]
 
 
 @pytest.mark.parametrize("view", [{"view": "layers"}, {"view": "patching", **OTHER}], ids=["layers", "patching"])

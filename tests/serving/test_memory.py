@@ -78,7 +78,7 @@ def test_corrections_are_added(begin, memory_file):
     assert correction.json()["remembered"] is True
     with TranslationMemory.open(memory_file) as memory:
         assert memory.exact("You sing.").entry.target == "Tú cantas."
-        assert memory.exact("You sing.").entry.who == "corrected on the page"
+        assert memory.exact("You sing.").entry.who == "accepted on the page"
 
 
 def test_while_another_program_writes_all_goes_on_and_only_suggestions_are_refused(begin, memory_file, monkeypatch):

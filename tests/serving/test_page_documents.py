@@ -44,6 +44,7 @@ def test_source_and_target_segments_are_side_by_side(page):
     assert page.locator("#segments .output").all_inner_texts() == TEXT.splitlines()
     name, text = downloaded(page)
     assert (name, text.splitlines()) == ("notes_es.txt", texts(page))
+    assert page.locator("#document-drop").bounding_box()["height"] < 60  # there is room for the document
     doubtful = page.locator("#segments li.doubtful")
     assert "unknown characters: 足 球" in doubtful.last.inner_text()
     page.get_by_label("only segments to check").check()
@@ -80,6 +81,7 @@ def test_segments_are_edited_by_keyboard_alone(page):
     choose(page)
     areas = page.locator("#segments textarea")
     before = texts(page)
+    warning = page.locator("#segments li").nth(2).locator(".doubts").inner_text()
     areas.first.focus()
     page.keyboard.press("Control+a")
     page.keyboard.type("Me encanta")
@@ -99,7 +101,82 @@ def test_segments_are_edited_by_keyboard_alone(page):
     page.keyboard.press("Control+Enter")  # accepts the segment unchanged
     expect(page.locator("#segments li").nth(1)).to_have_class("accepted")
     expect(areas.nth(2)).to_be_focused()
+    page.keyboard.press("Enter")
+    third = page.locator("#segments li").nth(2)
+    expect(third).to_have_class("accepted")
+    assert third.locator(".doubts").inner_text() == warning != ""
+    assert "edited" not in third.inner_text() and third.locator("p.hint").inner_text().endswith("accepted")
+    assert "edited by a person" in page.locator("#segments li").first.inner_text()
     assert downloaded(page)[1].splitlines() == ["Me encanta.", *before[1:]]
+
+
+def test_segments_are_edited_by_touch_alone(context, address):  # noqa: F811
+    phone = {"has_touch": True, "is_mobile": True, "viewport": {"width": 390, "height": 800}}
+    with fresh(context.browser, **phone) as page:
+        page.goto(address)
+        page.wait_for_selector("body.ready")
+        page.get_by_role("button", name="Documents").tap()
+        page.get_by_text("All file types").tap()
+        expect(page.locator("#document-kinds li").filter(has_text="Markdown")).to_have_text(
+            "Markdown.md .markdown .mdx"
+        )
+        choose(page, "<p>You sing.</p><p>I like soccer.</p><pre>We sing.\nThey go.</pre>", "a.html", "text/html")
+        items, areas = page.locator("#segments li"), page.locator("#segments textarea")
+        hints = areas.evaluate_all("areas => areas.map(area => area.enterKeyHint)")
+        assert hints == [
+            "enter" if "\n" in text else "next" for text in page.locator("#segments .output").all_inner_texts()
+        ]
+        before = texts(page)
+        accept, undo = (page.get_by_role("button", name=re.compile(f"^{name} the")) for name in ("accept", "undo"))
+        assert min(accept.first.bounding_box()[side] for side in ("width", "height")) >= 44
+        expect(undo.first).to_be_hidden()
+        areas.first.fill("Otra cosa.")
+        undo.first.tap()
+        assert texts(page) == before
+        areas.first.fill("Cantas.")
+        areas.first.focus()
+        accept.first.tap()
+        expect(items.first).to_have_class("accepted")
+        expect(areas.nth(1)).to_be_focused()
+        page.evaluate("document.activeElement.blur()")
+        items.nth(1).get_by_role("button", name=re.compile("^accept")).tap()
+        expect(items.nth(1)).to_have_class("accepted")
+        assert page.evaluate("document.activeElement.tagName") != "TEXTAREA"  # no on-screen keyboard opens
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_refused_download_leads_to_its_segment(page):
+    lines = "".join(f"<p>You <b>sing</b> {i}.</p>\n" for i in range(60))
+    choose(page, lines, "a.html", "text/html")
+    page.get_by_label("Next segments").click()
+    expect(page.locator("#segment-range")).to_have_text("51 to 60 of 60")
+    page.locator("#segments textarea").nth(3).fill("Sin marcas")
+    page.get_by_label("Previous segments").click()
+    expect(page.locator("#segment-range")).to_have_text("1 to 50 of 60")
+    page.locator("#document-download").click()
+    page.get_by_role("button", name="Accept and download").click()
+    edited = page.locator("#segments li").nth(3)
+    expect(edited.locator(".problem")).to_contain_text("⟨1⟩ is missing")
+    expect(edited.locator("textarea")).to_be_focused()
+    expect(page.locator("#segment-range")).to_have_text("51 to 60 of 60")
+    expect(page.locator("#document-problem")).to_contain_text("Segment 54: ⟨1⟩ is missing")
+    page.get_by_label("Previous segments").click()
+    expect(page.locator("#segment-range")).to_have_text("1 to 50 of 60")
+    page.locator("#document-download").click()
+    expect(page.locator("#unaccepted-dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(edited.locator("textarea")).to_be_focused()
+    expect(page.locator("#segment-range")).to_have_text("51 to 60 of 60")
+
+
+def test_edits_are_kept_although_the_browser_stores_nothing(page):
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full'); }; }")
+    choose(page, "You sing.\n" * 60)
+    page.locator("#segments textarea").nth(1).fill("Cantas.")
+    page.get_by_label("Next segments").click()
+    expect(page.locator("#segment-range")).to_have_text("51 to 60 of 60")
+    page.get_by_label("Previous segments").click()
+    expect(page.locator("#segments textarea").nth(1)).to_have_value("Cantas.")
 
 
 def test_nothing_is_lost_on_reload(page):

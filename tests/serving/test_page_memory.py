@@ -71,6 +71,45 @@ def test_the_reason_for_a_refused_suggestion_is_shown_beside_it(page):
     expect(page.get_by_label("a better translation")).to_have_value("Cantan")
 
 
+def test_the_keys_that_translate_elsewhere_save_an_improved_translation(page):
+    page.fill("#source", "We sing a song")
+    expect(page.locator("#translation")).not_to_be_empty()
+    page.get_by_role("button", name="Improve").click()
+    page.get_by_label("a better translation").fill("Cantamos una canción")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#suggestion-form")).to_have_count(0)
+    expect(page.locator("#translation")).to_have_text("Cantamos una canción")
+    expect(page.locator("#translation-origin")).to_have_text("From the translation memory")
+
+
+def test_a_form_with_edits_stays_open_and_belongs_to_its_text(page):
+    page.fill("#source", "I sing a song")
+    expect(page.locator("#translation")).not_to_be_empty()
+    page.get_by_role("button", name="Improve").click()
+    page.fill("#source", "You sing a song")
+    expect(page.locator("#suggestion-form")).to_have_count(0)  # it had no edits
+    expect(page.locator("#translation")).not_to_be_empty()
+    page.get_by_role("button", name="Improve").click()
+    better = page.locator("#suggestion-text")
+    better.fill("Cantas una canción")
+    better.press("Escape")
+    expect(page.locator("#suggestion-form .problem")).to_contain_text("not saved")
+    for act in (
+        lambda: page.fill("#source", "They sing a song"),
+        lambda: page.locator("#source").press("Control+Enter"),
+        lambda: page.locator("#clear").click(),
+    ):
+        with page.expect_event("requestfinished", lambda request: request.url.endswith("/look")):
+            act()
+            page.fill("#source", "We like soccer")
+        expect(better).to_have_value("Cantas una canción")
+    expect(page.locator("#suggestion-subject")).to_have_text("You sing a song")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#suggestion-form")).to_have_count(0)
+    page.fill("#source", "You sing a song")
+    expect(page.locator("#translation")).to_have_text("Cantas una canción")
+
+
 def test_a_segment_shows_similar_entries_and_its_terms(page):
     requests = []
     page.on("request", lambda request: requests.append(request.url) if request.url.endswith("/hints") else None)

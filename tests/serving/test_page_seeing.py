@@ -2,9 +2,11 @@
 
 import json
 import re
+from io import BytesIO
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
@@ -75,6 +77,61 @@ def test_pointing_at_a_word_shows_its_ribbons_with_percentages(page, inspected):
     assert "attends to" in description
     probability_shown = re.search(r"probability (< )?(\d+) %", description)
     assert abs(int(probability_shown[2]) - 100 * probability) <= 1
+
+
+FOREIGN = """() => {
+  const sheets = [...document.styleSheets].filter(({ href }) => /(page|sections)\\.css$/.test(href));
+  const flat = (rules) => [...rules].flatMap((rule) => (rule.selectorText ? rule : flat(rule.cssRules ?? [])));
+  const rules = sheets.flatMap(({ cssRules }) => flat(cssRules));
+  const selectors = rules.flatMap(({ selectorText }) => selectorText.split(/,(?![^(]*\\))/));
+  const withClass = selectors.map((one) => one.replace(/::\\w+/g, "")).filter((one) => one.includes("."));
+  const parts = [...document.querySelectorAll(".inspector *")];
+  return withClass.filter((selector) => parts.some((part) => part.matches(selector)));
+}"""
+"""Return the selectors with a class in the page's style sheets that match a part of the inspector."""
+
+
+def strongly_colored(gap):
+    """Return how many pixels between two lines of words have a strong color, as only highlighted ribbons do."""
+    pixels = np.asarray(Image.open(BytesIO(gap.screenshot())).convert("RGB")).astype(int)
+    return int((pixels.max(-1) - pixels.min(-1) > 60).sum())
+
+
+def shown_steps(page):
+    page.get_by_role("tab", name="Steps").click()
+    page.wait_for_selector(".tree .node")
+
+
+def shown_contributions(page):
+    page.get_by_label("what ribbons show").select_option("contributions")
+    page.wait_for_selector("#attention .prefix .word")
+
+
+@pytest.mark.parametrize("by", ["pointer", "keyboard"])
+def test_the_ribbons_of_a_word_can_be_seen(page, by):
+    """In pixels: a style sheet may hide what has the right classes."""
+    page.emulate_media(reduced_motion="reduce")
+    type_in(page, TEXT)
+    word = page.locator("#attention .below .word").nth(1)
+    for show in (lambda page: None, shown_contributions, shown_steps):
+        show(page)
+        gap = page.locator("#attention .gap").first
+        word.scroll_into_view_if_needed()
+        if show is shown_steps:
+            page.get_by_label("decoding step").press("End")
+        page.mouse.move(0, 0)
+        page.evaluate("document.activeElement.blur()")
+        if by == "pointer":
+            word.hover()
+        else:
+            word.focus()
+        assert strongly_colored(gap) > 400, show
+        assert gap.bounding_box()["height"] > 50
+        assert page.evaluate(FOREIGN) == []
+        if show is shown_steps:
+            page.mouse.move(0, 0)
+            page.evaluate("document.activeElement.blur()")
+            assert strongly_colored(gap) > 400  # those of the current step
 
 
 def test_a_sentence_is_one_stop_of_the_tab_key_and_arrows_move(page):

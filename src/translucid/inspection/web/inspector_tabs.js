@@ -245,7 +245,10 @@ export function showPatchingTab(inspector) {
   showPatching(inspector.panel, {
     sentence,
     languages: content.languages ?? [],
-    patch: (fields, onError) => inspector.request(() => server.patch(sentence, fields), onError),
+    patch: (fields, onError) => {
+      if (fields.other) return inspector.request(() => server.patch(sentence, fields), onError);
+      return server.patch(sentence, fields).catch(onError); // nobody has asked: the tab shows the message, and the page none
+    },
     isCurrent: inspector.currentState(),
     onShow: ({ svg }, { fields, result }) => {
       inspector.exported = {

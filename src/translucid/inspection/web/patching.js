@@ -10,26 +10,34 @@ const MAX_WORD_LENGTH = 100;
 const HINT = "Each cell shows how much of the difference in log-odds is carried over, in per cent, if the state of this layer at this "
   + "word comes from the first sentence. 0 is like the second sentence, 100 like the first; orange is below 0.";
 
-// Show a form for the other sentence, and the result of the comparison.
+// Show a form for the other sentence, and the result of the comparison; at first, of one with a sentence that the server offers.
 //
-// sentence: the sentence to compare. The last comparison is kept in sentence.patching, { fields, result }.
+// sentence: the sentence to compare. The last comparison is kept in sentence.patching, { fields, result }, and the content of the
+//   form in sentence.patchForm.
 // languages: [source, target].
 // patch(fields, onError): asks the server; returns a promise for what Patching.to_json returns, with `translations` of both sentences,
-//   or null. fields: { other: a sentence, words: the two words to compare, if chosen }.
+//   or null. fields: { other: a sentence, words: the two words to compare, if chosen }; without `other`, the server offers one.
 // isCurrent(): whether this view is still shown.
 // onShow({ svg() }, { fields, result }): a result is shown.
 export function showPatching(root, { sentence, languages, patch, isCurrent, onShow }) {
   const [form, container] = [element("div"), element("div")];
+  let latestRequest = 0;
   root.append(form, container);
-  showForm(form, { source: sentence.source_text, fields: sentence.patching?.fields, lang: languages[0] ?? "", onCompare: compare });
+  showForm(form, sentence, { lang: languages[0] ?? "", onCompare: compare });
   if (sentence.patching) show();
+  else if (!sentence.patchForm) compare({});
 
   async function compare(fields) {
+    latestRequest += 1;
+    const requestId = latestRequest;
     container.textContent = "…";
     let message = "";
     const result = await patch(fields, (error) => { message = error.message; });
-    if (result) sentence.patching = { fields, result };
+    if (requestId !== latestRequest) return;
+    if (result) sentence.patching = { fields: { ...fields, other: result.other }, result };
     if (!isCurrent()) return;
+    const otherSentence = form.querySelector("input");
+    if (result && otherSentence.value === sentence.source_text) otherSentence.value = result.other;
     if (result) show();
     else container.textContent = message;
   }
@@ -40,11 +48,10 @@ export function showPatching(root, { sentence, languages, patch, isCurrent, onSh
   }
 }
 
-function showForm(root, { source, fields, lang, onCompare }) {
-  const otherSentence = textInput({ value: fields?.other ?? source, lang, required: true, maxLength: MAX_SENTENCE_LENGTH });
-  const [firstWord, secondWord] = [0, 1].map((i) => (
-    textInput({ value: fields?.words?.[i] ?? "", lang: "", maxLength: MAX_WORD_LENGTH, size: 10 })
-  ));
+function showForm(root, sentence, { lang, onCompare }) {
+  const { other = sentence.source_text, words = ["", ""] } = sentence.patchForm ?? sentence.patching?.fields ?? {};
+  const otherSentence = textInput({ value: other, lang, required: true, maxLength: MAX_SENTENCE_LENGTH });
+  const [firstWord, secondWord] = words.map((value) => textInput({ value, lang: "", maxLength: MAX_WORD_LENGTH, size: 10 }));
   const form = element(
     "form",
     { className: "patch-form", ariaLabel: "another sentence" },
@@ -57,11 +64,14 @@ function showForm(root, { source, fields, lang, onCompare }) {
     className: "note",
     textContent: "If you enter no words, the first difference between the two translations is used.",
   });
+  form.addEventListener("input", () => {
+    sentence.patchForm = { other: otherSentence.value, words: [firstWord.value, secondWord.value] };
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const words = [firstWord.value.trim(), secondWord.value.trim()];
-    const other = otherSentence.value.trim();
-    onCompare(words.every(Boolean) ? { other, words } : { other });
+    const chosenWords = [firstWord.value.trim(), secondWord.value.trim()];
+    const chosen = otherSentence.value.trim();
+    onCompare(chosenWords.every(Boolean) ? { other: chosen, words: chosenWords } : { other: chosen });
   });
   root.replaceChildren(form, note);
 }

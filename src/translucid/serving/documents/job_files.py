@@ -185,8 +185,17 @@ class JobFiles:
             return rows
 
     def targets(self) -> dict[int, Target]:
-        """Return the translations by the number of the segment."""
-        return {row.number: row.target for row in self.rows() if row.target}
+        """Return the translations by the number of the segment, as the document stores them.
+
+        A translation that a person has accepted is that person's, whatever its origin.
+        """
+        targets: dict[int, Target] = {}
+        for row in self.rows():
+            if row.target and row.accepted:
+                targets[row.number] = Target(row.target.marked, "person")
+            elif row.target:
+                targets[row.number] = row.target
+        return targets
 
     @contextmanager
     def _database(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:

@@ -13,16 +13,21 @@ let skipsDialog = false; // during a download despite unaccepted edits
 //   refreshProgress(): fetch the document's record again; resolves to whether that worked
 //   reloadSegments(): fetch and show the segments again
 //   showProblem(error or null)
+//   showSegment(number, message): go to a segment, and show a message at it
 export function initAcceptDialogs(documentEditor) {
   editor = documentEditor;
   $("document-download").addEventListener("click", onDownload);
   $("accept-and-download").addEventListener("click", async () => {
-    $("unaccepted-dialog").close();
+    $("unaccepted-dialog").close("accept");
     if (await acceptMany({})) download();
   });
   $("download-without-edits").addEventListener("click", () => {
-    $("unaccepted-dialog").close();
+    $("unaccepted-dialog").close("download");
     download();
+  });
+  $("unaccepted-dialog").addEventListener("close", ({ target: { returnValue } }) => {
+    const [number] = Object.keys(editor.readDrafts());
+    if (!returnValue && number) editor.showSegment(Number(number));
   });
   $("accept-all").addEventListener("click", openAcceptAllDialog);
   $("confirm-accept-all").addEventListener("click", () => {
@@ -38,6 +43,7 @@ function onDownload(event) {
   event.preventDefault();
   const edits = count === 1 ? "1 of your edits is" : `${formatCount(count)} of your edits are`;
   $("unaccepted-text").textContent = `${edits} not accepted yet. The file contains only accepted translations.`;
+  $("unaccepted-dialog").returnValue = "";
   $("unaccepted-dialog").showModal();
 }
 
@@ -65,33 +71,36 @@ async function acceptMany({ rest = false, doubtful = false }) {
   const { id } = editor.getDocument();
   const isOpen = () => editor.getDocument()?.id === id;
   const edits = Object.entries(editor.readDrafts());
-  const problems = [];
+  const problems = new Map(); // by segment number
   try {
     for (let i = 0; i < edits.length || (rest && i === 0); i += EDITS_PER_REQUEST) {
       const texts = Object.fromEntries(edits.slice(i, i + EDITS_PER_REQUEST));
       const isLast = i + EDITS_PER_REQUEST >= edits.length;
       const response = await editor.request(`${id}/accept`, "POST", { texts, rest: rest && isLast, doubtful });
       if (!isOpen()) return false;
-      problems.push(...removeAcceptedDrafts(texts, response.problems));
+      removeAcceptedDrafts(texts, response.problems);
+      for (const [number, problem] of Object.entries(response.problems)) problems.set(Number(number), problem);
     }
-    editor.showProblem(problems.length ? new Error(problems.join(" ")) : null);
+    editor.showProblem(problems.size ? new Error(describeProblems(problems)) : null);
     await editor.refreshProgress();
     await editor.reloadSegments();
+    if (problems.size && isOpen()) await editor.showSegment(...problems.entries().next().value);
   } catch (error) {
     if (isOpen()) editor.showProblem(error);
     return false;
   }
-  return isOpen() && !problems.length;
+  return isOpen() && !problems.size;
 }
 
-// Remove the drafts that the server has accepted, unless they have been edited since; return messages about the others.
-function removeAcceptedDrafts(texts, problemsByNumber) {
+function describeProblems(problems) {
+  return [...problems].map(([number, problem]) => `Segment ${number + 1}: ${problem}`).join(" ");
+}
+
+// Remove the drafts that the server has accepted, unless they have been edited since.
+function removeAcceptedDrafts(texts, problems) {
   const drafts = editor.readDrafts();
-  const messages = [];
   for (const [number, text] of Object.entries(texts)) {
-    if (problemsByNumber[number]) messages.push(`Segment ${Number(number) + 1}: ${problemsByNumber[number]}`);
-    else if (drafts[number] === text) delete drafts[number];
+    if (!problems[number] && drafts[number] === text) delete drafts[number];
   }
   editor.writeDrafts(drafts);
-  return messages;
 }

@@ -7,7 +7,7 @@ import { withApiKey } from "./api_key.js";
 import { element } from "./elements.js";
 import { $, formatCount, progressIndicator } from "./page_elements.js";
 import { readResponse, RETRY_DELAY } from "./requests.js";
-import { clearHints, fitHeight, isDoubtful, segmentClasses, segmentItem, serverText, showHints } from "./segment_item.js";
+import { clearHints, entersLineBreaks, fitHeight, isDoubtful, segmentClasses, segmentItem, serverText, showHints } from "./segment_item.js";
 import { addRecentDocument, readDrafts, recentDocuments, removeRecentDocument, writeDrafts } from "./storage.js";
 
 const FIRST_POLL_DELAY = 100; // milliseconds between requests for the progress, at first
@@ -30,9 +30,10 @@ const progress = progressIndicator($("documents"), (text) => { $("document-probl
 // Set up. `getSelectedModel()` returns the model and the languages to translate with.
 export function initDocuments(settings, getSelectedModel) {
   selectedModel = getSelectedModel;
-  const formats = settings.supportedFilesFormat;
-  $("document-file").accept = formats.join();
-  $("document-formats").textContent = formats.join(" ");
+  $("document-file").accept = settings.supportedFilesFormat.join();
+  $("document-kinds").append(...settings.documentKinds.map(({ name, endings }) => (
+    element("li", {}, element("span", { textContent: name }), element("span", { textContent: endings.join(" ") }))
+  )));
   $("document-file").addEventListener("change", ({ target: input }) => {
     if (input.files.length) uploadDocument(input.files[0]);
     input.value = ""; // so that choosing the same file again is a change
@@ -48,10 +49,12 @@ export function initDocuments(settings, getSelectedModel) {
     getDocument: () => openDocument,
     readDrafts: () => readDrafts(openDocument.id),
     writeDrafts: (drafts) => writeDrafts(openDocument.id, drafts),
-    request, refreshProgress, reloadSegments, showProblem,
+    request, refreshProgress, reloadSegments, showProblem, showSegment,
   });
   $("segments").addEventListener("focusin", ({ target }) => { if (isTextarea(target)) showHintsFor(target); });
   $("segments").addEventListener("keydown", onKeydown);
+  $("segments").addEventListener("mousedown", (event) => { if (actionOf(event)) event.preventDefault(); }); // the focus stays in the text
+  $("segments").addEventListener("click", onAction);
   $("segments").addEventListener("input", ({ target: textarea }) => {
     storeDraft(segmentOf(textarea), textarea.value);
     fitHeight(textarea);
@@ -256,9 +259,27 @@ async function showPage(first, previous) {
 // Return how many segments are shown before a page.
 function offsetOf(first, previous) {
   if (!previous.length) return 0;
+  if (!$("only-doubtful").checked) return first;
   if (first === page.first) return page.offset;
   const earlier = page.previous.find((earlierPage) => earlierPage.first === first);
   return earlier?.offset ?? page.offset + segments.length;
+}
+
+// Go to the segment of a number, and show a message at it.
+async function showSegment(number, message = "") {
+  const isShown = () => segments.some((segment) => segment.number === number);
+  if (!isShown()) {
+    $("only-doubtful").checked = false;
+    const previous = [];
+    for (let first = 0; first + SEGMENTS_PER_PAGE <= number; first += SEGMENTS_PER_PAGE) previous.push({ first, offset: first });
+    await showPage(SEGMENTS_PER_PAGE * previous.length, previous);
+    if (openDocument && !isShown()) await showPage(number, [...previous, page]); // long segments come on shorter pages
+  }
+  const item = itemOf({ number });
+  if (!item) return;
+  item.querySelector(".problem").textContent = message;
+  item.querySelector("textarea").focus();
+  item.scrollIntoView({ block: "center" });
 }
 
 function renderPage(isOtherPage) {
@@ -328,14 +349,11 @@ function onKeydown(event) {
   const hasSelection = selectionStart !== selectionEnd;
   const isOnFirstLine = !value.slice(0, selectionStart).includes("\n");
   const isOnLastLine = !value.slice(selectionEnd).includes("\n");
-  if (key === "Enter" && !event.shiftKey) {
+  if (key === "Enter" && !event.shiftKey && (event.ctrlKey || !entersLineBreaks(segmentOf(textarea)))) {
     event.preventDefault();
     accept(textarea);
   } else if (key === "Escape") {
-    const segment = segmentOf(textarea);
-    textarea.value = serverText(segment);
-    storeDraft(segment);
-    fitHeight(textarea);
+    undo(textarea);
   } else if (key === "ArrowDown" && !hasSelection && isOnLastLine) {
     if (moveFocus(textarea, 1)) event.preventDefault();
   } else if (key === "ArrowUp" && !hasSelection && isOnFirstLine) {
@@ -352,14 +370,34 @@ function moveFocus(textarea, step) {
   return Boolean(next);
 }
 
-// Accept the translation in a textarea, and move on at once.
-async function accept(textarea) {
+// Return the button of a segment that an event is about, if any.
+function actionOf({ target }) {
+  return target.closest(".actions button");
+}
+
+function onAction(event) {
+  const button = actionOf(event);
+  if (!button) return;
+  const textarea = button.closest("li").querySelector("textarea");
+  if (button.matches(".undo")) undo(textarea);
+  else accept(textarea, document.activeElement === textarea); // otherwise, an on-screen keyboard would open
+}
+
+function undo(textarea) {
+  const segment = segmentOf(textarea);
+  textarea.value = serverText(segment);
+  storeDraft(segment);
+  fitHeight(textarea);
+}
+
+// Accept the translation in a textarea, and move on at once if `movesOn`.
+async function accept(textarea, movesOn = true) {
   const requestId = latestRequest;
   const segment = segmentOf(textarea);
   const text = textarea.value;
   const item = textarea.closest("li");
   item.querySelector(".problem").textContent = "";
-  if (!moveFocus(textarea, 1) && !$("next-segments").disabled) $("next-segments").click();
+  if (movesOn && !moveFocus(textarea, 1) && !$("next-segments").disabled) $("next-segments").click();
   try {
     const updated = await request(`${openDocument.id}/segments/${segment.number}`, "PUT", { text });
     if (requestId !== latestRequest) return;

@@ -1,9 +1,10 @@
 // A segment of a document as a list item: its source, its translation to edit, and hints.
 
 import { LOW_CONFIDENCE } from "./confidence.js";
-import { element } from "./elements.js";
+import { element, svgElement } from "./elements.js";
 
 const hintResponses = new Map(); // promises by request path, so that each segment's hints are requested once
+const IS_TOUCH = matchMedia("(hover: none)").matches;
 const ORIGINS = { memory: "from the memory", person: "edited by a person" };
 
 // Create the item. `draft` is the unaccepted edit, if any; `languages` are { source, target } codes.
@@ -15,17 +16,34 @@ export function segmentItem(segment, draft, languages) {
   const textarea = element("textarea", {
     value: draft ?? serverText(segment), rows: 1, dir: "auto", lang: languages.target,
     disabled: target === null && existing === null, spellcheck: true,
+    enterKeyHint: entersLineBreaks(segment) ? "enter" : "next",
   });
   textarea.setAttribute("aria-label", `translation of ${place}`);
+  const actions = element(
+    "div", { className: "actions" },
+    actionButton("undo", "i-undo", `undo the edit of ${place}`, "Undo your edit (Esc)"),
+    actionButton("accept", "i-accept", `accept the translation of ${place}`, "Accept (Enter)"),
+  );
   const warnings = element("p", { className: "doubts", textContent: doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
   const hints = element("div", { className: "hints", role: "group", ariaLabel: "matches from the memory, and terms" });
   const problem = element("p", { className: "problem", role: "alert" });
-  item.append(segmentInfo(segment), source, textarea, hints, warnings, problem);
+  item.append(segmentInfo(segment), source, textarea, actions, hints, warnings, problem);
   return item;
 }
 
-// The line above a segment: its number and place, its confidence, and the origin of its translation.
-function segmentInfo({ number, place, note, confidence, origin }) {
+// Whether Enter inserts a line break into the translation, and does not accept it: an on-screen keyboard has no Shift-Enter.
+export function entersLineBreaks({ source }) {
+  return IS_TOUCH && source.includes("\n");
+}
+
+// The buttons are for pointers, and no Tab stops of their own: in the text, Enter and Esc do the same.
+function actionButton(className, icon, ariaLabel, title) {
+  const use = svgElement("use", { href: `#${icon}` });
+  return element("button", { type: "button", className: `quiet ${className}`, tabIndex: -1, ariaLabel, title }, svgElement("svg", {}, use));
+}
+
+// The line above a segment: its number and place, its confidence, the origin of its translation, and whether it is accepted.
+function segmentInfo({ number, place, note, confidence, origin, accepted }) {
   const info = element("p", { className: "hint", textContent: `${number + 1} · ${place}`, title: note ?? "" });
   if (confidence !== null) {
     const title = `confidence ${Math.round(100 * confidence)} %`;
@@ -33,6 +51,7 @@ function segmentInfo({ number, place, note, confidence, origin }) {
     info.append(" ", element("meter", { value: confidence, ...thresholds, title }));
   }
   if (origin && origin !== "model") info.append(` · ${ORIGINS[origin]}`);
+  if (accepted) info.append(" · accepted");
   return info;
 }
 

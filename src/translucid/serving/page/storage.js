@@ -4,9 +4,11 @@ const TAB_KEY = "translucid.text";
 const DOCUMENTS_KEY = "translucid.documents";
 const DRAFTS_KEY_PREFIX = "translucid.drafts.";
 const MAX_RECENT_DOCUMENTS = 10;
+const unstored = new Map(); // values that the browser refused to store, because its storage is disabled or full
 
 // Return the stored value of a key, or `fallback` if there is none.
 export function readStorage(key, fallback, storage = localStorage) {
+  if (unstored.has(key)) return unstored.get(key);
   try {
     return JSON.parse(storage.getItem(key)) ?? fallback;
   } catch {
@@ -14,12 +16,15 @@ export function readStorage(key, fallback, storage = localStorage) {
   }
 }
 
-// Store a value under a key; an empty value is removed instead.
+// Store a value under a key, at least until the page is closed; an empty value is removed instead.
 export function writeStorage(key, value, isEmpty = false, storage = localStorage) {
+  unstored.delete(key);
   try {
     if (isEmpty) storage.removeItem(key);
     else storage.setItem(key, JSON.stringify(value));
-  } catch { /* storage is disabled or full */ }
+  } catch {
+    if (!isEmpty) unstored.set(key, value);
+  }
 }
 
 // Store the text and languages of this tab, so that a reload restores them.

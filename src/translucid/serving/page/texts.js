@@ -9,7 +9,7 @@ import { $, formatCount, progressIndicator } from "./page_elements.js";
 import { showPivotNote, viewsOf, withChosenTranslation } from "./pivot_steps.js";
 import { automaticRequestDelay, postJson, readResponse, recordAutomaticRequest } from "./requests.js";
 import { copyToClipboard, initialState, linkTo, removeLink, storeTabState } from "./storage.js";
-import { closeSuggestionForm, initSuggestionForm } from "./suggestion_form.js";
+import { leaveSuggestionForm, initSuggestionForm } from "./suggestion_form.js";
 
 const INSPECTED_LENGTH = 500; // characters up to which attention is shown
 const TYPING_DELAY = 300; // milliseconds after the last key
@@ -136,7 +136,7 @@ export function translate() {
   recordAutomaticRequest();
   latestRequest += 1;
   ignorePendingResponses();
-  closeSuggestionForm();
+  leaveSuggestionForm();
   abortController.abort();
   abortController = new AbortController();
   const text = $("source").value;

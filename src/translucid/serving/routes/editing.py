@@ -33,7 +33,7 @@ MOST_ROWS = 500
 LONGEST_TAG = 1000
 """The maximum number of characters that are shown of a tag, which may contain an image as a data URI."""
 
-CORRECTED = "corrected on the page"
+ACCEPTED = "accepted on the page"
 """The origin that a translation memory stores with pairs that a person has accepted."""
 
 
@@ -94,7 +94,7 @@ class Editing(Handlers):
         return await RequestTask(self.context, request, job.client).run(answer)
 
     async def accept(self, request: Request, key: str, number: int) -> Response:
-        """Store the translation of a segment that a person has written."""
+        """Store the translation of a segment that a person has accepted or written."""
         fields, task = await self.context.fields(request, light=True)
         job, text = _parsed_job(self.jobs, key), text_field(fields, "text")
         if number < 0 or number >= job.segments:
@@ -114,7 +114,7 @@ class Editing(Handlers):
         return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
 
     async def accept_several(self, request: Request, key: str) -> JSONResponse:
-        """Accept translations that a person has written (texts, by segment), and the others unchanged (rest).
+        """Accept the translations of a person (texts, by segment), and the others unchanged (rest).
 
         Returns the number of accepted translations, and the errors in texts, by segment.
         """
@@ -144,14 +144,14 @@ class Editing(Handlers):
         for number, text in texts.items():
             (row,) = job.files.rows(number, 1)
             try:
-                targets[number] = Target(read_shown(row.segment.source, text), "person")
+                targets[number] = _reviewed(row, text)
                 pairs.append(Pair(row.segment.source.text, targets[number].marked.text))
             except UserError as error:
                 problems[number] = str(error)
         if rest:
             for row in _all_rows(job):
                 if row.target and not row.accepted and row.number not in texts and (doubtful or not row.is_doubtful):
-                    targets[row.number] = Target(row.target.marked, "person")
+                    targets[row.number] = row.target
                     pairs.append(Pair(row.segment.source.text, row.target.marked.text))
         between_steps()
         if targets:
@@ -196,13 +196,25 @@ async def _remember(task: RequestTask, job: Job, pairs: Sequence[Pair]) -> bool:
     if not memory or not job.source or not pairs:
         return False
     try:
-        await task.result(memory.add(job.source, job.target, pairs, CORRECTED))
+        await task.result(memory.add(job.source, job.target, pairs, ACCEPTED))
     except ApiError:
         return False
     except ServerError:
         log.exception("a correction did not go into the memory")
         return False
     return True
+
+
+def _reviewed(row: Row, text: str) -> Target:
+    """Return the translation that a person has accepted: unchanged with its origin and its quality, else a new one.
+
+    Raises:
+        UserError: a tag is missing or out of order.
+    """
+    marked = read_shown(row.segment.source, text)
+    if row.target and marked == row.target.marked:
+        return row.target
+    return Target(marked, "person")
 
 
 def _all_rows(job: Job) -> Iterator[Row]:

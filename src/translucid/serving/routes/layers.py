@@ -8,6 +8,7 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from translucid.api.page_details import layers_details
+from translucid.api.patching import contrasting_sentence
 from translucid.api.translator import Translator
 from translucid.inspection.patching import Patching
 from translucid.serving.edge.failures import ApiError
@@ -22,13 +23,14 @@ class PatchFields(NamedTuple):
     """The fields of a request for activation patching."""
 
     other: str
-    """The sentence OTHER; `q` is CLEAN."""
+    """The sentence OTHER, "" for one that the model offers; `q` is CLEAN."""
     words: tuple[str, str] | None
     """A word of the translation of CLEAN, and one in its place; None: the first difference of both translations."""
 
     def of(self, translator: Translator, source: str, target: str) -> Patching:
         """Patch OTHER by the states of `source`, whose translation is `target`."""
-        return translator.patch(source, self.other, self.words, target=target)
+        other = self.other or contrasting_sentence(translator, source, target)
+        return translator.patch(source, other, self.words, target=target)
 
 
 def patch_fields(fields: dict[str, Any]) -> PatchFields:
@@ -37,7 +39,7 @@ def patch_fields(fields: dict[str, Any]) -> PatchFields:
     Raises:
         ApiError: 400, a field is invalid.
     """
-    other = text_field(fields, "other", max_length=MAX_INSPECTED)
+    other = text_field(fields, "other", "", max_length=MAX_INSPECTED)
     words = fields.get("words")
     if words is None:
         return PatchFields(other, None)
@@ -62,7 +64,7 @@ class LayerRoutes(Handlers):
 
         def answer() -> Response:
             patching = patch_request.of(translator, text_request.text, target)
-            translations = [target, translator.translate(patch_request.other, split=False).text]
+            translations = [target, translator.translate(patching.other, split=False).text]
             return rendered(patching.to_json() | {"translations": translations})
 
         return await text_request.task.run(answer)

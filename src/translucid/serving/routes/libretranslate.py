@@ -157,6 +157,7 @@ class LibreTranslate(Handlers):
             {
                 "apiKeys": bool(self.context.options.api_keys),
                 "charLimit": self.context.options.characters,
+                "documentKinds": [{"name": kind.name, "endings": kind.endings} for kind in KINDS],
                 "filesTranslation": True,
                 "frontendTimeout": 500,
                 "explanations": _explanations(images=False),

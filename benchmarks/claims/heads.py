@@ -27,7 +27,7 @@ from rich.progress import track
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
-from translucid.api.heads import bleu_curve, with_ablation
+from translucid.api.heads import criterion_of, score_curve, with_ablation
 from translucid.api.scoring import translated
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
@@ -102,16 +102,18 @@ def measured(name: str, run: Path, valid: Sequence[Pair], test: Sequence[Pair], 
     ids = [pair.ids for pair in translator.pipeline.pairs(valid)]
     means = mean_outputs(translator.model, head_names(translator.heads), ids, translator.device)
     curves: Curves = {}
+    criterion = criterion_of(translator, test)
     for order, heads in orders.items():
         LOG.rule(f"{name}: {order}")
         of_order = means if order == "ablation, mean" else None
-        curves[order] = bleu_curve(translator, test, heads, GREEDY, means=of_order, console=LOG)
+        curves[order] = score_curve(translator, test, heads, GREEDY, criterion=criterion, means=of_order, console=LOG)
     at_random = []
     for seed in range(size.random_orders):
         LOG.rule(f"{name}: random order {seed + 1}")
         heads = head_names(translator.heads)
         Random(seed).shuffle(heads)
-        at_random.append([point.bleu for point in bleu_curve(translator, test, heads, GREEDY, console=LOG)])
+        curve = score_curve(translator, test, heads, GREEDY, criterion=criterion, console=LOG)
+        at_random.append([point.score for point in curve])
     points, spread = [], []
     for first, values in zip(curves["gradient"], zip(*at_random, strict=True), strict=True):
         points.append(CurvePoint(first.off, statistics.fmean(values)))
@@ -140,7 +142,7 @@ def can_go(points: Sequence[CurvePoint]) -> int:
     """Return the most heads that can be off while all points up to there lose less than `LOST` BLEU."""
     most = 0
     for point in points:
-        if points[0].bleu - point.bleu >= LOST:
+        if points[0].score - point.score >= LOST:
             break
         most = point.off
     return most
@@ -215,7 +217,7 @@ tatoeba-many/eng-fra`
 def curve_table(result: Measured) -> str:
     rows = []
     for i, first in enumerate(result.curves["gradient"]):
-        scores = [f"{points[i].bleu:.1f}" for points in result.curves.values()]
+        scores = [f"{points[i].score:.1f}" for points in result.curves.values()]
         scores[-1] += f" ± {result.spread[i]:.1f}"
         rows.append([f"{result.heads - first.off}", *scores])
     return table(["heads left", *result.curves], rows)

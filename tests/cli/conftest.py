@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.cli.named_options import unknown_options
 from translucid.cli.main import run
 
 
@@ -19,12 +20,17 @@ class Outcome(NamedTuple):
 
 @pytest.fixture
 def call(capfd, monkeypatch):
-    """Run a command in this process: call("translate", run, stdin=b"...")."""
+    """Run a command in this process: call("translate", run, stdin=b"...").
+
+    Its errors and warnings may name only options that it has.
+    """
 
     def run_command(*arguments: object, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
         capfd.readouterr()
-        code = run([str(argument) for argument in arguments])
-        return Outcome(code, *capfd.readouterr())
+        words = [str(argument) for argument in arguments]
+        outcome = Outcome(run(words), *capfd.readouterr())
+        assert unknown_options(words, outcome.err) == []
+        return outcome
 
     return run_command

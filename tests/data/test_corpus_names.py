@@ -6,7 +6,7 @@ import pytest
 
 from translucid.cli.arguments import pair_up
 from translucid.data.readers.corpus import Pair, placed_pairs, read_pairs, sides
-from translucid.data.readers.corpus_names import CorpusName
+from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
 from translucid.ground.errors import UserError
 
 LANGUAGES = {
@@ -32,6 +32,44 @@ def test_languages_follow_a_colon(name):
 @pytest.mark.parametrize("name", NO_LANGUAGES)
 def test_other_names_stay_whole(name):
     assert CorpusName.parse(name) == (name, None)
+
+
+@pytest.mark.parametrize(
+    "name", [*LANGUAGES, *(name for name in NO_LANGUAGES if not name.endswith(("EN-FR", "en", "de")))]
+)
+def test_languages_that_are_codes_are_accepted(name):
+    refuse_wrong_languages(name)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("EN-ES", "no codes. Write FILE:en-es;"),
+        ("en-zh_cn", "no codes. Write FILE:en-zh-CN;"),
+        ("eng_latn-SPA", "no codes. Write FILE:en-es;"),
+        ("en", "no codes. Write FILE:en-es;"),
+        ("en-fr-de", "no codes. Write FILE:en-fr-DE;"),
+        ("en-en", "the language en on both sides"),
+        ("eng-en", "the language eng on both sides"),
+        ("xx-yy", "the language 'xx', which is no code"),
+        ("en-qq", "the language 'qq', which is no code"),
+    ],
+)
+def test_languages_that_are_no_codes_are_refused_wherever_a_corpus_is_named(tmp_path, written, message):
+    for file in ("pairs.tsv", "missing.tsv.xz", "pairs.{en,es}"):
+        (tmp_path / "pairs.tsv").write_text("a\tb\n")
+        name = f"{tmp_path}/{file}:{written}"
+        message_of_file = message.replace("FILE", f"{tmp_path}/{file}")
+        for read in (lambda: pair_up([name]), lambda: list(read_pairs(name))):  # noqa: B023 - called at once
+            with pytest.raises(UserError) as error:
+                read()
+            assert message_of_file in str(error.value)
+
+
+def test_languages_with_regions_and_rare_ones_are_codes(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a\tb\n")
+    for written in ("pt-BR-pt-PT", "zh-Hans-zh-Hant", "quy-es", "iw-en", "en-eml"):
+        assert list(read_pairs(f"{tmp_path}/pairs.tsv:{written}")) == [Pair("a", "b")]
 
 
 def test_the_name_of_a_file_that_exists_stays_whole(tmp_path):

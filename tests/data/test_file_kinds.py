@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from translucid.cli.arguments import pair_up
 from translucid.data.readers.file_kinds import (
     has_structure,
     names_file,
@@ -69,9 +70,28 @@ def test_documents_are_not_read_as_plain_text():
 
 
 def test_only_pairs_are_read_as_pairs():
-    for name in ("a.tsv", "a.TMX.gz", "a.tmx.GZ", "a.parquet", "a.zip", "a.words", "a"):
+    for name in ("a.tsv", "a.TMX.gz", "a.tmx.GZ", "a.parquet", "a.en.XZ", "a.tmx.bz2", "a.words", "a"):
         refuse_as_pairs(name)
     with pytest.raises(UserError, match=r"is a table by its ending.*Export it as \.tsv"):
         refuse_as_pairs("a.CSV.GZ")
     with pytest.raises(UserError, match=r"is a table of columns by its ending.*pandas has to_json"):
         refuse_as_pairs("a.arrow")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("a.tsv.zst", "zstd -d"),
+        ("a.tsv.ZIP", "unzip"),
+        ("a.tar.gz", "tar -xf"),
+        ("a.tgz", "tar -xf"),
+        ("a.7z", "7z x"),
+        ("a.en.lz4", "lz4 -d"),
+    ],
+)
+def test_other_compressed_files_name_the_command_that_unpacks_them(name, command):
+    for refuse in (refuse_as_pairs, lambda name: pair_up([name])):
+        with pytest.raises(UserError, match=f"compressed by its ending.*as with {command}; .gz, .bz2, .xz are read"):
+            refuse(name)
+    with pytest.raises(UserError, match=f"compressed by its ending.*as with {command}"):
+        refuse_as_texts(name)

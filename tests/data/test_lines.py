@@ -1,9 +1,12 @@
 """Lines of files and of standard input: what is read, what is reported, and what is written about bad lines."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,8 @@ from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.data.readers.lines import kind_of, lines, one_line, one_space
 from translucid.data.readers.texts import read_texts
 from translucid.ground.errors import UserError
+
+PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
 @pytest.fixture
@@ -30,7 +35,7 @@ def set_stdin(monkeypatch):
     standard_input.standard_input.cache_clear()
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
 @pytest.mark.parametrize(
     ("content", "kind", "pairs"),
     [
@@ -155,3 +160,51 @@ def test_columns_and_objects_without_a_value(tmp_path):
         *["has no source or no target"] * 2,
     ]
     assert Pair("a", "b").swapped == Pair("b", "a")
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+def test_compressed_files_are_unpacked_also_in_several_parts(tmp_path, packing):
+    pack = PACKERS[packing]
+    content = [f"{number} {number * number}" for number in range(30_000)]
+    half = len(content) // 2
+    parts = ["".join(f"{line}\n" for line in part).encode() for part in (content[:half], content[half:])]
+    file = tmp_path / f"a.txt{packing.upper()}"
+    file.write_bytes(b"".join(map(pack, parts)))
+    assert list(lines(file, None)) == content
+    assert kind_of(file) == ".txt"
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+@pytest.mark.parametrize("damage", [lambda packed: packed[:-9], lambda packed: b"plain\n", lambda packed: packed[:40]])
+def test_damaged_files_are_reported(tmp_path, packing, damage):
+    file = tmp_path / f"a.txt{packing}"
+    file.write_bytes(damage(PACKERS[packing](b"".join(b"%d\n" % (n * n) for n in range(2000)))))
+    with pytest.raises(UserError, match=f"a.txt{packing}: is damaged or not (gzip|bzip2|xz) "):
+        list(lines(file, None))
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+def test_a_small_file_of_many_lines_needs_little_memory(tmp_path, packing):
+    file = tmp_path / f"a.txt{packing}"
+    file.write_bytes(PACKERS[packing](b"a\n" * 20_000_000))
+    tracemalloc.start()
+    try:
+        with lines_module.opened(file) as stream:
+            for _ in range(100_000):
+                stream.readline()
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_asks_for_much_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines_module, "UNPACKING_MEMORY", 1 << 20)
+    (tmp_path / "a.txt.xz").write_bytes(lzma.compress(b"a\n", preset=9))
+    with pytest.raises(UserError, match="more than 1 MiB of memory to unpack"):
+        list(lines(tmp_path / "a.txt.xz", None))
+
+
+def test_standard_input_of_another_compression_is_named(set_stdin):
+    set_stdin(b"\x28\xb5\x2f\xfd and so on")
+    with pytest.raises(UserError, match=r"standard input: is compressed \(\.zst\)"):
+        list(read_pairs("-"))

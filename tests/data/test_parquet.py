@@ -65,7 +65,10 @@ def test_unreadable_files_are_one_line(write_table, tmp_path, monkeypatch):
         list(read_pairs(write_table(text=["a"])))
     three = write_table(translation=[{"en": "a", "fr": "b", "de": "c"}])
     for languages in ((None, None), ("de", None)):
-        with pytest.raises(UserError, match=r"has translations in en, fr, de\. Name two of them, as in --train"):
+        with pytest.raises(
+            UserError,
+            match=r"has translations in en, fr, de\. Name two of them after the file, as in FILE.parquet:en-fr",
+        ):
             list(read_pairs(three, languages=languages))
     assert list(read_pairs(f"{three}:de-en")) == [Pair("c", "a")]
     with pytest.raises(UserError, match="is empty"):

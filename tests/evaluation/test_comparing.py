@@ -95,3 +95,13 @@ def test_too_many_sentences_are_not_tested(monkeypatch):
     with pytest.raises(UserError, match="--no-significance"):
         compared(WORSE, BAD)
     assert compared(WORSE, BAD, significance=False).sentences == 40
+
+
+def test_lengths_are_compared_by_chrf_where_bleu_is_0():
+    """As in a glossary, whose targets are single words."""
+    targets = [text.replace(" ", "") for text in REFERENCES]
+    words = split_words()
+    comparison = compare(
+        REFERENCES, [("A", targets), ("B", targets)], [targets], frequencies(targets, words), words, significance=False
+    )
+    assert comparison.criterion == "chrF" == comparison.to_json()["criterion"]

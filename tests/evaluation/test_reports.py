@@ -125,6 +125,12 @@ def test_the_report_of_a_comparison():
         "A          c",
         "B          d",
     ]
+    by_chrf = rendered(replace(COMPARISON, criterion="chrF").render())
+    assert by_chrf[10].startswith("BLEU says little here")
+    assert by_chrf[12:14] == [
+        "source words  sentences  chrF A  chrF B  B - A",
+        "1-5               1,234    50.0    50.0   +0.0",
+    ]
     similar = replace(COMPARISON, equal=1229, metrics=COMPARISON.metrics[1:], by_length=[], by_frequency=[], apart=[])
     assert rendered(similar.render())[2:7] == [
         "1,234 sentences, 1,229 of them translated alike: too few differ to test",
@@ -230,18 +236,18 @@ def test_the_report_and_the_record_of_captions():
 
 
 def test_the_table_and_the_record_of_terms():
-    score = TermScore(1200, 300, 150, 750, 31.256, 2.0449)
-    assert rendered([terms_table(score, TermScore(0, 0, 0, 0, 30.0, 12.0))]) == [
-        "terms          asked         used    inflected      missing   BLEU  seconds",
-        "unconstrained  1,200  300 (25.0%)  150 (12.5%)  750 (62.5%)  31.26      2.0",
-        "constrained        0     0 (0.0%)     0 (0.0%)     0 (0.0%)  30.00     12.0",
+    score = TermScore(1200, 300, 150, 750, 31.256, 50.0, 2.0449)
+    assert rendered([terms_table(score, TermScore(0, 0, 0, 0, 30.0, 40.0, 12.0))]) == [
+        "terms          asked         used    inflected      missing   BLEU   chrF  seconds",
+        "unconstrained  1,200  300 (25.0%)  150 (12.5%)  750 (62.5%)  31.26  50.00      2.0",
+        "constrained        0     0 (0.0%)     0 (0.0%)     0 (0.0%)  30.00  40.00     12.0",
     ]
     counts = {"asked": 1200, "used": 300, "inflected": 150, "missing": 750}
-    assert score.to_json() == {**counts, "bleu": 31.256, "seconds": 2.045}
+    assert score.to_json() == {**counts, "bleu": 31.256, "chrf": 50.0, "seconds": 2.045}
 
 
 def test_the_terms_of_a_test_set_are_counted():
     terms = TermList(terms_of([("house", "casa"), ("dog", "perro")]))
     texts = ["la casa y el gato", "dos perro aquí hoy"]
     score = TermScore.of(terms, ["The house, the dog", "two dog"], texts, [texts], 1.5, "es")
-    assert score == TermScore(3, 2, 0, 1, pytest.approx(100), 1.5)
+    assert score == TermScore(3, 2, 0, 1, pytest.approx(100), pytest.approx(100), 1.5)

@@ -10,10 +10,11 @@ from tests.cli.conftest import call  # noqa: F401 - a fixture
 from tests.inspection.conftest import PAIRS
 from tests.inspection.test_ablation import without_columns
 from translucid import Translator, UserError
-from translucid.api.heads import ablated_record, bleu_curve, head_report, off_counts
+from translucid.api.heads import ablated_record, criterion_of, head_report, off_counts, score_curve
 from translucid.api.scoring import score
 from translucid.attention.points import handling
 from translucid.decoding.maps import forced_log_probs
+from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.console import Console
 from translucid.inspection.ablation import gate_point, head_names
 from translucid.inspection.head_importance import (
@@ -135,14 +136,27 @@ def test_bleu_with_heads_off_is_that_of_a_model_without_their_columns(untrained)
     translator = Translator.load(untrained("transformer"), "cpu", "torch")
     pairs = [pair._replace(target=translator.translate(pair.source).text) for pair in PAIRS]
     order = head_names(translator.heads)
-    points = bleu_curve(translator, pairs, order, console=QUIET)
+    criterion = criterion_of(translator, pairs)
+    points = score_curve(translator, pairs, order, criterion=criterion, console=QUIET)
     assert points[0] == CurvePoint(0, pytest.approx(100)) and [point.off for point in points] == [0, 1, 2, 3, 4, 5, 6]
     for point in points[1:]:
         reference = Translator.load(untrained("transformer"), "cpu", "torch")
         without_columns(reference.model, order[: point.off])
         expected = score(reference, pairs, perplexity=False, console=QUIET).evaluation
-        assert point.bleu == pytest.approx(expected.scores[0].value)
-    assert min(point.bleu for point in points) < 99
+        assert point.score == pytest.approx(expected.scores[0].value)
+    assert min(point.score for point in points) < 99
+
+
+def test_heads_are_measured_by_chrf_where_bleu_is_0(untrained):
+    """As of a glossary, whose targets are single words; all curves have the same metric."""
+    translator = Translator.load(untrained("transformer"), "cpu", "torch")
+    pairs = [pair._replace(target="".join(translator.translate(pair.source).text.split())) for pair in PAIRS]
+    report = head_report(translator, pairs, console=QUIET)
+    assert report.metric == "chrF" == report.to_json()["metric"]
+    for points in report.curves.values():
+        texts = [translation.text for translation in translator.translate([pair.source for pair in pairs])]
+        expected = corpus_scores(texts, [[pair.target for pair in pairs]])[1].value
+        assert points[0].score == pytest.approx(expected)
 
 
 def test_a_report_is_for_people_and_programs():
@@ -151,13 +165,14 @@ def test_a_report_is_for_people_and_programs():
     report = HeadReport(7, heads, {"gradient": points, "ablation": points})
     assert json.loads(json.dumps(report.to_json())) == {
         "pairs": 7,
+        "metric": "BLEU",
         "heads": [
             {"name": "encoder.0.self.head.0", "gradient": 0.25, "ablation": -0.125},
             {"name": "encoder.0.self.head.1", "gradient": 0.5, "ablation": 1.5},
         ],
         "curves": {
-            "gradient": [{"off": 0, "bleu": 30.0}, {"off": 1, "bleu": 20.0}, {"off": 2, "bleu": 0.0}],
-            "ablation": [{"off": 0, "bleu": 30.0}, {"off": 1, "bleu": 20.0}, {"off": 2, "bleu": 0.0}],
+            "gradient": [{"off": 0, "score": 30.0}, {"off": 1, "score": 20.0}, {"off": 2, "score": 0.0}],
+            "ablation": [{"off": 0, "score": 30.0}, {"off": 1, "score": 20.0}, {"off": 2, "score": 0.0}],
         },
     }
 

@@ -38,7 +38,7 @@ def test_a_slanted_triangle(progress, rate):
     ("step", "progress", "message"),
     [
         (10, 0.05, ""),  # too early to tell
-        (10, 0.1, "after about 100 updates, within the warm-up of 1,000"),
+        (50, 0.1, "after about 500 updates, within the warm-up of 1,000"),
         (90, 1.0, "after about 90 updates, within the warm-up of 1,000"),
         (100, 0.1, ""),  # 1,000 updates in all
         (1000, 0.1, ""),
@@ -47,5 +47,6 @@ def test_a_slanted_triangle(progress, rate):
 def test_a_training_that_ends_within_its_warm_up_is_warned_of(step, progress, message):
     warning = short_warmup(TrainingOptions(warmup=1000), step, progress)
     assert message in warning and bool(message) == bool(warning)
-    assert ("training.warmup=10" in warning) == (message.startswith("after about 100"))
+    assert ("training.warmup=50" in warning) == (message.startswith("after about 500"))
+    assert ("training.batch_tokens" in warning) == (message.startswith("after about 90"))
     assert not short_warmup(TrainingOptions(warmup=1000, schedule="slanted"), step, progress)

@@ -1,4 +1,4 @@
-"""Heads of a translator that are switched off: one translation, the importance of all heads, and BLEU without them."""
+"""Heads of a translator that are switched off: one translation, the importance of all heads, the score without them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from translucid.data.readers.corpus import Pair, sources_of, targets_of
-from translucid.evaluation.metrics import corpus_scores, without_blank
+from translucid.evaluation.metrics import Criterion, without_blank
 from translucid.ground.errors import UserError
 from translucid.inspection.ablation import Ablation, head_names, mean_outputs
 
@@ -94,11 +94,11 @@ def head_report(
     mean: bool = False,
     console: Console,
 ) -> HeadReport:
-    """Return the importance of all heads, and BLEU with the least important ones off.
+    """Return the importance of all heads, and BLEU or chrF with the least important ones off.
 
     Args:
         translator: a translator with all heads on.
-        pairs: sources with references. Those that are too long for the model in one piece count for BLEU only.
+        pairs: sources with references. Those that are too long for the model in one piece count for the score only.
         options: how to search; the run's own settings by default.
         mean: whether the mean of each head's output over the pairs replaces it, instead of 0.
         console: shows the progress.
@@ -134,27 +134,37 @@ def head_report(
         by_ablation = ablation_importance(engine.model, maps, ids, engine.device, prefix, means, advance)
     heads = [HeadImportance(name, by_gradient[name], by_ablation[name]) for name in names]
     curves = {}
+    criterion = criterion_of(translator, pairs)
     for order, ordered in least_important_first(heads).items():
-        curves[order] = bleu_curve(translator, pairs, ordered, options, means=means, console=console)
-    return HeadReport(len(ids), heads, curves)
+        curves[order] = score_curve(
+            translator, pairs, ordered, options, criterion=criterion, means=means, console=console
+        )
+    return HeadReport(len(ids), heads, curves, criterion.name)
 
 
-def bleu_curve(
+def criterion_of(translator: Translator, pairs: Sequence[Pair]) -> Criterion:
+    """Return the criterion for translations of some sources with references."""
+    return Criterion(without_blank([targets_of(pairs)]), translator.languages[1])
+
+
+def score_curve(
     translator: Translator,
     pairs: Sequence[Pair],
     order: Sequence[str],
     options: DecodingOptions | None = None,
     *,
+    criterion: Criterion,
     means: Means | None = None,
     console: Console,
 ) -> list[CurvePoint]:
-    """Return BLEU with more and more heads off, from none to all.
+    """Return the scores with more and more heads off, from none to all.
 
     Args:
         translator: a translator with all heads on.
         pairs: sources with references.
         order: the names of all heads, in the order in which they are switched off.
         options: how to search; the run's own settings by default.
+        criterion: scores the translations; those with all heads decide on its metric.
         means: vectors that replace the outputs of heads, as in `Ablation`; by default they are 0.
         console: shows the progress.
     """
@@ -162,11 +172,13 @@ def bleu_curve(
     from translucid.inspection.head_importance import CurvePoint
 
     counts = off_counts(len(order))
-    points = []
+    points: list[CurvePoint] = []
     with progress_bar(console, "translating with heads off", len(counts) * len(pairs)) as advance:
         for count in counts:
             off = with_ablation(translator, Ablation(tuple(order[:count]), means or {}))
-            points.append(CurvePoint(count, _bleu(off, pairs, options, advance)))
+            texts = _texts(off, pairs, options, advance)
+            score = criterion.score(texts) if points else criterion.choose_metric(texts)
+            points.append(CurvePoint(count, score))
     return points
 
 
@@ -176,14 +188,12 @@ def off_counts(heads: int) -> list[int]:
     return [*range(0, heads, step), heads]
 
 
-def _bleu(
+def _texts(
     translator: Translator,
     pairs: Sequence[Pair],
     options: DecodingOptions | None,
     on_done: Callable[[int], None],
-) -> float:
+) -> list[str]:
     before = translator.sources_before(pairs)
     translations = translator.stream(sources_of(pairs), options, split=False, on_done=on_done, before=before)
-    texts = [translation.text for translation in translations]
-    bleu, *_ = corpus_scores(texts, without_blank([targets_of(pairs)]), language=translator.languages[1])
-    return bleu.value
+    return [translation.text for translation in translations]

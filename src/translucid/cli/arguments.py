@@ -9,8 +9,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from translucid.data.readers.corpus_names import CorpusName
-from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs, refuse_documents, refuse_file_names
+from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
+from translucid.data.readers.file_kinds import (
+    PAIR_ENDINGS,
+    refuse_as_pairs,
+    refuse_documents,
+    refuse_file_names,
+    without_packing,
+)
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
 from translucid.ground.reading import reading
@@ -25,10 +31,11 @@ def pair_up(files: Sequence[str]) -> list[str]:
     corpora: list[str] = []
     unpaired: tuple[str, str, str] | None = None
     for name in files:
+        refuse_wrong_languages(name)
         corpus = CorpusName.parse(name)
         file = corpus.files
         refuse_as_pairs(file)
-        uncompressed = file[:-3] if file.lower().endswith(".gz") else file
+        uncompressed = without_packing(file)
         ending = file[len(uncompressed) :] + corpus.suffix
         # Braces name both sides; a name without an ending, such as `-`, is a corpus, too.
         if uncompressed.lower().endswith((*PAIR_ENDINGS, "}")) or not Path(uncompressed).suffix:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from pathlib import Path
-from typing import Annotated, BinaryIO, NamedTuple, cast
+from typing import Annotated, NamedTuple
 
 from typer import Option
 
@@ -13,6 +11,7 @@ from translucid.cli import option
 from translucid.cli.arguments import input_bytes, refuse_to_replace
 from translucid.cli.run_kinds import configuration_of
 from translucid.data.readers.file_kinds import refuse_as_texts
+from translucid.data.readers.lines import DAMAGED, damaged, unpacked
 from translucid.ground.errors import UserError
 
 
@@ -81,16 +80,12 @@ def back_translate(
     executor = executor_of(job, execution.workers)
     try:
         with input_bytes(text) as stream:
-            lines = _unzipped(text, stream)
+            lines = unpacked(stream, text.suffix.lower())
             bad = run_with_progress(job, lines, out, executor, "translating back", summary=pair_summary)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"is damaged or not gzip ({error})", file=text, fix="Fetch it again.") from error
+    except DAMAGED as error:
+        raise damaged(text, error) from error
     if out.is_file() and not out.stat().st_size:
         raise UserError("gave no pair at all", file=text, fix="Is this the right file?")
     if bad and not files.skip_bad:
         fix = "That is fine with --skip-bad; else convert it, as with iconv -f latin1 -t utf-8."
         raise UserError(f"{bad} lines are not UTF-8, or hold NUL bytes, and were left out", file=text, fix=fix)
-
-
-def _unzipped(file: Path, stream: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(stream)) if file.suffix.lower() == ".gz" else stream

@@ -59,6 +59,7 @@ def stats(
         translucid data stats --train fr.tsv:en-fr de.tsv:en-de --test test-fr.tsv:en-fr
     """
     from translucid.data.statistics import Overlap
+    from translucid.runs.presets import advice_for_size
 
     refuse_twice(train, valid, test)
     files = {}
@@ -77,11 +78,20 @@ def stats(
         if split != "train" and training:
             pairs = read_pairs(*files[name], on_bad=BadLines() if skip_bad else None)
             overlaps.append(Overlap.find(name, pairs, training))
+    train_splits = [split for name, split in splits.items() if name.partition(" ")[0] == "train"]
+    train_pairs = sum(split.usable for split in train_splits)
     if as_json:
         record: dict[str, Any] = {name: split.summary() for name, split in splits.items()}
-        print_json({**record, "overlap": [overlap.to_json() for overlap in overlaps]})
+        record["overlap"] = [overlap.to_json() for overlap in overlaps]
+        print_json({**record, "advised": advice_for_size(train_pairs)[0].name if train_pairs else None})
     else:
         _print(Console(), list(splits.values()), overlaps)
+        if train_pairs:
+            advice, *_ = advice_for_size(train_pairs)
+            command = (
+                f"translucid train {advice.name}" if advice.is_recipe else f"translucid train --model {advice.name}"
+            )
+            Console().print(f"\nadvice: {train_pairs:,} pairs to train on: {command} ({advice.reason})", soft_wrap=True)
     for overlap in overlaps:
         if overlap.sources:
             _warn_of_overlap(overlap, log)
@@ -104,7 +114,7 @@ def _by_languages(files: dict[str, list[str]]) -> dict[str, list[str]]:
 def _read(files: dict[str, list[str]], skip_bad: bool, log: Console) -> dict[str, SplitStatistics]:
     """Return the statistics of each split."""
     from translucid.data.filtering import Filter
-    from translucid.data.statistics import SplitStatistics
+    from translucid.data.statistics import NO_PAIRS, SplitStatistics
 
     splits = {}
     with progress_bar(log, "reading", None) as advance:
@@ -114,7 +124,7 @@ def _read(files: dict[str, list[str]], skip_bad: bool, log: Console) -> dict[str
             for count in split.read(read_pairs(*corpora, on_bad=bad, documents=True), Filter()):
                 advance(count)
             if bad and bad.count:
-                split.faults["no pairs"] += bad.count
+                split.faults[NO_PAIRS] += bad.count
     return splits
 
 

@@ -45,7 +45,9 @@ class Output(NamedTuple):
 
 @with_examples(__doc__)
 def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: option.Languages) -> None:
-    """Measure how much a translator needs each of its attention heads, and its BLEU without the least important ones.
+    """Measure how much a translator needs each of its attention heads, and its quality without the least important.
+
+    The quality is BLEU, or chrF where BLEU can't distinguish translations, as of single words.
 
     The importance of a head is measured in two ways: by the gradient of the loss L with respect to a gate on the head's
     output, and by how much L grows with the head off. L is -log p of a reference in nats, given its source.

@@ -65,7 +65,9 @@ class RunOptions(NamedTuple):
     model: Annotated[
         str | None,
         Option(
-            metavar="NAME", help="A preset, or the file and class of your own model.", autocompletion=completing.presets
+            metavar="NAME",
+            help="A preset, or the file and class of your own model; for pairs, their number decides if not given.",
+            autocompletion=completing.presets,
         ),
     ] = None
     settings: option.Set = None
@@ -238,9 +240,16 @@ def _train(
 ) -> None:
     """Train one run in the folder `out`."""
     from translucid.models.user_code import allow_named_code
+    from translucid.runs.configuration import batches_for_gpu
+    from translucid.runs.corpus_files import count_pairs
     from translucid.runs.presets import recipe, recipes
     from translucid.runs.run_folder import RunFolder
-    from translucid.runs.staging import configuration_to_resume, configuration_to_train, refuse_to_replace_sources
+    from translucid.runs.staging import (
+        configuration_by_size,
+        configuration_to_resume,
+        configuration_to_train,
+        refuse_to_replace_sources,
+    )
     from translucid.training.experiment import prepared
     from translucid.training.post_training import measure_trained, show_gain, tune_trained
 
@@ -248,8 +257,11 @@ def _train(
     files, overrides = data.files(), data.settings()
     if initialization.valid_general:
         files["data.valid_general"] = initialization.valid_general
-    assignments = (setting.partition("=") for setting in options.settings or ())
-    model = allow_named_code(options.model, {key.strip(): value for key, _, value in assignments})
+    settings = {}
+    for setting in options.settings or ():
+        key, _, value = setting.partition("=")
+        settings[key.strip()] = value
+    model = allow_named_code(options.model, settings)
     initial = initialization.settings_for(model or _preset_of(config))
     run = RunFolder(out)
     earlier = configuration_to_resume(run) if options.resume else None
@@ -276,6 +288,15 @@ def _train(
         for key in files.keys() - {"data.target_text"}:
             files[key] = pair_up(files[key])
     configuration = configure(overrides | files)
+    if configuration.data.train and not (earlier or config or model or initial):
+        configuration = configuration_by_size(
+            configuration,
+            partial(configure, overrides | files),
+            partial(count_pairs, configuration.data),
+            settings,
+            partial(console.print, soft_wrap=True),
+            on_gpu=batches_for_gpu(options.device, None),
+        )
     with prepared(
         configuration,
         out,

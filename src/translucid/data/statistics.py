@@ -18,6 +18,8 @@ from translucid.data.tokenizing.normalisation import ADAPTIVE, Characters
 
 EXAMPLES = 3
 """The number of examples of each finding."""
+NO_PAIRS = "no pairs"
+"""The fault of lines that could not be read, which are not among the pairs."""
 
 
 def digest(text: str) -> int:
@@ -159,6 +161,11 @@ class SplitStatistics:
             self.seen_sources.add(source_digest)
             self.seen_targets.add(digest(pair.target))
             yield 1
+
+    @property
+    def usable(self) -> int:
+        """The number of pairs that filtering keeps."""
+        return self.pairs - (self.faults.total() - self.faults[NO_PAIRS])
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as plain values."""

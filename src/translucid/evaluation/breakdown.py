@@ -32,6 +32,10 @@ class LengthRow(NamedTuple):
     length_ratio: float
     """The number of words per word of the first reference."""
 
+    def value(self, metric: str) -> float:
+        """Return the score of `BLEU` or `chrF`."""
+        return self.bleu if metric == "BLEU" else self.chrf
+
 
 def by_length(
     sources: Sequence[str],

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.evaluation.breakdown import FrequencyRow, LengthRow, by_frequency, by_length
-from translucid.evaluation.metrics import DEFAULT, ReferenceSets, corpus_scores, metrics, plain_name
+from translucid.evaluation.metrics import DEFAULT, Criterion, ReferenceSets, corpus_scores, metrics, plain_name
 from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
 
@@ -82,6 +82,8 @@ class Comparison:
     by_frequency: list[tuple[FrequencyRow, FrequencyRow]]
     apart: list[DifferingSentence]
     """The sentences whose chrF differs most; those on which B is better come first."""
+    criterion: str = "BLEU"
+    """The metric by which lengths are compared: chrF where BLEU can't distinguish the translations of A."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -99,6 +101,7 @@ class Comparison:
             "sentences": self.sentences,
             "equal": self.equal,
             "metrics": rows,
+            "criterion": self.criterion,
             "by_length": [{"a": a._asdict(), "b": b._asdict()} for a, b in self.by_length],
             "by_frequency": frequency,
             "apart": [sentence._asdict() for sentence in self.apart],
@@ -119,9 +122,13 @@ class Comparison:
             table.add_row(row.name, row.tested.signatures[0] if row.tested else row.signature)
         yield ""
         yield table
-        table = table_of("source words", figures=("sentences", "BLEU A", "BLEU B", "B - A"))
+        if self.criterion != "BLEU":
+            yield f"BLEU says little here, as hardly any sequence of four words is correct: compare {self.criterion}"
+        table = table_of("source words", figures=("sentences", f"{self.criterion} A", f"{self.criterion} B", "B - A"))
         for a, b in self.by_length:
-            table.add_row(a.words, f"{a.sentences:,}", *_with_difference(a.bleu, b.bleu))
+            table.add_row(
+                a.words, f"{a.sentences:,}", *_with_difference(a.value(self.criterion), b.value(self.criterion))
+            )
         yield ""
         yield table
         table = table_of("word's frequency", figures=("in references", "F1 A", "F1 B", "B - A"))
@@ -191,6 +198,8 @@ def compare(
     rows = []
     for score_a, score_b in zip(scores_a, scores_b, strict=True):
         rows.append(MetricRow(score_a.name, score_a.value, score_b.value, score_a.signature, tested.get(score_a.name)))
+    criterion = Criterion(references, tokenize=tokenize, lowercase=lowercase)
+    criterion.choose_metric(a)
     lengths_a = by_length(sources, a, references, tokenize=tokenize, lowercase=lowercase)
     lengths_b = by_length(sources, b, references, tokenize=tokenize, lowercase=lowercase)
     first_references = list(map(_first_reference, zip(*references, strict=True)))
@@ -204,6 +213,7 @@ def compare(
         list(zip(lengths_a, lengths_b, strict=True)),
         list(zip(frequency_a, frequency_b, strict=True)),
         _differing_sentences(sources, a, b, references, samples, lowercase=lowercase),
+        criterion.name,
     )
 
 

@@ -250,18 +250,30 @@ class Criterion:
     name: str
     """`BLEU` or `chrF`."""
 
-    def __init__(self, references: ReferenceSets, language: str | None = None) -> None:
+    def __init__(
+        self,
+        references: ReferenceSets,
+        language: str | None = None,
+        *,
+        tokenize: str | None = None,
+        lowercase: bool = False,
+    ) -> None:
         """Choose the metric for some references: BLEU, unless they are too short for it.
 
         Args:
             references: at least one set.
             language: the code of their language, if it is known.
+            tokenize: sacreBLEU's tokenizer for BLEU; that of the language by default.
+            lowercase: whether case is ignored.
         """
         from sacrebleu.metrics.chrf import CHRF
 
         self.references = references
-        tokenize = bleu_tokenizer(language, references)
-        self._metrics: dict[str, Metric] = {"BLEU": bleu_metric(tokenize), "chrF": CHRF()}
+        tokenize = tokenize or bleu_tokenizer(language, references)
+        self._metrics: dict[str, Metric] = {
+            "BLEU": bleu_metric(tokenize, lowercase=lowercase),
+            "chrF": CHRF(lowercase=lowercase),
+        }
         self.name = "BLEU" if long_enough(references, tokenize) else "chrF"
 
     def bleu(self, hypotheses: Sequence[str]) -> float:

@@ -50,18 +50,21 @@ class CurvePoint:
 
     off: int
     """The number of heads that are off."""
-    bleu: float
+    score: float
+    """By the metric of the report."""
 
 
 @dataclass(frozen=True)
 class HeadReport:
-    """The importance of all heads of a model, and its BLEU with fewer and fewer of them."""
+    """The importance of all heads of a model, and its BLEU or chrF with fewer and fewer of them."""
 
     pairs: int
     """The number of sentence pairs."""
     heads: Sequence[HeadImportance]
     curves: Mapping[str, Sequence[CurvePoint]]
-    """BLEU with the least important heads off, by the measure of importance: `gradient` or `ablation`."""
+    """The scores with the least important heads off, by the measure of importance: `gradient` or `ablation`."""
+    metric: str = "BLEU"
+    """The metric of the curves: chrF where BLEU can't distinguish translations."""
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures for programs."""
@@ -69,20 +72,20 @@ class HeadReport:
         curves = {}
         for order, points in self.curves.items():
             curves[order] = [vars(point) for point in points]
-        return {"pairs": self.pairs, "heads": heads, "curves": curves}
+        return {"pairs": self.pairs, "heads": heads, "metric": self.metric, "curves": curves}
 
     def render(self) -> Iterable[RenderableType]:
-        """Return tables for people: the heads, the most important first, and BLEU with heads off."""
+        """Return tables for people: the heads, the most important first, and the scores with heads off."""
         table = table_of("head", figures=("gradient", "ablation"))
         for head in sorted(self.heads, key=lambda head: -head.ablation):
             table.add_row(head.name, f"{head.gradient:.3f}", f"{head.ablation:+.3f}")
         yield table
         yield f"nats per sentence, {self.pairs:,} pairs: mean |dL/dg|, and how much L grows with the head off\n"
         orders = list(self.curves)
-        table = table_of(figures=("heads off", "left", *(f"BLEU by {order}" for order in orders)))
+        table = table_of(figures=("heads off", "left", *(f"{self.metric} by {order}" for order in orders)))
         for points in zip(*self.curves.values(), strict=True):
             off = points[0].off
-            table.add_row(str(off), str(len(self.heads) - off), *(f"{point.bleu:.2f}" for point in points))
+            table.add_row(str(off), str(len(self.heads) - off), *(f"{point.score:.2f}" for point in points))
         yield table
         yield "with the least important heads off, by each of the two measures"
 

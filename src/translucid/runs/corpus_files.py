@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, TypeAlias
@@ -96,6 +96,17 @@ class _Files:
         for pair in pairs:
             if pair[self.side] not in self.held_out:
                 yield pair
+
+
+def count_pairs(options: DataOptions, most: int) -> int:
+    """Return the number of training and synthetic pairs that pass the filter; counting stops at `most`.
+
+    Raises:
+        UserError: a file can't be read, as for `read_pairs`.
+    """
+    bad = BadLines() if options.skip_bad else None
+    pairs = chain.from_iterable(corpus.pairs(bad) for corpus in options.corpora([*options.train, *options.synthetic]))
+    return sum(1 for _ in islice(keep(pairs, options.filter, Skipped()), most))
 
 
 def pairs_of(options: DataOptions, *files: str, on_bad: OnBad = None) -> Iterator[Pair]:

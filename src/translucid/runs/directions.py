@@ -11,7 +11,7 @@ from typing import NamedTuple
 from translucid.data.languages import Languages, find_code, is_flores_code, usual_code
 from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.corpus import Pair, read_pairs
-from translucid.data.readers.corpus_names import CorpusName, Direction
+from translucid.data.readers.corpus_names import CorpusName, Direction, problem_of_languages
 
 
 class DirectedCorpus(NamedTuple):
@@ -139,5 +139,9 @@ def pivot_of(direction: Languages, trained: Collection[Direction]) -> str | None
 def missing_languages(names: Iterable[str]) -> Iterator[str]:
     """Yield what is wrong with names of corpora that have no languages."""
     for name in names:
-        if CorpusName.parse(name).languages is None:
+        if CorpusName.parse(name).languages is not None:
+            continue
+        if problem := problem_of_languages(name):
+            yield f"{name} {'. '.join(problem).rstrip('.')}"
+        else:
             yield f"{name} has no languages, and there are several directions: write {name}:en-fr, for instance"

@@ -85,6 +85,9 @@ _BASE_TRAINING = {
 }
 _LSTM_TRAINING = {"batch_tokens": 4480, "learning_rate": 0.005, "warmup": 200}
 
+FEW_PAIRS, TINY_PAIRS, SMALL_PAIRS = 10_000, 50_000, 1_000_000
+"""The numbers of pairs up to which the recipe `low-resource` and the presets `tiny` and `small` are advised."""
+
 PRESETS: dict[str, Preset] = {
     "demo": Preset(
         "the built-in phrasebook: two to five minutes on two cores",
@@ -283,6 +286,37 @@ def kind_of_preset(name: str | None) -> str | None:
     if preset is None:
         return None
     return preset.settings["model"].get("kind", "transformer")
+
+
+class SizeAdvice(NamedTuple):
+    """The preset or recipe for a corpus of a translator."""
+
+    name: str
+    reason: str
+    is_recipe: bool = False
+
+    def __str__(self) -> str:
+        """Name the preset or recipe, and the reason."""
+        return f"the {'recipe' if self.is_recipe else 'preset'} {self.name} ({self.reason})"
+
+
+def advice_for_size(pairs: int, *, on_gpu: bool = False) -> list[SizeAdvice]:
+    """Return presets and recipes for a number of training pairs, the best first.
+
+    The others are for corpora that the first one is not for, such as several directions.
+    """
+    if pairs < FEW_PAIRS:
+        return [
+            SizeAdvice("low-resource", f"for fewer than {FEW_PAIRS:,} pairs", is_recipe=True),
+            SizeAdvice("tiny", f"for up to {TINY_PAIRS:,} pairs"),
+        ]
+    if pairs <= TINY_PAIRS:
+        return [SizeAdvice("tiny", f"for up to {TINY_PAIRS:,} pairs")]
+    if pairs <= SMALL_PAIRS:
+        return [SizeAdvice("small", f"for up to {SMALL_PAIRS:,} pairs")]
+    if on_gpu:
+        return [SizeAdvice("base", f"for more than {SMALL_PAIRS:,} pairs, on a GPU")]
+    return [SizeAdvice("small", f"base, for more than {SMALL_PAIRS:,} pairs, is for a GPU")]
 
 
 _FOLDERS = Path(__file__).resolve().parents[1] / "recipes", Path(__file__).resolve().parents[3] / "recipes"

@@ -11,7 +11,7 @@ Each step is a single renaming, so a crash leaves either the old run or the new 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -21,6 +21,7 @@ from translucid.data.readers.corpus import sides
 from translucid.ground.atomic import sync_folder
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration, batches_for_gpu, resolve, resumable, resumed
+from translucid.runs.presets import SMALL_PAIRS, advice_for_size, recipes
 from translucid.runs.run_folder import DIRECTIONS, RUN_FILES, TARGET_PIECES, RunFolder
 from translucid.runs.settings import Settings
 
@@ -149,6 +150,46 @@ def configuration_to_train(
     requested = resolve(file, preset, assignments, overrides, initial_settings, is_recipe=is_recipe, on_gpu=on_gpu)
     # The same command again, as torchrun repeats it after a failure.
     return resumable(earlier, requested) if earlier else requested
+
+
+def configuration_by_size(
+    configuration: Configuration,
+    configure: Callable[..., Configuration],
+    pairs: Callable[[int], int],
+    settings: Collection[str],
+    say: Callable[[str], None],
+    *,
+    on_gpu: bool,
+) -> Configuration:
+    """Return the configuration of a translator, with the preset or recipe for the size of its corpus.
+
+    Args:
+        configuration: the configuration without a preset.
+        configure: returns the configuration for the arguments `preset`, `file` and `is_recipe` of `resolve`.
+        pairs: returns the number of pairs, counted up to a number.
+        settings: the keys that the user has set; with another kind of model, the configuration stays.
+        say: called with the choice.
+        on_gpu: whether the training is on a GPU.
+
+    Raises:
+        UserError: the settings do not fit the preset, or a corpus can't be read.
+    """
+    if configuration.model.reads != "text" or "model.kind" in settings:
+        return configuration
+    count = pairs(SMALL_PAIRS + 1)
+    *preferred, last = advice_for_size(count, on_gpu=on_gpu)
+    number = f"{count:,}" if count <= SMALL_PAIRS else f"more than {SMALL_PAIRS:,}"
+    for advice in (*preferred, last):
+        source = {"file": recipes()[advice.name], "is_recipe": True} if advice.is_recipe else {"preset": advice.name}
+        try:
+            chosen = configure(**source)
+        except UserError:
+            if advice is last:
+                raise
+            continue
+        say(f"{number} training pairs: {advice}; another one that you name takes its place")
+        return chosen
+    return configuration
 
 
 def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> None:

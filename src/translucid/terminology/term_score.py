@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from rich.table import Table
 
-from translucid.evaluation.metrics import ReferenceSets, bleu
+from translucid.evaluation.metrics import Criterion, ReferenceSets
 from translucid.ground.console import table_of
 from translucid.terminology.matching import TermList
 
@@ -26,6 +26,7 @@ class TermScore:
     """The number of terms of which the translations have another form."""
     missing: int
     bleu: float
+    chrf: float
     seconds: float
     """The duration of the translation."""
 
@@ -39,7 +40,7 @@ class TermScore:
         seconds: float,
         language: str | None = None,
     ) -> Self:
-        """Count the outcomes, and compute BLEU.
+        """Count the outcomes, and compute BLEU and chrF.
 
         Args:
             terms: the terms.
@@ -53,7 +54,8 @@ class TermScore:
         for source, text in zip(sources, texts, strict=True):
             outcomes.update(use.outcome for use in terms.uses(terms.matches(source), text))
         counts = outcomes.total(), outcomes["used"], outcomes["inflected"], outcomes["missing"]
-        return cls(*counts, bleu(texts, references, language=language), seconds)
+        bleu, chrf = Criterion(references, language).scores(texts)
+        return cls(*counts, bleu.value, chrf.value, seconds)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -62,9 +64,11 @@ class TermScore:
 
 def terms_table(without: TermScore, constrained: TermScore) -> Table:
     """Return a table of translations without and with constraints."""
-    table = table_of("terms", figures=("asked", "used", "inflected", "missing", "BLEU", "seconds"))
+    table = table_of("terms", figures=("asked", "used", "inflected", "missing", "BLEU", "chrF", "seconds"))
     for name, score in (("unconstrained", without), ("constrained", constrained)):
         counts = (score.used, score.inflected, score.missing)
         shares = [f"{count:,} ({count / max(score.asked, 1):.1%})" for count in counts]
-        table.add_row(name, f"{score.asked:,}", *shares, f"{score.bleu:.2f}", f"{score.seconds:.1f}")
+        table.add_row(
+            name, f"{score.asked:,}", *shares, f"{score.bleu:.2f}", f"{score.chrf:.2f}", f"{score.seconds:.1f}"
+        )
     return table

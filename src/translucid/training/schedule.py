@@ -12,6 +12,10 @@ ESTIMABLE = 0.1
 """The share of a training that is enough to estimate the number of its updates."""
 
 
+FEWEST_UPDATES = 500
+"""The number of updates below which a shorter warm-up would not help."""
+
+
 def self_critical(options: TrainingOptions, progress: float) -> bool:
     """Whether the next update is self-critical, given the share of the training that is over, from 0 to 1."""
     return bool(options.self_critical) and progress >= 1 - options.self_critical
@@ -59,7 +63,11 @@ def short_warmup(options: TrainingOptions, step: int, progress: float) -> str:
     steps = round(step / progress)
     if steps >= options.warmup:
         return ""
+    advice = f"train longer, or set training.warmup={steps // 10}"
+    if steps < FEWEST_UPDATES:
+        # No schedule teaches a model in so few updates.
+        advice = "train longer: raise training.max_steps, max_epochs or max_minutes, or lower training.batch_tokens"
     return (
         f"warning: the training ends after about {steps:,} updates, within the warm-up of {options.warmup:,}, so the "
-        f"learning rate does not reach its peak; train longer, or set training.warmup={max(1, steps // 10)}"
+        f"learning rate does not reach its peak; {advice}"
     )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.models.user_code import allow_code, allow_named_code
-from translucid.runs.corpus_files import Corpora
+from translucid.runs.configuration import batches_for_gpu
+from translucid.runs.corpus_files import Corpora, count_pairs
+from translucid.runs.data_options import DataOptions
 from translucid.runs.run_folder import RunFolder
-from translucid.runs.staging import configuration_to_resume, configuration_to_train
+from translucid.runs.staging import configuration_by_size, configuration_to_resume, configuration_to_train
 from translucid.training.experiment import run_experiment
 
 
@@ -36,8 +39,8 @@ def train(
         data: corpus files to train on, or pairs of a source and its translation.
         out: the run folder to write.
         valid: corpus files, or pairs, to validate with; pairs if `data` is pairs.
-        model: a preset, or the file and class of your own model, such as `code/my_model.py:MyModel`; the default
-            settings if not given, as for the command.
+        model: a preset, or the file and class of your own model, such as `code/my_model.py:MyModel`; the number of
+            pairs decides if not given, as for the command.
         settings: values by key, such as `{"training.max_steps": 1000}`.
         code: your Python files that may be executed, if `model` or `settings` name them without their folders.
         device: `auto`, `cpu`, `cuda`, `cuda:1` or `mps`.
@@ -60,16 +63,33 @@ def train(
     if files:
         overrides |= {"data.train": files, "data.valid": valid_files}
     earlier = configuration_to_resume(RunFolder(Path(out))) if resume else None
+    configure = partial(configuration_to_train, earlier, device, overrides)
+    configuration = configure(preset=model)
+    console = Console(quiet=True) if quiet else Console(stderr=True)
+    if not earlier and not model:
+        configuration = configuration_by_size(
+            configuration,
+            configure,
+            partial(_number_of_pairs, configuration.data, pairs),
+            overrides,
+            partial(console.print, soft_wrap=True),
+            on_gpu=batches_for_gpu(device, None),
+        )
     run_experiment(
-        configuration_to_train(earlier, device, overrides, preset=model),
+        configuration,
         Path(out),
         corpora=Corpora.of(pairs, valid_pairs) if pairs else None,
         resume=resume,
         overwrite=overwrite,
         device=device,
-        console=Console(quiet=True) if quiet else None,
+        console=console,
     )
     return Path(out)
+
+
+def _number_of_pairs(options: DataOptions, pairs: Sequence[Pair], most: int) -> int:
+    """Return the number of pairs in memory, or of those in the files; counting stops at `most`."""
+    return len(pairs) if pairs else count_pairs(options, most)
 
 
 def _files_and_pairs(data: str | Path | Sequence[Any]) -> tuple[list[str], list[Pair]]:

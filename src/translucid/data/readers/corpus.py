@@ -15,7 +15,7 @@ from zlib import crc32
 
 from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.corpus_names import CorpusName
+from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
 from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
 from translucid.data.readers.lines import kind_of, lines, numbered_lines, one_line, report_bad_line
 from translucid.data.readers.parquet import read_parquet
@@ -33,7 +33,7 @@ _DOCUMENT_BITS = 24
 """The bits of a document's number within its file; the higher bits are a checksum of the file's name."""
 _KINDS = (
     f"Use .tsv (source TAB target), .jsonl (source, target), {', '.join(PAIR_ENDINGS[2:])} "
-    "or a Moses pair name.{en,de}; each except .parquet also as .gz."
+    "or a Moses pair name.{en,de}; each except .parquet also as .gz, .bz2 or .xz."
 )
 
 
@@ -155,7 +155,7 @@ def placed_pairs(*files: str | Path, languages: Languages = (None, None), on_bad
 
 
 def read_lines(file: str | Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file, gzipped or not. Only a line feed ends a line.
+    """Yield the lines of a UTF-8 file, compressed or not. Only a line feed ends a line.
 
     A carriage return before the line feed is removed, and so is a byte order mark.
 
@@ -167,6 +167,7 @@ def read_lines(file: str | Path) -> Iterator[str]:
 
 def _rows(file: str, languages: Languages, on_bad: OnBad) -> Iterator[Row]:
     """Yield the pairs of a file."""
+    refuse_wrong_languages(file)
     path, *target_paths = sides(file)
     languages = CorpusName.parse(file).languages or languages
     if target_paths:

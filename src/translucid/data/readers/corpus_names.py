@@ -6,14 +6,18 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from translucid.data.readers.file_kinds import is_file
+from translucid.data.languages import usual_code
+from translucid.data.readers.file_kinds import PAIR_ENDINGS, ending_of, is_file
 from translucid.data.readers.standard_input import NAME as STANDARD_INPUT
+from translucid.ground.errors import UserError
 
 Direction: TypeAlias = tuple[str, str]
 """The codes of the source and the target language of a translation."""
 
 _CODE = r"[a-z]{2,3}(?:[-_][A-Z][a-z]{3})?(?:[-_](?:[A-Z]{2}|[0-9]{3}))?"
 _LANGUAGES = re.compile(f"({_CODE})-({_CODE})")
+_MEANT = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z0-9]{2,4})?)-?([A-Za-z]{2,3})?(?:[-_][A-Za-z0-9]+)*")
+"""Letters after the colon that were meant as languages."""
 
 
 class CorpusName(NamedTuple):
@@ -43,6 +47,55 @@ class CorpusName(NamedTuple):
     def suffix(self) -> str:
         """The languages as they follow the files: `:en-fr`, or nothing."""
         return f":{label(self.languages)}" if self.languages else ""
+
+
+def problem_of_languages(name: str) -> tuple[str, str] | None:
+    """Return what is wrong with the languages in the name of a corpus, and how to write them; None if nothing is.
+
+    >>> problem_of_languages("train.tsv:EN-ES")
+    ("has the languages 'EN-ES', which are no codes", 'Write train.tsv:en-es; codes are such as en, pt-BR and zh-Hans.')
+    """
+    corpus = CorpusName.parse(name)
+    if corpus.languages is None:
+        files, _, written = name.rpartition(":")
+        names_corpus = is_file(files) or ending_of(files) in PAIR_ENDINGS or files.endswith("}")
+        if files in ("", STANDARD_INPUT) or is_file(name) or not names_corpus or not _MEANT.fullmatch(written):
+            return None
+        example = _corrected(written) or "en-es"
+        return (
+            f"has the languages {written!r}, which are no codes",
+            f"Write {files}:{example}; codes are such as en, pt-BR and zh-Hans.",
+        )
+    source, target = corpus.languages
+    for code in corpus.languages:
+        # Codes of three letters are more than any list has; all of two letters are known.
+        if len(code.replace("_", "-").split("-")[0]) == 2 and usual_code(code) is None:
+            fix = "Write codes such as en, pt-BR or zh-Hans (ISO 639)."
+            return f"has the language {code!r}, which is no code", fix
+    if source == target or (usual_code(source) or source) == usual_code(target):
+        return f"has the language {source} on both sides", f"Write {corpus.files}:en-es, for instance."
+    return None
+
+
+def refuse_wrong_languages(name: str) -> None:
+    """Check that the languages in the name of a corpus are two different language codes.
+
+    Raises:
+        UserError: they are not.
+    """
+    if problem := problem_of_languages(name):
+        what, fix = problem
+        raise UserError(what, file=name, fix=fix)
+
+
+def _corrected(written: str) -> str | None:
+    """Return two language codes as they are to be written, if they can be read from some letters."""
+    parts = written.replace("_", "-").split("-")
+    for length in range(1, len(parts)):
+        codes = usual_code("-".join(parts[:length])), usual_code("-".join(parts[length:]))
+        if codes[0] and codes[1]:
+            return f"{codes[0]}-{codes[1]}"
+    return None
 
 
 def label(direction: Direction) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 from translucid.ground.errors import UserError
 
 PAIR_ENDINGS = (".tsv", ".jsonl", ".tmx", ".po", ".xliff", ".xlf", ".parquet")
-"""File endings of sentence pairs, gzipped or not, except .parquet; a Moses pair may have any other ending."""
+"""File endings of sentence pairs, packed or not, except .parquet; a Moses pair may have any other ending."""
+PACKINGS = (".gz", ".bz2", ".xz")
+"""File endings of the kinds of compression that `lines.opened` unpacks."""
 LONGEST_NAME = 4096
 """The most characters of a path."""
 _PLAIN = frozenset([".txt", ".text", ".md", ".mdx", ".markdown", ".rst", ".adoc", ".log"])
@@ -21,8 +23,20 @@ for _row in Path(__file__).with_suffix(".tsv").read_text("utf-8").splitlines():
 
 
 def ending_of(file: str) -> str:
-    """Return the ending of a file's name in lower case and without `.gz`."""
-    return Path(file.lower().removesuffix(".gz")).suffix
+    """Return the ending of a file's name in lower case and without that of its compression, such as `.gz`."""
+    return Path(without_packing(file).lower()).suffix
+
+
+def without_packing(file: str) -> str:
+    """Return a file's name without the ending of its compression.
+
+    >>> without_packing("train.tsv.xz"), without_packing("train.tsv")
+    ('train.tsv', 'train.tsv')
+    """
+    for ending in PACKINGS:
+        if file.lower().endswith(ending):
+            return file[: -len(ending)]
+    return file
 
 
 def has_structure(file: Path) -> bool:
@@ -96,10 +110,12 @@ def refuse_as_pairs(file: str) -> None:
         UserError: it does.
     """
     ending = ending_of(file)
-    what, _ = _KINDS.get(ending, (None, None))
-    if ending in PAIR_ENDINGS or what in (None, "compressed"):
+    what, unpacking = _KINDS.get(ending, (None, ""))
+    if ending in PAIR_ENDINGS or what is None:
         return
     fix = "Export it as .tsv (source TAB target) or as .jsonl (source, target)."
     if what == "a table of columns":
         fix = "Write its columns source and target as .jsonl: pandas has to_json(path, orient='records', lines=True)."
+    if what == "compressed":
+        fix = f"{unpacking.rstrip('.')}; {', '.join(PACKINGS)} are read as they are."
     raise UserError(f"is {what} by its ending, which is not read as sentence pairs", file=file, fix=fix)

@@ -108,7 +108,7 @@ def _columns(path: Path, file: ParquetFile, languages: Languages) -> _Columns:
     codes = [field.name for field in schema.field(TRANSLATION).type]
     sides = _sides(codes, languages)
     if sides is None:
-        fix = "Name two of them, as in --train FILE.parquet:en-fr."
+        fix = "Name two of them after the file, as in FILE.parquet:en-fr."
         raise UserError(f"has translations in {', '.join(codes[:20])}", file=path, fix=fix)
     return _Columns(*(f"{TRANSLATION}.{code}" for code in sides))
 

@@ -15,8 +15,6 @@ from translucid.ground.errors import UserError
 
 NAME = "-"
 """The name of standard input among the files of a corpus."""
-_PACKED = b"\x1f\x8b"
-"""The first bytes of a gzip file."""
 
 
 @cache
@@ -35,12 +33,6 @@ def standard_input() -> Path:
     with file.open("wb") as stream:
         shutil.copyfileobj(sys.stdin.buffer, stream)
     return file
-
-
-def is_packed(file: Path) -> bool:
-    """Whether a file is gzipped, according to its first bytes."""
-    with file.open("rb") as stream:
-        return stream.read(len(_PACKED)) == _PACKED
 
 
 def ending(first_line: str) -> str:

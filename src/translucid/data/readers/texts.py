@@ -1,4 +1,4 @@
-"""Texts streamed from files of plain lines, .jsonl or .tsv, gzipped or not, with labels if there are any."""
+"""Texts streamed from files of plain lines, .jsonl or .tsv, compressed or not, with labels if there are any."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from translucid.data.languages import Languages, same_language
+from translucid.data.languages import Languages, same_language, usual_code
 from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.lines import report_bad_line
 from translucid.data.readers.xml_elements import Element
@@ -137,8 +137,8 @@ class _Memory:
 
     def error(self, what: str, line: int | None = None) -> UserError:
         """Return the error that the languages to read are unclear or missing."""
-        source, target = [*self.codes, "en", "es"][:2]
-        fix = f"Say it, as with --set data.source_language={source} data.target_language={target}."
+        source, target = [usual_code(code) or code for code in [*self.codes, "en", "es"][:2]]
+        fix = f"Name them after the file, as in {self.path.name}:{source}-{target}."
         return UserError(what, file=self.path, line=line, fix=fix)
 
 

@@ -1,4 +1,4 @@
-"""The importance of attention heads, and BLEU without the least important ones."""
+"""The importance of attention heads, and the score without the least important ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from translucid.inspection.plots.saving import new_figure
 
 
 def draw_head_report(report: HeadReport) -> Figure:
-    """Draw the importance of each head by both measures, layers down and heads across, and BLEU over the heads left."""
+    """Draw the importance of each head by both measures, layers down and heads across, and the score over the rest."""
     attentions: dict[str, list[HeadImportance]] = {}
     for head in report.heads:
         attentions.setdefault(head.name.rpartition(".head.")[0], []).append(head)
@@ -27,8 +27,8 @@ def draw_head_report(report: HeadReport) -> Figure:
     _draw_importance(ablation, by_ablation, list(attentions), "by ablation: increase of L")
     for order, points in report.curves.items():
         remaining = [len(report.heads) - point.off for point in points]
-        curve.plot(remaining, [point.bleu for point in points], marker="o", markersize=4, label=f"by {order}")
-    curve.set(xlabel="heads left", ylabel="BLEU", title="without the least important heads", ylim=0)
+        curve.plot(remaining, [point.score for point in points], marker="o", markersize=4, label=f"by {order}")
+    curve.set(xlabel="heads left", ylabel=report.metric, title="without the least important heads", ylim=0)
     curve.invert_xaxis()
     curve.grid(alpha=0.3)
     curve.legend(fontsize=8)

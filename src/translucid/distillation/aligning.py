@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from translucid import __version__
 from translucid.data.readers.corpus import Pair, read_lines
 from translucid.evaluation.alignment_error import to_pharaoh
-from translucid.ground.reading import digest
 from translucid.inspection.statistical_alignment import statistical_links
 from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines
 from translucid.jobs.windows import Window
@@ -29,10 +27,6 @@ class AlignmentJob(AnyJob):
 
     window: ClassVar[int] = 50_000
     """The number of pairs that are linked together."""
-
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same."""
-        return {"the version": __version__, "--format": "word links", "the shared pairs": digest(self.run)}
 
     def worker(self, threads: int | None = None) -> AlignmentWorker:
         """Prepare to link words."""

@@ -9,12 +9,12 @@ another one, makes the source improbable (Junczys-Dowmunt 2018, W18-6478, sectio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from translucid.data.readers.corpus import Pair
 from translucid.decoding.pair_scores import score_pairs
 from translucid.engines.noisy_channel import ReverseModel
-from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, identity_of
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.configuration import Configuration
@@ -27,10 +27,6 @@ class ReverseScoreJob(AnyJob):
     forward: Configuration | None = None
     """The configuration of the run that translates forwards."""
     window: ClassVar[int] = 4096
-
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same."""
-        return {**identity_of(self.run), "--format": "reverse scores", "the device": device}
 
     def worker(self, threads: int | None = None) -> ReverseScoreWorker:
         """Load the run."""

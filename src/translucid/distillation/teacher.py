@@ -20,10 +20,6 @@ class TeacherJob(Job):
     window: ClassVar[int] = 1024
     """The number of sentences that are translated together; an interrupted job keeps a multiple of it."""
 
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same."""
-        return {**super().identity(device), "--format": "distilled pairs", "--choose": self.choose}
-
     def worker(self, threads: int | None = None) -> TeacherWorker:
         """Load the runs."""
         return TeacherWorker(self, threads)

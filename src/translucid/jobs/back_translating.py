@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from translucid.data.filtering import fault
 from translucid.data.readers.corpus import Pair
@@ -24,10 +23,6 @@ _REJECTED_KINDS = ("repeated", "too short")
 @dataclass(frozen=True)
 class BackTranslationJob(Job):
     """All that determines the pairs from a text; it can be sent to another process."""
-
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same pairs."""
-        return {**super().identity(device), "--format": "synthetic pairs"}
 
     def worker(self, threads: int | None = None) -> PairWorker:
         """Load the run."""

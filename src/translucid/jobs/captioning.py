@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from translucid.api.caption import Caption
 from translucid.api.captioner import WINDOW, Captioner
@@ -17,7 +17,7 @@ from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
-from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, identity_of
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
@@ -35,18 +35,6 @@ class CaptionJob(AnyJob):
     """Whether a line begins with the image's name."""
 
     window: ClassVar[int] = WINDOW
-
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
-        return {
-            **identity_of(self.run),
-            "the device": device,
-            "--format": self.form,
-            "the names of images": self.named,
-            "the window": self.window,
-            "the number of columns": self.columns,
-            **self.options.model_dump(),
-        }
 
     def worker(self, threads: int | None = None) -> CaptionWorker:
         """Load the run."""

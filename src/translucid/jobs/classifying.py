@@ -6,15 +6,12 @@ import json
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from translucid import __version__
 from translucid.api.text_classifier import WINDOW, Classified, TextClassifier
-from translucid.ground.reading import digest
 from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, rounded_pairs
 from translucid.jobs.windows import Window, decoded
 from translucid.kernels.devices import same_sums_on_any_threads
-from translucid.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -25,19 +22,6 @@ class ClassifyJob(AnyJob):
     """Runs whose probabilities are averaged with those of `run`."""
 
     window: ClassVar[int] = WINDOW
-
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
-        folders = list(map(RunFolder, (self.run, *self.others)))
-        return {
-            "the version": __version__,
-            "the models": list(map(RunFolder.model_digest, folders)),
-            "the tokenizers": [folder.tokenizer().fingerprint for folder in folders],
-            "the configurations": [digest(folder.config_file) for folder in folders],
-            "the device": device,
-            "--format": self.form,
-            "the window": self.window,
-        }
 
     def worker(self, threads: int | None = None) -> ClassifyWorker:
         """Load the runs."""

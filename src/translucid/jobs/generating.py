@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from translucid.api.generation import Generated
 from translucid.api.generator import Generator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, identity_of, rounded_pairs
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, rounded_pairs
 from translucid.jobs.windows import Window, decoded
 from translucid.kernels.devices import same_sums_on_any_threads
 
@@ -27,19 +27,6 @@ class GenerateJob(AnyJob):
     """The number of most probable pieces of each step that jsonl has."""
 
     window: ClassVar[int] = 16
-
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
-        return {
-            **identity_of(self.run),
-            "the device": device,
-            "--format": self.form,
-            "--max-tokens": self.max_tokens,
-            "--top-candidates": self.top_candidates,
-            "the window": self.window,
-            "the number of columns": self.columns,
-            **self.options.model_dump(),
-        }
 
     def worker(self, threads: int | None = None) -> GenerateWorker:
         """Load the run."""

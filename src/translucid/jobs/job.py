@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
+
+from pydantic import BaseModel
 
 from translucid import __version__
 from translucid.api.pivot_steps import FirstStep
@@ -41,6 +44,25 @@ from translucid.terminology.term import TermsMode
 Say = Callable[[str], None]
 """A function that shows a message to the user."""
 
+_MERGED = ("run", "options")
+"""The fields whose state is several entries of an identity."""
+LABELS = {
+    "run": "the file",
+    "form": "--format",
+    "columns": "the number of columns",
+    "adapter": "the adapter",
+    "others": "the other runs",
+    "reverse": "the run of --rerank-with",
+    "channel_weights": "the weights of --rerank-with",
+    "risk_candidates": "--mbr",
+    "memory": "the memory",
+    "first_step": "the run of --pivot",
+    "configuration": "the languages and settings",
+    "terms": "the terms",
+    "named": "the names of images",
+}
+"""The names of fields in messages; those of others are the options."""
+
 
 @dataclass(frozen=True)
 class AnyJob(ABC):
@@ -57,9 +79,33 @@ class AnyJob(ABC):
     window: ClassVar[int] = WINDOW
     """The number of lines that are processed together."""
 
-    @abstractmethod
     def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
+        """Return what must be equal for two jobs to write the same, given the kind of device that each works on.
+
+        It has the state of each field, so that a new option can't be forgotten.
+
+        Raises:
+            TypeError: a field has a value of a kind whose state is unknown.
+        """
+        identity: dict[str, Any] = {"the version": __version__, "the job": type(self).__name__}
+        for job_field in fields(self):
+            if job_field.name == "device":
+                identity["the device"] = device
+                continue
+            state = self.state(job_field.name)
+            if job_field.name in _MERGED and isinstance(state, dict):
+                identity |= state
+            else:
+                identity[LABELS.get(job_field.name, f"--{job_field.name.replace('_', '-')}")] = state
+        return {**identity, "the window": self.window, **self.files_beside_run()}
+
+    def state(self, name: str) -> Any:
+        """Return the state of a field as plain values, which are equal for equal content."""
+        return state_of(getattr(self, name))
+
+    def files_beside_run(self) -> dict[str, Any]:
+        """Return the fingerprints of further files that determine the output."""
+        return {}
 
     @abstractmethod
     def worker(self, threads: int | None = None) -> AnyWorker:
@@ -125,42 +171,25 @@ class Job(AnyJob):
         languages = self.configuration.data.languages if self.configuration else (None, None)
         return digest_if_any(fitted_file(RunFolder(self.run), name, languages))
 
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
-        folder = RunFolder(self.run)
+    def state(self, name: str) -> Any:
+        """Return the state of a field; an adapter and a memory are named, and heads have no order."""
+        if name == "adapter" and self.adapter:
+            return Adapter.find(self.adapter, RunFolder(self.run)).fingerprint
+        if name == "ablate":
+            return sorted(set(self.ablate))
+        if name == "memory" and self.memory:
+            with open_memory(self.memory, self.languages) as memory:
+                return memory.state
+        return super().state(name)
+
+    def files_beside_run(self) -> dict[str, Any]:
+        """Return the fingerprints of the tuning, and of results that were fitted to the run."""
         tuning = map(digest_if_any, (self.run / TUNED, self.run / SHORTLIST))
         return {
-            **identity_of(self.run),
-            "the adapter": self.adapter and Adapter.find(self.adapter, folder).fingerprint,
-            "--ablate": sorted(set(self.ablate)),
-            "the languages": list(self.configuration.data.languages) if self.configuration else None,
-            "the run of --pivot": _run_digests([self.first_step.run] if self.first_step else []),
-            "the languages of --pivot": self.first_step and list(self.first_step.configuration.data.languages),
-            "the other runs": _run_digests(self.others),
-            "the run of --rerank-with": _run_digests([self.reverse] if self.reverse else []),
-            "the weights of --rerank-with": str(tuple(self.channel_weights)) if self.reverse else None,
-            "--mbr": self.risk_candidates,
-            "the memory": _memory_state(self),
-            "--memory-from": self.memory_from,
-            "the terms": self.terms and digest(self.terms),
-            "--inflect-terms": self.inflect_terms,
-            "--terms-mode": self.terms_mode,
-            "--context": self.context,
-            "--separate-lines": self.separate_lines,
             "the tuning": " ".join(filter(None, tuning)) or None,
             "the alignment layer": self.fitted_fingerprint(ALIGNMENT) if self.alignments else None,
             "the validation scores": self.fitted_fingerprint(VALIDATION),
             "the confidence": self.fitted_fingerprint(CONFIDENCE) if self.form == "jsonl" else None,
-            "the device": device,
-            "--engine": self.engine,
-            "--format": self.form,
-            "--alignments": self.alignments,
-            "--token-scores": self.token_scores,
-            "--split-sentences": self.split_sentences,
-            "--wrapped": self.wrapped,
-            "the number of columns": self.columns,
-            "the window": Job.window,
-            **self.options.model_dump(),
         }
 
     def worker(self, threads: int | None = None) -> Worker:
@@ -357,18 +386,27 @@ def rounded_pairs(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]
     return [(text, round(value, 6)) for text, value in pairs]
 
 
-def _memory_state(job: Job) -> str | None:
-    """Return a fingerprint of the content of the memory, if there is one."""
-    if not job.memory:
-        return None
-    with open_memory(job.memory, job.languages) as memory:
-        return memory.state
+def state_of(value: Any) -> Any:
+    """Return the state of an option as plain values, which are equal for equal content.
 
-
-def _run_digests(runs: Iterable[Path]) -> str | None:
-    """Return a fingerprint of the content of runs, if there are any."""
-    digests = [RunFolder(run).model_digest() + digest(RunFolder(run).config_file) for run in runs]
-    return " ".join(digests) or None
+    Raises:
+        TypeError: the value is of a kind whose state is unknown.
+    """
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Path():
+            if value.is_dir():
+                return identity_of(value)
+            return digest(value) if value.is_file() else str(value)
+        case Configuration():
+            settings = hashlib.sha256(value.model_dump_json().encode()).hexdigest()
+            return [*value.data.languages, settings]
+        case BaseModel():
+            return value.model_dump(mode="json")
+        case tuple() | list():
+            return list(map(state_of, value))
+    raise TypeError(f"the state of a {type(value).__name__} is unknown")
 
 
 def identity_of(run: Path) -> dict[str, Any]:

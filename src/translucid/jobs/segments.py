@@ -27,11 +27,10 @@ class SegmentJob(Job):
     window: ClassVar[int] = 256
     """The number of segments that are translated together, of which an interrupted job keeps a multiple."""
 
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same segments."""
+    def files_beside_run(self) -> dict[str, Any]:
+        """Return the fingerprints of the results that every segment needs, too."""
         return {
-            **super().identity(device),
-            "--format": "segments with near matches" if self.near_matches else "segments",
+            **super().files_beside_run(),
             "the confidence": self.fitted_fingerprint(CONFIDENCE),
             "the alignment layer": self.fitted_fingerprint(ALIGNMENT),
         }

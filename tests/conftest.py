@@ -54,6 +54,7 @@ SETTINGS = [
 ]
 SHAPE = [
     *SHORT,
+    "model.kind=transformer",  # otherwise the size of the corpus would decide on the settings
     "model.width=16",
     "model.heads=2",
     "model.feed_forward=32",

@@ -53,7 +53,7 @@ def test_two_runs_write_what_neither_writes_alone(call, small_run, sister, corpu
 
 
 def test_a_text_that_is_a_path_stays_a_text(call, small_run):
-    assert call("translate", small_run, str(small_run)).out.count("\n") == 1
+    assert call("translate", small_run, f"{small_run}/missing").out.count("\n") == 1
 
 
 def test_incompatible_runs_are_refused(call, small_run, sister, tmp_path):

@@ -8,6 +8,8 @@
 
     translucid translate runs/es messages.po --output es.po --memory old.tmx --terms terms.tsv
 
+    translucid translate runs/es docs/ locale/*.po --output-dir es/
+
     translucid translate runs/es --nbest 5 --format jsonl "Good morning"
 
     translucid translate runs/m2m --source-language en --target-language es "Good morning"
@@ -60,6 +62,9 @@ class Output(NamedTuple):
     """Output."""
 
     output: option.Output = None
+    output_dir: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Write documents to this folder, under their own names.")
+    ] = None
     overwrite: option.Overwrite = False
     output_format: Annotated[
         option.Format,
@@ -120,7 +125,11 @@ class Execution(NamedTuple):
     engine: option.Engine = "auto"
     workers: option.Workers = None
     ray: Annotated[
-        str | None, Option(metavar="ADDRESS", help="Use a Ray cluster: its address, auto (the running one) or local.")
+        str | None,
+        Option(
+            metavar="ADDRESS",
+            help="Use a Ray cluster for lines of text, not documents: its address, auto (the running one) or local.",
+        ),
     ] = None
 
     def executor(self, job: Job, file: Path | None) -> AbstractContextManager[Executor]:
@@ -141,7 +150,8 @@ class Execution(NamedTuple):
 def translate(
     run: option.Run,
     texts: Annotated[
-        list[str] | None, Argument(metavar="[TEXT ... | FILE]", help="The texts to translate, or a document.")
+        list[str] | None,
+        Argument(metavar="[TEXT ... | FILE ...]", help="The texts to translate; or documents, or their folders."),
     ] = None,
     *,
     source: Input,
@@ -175,45 +185,53 @@ def translate(
     were fitted to the whole model, are not used (docs/interventions.md).
 
     Documents (PO, XLIFF, HTML, Word, Excel ...: docs/documents.md) are recognised by their name. Only their text
-    changes, and segments that have a translation keep it.
+    changes, and segments that have a translation keep it. With --output-dir, several documents and whole folders are
+    translated; documents that are there already stay, so an interrupted command can be repeated.
     """
-    from translucid.cli.documents import document_among, shows_near_matches, translate_file
+    from translucid.cli.documents import documents_among, planned, translate_documents
     from translucid.jobs.job import Job
     from translucid.jobs.running import run_with_progress
     from translucid.jobs.segments import SegmentJob
 
     refuse_two_inputs("a text", texts, source.input_file)
-    document = document_among(texts, source.input_file)
+    documents = documents_among(texts, source.input_file)
     refuse_to_replace(output.output, output.overwrite)
     first_step, configuration = steps_of(run, models.pivot, languages)
     options = configuration.decoding_with({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
     settings = {**_settings(source, output, models, ranking, memory, execution), **terms._asdict()}
     settings |= {"configuration": configuration, "first_step": first_step}
     job = Job(run, options, **settings)
-    if document:
-        near_matches = shows_near_matches(document)
-        job = SegmentJob(run, options, near_matches=near_matches, **settings)
+    if documents:
+        job = SegmentJob(run, options, **settings)
     first_configuration = first_step.configuration if first_step else configuration
     refuse_without_context(
         first_configuration, run, {"--context": source.context, "--separate-lines": source.separate_lines}
     )
-    _refuse_conflicts(option.changed_flags(source, output, models, ranking, terms, memory, execution), job, document)
-    job = _prepared(job, ranking, Console(stderr=True))
-    executor = execution.executor(job, document or source.input_file)
-    if document and isinstance(job, SegmentJob):
-        translate_file(job, document, output.output, executor, retranslate=source.retranslate)
+    _refuse_conflicts(
+        option.changed_flags(source, output, models, ranking, terms, memory, execution),
+        job,
+        is_document=bool(documents),
+    )
+    log = Console(stderr=True)
+    plan = planned(documents, output.output, output.output_dir, output.overwrite, log) if documents else []
+    if documents and not plan:  # all are translated already
         return
+    job = _prepared(job, ranking, log)
+    if isinstance(job, SegmentJob):
+        translate_documents(job, plan, execution, retranslate=source.retranslate)
+        return
+    executor = execution.executor(job, source.input_file)
     lines = lines_of(texts, source.input_file)
     bad = run_with_progress(job, lines, output.output, executor, "translating", hidden=bool(texts))
     refuse_unreadable(bad, "; their unreadable bytes were translated as �", source.input_file)
 
 
-def _refuse_conflicts(flags: dict[str, object], job: Job, document: Path | None) -> None:
+def _refuse_conflicts(flags: dict[str, object], job: Job, *, is_document: bool) -> None:
     refuse_together(
         {
             **flags,
             CONSTRAINED: job.terms and job.terms_mode == "constrain",
-            DOCUMENT: document,
+            DOCUMENT: is_document,
             "--beam 1": job.options.beam == 1,
             f"--engine {job.engine}": True,
             "--format jsonl": job.form == "jsonl",

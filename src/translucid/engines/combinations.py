@@ -34,6 +34,7 @@ CONFLICTS = (
     (DOCUMENT, "--nbest", "it becomes one document"),
     (DOCUMENT, "--wrapped", "its format says where paragraphs end"),
     (DOCUMENT, "--ray", "workers of a cluster read lines"),
+    ("--output", "--output-dir", "one names a file, the other the folder of several"),
 )
 """Pairs of options that exclude each other, and why."""
 NEEDS = {
@@ -45,6 +46,7 @@ NEEDS = {
     "--terms-mode": "--terms",
     "--token-scores": "--format jsonl",
     "--retranslate": DOCUMENT,
+    "--output-dir": DOCUMENT,
 }
 """The option that each of these options modifies."""
 

@@ -52,6 +52,16 @@ def is_file(name: str) -> bool:
         return False
 
 
+def is_folder(name: str) -> bool:
+    """Whether there is a folder with this name; a full stop is a text, although it names the current folder."""
+    if not name.strip(".") or "\0" in name:
+        return False
+    try:
+        return Path(name).is_dir()
+    except OSError:
+        return False
+
+
 def names_file(text: str, endings: Collection[str]) -> bool:
     """Whether a text is the name of a file: of an existing file, or a name without spaces and with a known ending.
 
@@ -68,15 +78,24 @@ def names_file(text: str, endings: Collection[str]) -> bool:
     return has_known_ending and "://" not in text and not any(map(str.isspace, text))
 
 
-def refuse_file_names(texts: Iterable[str]) -> None:
-    """Check that no text is the name of a file, which would be translated as words.
+def refuse_file_names(texts: Iterable[str], *, input_option: bool = False) -> None:
+    """Check that no text is the name of a file or a folder, which would be translated as words.
+
+    Args:
+        texts: the texts.
+        input_option: whether the command has the option `--input`, and reads standard input.
 
     Raises:
-        UserError: a text is the name of a file.
+        UserError: a text is such a name.
     """
     for text in texts:
-        if names_file(text, ()):
+        fix = "Give the text itself. If the name is a text after all, add a full stop."
+        if input_option:
             fix = "Give its lines with --input, or a name that is a text after all on standard input."
+        if is_folder(text):
+            fix = fix.replace("its lines", "the lines of a file")
+            raise UserError("is the name of a folder, where a text was expected", file=text, fix=fix)
+        if names_file(text, ()):
             raise UserError("is the name of a file, where a text was expected", file=text, fix=fix)
 
 

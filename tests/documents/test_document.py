@@ -4,6 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from translucid.data.readers.file_kinds import names_file
 from translucid.documents import kinds, limits
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.kinds import ENDINGS, KINDS, kind_of, read_document
@@ -30,6 +31,17 @@ def test_the_ending_determines_the_kind():
         read_document("a.xyz", b"")
     with pytest.raises(UserError, match=r"^a\.PDF: is a PDF, .* save it as \.docx, and translate that\."):
         read_document("a.PDF", b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [("a.doc", "docx"), ("a.RTF", "docx"), ("a.xls", "xlsx"), ("a.ppt", "pptx"), ("a.mobi", "epub"), ("a.ass", "srt")],
+)
+def test_kinds_that_can_be_saved_as_others_are_named(name, ending):
+    with pytest.raises(UserError, match=rf"is not a document .*\. Save it as \.{ending}, and translate that\.$"):
+        read_document(name, b"")
+    assert kinds.unknown_kind(name).endswith(f"Save it as .{ending}, and translate that.")
+    assert names_file(name, ())
 
 
 def test_a_document_has_a_largest_size(monkeypatch):

@@ -1,12 +1,14 @@
 """The parts of Word and PowerPoint packages: which ones are read, their order and their names."""
 
+import re
 from io import BytesIO
+from random import Random
 from zipfile import ZipFile
 
 import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from tests.probes.packed import packed, types
+from tests.probes.packed import docx, packed, pptx, types, xlsx
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import TaggedText
@@ -236,3 +238,43 @@ def test_descriptions_are_counted_by_pictures_with_words():
         .replace("descr='One\n\"dog\"'", 'descr="Un&#10;&quot;perro&quot;"')
         in filled
     )
+
+
+def with_default_types(members):
+    """Give the type of the main part to all XML files, as .NET does, and add an XML file without a type of its own."""
+    listed = members["[Content_Types].xml"].decode()
+    main = re.search(r'<Override PartName="([^"]*)" ContentType="([^"]*\.main\+xml)"/>', listed)
+    listed = listed.replace(main[0], f'<Default Extension="XML" ContentType="{main[2]}"/>')
+    root = f'<Relationship Id="r" Target="{main[1]}"/>'
+    root = f'<Relationships xmlns="{BASE}package/2006/relationships">{root}</Relationships>'
+    return {**members, "[Content_Types].xml": listed, "_rels/.rels": root, "customXml/item1.xml": "<a/>"}
+
+
+def with_names(change):
+    return lambda members: {change(name): content for name, content in members.items()}
+
+
+@pytest.mark.parametrize("kind", [docx, pptx, xlsx])
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_default_types,
+        with_names(str.upper),
+        with_names(lambda name: name.replace("/", "\\")),
+        with_names(lambda name: name if name.startswith("[") else f"/{name}"),
+    ],
+)
+def test_packages_of_net_are_read(kind, change):
+    original = kind(Random(3))
+    archive = ZipFile(BytesIO(original))
+    content = packed(change({name: archive.read(name) for name in archive.namelist()}))
+    name = f"a.{kind.__name__}"
+    expected, document = (read_document(name, data, ENGLISH_SPANISH) for data in (original, content))
+    assert document.segments == expected.segments and document.segments
+    assert document.filled({}) == content
+    filled = document.filled(all_changed(document))
+    assert ZipFile(BytesIO(filled)).testzip() is None
+    again = read_document(name, filled, ENGLISH_SPANISH)
+    assert [segment.source.text for segment in again.segments] == [
+        target.marked.text for target in all_changed(document).values()
+    ]

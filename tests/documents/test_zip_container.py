@@ -81,7 +81,7 @@ def overlapping():
     [
         (b"", "is damaged, or no file of this kind"),
         (b"PK\3\4 and so on", "is damaged, or no file of this kind"),
-        (with_name(b"/.xml"), "whose name leads out of it"),
+        (with_name(b"a/..\\"), "whose name leads out of it"),
         (with_name(b"../xm"), "whose name leads out of it"),
         (with_name(b"a/../", b"d.xml"), "whose name leads out of it"),
         (with_name(b"..\\xm"), "whose name leads out of it"),

@@ -77,6 +77,19 @@ ENDINGS = frozenset(_BY_ENDING)
 
 PDF_FIX = "Translate the file that it was exported from; or open it in Word, save it as .docx, and translate that."
 """The advice on PDF files, which cannot be translated."""
+_SAVE_AS = {
+    ".docx": ".doc .docm .dot .dotm .dotx .pages .rtf .wpd .wps",
+    ".xlsx": ".numbers .xls .xlsb .xlsm .xlt .xltm .xltx",
+    ".pptx": ".key .odp .pot .potm .potx .pps .ppsm .ppsx .ppt .pptm",
+    ".odt": ".fodt .ott .sxw",
+    ".epub": ".azw .azw3 .fb2 .mobi",
+    ".srt": ".ass .dfxp .sbv .ssa .sub .ttml",
+}
+"""The endings of files that their programs can save as a supported kind, by the ending of that kind."""
+_FIXES = {".pdf": PDF_FIX}
+for _ending, _others in _SAVE_AS.items():
+    for _other in set(_others.split()) - ENDINGS:
+        _FIXES[_other] = f"Save it as {_ending}, and translate that."
 
 
 def kind_of(name: str) -> Kind | None:
@@ -104,18 +117,18 @@ def read_document(name: str, content: bytes, languages: Languages = (None, None)
 def unknown_kind(name: str) -> str:
     """Return the message of the server for a file of a kind that cannot be translated, without a final period."""
     message = f"{name[:50]!r} is of no kind that is translated here"
-    return f"{message}. {PDF_FIX}" if _is_pdf(name) else message
-
-
-def _is_pdf(name: str) -> bool:
-    return name.lower().endswith(".pdf")
+    fix = _FIXES.get(PurePath(name).suffix.lower())
+    return f"{message}. {fix}" if fix else message
 
 
 def not_translated(name: str) -> UserError:
     """Return the error for a file of a kind that cannot be translated."""
-    if _is_pdf(name):
+    what = "is not a document that can be translated"
+    ending = PurePath(name).suffix.lower()
+    if ending == ".pdf":
         what = "is a PDF, which stores positions of letters instead of paragraphs, so it cannot be translated in place"
-        return UserError(what, file=name, fix=PDF_FIX)
-    endings = " ".join(_BY_ENDING)
-    fix = f"Supported: {endings}. Pass plain text on standard input or as an argument."
-    return UserError("is not a document that can be translated", file=name, fix=fix)
+    fix = _FIXES.get(ending)
+    if fix is None:
+        endings = " ".join(_BY_ENDING)
+        fix = f"Supported: {endings}. Pass plain text on standard input or as an argument."
+    return UserError(what, file=name, fix=fix)

@@ -31,7 +31,9 @@ _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _END = struct.Struct("<4s4H2LH")
 _SIZES_FOLLOW, _ENCRYPTED, _UTF8 = 0x8, 0x1 | 0x40 | 0x2000, 0x800
 """The flags of a member: its sizes are after its data; it or its name is encrypted; its name is UTF-8."""
-_UNSAFE = re.compile(r"\A[/\\]|\A[A-Za-z]:|(?:\A|[/\\])\.\.(?:[/\\]|\Z)|[\0-\x1f]|\\")
+_UNSAFE = re.compile(r"\A[A-Za-z]:|(?:\A|/)\.\.(?:/|\Z)|[\0-\x1f]")
+_COMPOUND_FILE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""The first bytes of files of Word, Excel and PowerPoint before 2007, and of newer ones with a password."""
 _FIX = "Save it again with the program that it is from."
 
 
@@ -61,6 +63,9 @@ class ZipContainer:
             UserError: the file is damaged or harmful.
         """
         self.name, self.content = name, content
+        if content.startswith(_COMPOUND_FILE):
+            fix = "Save it again in today's format, without a password."
+            raise UserError("is in a format before 2007, or has a password", file=name, fix=fix)
         try:
             with ZipFile(BytesIO(content)) as archive:
                 infos = archive.infolist()
@@ -75,7 +80,8 @@ class ZipContainer:
             self._check(info)
         self.names = list(map(_name, infos))
         """The names of the members, in the form of `member_name`."""
-        if len(set(map(str.casefold, self.names))) < len(self.names):
+        self._spellings = {name.casefold(): name for name in self.names}
+        if len(self._spellings) < len(self.names):
             raise self.error("has two files of the same name in it")
         self._records = self._located(infos)
         self._unpacked = 0
@@ -87,6 +93,10 @@ class ZipContainer:
     def display_name(self, member: str) -> str:
         """Return the name of a member for messages."""
         return f"{self.name}/{member}"
+
+    def find(self, name: str) -> str | None:
+        """Return the name of a member as the file spells it, in whatever case it is given; None if it is missing."""
+        return self._spellings.get(member_name(name).casefold())
 
     def read(self, member: str) -> bytes:
         """Unpack a member.
@@ -139,7 +149,7 @@ class ZipContainer:
 
     def _check(self, info: ZipInfo) -> None:
         name = _name(info)
-        if _UNSAFE.search(name) or _UNSAFE.search(info.orig_filename) or not name:
+        if _UNSAFE.search(name) or not name:
             raise self.error("has a file in it whose name leads out of it", name)
         if info.flag_bits & _ENCRYPTED:
             raise self.error("is encrypted", name)
@@ -240,8 +250,11 @@ class Bundle:
 
 
 def member_name(name: str) -> str:
-    """Return a name in the form in which members are looked up: some programs write accents as separate characters."""
-    return unicodedata.normalize("NFC", name)
+    """Return a name in the form in which members are looked up.
+
+    Some programs write accents as separate characters; others write names as Windows does, or begin them with a slash.
+    """
+    return unicodedata.normalize("NFC", name).replace("\\", "/").lstrip("/")
 
 
 def _name(info: ZipInfo) -> str:

@@ -316,7 +316,6 @@ def spoken(attribute="val", code="es-ES"):
     [
         (run("a", f"<w:rPr>{spoken(code='en')}</w:rPr>"), "es", run("A", f"<w:rPr>{spoken()}</w:rPr>")),
         (run("a"), "ja", run("A", f"<w:rPr>{spoken('eastAsia', 'ja-JP')}</w:rPr>")),
-        (run("a"), "arb_Arab", run("A", f"<w:rPr>{spoken('bidi', 'ar-EG')}</w:rPr>")),
         (run("a", BOLD), "pt-BR", run("A", f"<w:rPr><w:b/>{spoken(code='pt-BR')}</w:rPr>")),
         # The order of the schema: this one stands behind the language.
         (run("a", "<w:rPr><w:b/><w:oMath/></w:rPr>"), "es", run("A", f"<w:rPr><w:b/>{spoken()}<w:oMath/></w:rPr>")),

@@ -82,11 +82,11 @@ def test_parts_of_word_come_in_the_order_of_kinds_and_numbers():
     assert '<w:rPr><w:lang w:val="es-ES"/></w:rPr><w:t>THE TENTH<' in after.read("word/v2/header10.xml").decode()
 
 
-def presentation(*slides, relations, slide_ids, **others):
+def presentation(*slides, relations, slide_ids, styles="", **others):
     """Return a presentation; `relations` maps identifiers to targets, `slide_ids` lists the slides shown."""
     relationships = "".join(f'<Relationship Id="{name}" Target="{target}"/>' for name, target in relations.items())
     order = "".join(f"<p:sldId {attribute}/>" for attribute in slide_ids)
-    main_part = f"<p:presentation {NAMES}><p:sldIdLst>{order}</p:sldIdLst></p:presentation>"
+    main_part = f"<p:presentation {NAMES}><p:sldIdLst>{order}</p:sldIdLst>{styles}</p:presentation>"
     return package(
         *slides,
         ("ppt/presentation.xml", f"{SLIDES}.presentation.main+xml", ""),

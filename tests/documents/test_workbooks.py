@@ -15,7 +15,7 @@ MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
-def workbook(cells, strings, **members):
+def workbook(cells, strings, before="", **members):
     """Return a workbook of one sheet with the XML of its cells and shared strings."""
     parts = {"xl/workbook.xml": "sheet.main", "xl/worksheets/sheet1.xml": "worksheet"}
     relations = f'<Relationship Id="rId1" Type="{RELATIONS}/worksheet" Target="worksheets/sheet1.xml"/>'
@@ -29,7 +29,7 @@ def workbook(cells, strings, **members):
             "[Content_Types].xml": types(content_types),
             "xl/workbook.xml": f'<workbook {MAIN} xmlns:r="{RELATIONS}">{sheets}</workbook>',
             "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{namespace}">{relations}</Relationships>',
-            "xl/worksheets/sheet1.xml": f"<worksheet {MAIN}><sheetData>{cells}</sheetData></worksheet>",
+            "xl/worksheets/sheet1.xml": f"<worksheet {MAIN}>{before}<sheetData>{cells}</sheetData></worksheet>",
             "xl/sharedStrings.xml": f"<sst {MAIN}>{strings}</sst>",
             **members,
         }
@@ -136,3 +136,81 @@ def test_another_package_is_refused():
         read(content)
     with pytest.raises(UserError, match=r"^a\.xlsx: holds no files"):
         read(packed({}))
+
+
+def rows_of(content):
+    openpyxl = pytest.importorskip("openpyxl")
+    return [list(row) for row in openpyxl.load_workbook(BytesIO(content)).active.iter_rows(values_only=True)]
+
+
+def book_of(*rows):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.active.title = "Data"
+    out = BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "expected", "remark"),
+    [
+        (
+            ["Key", "English", "Spanish", "Notes"],
+            [["a.b", "a cat", None, "for a pet"], ["c", "a dog", "un perro"], ["d", "a cat"]],
+            [["a.b", "a cat", "A CAT", "for a pet"], ["c", "a dog", "un perro", None], ["d", "a cat", "A CAT", None]],
+            "“English” into “Spanish”",
+        ),
+        (
+            ["es", "source", "Locale"],
+            [[None, "one\n<b>two</b>", "es"], ["x", "a dog", "fr"]],
+            [["ONE\n<b>TWO</b>", "one\n<b>two</b>", "es"], ["x", "a dog", "fr"]],
+            "“source” into “es”",
+        ),
+        (["id", "title", "sku"], [["a cat", "a cat", "a tag"]], [["a cat", "A CAT", "a tag"]], "“title”"),
+        # Tables that people read: goals, school subjects, a single column.
+        (["KPI", "Actual", "Target"], [["big sales", 1, 2]], [["BIG SALES", 1, 2]], None),
+        (["Student", "English", "Spanish"], [["a pupil", 5, 6]], [["A PUPIL", 5, 6]], None),
+        (["Source", "Amount"], [["a shop", 7]], [["A SHOP", 7]], None),
+    ],
+)
+@pytest.mark.parametrize("rows_before", [[], [["a project"], []]])
+def test_sheets_of_strings_are_read_as_tables(head, rows, expected, remark, rows_before):
+    content = book_of(*rows_before, head, *rows)
+    document = read(content)
+    targets = {i: target for i, target in all_changed(document).items() if not document.segments[i].existing}
+    after = rows_of(document.filled(targets))[len(rows_before) :]
+    assert document.filled({}) == content and after[1:] == expected
+    if remark:
+        assert after[0] == head and document.segments.remarks == [f"Data: translated columns: {remark}"]
+    else:
+        assert after[0] == [name.upper() for name in head] and not document.segments.remarks
+
+
+def test_cells_for_translations_keep_their_style_and_are_inserted_in_order():
+    cells = (
+        '<row r="1" spans="1:2">' + "".join(f'<c r="{c}1" t="s"><v>{i}</v></c>' for i, c in enumerate("ACE")) + "</row>"
+        '<row r="2" spans="1:3"><c r="A2" t="s"><v>3</v></c><c r="C2" s="4"/><c r="F2"><v>1</v></c></row>'
+        '<row r="3" spans="1:1"><c r="A3" t="inlineStr"><is><t>a_x0009_dog</t></is></c></row>'
+        '<row r="4"><c r="A4" t="s"><v>3</v></c><c r="C4" t="str"><f>F(A4)</f><v>x</v></c></row>'
+        '<row r="5"><c r="B5" t="s"><v>3</v></c></row>'
+    )
+    strings = "".join(f"<si><t>{text}</t></si>" for text in ("source", "target", "note", "a cat"))
+    document = read(workbook(cells, strings))
+    assert texts(document) == {"Data!A2": "a cat", "Data!A3": "a\tdog"}
+    filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("xl/worksheets/sheet1.xml").decode()
+    item = '<is><t xml:space="preserve">{}</t></is></c>'
+    assert f'<c r="C2" s="4" t="inlineStr">{item.format("A CAT")}<c r="F2">' in filled
+    assert '<row r="2" spans="1:3">' in filled
+    assert '<row r="3"><c r="A3" t="inlineStr"><is><t>a_x0009_dog</t></is></c><c r="C3" t="inlineStr">' in filled
+    assert "<f>F(A4)</f><v>x</v>" in filled and '<row r="5"><c r="B5" t="s"><v>3</v></c></row>' in filled
+
+
+def test_a_string_that_one_cell_keeps_is_translated_in_others():
+    cells = '<row><c t="s"><f>A9</f><v>0</v></c><c s="2" t="s"><v>0</v></c><c t="str"><v>a dog</v></c></row>'
+    document = read(workbook(cells, "<si><r><t>a </t></r><r><t>cat</t></r></si>"))
+    filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("xl/worksheets/sheet1.xml").decode()
+    assert '<c t="s"><f>A9</f><v>0</v></c><c s="2" t="inlineStr"><is><t xml:space="preserve">A CAT</t>' in filled
+    assert '<c t="inlineStr"><is><t xml:space="preserve">A DOG</t></is></c>' in filled

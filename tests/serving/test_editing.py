@@ -42,6 +42,7 @@ def test_the_progress_of_a_document(client):
         "target": "es",
         "state": "done",
         "error": "",
+        "remarks": [],
         "segments": 3,
         "done": 3,
         "accepted": 0,

@@ -226,6 +226,8 @@ def _translate(
     def say(line: str) -> None:
         console.print(line, soft_wrap=True)
 
+    for remark in document.segments.remarks:
+        say(remark)
     total = len(document.segments)
     if existing := total - len(numbers):
         say(f"{existing:,} of {total:,} segments have a translation, which stays; --retranslate translates them, too")

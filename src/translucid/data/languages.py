@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Languages: TypeAlias = tuple[str | None, str | None]
 """The codes of the source and the target language, None where they are unknown."""
@@ -16,6 +16,10 @@ BOTH_SCRIPTS = "zh"
 LONGEST = 20
 """The most characters of a language code."""
 
+_RIGHT_TO_LEFT = frozenset(
+    ["Adlm", "Arab", "Aran", "Hebr", "Mand", "Mend", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa", "Yezi"]
+)
+"""The scripts of living languages that are written from right to left."""
 _FLORES = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 
 
@@ -116,6 +120,23 @@ def script_of(code: str) -> str:
     """
     tag = _tag(code)
     return tag.written_script if tag else ""
+
+
+def new_direction(languages: Languages) -> Literal["ltr", "rtl"] | None:
+    """Return the writing direction of a translation; None if it is that of the source, or unknown.
+
+    An unknown source may have the other direction: whatever states the opposite of the result must change.
+
+    >>> [new_direction(languages) for languages in (("en", "he"), ("ar", "es"), ("ar", "fa"), (None, "es"))]
+    ['rtl', 'ltr', None, 'ltr']
+    """
+    source, target = languages
+    if target is None or not script_of(target):
+        return None
+    goes_left = script_of(target) in _RIGHT_TO_LEFT
+    if source is not None and (script_of(source) in _RIGHT_TO_LEFT) == goes_left:
+        return None
+    return "rtl" if goes_left else "ltr"
 
 
 def find_code(code: str, codes: Collection[str]) -> str | None:

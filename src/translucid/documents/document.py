@@ -37,6 +37,8 @@ class SegmentList(list[Segment]):
         self._room = max_characters()
         self._long_note: str | None = None
         self._short_note: str | None = None
+        self.remarks: list[str] = []
+        """What the user should know about the choice of the texts, one clause each, without a final period."""
 
     def add(self, segment: Segment) -> int:
         """Append a segment, and return its number. A place or a note that is too long loses its middle.
@@ -118,7 +120,7 @@ class Document(Protocol):
     """A document after parsing."""
 
     @property
-    def segments(self) -> list[Segment]:
+    def segments(self) -> SegmentList:
         """The translatable segments, in reading order."""
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:

@@ -20,6 +20,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from translucid.documents.document import Document, SegmentList, Target
 from translucid.documents.limits import LARGEST, LONGEST_PLACE, shortened
 from translucid.documents.tag_tree import completed
+from translucid.documents.xml.slots import SlottedXml
 from translucid.ground.errors import UserError
 
 MOST_MEMBERS = 10_000
@@ -233,6 +234,7 @@ class Bundle:
         """
         label = shortened(label, LONGEST_PLACE)
         self._members.append((member, len(self.segments), document))
+        self.segments.remarks += document.segments.remarks
         for segment in document.segments:
             self.segments.add(replace(segment, place=", ".join(filter(None, (label, segment.place)))))
 
@@ -244,9 +246,23 @@ class Bundle:
             for i in range(len(document.segments)):
                 if target := targets.get(first + i):
                     member_targets[i] = target
-            if member_targets:
-                contents[member] = document.filled(completed(document.segments, member_targets))
+            all_targets = completed(document.segments, member_targets)
+            if isinstance(document, SlottedXml) and targets:
+                content = document.filled(all_targets, is_translated=True)
+                if member_targets or content != self.archive.read(member):
+                    contents[member] = content
+            elif member_targets:
+                contents[member] = document.filled(all_targets)
         return self.archive.filled(contents) if contents else self.archive.content
+
+
+def revision_remarks(counts: Mapping[str, int]) -> list[str]:
+    """Return the remark on the tracked changes of a text, given the numbers of insertions and deletions."""
+    insertions, deletions = counts.get("insertion", 0), counts.get("deletion", 0)
+    if not insertions + deletions:
+        return []
+    remark = f"tracked changes: insertions are translated ({insertions:,}), deletions stay as they are ({deletions:,})"
+    return [f"{remark}; to get a clean text, accept or reject them first"]
 
 
 def member_name(name: str) -> str:

@@ -116,7 +116,7 @@ class AgentTools:
         finally:  # also if the client has cancelled the call
             self.jobs.delete(job)
         record = {"file": str(output_file), "source": job.source, "target": target_code, "segments": job.segments}
-        return record | {"segments_to_check": counts.doubtful}
+        return record | {"segments_to_check": counts.doubtful, "remarks": job.remarks}
 
     async def look(self, text: str, source: str, target: str) -> dict[str, Any]:
         """Translate a text, and return the probability of each word and the source words with most attention.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import unquote
 
-from translucid.data.languages import Languages, short_code, usual_code
+from translucid.data.languages import Languages, new_direction, same_language, short_code, usual_code
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.markup import html
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
+from translucid.documents.xml.xml_tags import with_attributes
 from translucid.documents.zip_container import Bundle, ZipContainer, member_name
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
@@ -101,9 +102,38 @@ def _labels(archive: ZipContainer, member: str, root: str, names: Collection[str
         elif element.parts:
             place = f"line {element.line}" if element.name == "text" else element.name.removeprefix("dc:")
             add_text(document, inline, element.parts, place)
-    code, numbers = usual_code(languages[1] or ""), range(len(document.segments))
+    code = usual_code(languages[1] or "")
     for element in declared:
         is_only = languages[0] is None and len(declared) == 1
         if code and (is_only or short_code(element.text.strip()) == short_code(languages[0] or "")):
-            document.add_slot(element.inner, element.inner_end, numbers, code)
+            document.add_slot(element.inner, element.inner_end, None, code)
+    _adapt(document, [root, *names, "spine"], languages)
     return document
+
+
+def _adapt(document: SlottedXml, names: Sequence[str], languages: Languages) -> None:
+    """Give elements of some names the target language instead of the source language, and the new direction."""
+    code, direction = usual_code(languages[1] or ""), new_direction(languages)
+    seen = set[int]()
+    for unit in document.file.units((), set(names) - {names[0]}, _SPACES):
+        for element in (unit, *_ancestors(unit)):
+            attributes: dict[str, str | None] = {}
+            current = element.attributes.get("xml:lang", "")
+            is_source = languages[0] is None or same_language(current, short_code(languages[0]))
+            if code and current and is_source:
+                attributes["xml:lang"] = code
+            if direction and element.attributes.get("dir", direction) != direction:
+                attributes["dir"] = direction
+            progression = element.attributes.get("page-progression-direction")
+            if element.name == "spine" and direction and (progression or "ltr") != direction:
+                attributes["page-progression-direction"] = direction
+            if attributes and element.start not in seen:
+                seen.add(element.start)
+                tag = document.file.raw(element.start, element.inner)
+                document.add_slot(element.start, element.inner, None, with_attributes(tag, attributes))
+
+
+def _ancestors(element: Element) -> Iterator[Element]:
+    while element.parent is not None:
+        element = element.parent
+        yield element

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from html import escape, unescape
 from typing import NamedTuple
 
-from translucid.data.languages import Languages, usual_code
+from translucid.data.languages import Languages, new_direction, same_language, usual_code
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.limits import MOST_PARTS, TooManyParts
 from translucid.documents.markup.html_elements import IMPLIED, VOID, Attribute, Tag, is_inline
@@ -26,6 +26,8 @@ _TEMPLATE = r"\{%[^{%]*+(?:(?:\{(?!%)|%(?!\}))[^{%]*+)*%\}|\{#[^{#]*+(?:(?:\{(?!
 """A template tag, which cannot contain the beginning of another: the search for a missing end stops there, not at the
 end of the file."""
 _SIGNS = re.compile(f"{_TEMPLATE}|{DIRECTION_OF_HTML.pattern}", re.IGNORECASE)
+_OFFICE = re.compile(r"urn:schemas-microsoft-com:office|Microsoft Word|LibreOffice|OpenOffice")
+"""A sign of pages that an office program has written."""
 _CHARSET = re.compile(
     rb"<meta\b[^>]{0,200}?\bcharset\s*=\s*[\"']?\s*([\w-]+)|\A\s*<\?xml\b[^>]{0,100}?encoding=[\"']([\w-]+)",
     re.IGNORECASE,
@@ -36,12 +38,19 @@ class _OpenElement(NamedTuple):
     """An element that is open."""
 
     name: str
-    translated: bool
-    """Whether its content is translated."""
+    may_be_translated: bool
+    """Whether it declares that its content may be translated."""
+    is_foreign: bool
+    """Whether its content is in another language than the source."""
     start: int
     """The start of its tag."""
     is_one_mark: bool
     """Whether the whole element becomes one mark."""
+
+    @property
+    def translated(self) -> bool:
+        """Whether its content is translated."""
+        return self.may_be_translated and not self.is_foreign
 
 
 class Html:
@@ -54,9 +63,15 @@ class Html:
             UserError: the elements are nested too deep.
         """
         self._file, self._language = file, languages[1]
+        self._direction = new_direction(languages)
+        self._sources = list(filter(None, [usual_code(languages[0] or "")]))  # codes of the source language
         self._spans = Spans(file.text)
         self._hard_space = file.hard_space
-        self._root: list[Attribute] = []
+        self._declared: list[Attribute] = []  # the attributes that name the language of translated texts
+        # Word marks words in whatever language the keyboard was set to.
+        self._trusts_languages = not _OFFICE.search(file.text, 0, 5000)
+        self._has_root = False
+        self._stated = list[Edit]()  # the changes of the writing direction
         self._open: list[_OpenElement] = []
         self._parts: list[Part] = []
         self._line, self._line_offset = 1, 0
@@ -76,11 +91,12 @@ class Html:
         self._block()
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """Return the page with translations; the language of its root element becomes the target language."""
+        """Return the page with translations; elements in the source language, and its direction, get the target's."""
         edits = self._spans.edits(targets)
         if edits and self._language and (code := usual_code(self._language)):
-            for attribute in self._root:
+            for attribute in self._declared:
                 edits.append(Edit(attribute.start, attribute.start + len(attribute.value), code))
+            edits += self._stated
         return self._file.spliced(edits)
 
     @property
@@ -100,18 +116,25 @@ class Html:
         is_inline_tag = is_inline(tag.name)
         if not is_inline_tag:
             self._close_implied(tag.name, token.start)
-        parent_translated, content_translated = self._translated, tag.translated(self._translated)
-        if parent_translated and not tag.refuses_translation:
+        is_root = tag.name == "html" and not self._has_root
+        if is_root:
+            self._has_root = bool(tag.languages)
+            self._sources += filter(None, (usual_code(attribute.value) for attribute in tag.languages))
+        parent_translated = self._translated
+        may_be_translated = tag.translated(not self._open or self._open[-1].may_be_translated)
+        is_foreign = self._is_foreign(tag)
+        content_translated = may_be_translated and not is_foreign
+        if parent_translated and not tag.refuses_translation and not is_foreign:
             self._attributes(tag)
-        if tag.name == "html":
-            self._root = self._root or tag.languages
+        if content_translated and has_content:
+            self._state(tag, token, is_root=is_root)
         if has_content:
             if len(self._open) == DEEPEST:
                 line = self._file.line(token.start)
                 raise UserError(f"has elements nested more than {DEEPEST} levels deep", file=self._file.name, line=line)
             # An element in a sentence whose content is not translated becomes one mark, once it is closed.
             is_one_mark = is_inline_tag and parent_translated and not content_translated
-            self._open.append(_OpenElement(tag.name, content_translated, token.start, is_one_mark))
+            self._open.append(_OpenElement(tag.name, may_be_translated, is_foreign, token.start, is_one_mark))
             if is_one_mark:
                 return
         if not is_inline_tag:
@@ -121,6 +144,29 @@ class Html:
                 self._block()
             side = Side.opens if has_content else Side.alone
             self._parts.append(Part(token.start, token.end, side, tag.name, spaces=tag.name == "br"))
+
+    def _is_foreign(self, tag: Tag) -> bool:
+        """Whether the content of an element is in a language that is not the source; it inherits this."""
+        for attribute in tag.languages if tag.name != "html" and self._trusts_languages else ():
+            code = usual_code(attribute.value)
+            if attribute.value.lower() == "zxx":  # no language at all
+                return True
+            if code and self._sources:
+                return not any(same_language(code, source) for source in self._sources)
+        return bool(self._open) and self._open[-1].is_foreign
+
+    def _state(self, tag: Tag, token: Token, *, is_root: bool) -> None:
+        """Remember the language and the direction that an element with translated content states, or needs."""
+        for attribute in tag.languages:
+            is_source = any(same_language(attribute.value, source) for source in self._sources)
+            if is_root or (is_source and tag.name != "html"):
+                self._declared.append(attribute)
+        direction = tag.attributes.get("dir")
+        if direction and direction.value.lower() in ("ltr", "rtl") and self._direction:
+            self._stated.append(Edit(direction.start, direction.start + len(direction.value), self._direction))
+        elif is_root and self._direction == "rtl" and not (direction or self._stated):
+            offset = token.start + len("<html")
+            self._stated.append(Edit(offset, offset, ' dir="rtl"'))
 
     def _last_name(self) -> str:
         """Return the name of the last part that is not white space."""

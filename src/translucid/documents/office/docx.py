@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from translucid.data.languages import Languages, code_with_region, script_of
+from translucid.data.languages import Languages, code_with_region, new_direction, script_of
 from translucid.data.readers.xml_elements import Element, Piece
+from translucid.documents.office.direction import Direction, turn_layout, turn_paragraph, turned_run
 from translucid.documents.office.drawings import add_descriptions, read_drawing
 from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Role
-from translucid.documents.zip_container import Bundle, ZipContainer
+from translucid.documents.zip_container import Bundle, ZipContainer, revision_remarks
 
 _MAIN = "document.main+xml"
 _KINDS = {
@@ -35,12 +36,14 @@ _ROLES: dict[str, Role] = {
     # Results of the spelling checker and the layout, which do not apply to a translation.
     **dict.fromkeys(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"], "gone"),
 }
+_REVISIONS = {"w:ins": "insertion", "w:moveTo": "insertion", "w:del": "deletion", "w:moveFrom": "deletion"}
+"""The tracked changes of text; without content, they only change the end of a paragraph."""
 _SOURCE_PROPERTIES = {"w:lang", "w:noProof"}
 """Properties of a run that depend on its words."""
 _AFTER_LANGUAGE = re.compile(r"<[^<>\s:]+:(?:eastAsianLayout|specVanish|oMath|rPrChange)\b")
 """Properties that the schema requires after that of the language."""
-_EAST_ASIAN = {"Hans", "Hant", "Jpan", "Kore"}
-_COMPLEX = {
+EAST_ASIAN_SCRIPTS = {"Hans", "Hant", "Jpan", "Kore"}
+COMPLEX_SCRIPTS = {
     *("Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Deva", "Beng", "Guru", "Gujr", "Orya", "Taml", "Telu", "Knda", "Mlym"),
     *("Sinh", "Thai", "Laoo", "Tibt", "Mymr", "Khmr"),
 }
@@ -55,53 +58,64 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     """
     archive = ZipContainer(name, content)
     bundle = Bundle(archive)
-    counts = Counter[str]()
+    counts, revisions = Counter[str](), Counter[str]()
     for member, kind in parts(archive, {**_KINDS, **CHARTS}, _MAIN):
         counts[kind] += 1
         label = kind
         if kind not in ("", "footnotes", "endnotes", "comments"):
             label = f"{kind} {counts[kind]}"
-        read_member = read_drawing if kind in CHARTS.values() else _read_part
-        bundle.add(member, read_member(archive, member, languages[1]), label)
+        if kind in CHARTS.values():
+            bundle.add(member, read_drawing(archive, member, languages), label)
+        else:
+            bundle.add(member, _read_part(archive, member, languages, revisions), label)
+    bundle.segments.remarks += revision_remarks(revisions)
     return bundle
 
 
-def _read_part(archive: ZipContainer, member: str, target: str | None) -> SlottedXml:
+def _read_part(archive: ZipContainer, member: str, languages: Languages, revisions: Counter[str]) -> SlottedXml:
+    """Parse a part; its tracked changes are counted in `revisions`."""
     document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
-    code, script = code_with_region(target or ""), script_of(target or "")
+    target, direction = languages[1] or "", new_direction(languages)
+    code, script = code_with_region(target), script_of(target)
     dialect = Dialect(
         "w",
         _ROLES,
-        _key,
+        partial(_key, _SOURCE_PROPERTIES | {"w:rtl"} if direction else _SOURCE_PROPERTIES),
         space='xml:space="preserve"',
         texts={"w:noBreakHyphen": "-"},
         grouped=_with_fields,
         subflow_names=("w:p", _PICTURE),
-        with_language=partial(_with_language, code, script),
+        with_language=partial(_with_language, code, script, direction),
     )
     for number, paragraph in enumerate(document.file.units((), {"w:p"}, NAMESPACES), 1):
-        _add_paragraphs(document, dialect, paragraph, f"paragraph {number}")
+        revisions.update(_REVISIONS[change.name] for change in paragraph.within(*_REVISIONS) if change.parts)
+        _add_paragraphs(document, dialect, paragraph, f"paragraph {number}", direction)
+    turn_layout(document, direction)
     add_descriptions(document, _PICTURE)
     return document
 
 
-def _add_paragraphs(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str) -> None:
+def _add_paragraphs(
+    document: SlottedXml, dialect: Dialect, paragraph: Element, place: str, direction: Direction
+) -> None:
     """Add a paragraph, and the paragraphs of text boxes in it."""
     runs = paragraph.children_except("w:pPr")
     if runs:
-        add_paragraph(document, dialect, runs, place)
+        numbers = add_paragraph(document, dialect, runs, place)
+        turn_paragraph(document, paragraph, numbers, direction)
     for inner in paragraph.within("w:p"):
-        _add_paragraphs(document, dialect, inner, f"{place}, text box")
+        _add_paragraphs(document, dialect, inner, f"{place}, text box", direction)
 
 
-def _with_language(code: str | None, script: str, name: str, properties: str) -> str:
-    """Return properties with the target language, for Word's spelling checker."""
+def _with_language(code: str | None, script: str, direction: Direction, name: str, properties: str) -> str:
+    """Return properties with the target language, for Word's spelling checker, and with its direction."""
+    properties = turned_run(name, properties, direction)
     if code is None or not name:
         return properties
     kind = "val"
-    if script in _EAST_ASIAN:
+    if script in EAST_ASIAN_SCRIPTS:
         kind = "eastAsia"
-    elif script in _COMPLEX:
+    elif script in COMPLEX_SCRIPTS:
         kind = "bidi"
     language = f'<{name}lang {name}{kind}="{code}"/>'
     if not properties:
@@ -111,9 +125,9 @@ def _with_language(code: str | None, script: str, name: str, properties: str) ->
     return properties[:offset] + language + properties[offset:]
 
 
-def _key(file: XmlFile, properties: Element) -> str:
+def _key(depending: Collection[str], file: XmlFile, properties: Element) -> str:
     """Return the properties of a run, except those that depend on its words; "" if there are no others."""
-    children = properties.children_except(*_SOURCE_PROPERTIES)
+    children = properties.children_except(*depending)
     if not children:
         return ""
     xml = file.raw(properties.start, properties.inner)

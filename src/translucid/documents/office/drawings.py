@@ -6,9 +6,10 @@ import re
 from bisect import bisect_left
 from functools import partial
 
-from translucid.data.languages import code_with_region
+from translucid.data.languages import Languages, code_with_region, new_direction
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
+from translucid.documents.office.direction import turn_drawing, turn_styles
 from translucid.documents.office.package_parts import NAMESPACES
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.strings.messages import is_language
@@ -26,14 +27,14 @@ _TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
 
 
 def read_drawing(
-    archive: ZipContainer, member: str, target: str | None, *, is_master: bool = False, picture_tag: str = "p:cNvPr"
+    archive: ZipContainer, member: str, languages: Languages, *, is_master: bool = False, picture_tag: str = "p:cNvPr"
 ) -> SlottedXml:
     """Parse the paragraphs of a member.
 
     Args:
         archive: the zip file.
         member: the name of the member.
-        target: the target language.
+        languages: the source and the target language.
         is_master: whether the member is a master or a layout, which slides show except for its placeholders.
         picture_tag: the name of elements with descriptions of pictures.
 
@@ -41,9 +42,8 @@ def read_drawing(
         UserError: the member is invalid or harmful.
     """
     document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
-    dialect = Dialect(
-        "a", {"a:br": "break"}, _key, space="", with_language=partial(_with_language, code_with_region(target or ""))
-    )
+    code, direction = code_with_region(languages[1] or ""), new_direction(languages)
+    dialect = Dialect("a", {"a:br": "break"}, _key, space="", with_language=partial(_with_language, code))
     invisible = _placeholders(document.file) if is_master else []
     starts = [shape.start for shape in invisible]
     for number, paragraph in enumerate(document.file.units((), {"a:p"}, NAMESPACES), 1):
@@ -51,7 +51,9 @@ def read_drawing(
         shape = bisect_left(starts, paragraph.start) - 1  # the last one that begins before the paragraph
         is_invisible = shape >= 0 and paragraph.start < invisible[shape].end
         if runs and not is_invisible:
-            add_paragraph(document, dialect, runs, f"paragraph {number}")
+            numbers = add_paragraph(document, dialect, runs, f"paragraph {number}")
+            turn_drawing(document, paragraph, numbers, direction)
+    turn_styles(document, direction)
     if not is_master:
         add_descriptions(document, picture_tag)
     return document

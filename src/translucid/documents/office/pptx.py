@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from math import inf
 
-from translucid.data.languages import Languages
+from translucid.data.languages import Languages, new_direction
+from translucid.documents.office.direction import turn_styles
 from translucid.documents.office.drawings import read_drawing
 from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
+from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.zip_container import Bundle, ZipContainer
 
@@ -30,12 +32,19 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     members.sort(key=lambda member: slide_order.get(member[0], inf))
     numbers = Counter[str]()
     for member, kind in members:
-        if not kind:  # the main part
+        if not kind:  # the main part, with the styles of text outside of placeholders
+            bundle.add(member, _styles(archive, member, languages), "")
             continue
         numbers[kind] += 1
-        document = read_drawing(archive, member, languages[1], is_master=kind in _MASTERS.values())
+        document = read_drawing(archive, member, languages, is_master=kind in _MASTERS.values())
         bundle.add(member, document, f"{kind} {numbers[kind]}")
     return bundle
+
+
+def _styles(archive: ZipContainer, main: str, languages: Languages) -> SlottedXml:
+    document = SlottedXml(XmlFile(archive.display_name(main), archive.read(main)))
+    turn_styles(document, new_direction(languages))
+    return document
 
 
 def _slide_order(archive: ZipContainer, main: str) -> dict[str, int]:

@@ -222,8 +222,8 @@ class Paragraph:
         return f"<{self.name}t{space}>{written}</{self.name}t>"
 
 
-def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Element | Piece], place: str) -> None:
-    """Add the lines of a paragraph as segments, and a slot for them."""
+def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Element | Piece], place: str) -> range:
+    """Add the lines of a paragraph as segments, and a slot for them; return the numbers of the segments."""
     paragraph = Paragraph(document.file, dialect, parts)
     first = len(document.segments)
     for _, content in paragraph.lines:
@@ -235,3 +235,4 @@ def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Elemen
         return paragraph.written(map(targets.get, numbers), render)
 
     document.add_slot(parts[0].start, parts[-1].end, numbers, write)
+    return numbers

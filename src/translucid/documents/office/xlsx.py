@@ -1,5 +1,7 @@
 """Excel: texts of cells, notes, text boxes and charts.
 
+A sheet with strings for translators is read as a table of columns, as a .csv is: `table_columns` chooses them.
+
 Formulas, their cached results, numbers, formats and names stay. So do the headings of tables and of the sources of
 pivot tables: Excel repairs a file whose table has other headings than its cells, and formulas name them.
 """
@@ -8,21 +10,32 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import NamedTuple, overload
 
-from translucid.data.languages import Languages
+from translucid.data.languages import Languages, new_direction
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
+from translucid.documents.document import Segment
 from translucid.documents.limits import LONGEST_PLACE, shortened
 from translucid.documents.office.drawings import read_drawing
 from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
 from translucid.documents.office.runs import Dialect, add_paragraph
-from translucid.documents.strings.messages import is_language
-from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.spans import Spans
+from translucid.documents.strings.messages import is_language, message_spans, message_writer
+from translucid.documents.strings.table_columns import (
+    Columns,
+    columns_of_strings,
+    described,
+    is_in_other_language,
+    names_columns,
+)
+from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import WORD_BREAK, Inline, Item, Role, add_text, escaped, unplaced
+from translucid.documents.xml.xml_tags import opened, prefix, with_attributes
 from translucid.documents.zip_container import Bundle, ZipContainer
 
 _MAIN = "spreadsheetml.sheet.main+xml"
@@ -40,6 +53,9 @@ _KINDS = {
 _CELL = re.compile(r"\$?([A-Z]{1,3})\$?([0-9]{1,7})")
 _SPECIAL = re.compile(r"\n|_x[0-9A-Fa-f]{4}_")
 """A line end, or the escape of a UTF-16 unit that XML or Excel would not keep."""
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+FIRST_ROWS = 20
+"""The number of rows among which the names of a table's columns are searched for."""
 _SPACED = re.compile(rf" (?:{_SPECIAL.pattern})|(?:{_SPECIAL.pattern}) ")
 _LINE_ENDS = {"\n", "_x000D_", "_x000d_", "_x000A_", "_x000a_"}
 _LIKE_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
@@ -53,7 +69,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     Raises:
         UserError: the file is not a workbook, is invalid or harmful, or has macros.
     """
-    return _Workbook(ZipContainer(name, content)).bundle
+    return _Workbook(ZipContainer(name, content), languages).bundle
 
 
 @dataclass
@@ -99,36 +115,105 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
+class _Row(Sequence[str]):
+    """The texts of a row, most of whose cells may be empty."""
+
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        """`texts`: the text of each cell that has one, by the index of its column."""
+        self.texts, self.length = texts, max(texts, default=-1) + 1
+
+    def __len__(self) -> int:
+        return self.length
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if index >= self.length:
+            raise IndexError(index)
+        return self.texts.get(index, "")
+
+
+@dataclass
+class _Table:
+    """A sheet whose rows are strings for translators."""
+
+    first_row: int
+    """The number of the row after the names of the columns."""
+    columns: Columns
+    texts: dict[int, dict[int, str]]
+    """The texts of the rows by their numbers, each by the index of its column."""
+    other_rows: frozenset[int]
+    """The numbers of the rows in other languages."""
+
+    def translates(self, column: int, row: int) -> bool:
+        """Whether a cell, given by its column and row from 1, is translated in place."""
+        return self.is_source(column, row) and (column - 1, column - 1) in self.columns.pairs
+
+    def is_source(self, column: int, row: int) -> bool:
+        """Whether a cell is translated, in place or into another one."""
+        is_of_table = row >= self.first_row and row not in self.other_rows
+        return is_of_table and any(source == column - 1 for source, _ in self.columns.pairs)
+
+    def targets(self, row: int) -> dict[int, int]:
+        """Return the columns of a row into which texts of others are translated, and those, in order and from 1."""
+        targets: dict[int, int] = {}
+        for source, target in sorted(self.columns.pairs, key=itemgetter(1)):
+            text = self.texts.get(row, {}).get(source, "")
+            is_formula = text.startswith("=")
+            if source != target and self.is_source(source + 1, row) and not is_formula and is_language(text):
+                targets[target + 1] = source + 1
+        return targets
+
+
+class _Cell(NamedTuple):
+    """A cell of a sheet and its position, from 1."""
+
+    element: Element
+    column: int
+    row: int
+
+
 class _Workbook:
     """A workbook that is being read."""
 
-    def __init__(self, archive: ZipContainer) -> None:
+    def __init__(self, archive: ZipContainer, languages: Languages) -> None:
         """Read all texts, in the order of the parts."""
-        self.archive, self.bundle = archive, Bundle(archive)
+        self.archive, self.bundle, self.languages = archive, Bundle(archive), languages
         members = list(parts(archive, _KINDS, _MAIN))
         self.sheets = self._sheet_names(members[0][0])
         self.owners: dict[str, str] = {}  # the sheet of each table, drawing and list of notes
         for member, sheet in self.sheets.items():
             self.owners.update(dict.fromkeys(related(archive, member).values(), sheet))
         self.headings = self._all_headings(members)
-        self.places: dict[int, str] = {}  # the first cell of each shared string
-        self.fixed = set[int]()  # the shared strings of headings and formulas
+        self.strings: list[str] = []  # the text of each shared string
+        for member, kind in members:
+            if kind == _STRINGS:
+                self.strings += self._texts_of_strings(member)
+        self.places: dict[int, str] = {}  # the first cell of each shared string that is translated
+        self.fixed = set[int]()  # the shared strings of cells that are not translated
         # A shared string is translated once for all its cells, so the cells come first.
-        documents = [(member, self._sheet(member)) for member, kind in members if kind == _SHEET]
+        sheets = [member for member, kind in members if kind == _SHEET]
+        tables = {member: table for member in sheets if (table := self._table(member))}
+        for member in sheets:
+            self._find_strings(member, tables.get(member))
         for member, kind in members:
             if kind == _STRINGS:
                 self.bundle.add(member, self._shared_strings(member), "")
-        for member, document in documents:
-            self.bundle.add(member, document, "")
+        for member in sheets:
+            self.bundle.add(member, self._sheet(member, tables.get(member)), "")
         for member, kind in members:
             owner = shortened(self.owners.get(member, ""), LONGEST_PLACE)
             if kind == _NOTES:
                 self.bundle.add(member, self._notes(member, owner), "")
             elif kind == _DRAWING:
-                drawing = read_drawing(archive, member, None, picture_tag="xdr:cNvPr")
+                drawing = read_drawing(archive, member, (None, None), picture_tag="xdr:cNvPr")
                 self.bundle.add(member, drawing, f"{owner}, drawing" if owner else "drawing")
             elif kind in CHARTS.values():
-                self.bundle.add(member, read_drawing(archive, member, None), kind)
+                self.bundle.add(member, read_drawing(archive, member, (None, None)), kind)
 
     def _open(self, member: str) -> SlottedXml:
         return SlottedXml(XmlFile(self.archive.display_name(member), self.archive.read(member)))
@@ -157,10 +242,8 @@ class _Workbook:
                     headings.add(source.attributes.get("sheet", ""), source.attributes.get("ref", ""))
         return headings
 
-    def _sheet(self, member: str) -> SlottedXml:
-        """Read the cells of a sheet: remember the places of shared strings, and add strings in the sheet itself."""
-        document, sheet = self._open(member), self.sheets.get(member, "")
-        label = shortened(sheet, LONGEST_PLACE)
+    def _cells(self, member: str, document: SlottedXml) -> Iterator[_Cell]:
+        """Yield the cells of a sheet; they are emptied afterwards."""
         row: Element | None = None
         column = row_number = 0
         for cell in document.file.units({"s:worksheet"}, {"s:c"}, NAMESPACES):
@@ -170,21 +253,124 @@ class _Workbook:
                 row_number = int(number) if _is_number(number) else row_number + 1
             # The reference may be missing: then the cell follows the one before.
             column, row_number = _cell(cell.attributes.get("r", "")) or (column + 1, row_number)
-            kind = cell.attributes.get("t")
-            if kind not in ("s", "inlineStr"):
+            yield _Cell(cell, column, row_number)
+
+    def _text(self, cell: Element) -> str:
+        """Return the text or the number of a cell."""
+        kind, value = cell.attributes.get("t"), cell.child("s:v")
+        if kind == "inlineStr":
+            item = cell.child("s:is")
+            return _text_of_item(item) if item else ""
+        if value is None:
+            return ""
+        if kind == "s":
+            index = value.text.strip()
+            return self.strings[int(index)] if _is_number(index) and int(index) < len(self.strings) else ""
+        return value.text
+
+    def _table(self, member: str) -> _Table | None:
+        """Return the table of strings that a sheet is, if it is one; one of its first rows names the columns."""
+        document, candidates = self._open(member), dict[int, dict[int, str]]()
+        for cell, column, row in self._cells(member, document):
+            if row > FIRST_ROWS:
+                break
+            if text := self._text(cell):
+                candidates.setdefault(row, {})[column - 1] = text
+        heads = [row for row in sorted(candidates) if names_columns(_Row(candidates[row]), self.languages)]
+        if not heads:
+            return None
+        texts: dict[int, dict[int, str]] = {}
+        for cell, column, row in self._cells(member, self._open(member)):
+            if text := self._text(cell):
+                texts.setdefault(row, {})[column - 1] = text
+            cell.release()
+        name = self._label(member)
+        for head in heads:
+            numbers = [row for row in sorted(texts) if row >= head]
+            rows = [_Row(texts[row]) for row in numbers]
+            selected = columns_of_strings(f"{self.archive.name}, {name}", rows, self.languages)
+            if selected is None:
                 continue
-            is_fixed = self.headings.contain(sheet, (column, row_number)) or cell.child("s:f") is not None
-            place = f"{label}!{_letters(column)}{row_number}"
-            if kind == "s":
-                value = cell.child("s:v")
-                if value and _is_number(index := value.text.strip()):
-                    self.places.setdefault(int(index), place)
-                    if is_fixed:
-                        self.fixed.add(int(index))
-                cell.release()
-            elif not is_fixed and (item := cell.child("s:is")):
-                _add(document, item, place)
+            self.bundle.segments.remarks.append(f"{name}: {described(rows[0], selected)}")
+            others = set[int]()
+            for row in numbers:
+                language = "" if selected.language is None else texts[row].get(selected.language, "")
+                if is_in_other_language(language, self.languages):
+                    others.add(row)
+            return _Table(head + 1, selected, texts, frozenset(others))
+        return None
+
+    def _is_fixed(self, member: str, cell: _Cell, table: _Table | None) -> bool:
+        """Whether the text of a cell is not translated in place."""
+        if table and not table.translates(cell.column, cell.row):
+            return True
+        is_heading = self.headings.contain(self.sheets.get(member, ""), (cell.column, cell.row))
+        return is_heading or cell.element.child("s:f") is not None
+
+    def _find_strings(self, member: str, table: _Table | None) -> None:
+        """Remember the places of shared strings, and those in cells that are not translated."""
+        for cell in self._cells(member, self._open(member)):
+            index = _index(cell.element)
+            if index is not None:
+                if self._is_fixed(member, cell, table):
+                    self.fixed.add(index)
+                else:
+                    self.places.setdefault(index, self._place(member, cell))
+            cell.element.release()
+
+    def _place(self, member: str, cell: _Cell) -> str:
+        return f"{self._label(member)}!{_letters(cell.column)}{cell.row}"
+
+    def _label(self, member: str) -> str:
+        """Return the name of a sheet for people."""
+        return shortened(self.sheets.get(member, ""), LONGEST_PLACE)
+
+    def _sheet(self, member: str, table: _Table | None) -> SlottedXml:
+        """Add the strings in a sheet itself, and shared strings of translated cells that other cells keep."""
+        document = self._open(member)
+        targets = _TargetCells(document, table, self._label(member)) if table else None
+        for cell in self._cells(member, document):
+            element, place = cell.element, self._place(member, cell)
+            if targets:
+                targets.add_cell(cell, self._text(element))
+            if not self._is_fixed(member, cell, table):
+                index, item = _index(element), element.child("s:is")
+                if index in self.fixed and index is not None and index < len(self.strings):
+                    _add_own(document, element, self.strings[index], place)
+                elif element.attributes.get("t") == "inlineStr" and item:
+                    _add(document, item, place)
+                elif element.attributes.get("t") == "str" and (value := element.child("s:v")):
+                    _add_own(document, element, value.text, place)
+            if element.child("s:is") is None:
+                element.release()
+        if targets:
+            targets.end_row()
+        self._turn(document)
         return document
+
+    def _turn(self, document: SlottedXml) -> None:
+        """Let the columns of a sheet begin on the side of the target language."""
+        direction = new_direction(self.languages)
+        raw, has_view = document.file.raw, False
+        views = {"s:sheetView", "s:sheetFormatPr", "s:cols", "s:row"}
+        for element in document.file.units({"s:worksheet"}, views, NAMESPACES) if direction else ():
+            if element.name == "s:sheetView":
+                has_view = True
+                attributes = {"rightToLeft": "1" if direction == "rtl" else None}
+                tag = with_attributes(raw(element.start, element.inner), attributes)
+                document.add_slot(element.start, element.inner, None, tag)
+                continue
+            if direction == "rtl" and element.parent and not has_view:
+                before = element.parent.start if element.name == "s:row" else element.start
+                name = prefix(raw(element.start, element.inner))
+                view = f'<{name}sheetView rightToLeft="1" workbookViewId="0"/>'
+                document.add_slot(before, before, None, f"<{name}sheetViews>{view}</{name}sheetViews>")
+            break
+
+    def _texts_of_strings(self, member: str) -> Iterator[str]:
+        for item in self._units(member, "s:sst", "s:si"):
+            yield _text_of_item(item)
+            item.release()
 
     def _shared_strings(self, member: str) -> SlottedXml:
         document = self._open(member)
@@ -200,6 +386,105 @@ class _Workbook:
             if text and not text.words().startswith(_THREADED):
                 _add(document, text, f"{owner}!{note.attributes.get('ref', '')[:20]}, note")
         return document
+
+
+class _TargetCells:
+    """The cells of a table that take translations; those that a row lacks are inserted."""
+
+    def __init__(self, document: SlottedXml, table: _Table, sheet: str) -> None:
+        self.document, self.table, self.sheet = document, table, sheet
+        self.missing: dict[int, int] = {}  # the target columns of the current row without a cell so far
+        self.row: Element | None = None
+        self.number = self.end = 0  # the number of the current row, and the end of its last cell
+
+    def add_cell(self, cell: _Cell, text: str) -> None:
+        """Add the next cell of the sheet, and insert missing ones before it."""
+        element = cell.element
+        if element.parent is not self.row:
+            self.end_row()
+            self.row, self.number = element.parent, cell.row
+            self.missing = self.table.targets(cell.row)
+        for column in [column for column in self.missing if column < cell.column]:
+            self._insert(column, element.start)
+        source = self.missing.pop(cell.column, None)
+        if source is not None and element.child("s:f") is None:
+            tag = with_attributes(opened(self.document.file.raw(element.start, element.inner)), {"t": "inlineStr"})
+            self._add(source, tag, element.start, element.end, text.strip() and text)
+        self.end = element.end
+
+    def end_row(self) -> None:
+        """Insert the cells that are missing at the end of a row."""
+        for column in list(self.missing):
+            self._insert(column, self.end)
+
+    def _insert(self, column: int, offset: int) -> None:
+        name = prefix(self.document.file.raw(self.row.start, self.row.inner)) if self.row else ""
+        tag = f'<{name}c r="{_letters(column)}{self.number}" t="inlineStr">'
+        numbers = self._add(self.missing.pop(column), tag, offset, offset, "")
+        if not self.row or not numbers:
+            return
+        first, _, last = self.row.attributes.get("spans", "").partition(":")
+        if _is_number(first) and _is_number(last) and not int(first) <= column <= int(last):
+            # The range of the row's columns is optional.
+            row_tag = with_attributes(self.document.file.raw(self.row.start, self.row.inner), {"spans": None})
+            self.document.add_slot(self.row.start, self.row.inner, numbers, row_tag)
+
+    def _add(self, source: int, tag: str, start: int, end: int, existing: str) -> range:
+        text = self.table.texts[self.number][source - 1]
+        place = f"{self.sheet}!{_letters(source)}{self.number}"
+        return _add_message(self.document, tag, start, end, text, place, existing or None)
+
+
+def _add_message(
+    document: SlottedXml, tag: str, start: int, end: int, text: str, place: str, existing: str | None = None
+) -> range:
+    """Add a text as segments, whose translation becomes a cell with a string of its own, in a range of the sheet.
+
+    Args:
+        document: the sheet.
+        tag: the start tag of the cell.
+        start: the start of the range.
+        end: the end of the range.
+        text: the text.
+        place: the position in the document.
+        existing: the existing translation.
+    """
+    spans, write_words, name = Spans(text), message_writer(text), prefix(tag)
+    first = len(document.segments)
+    for span in message_spans(text):
+        spans.add(document.segments.add(Segment(span.marked, place, existing)), span, write_words)
+    numbers = range(first, len(document.segments))
+
+    def write(targets: Targets, render: Render) -> str:
+        item = f'<{name}t xml:space="preserve">{_written(spans.filled(targets))}</{name}t>'
+        return f"{tag}<{name}is>{item}</{name}is></{name}c>"
+
+    if numbers:
+        document.add_slot(start, end, numbers, write)
+    return numbers
+
+
+def _add_own(document: SlottedXml, cell: Element, text: str, place: str) -> None:
+    """Add the text of a cell, whose translation becomes its own string instead of a shared one."""
+    if is_language(text):
+        tag = with_attributes(document.file.raw(cell.start, cell.inner), {"t": "inlineStr"})
+        _add_message(document, tag, cell.start, cell.end, text, place)
+
+
+def _index(cell: Element) -> int | None:
+    """Return the index of the shared string of a cell, if it has one."""
+    value = cell.child("s:v")
+    if cell.attributes.get("t") != "s" or value is None or not _is_number(value.text.strip()):
+        return None
+    return int(value.text.strip())
+
+
+def _text_of_item(item: Element) -> str:
+    """Return the text of a string, without escapes and without the pronunciation of its characters."""
+    texts = [item.child("s:t")] if item.child("s:t") else []
+    for run in item.children_except("s:rPh", "s:phoneticPr", "s:t"):
+        texts += run.within("s:t")
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), "".join(text.text for text in texts if text))
 
 
 def _add(document: SlottedXml, item: Element, place: str) -> None:

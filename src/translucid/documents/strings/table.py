@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from translucid.data.languages import Languages, same_language, usual_code
+from translucid.data.languages import Languages
 from translucid.documents.limits import MOST_CELLS, MOST_COLUMNS
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.string_document import Strings
-from translucid.documents.strings.table_columns import columns
+from translucid.documents.strings.table_columns import columns, described, is_in_other_language
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
@@ -53,9 +53,12 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     for row in rows:
         texts.append([cell.text for cell in row])
     selected = columns(name, texts, languages)
+    if texts:
+        strings.segments.remarks.append(described(texts[0], selected))
     cells = sum(map(len, rows))
     for row in rows[selected.first_row :]:
-        if selected.language is not None and _is_in_other_language(row, selected.language, languages):
+        names_language = selected.language is not None and selected.language < len(row)
+        if names_language and is_in_other_language(row[selected.language or 0].text, languages):
             continue
         for source, target in selected.pairs:
             if source < len(row) and _is_text(row[source].text):
@@ -89,15 +92,6 @@ def _add_cell(strings: Strings, row: Sequence[Cell], source: int, target: int, d
             existing = cell.text
     write = partial(_written, quoted=cell.quoted, delimiter=delimiter, padding=padding)
     strings.add(cell.start, cell.end, text, write, existing=existing)
-
-
-def _is_in_other_language(row: Sequence[Cell], column: int, languages: Languages) -> bool:
-    """Whether a row declares a language that is neither the source nor the target, as in Shopify's exports."""
-    if column >= len(row):
-        return False
-    code = usual_code(row[column].text.strip())
-    codes = list(filter(None, map(usual_code, filter(None, languages))))
-    return code is not None and bool(codes) and not any(same_language(code, language) for language in codes)
 
 
 def _delimiter(text: str) -> str:

@@ -30,6 +30,15 @@ _METADATA = re.compile(
 """The names of columns with metadata: they take no translation, even if they are empty."""
 _KEYS = frozenset(["id", "no", "key", "ref", "tag"])
 """The names of key columns, some of which are also language codes (Indonesian, Norwegian)."""
+_NAMES_OF_KEYS = frozenset(
+    ["key", "keys", "id", "identifier", "message id", "string id", "string key", "resource id", "resource key"]
+    + ["message key", "text id", "label id", "msgid", "string name"]
+)
+"""The names of columns that identify strings of a program."""
+MOST_COLUMNS = 200
+"""The largest number of columns of a table of strings in a workbook."""
+MOST_NAMED = 8
+"""The largest number of columns that a remark names, or that are searched for translations."""
 _ROW_LANGUAGE = frozenset(["locale", "language", "lang", "target language", "target locale", "language code"])
 _BRACKETS = re.compile(r"(.*)[(\[]([^()\[\]]*+)[)\]]\s*+", re.DOTALL)
 
@@ -101,6 +110,71 @@ def columns(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> C
     return Columns(pairs, first_row, next(iter(_with_name(names, _ROW_LANGUAGE)), None))
 
 
+def columns_of_strings(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> Columns | None:
+    """Choose the columns of a table in a document in which other tables are read by people, such as a workbook.
+
+    Args:
+        file: the name of the table for messages.
+        rows: the texts of the cells.
+        languages: the source and the target language.
+
+    Returns:
+        The columns if the table holds strings for translators; else None: all of its texts are translated. The former
+        names the source and has a column for the translation, or names its keys and columns of texts.
+
+    Raises:
+        UserError: the table has columns for languages, but none for the target language.
+    """
+    if not names_columns(rows[0], languages):
+        return None
+    names = [_name(i, text, languages) for i, text in enumerate(rows[0])]
+    sources = _with_role(names, _SOURCE)[:1] or _of_language(names, languages[0])
+    if sources and not any(is_language(_text(row, i)) for i in sources for row in rows[1:]):
+        return None
+    selected = columns(file, rows, languages)
+    has_target = any(source != target for source, target in selected.pairs)
+    has_keys = bool(_with_name(names, _NAMES_OF_KEYS))
+    return selected if selected.first_row and selected.pairs and (has_target or has_keys) else None
+
+
+def names_columns(head: Sequence[str], languages: Languages) -> bool:
+    """Whether a row may hold the names of the columns of a table with strings for translators."""
+    if len(head) > MOST_COLUMNS:
+        return False
+    names = [_name(i, text, languages) for i, text in enumerate(head)]
+    if sum(bool(name.plain) for name in names) < 2:
+        return False
+    sources = _with_role(names, _SOURCE) or _of_language(names, languages[0])
+    texts = _with_name(names, _TEXT)
+    targets = _with_role(names, _TARGET) or _of_language(names, languages[1])
+    return bool(sources or (texts and (targets or _with_name(names, _NAMES_OF_KEYS))))
+
+
+def described(head: Sequence[str], selected: Columns) -> str:
+    """Return a remark for the user on the columns that are translated; `head`: the first row."""
+    if not selected.pairs:
+        return "no column has texts to translate"
+    phrases = []
+    for source, target in selected.pairs:
+        phrase = _column_name(head, source, selected)
+        if target != source:
+            phrase += f" into {_column_name(head, target, selected)}"
+        phrases.append(phrase)
+    return f"translated columns: {', '.join(phrases[:MOST_NAMED])}{', …' * (len(phrases) > MOST_NAMED)}"
+
+
+def is_in_other_language(name: str, languages: Languages) -> bool:
+    """Whether a language that a row names is neither the source nor the target, as in Shopify's exports."""
+    code = usual_code(name.strip())
+    codes = list(filter(None, map(usual_code, filter(None, languages))))
+    return code is not None and bool(codes) and not any(same_language(code, language) for language in codes)
+
+
+def _column_name(head: Sequence[str], column: int, selected: Columns) -> str:
+    name = _text(head, column) if selected.first_row else ""
+    return f"“{name[:40]}”" if name else f"number {column + 1}"
+
+
 def _with_role(names: Sequence[_Name], role: re.Pattern[str]) -> list[int]:
     return [i for i, name in enumerate(names) if role.fullmatch(name.stem)]
 
@@ -117,8 +191,8 @@ def _only_target(names: Sequence[_Name], body: Sequence[Sequence[str]], source: 
     if (of_language := _first_by_stem(names, code).get(_target_stem(name))) is not None:
         candidates = [of_language]
     candidates = by_role + candidates if name.code is None else candidates + by_role
-    for candidate in candidates:
-        if candidate != source:
+    for candidate in candidates[:MOST_NAMED]:
+        if candidate != source and not _is_numeric(body, candidate):
             return candidate
     if not body:
         return None
@@ -140,10 +214,18 @@ def _first_by_stem(names: Sequence[_Name], code: str | None) -> dict[str, int]:
     return {names[i].stem: i for i in _of_language(names, code)}
 
 
+def _is_numeric(body: Sequence[Sequence[str]], column: int) -> bool:
+    """Whether a column holds numbers: `Target` may also name a goal, and `French` a school subject."""
+    texts = list(filter(None, (_text(row, column) for row in body)))
+    return bool(texts) and not any(any(map(str.isalpha, text)) for text in texts)
+
+
 def _beside_target(names: Sequence[_Name], rows: Sequence[Sequence[str]], code: str | None) -> list[int]:
     """Return the first column with text if another column is for translations; else none."""
     targets = _with_role(names, _TARGET)
     targets += [i for i in _of_language(names, code) if not names[i].stem]
+    # Reading all rows for each of thousands of columns would take long.
+    targets = [i for i in targets[:MOST_NAMED] if not _is_numeric(rows[1:], i)]
     if not targets:
         return []
     for i, name in enumerate(names):

@@ -24,14 +24,16 @@ class Slot(NamedTuple):
     start: int
     end: int
     """The end of the span; the same as `start` for an insertion."""
-    segments: range
-    """The segments; the slot is written anew if one of them has a translation."""
+    segments: range | None
+    """The segments; the slot is written anew if one of them has a translation, or, without segments, if any has."""
     write: Callable[[Targets, Render], str] | str
     """Returns the new content; or the content itself, if it does not depend on the translations."""
 
 
-def _contains_any(segments: range, numbers: Sequence[int]) -> bool:
-    """Whether a range contains one of some sorted numbers."""
+def _contains_any(segments: range | None, numbers: Sequence[int]) -> bool:
+    """Whether a range contains one of some sorted numbers; None contains all."""
+    if segments is None:
+        return True
     index = bisect_left(numbers, segments.start)
     return index < len(numbers) and numbers[index] < segments.stop
 
@@ -45,12 +47,21 @@ class SlottedXml:
         self.segments = SegmentList(file.name)
         self._slots: list[Slot] = []
 
-    def add_slot(self, start: int, end: int, segments: range, write: Callable[[Targets, Render], str] | str) -> None:
+    def add_slot(
+        self, start: int, end: int, segments: range | None, write: Callable[[Targets, Render], str] | str
+    ) -> None:
         """Add a slot, in any order."""
         self._slots.append(Slot(start, end, segments, write))
 
-    def filled(self, targets: Targets) -> bytes:
-        """Return the file with translations; they get all tags of their source, so that the file stays well-formed."""
+    def filled(self, targets: Targets, *, is_translated: bool = False) -> bytes:
+        """Return the file with translations; they get all tags of their source, so that the file stays well-formed.
+
+        Args:
+            targets: the translations.
+            is_translated: whether the document that this file is a part of has translations elsewhere.
+        """
+        if not targets and not is_translated:
+            return self.file.filled(self.file.content)
         completed_targets = completed(self.segments, targets)
         numbers = sorted(completed_targets)
         slots = [slot for slot in self._slots if _contains_any(slot.segments, numbers)]

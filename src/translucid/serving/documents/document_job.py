@@ -39,6 +39,8 @@ class Job:
     error: str = ""
     status: int = 503
     """The HTTP status of requests for a result that does not exist."""
+    remarks: tuple[str, ...] = ()
+    """What the user should know about the choice of the texts."""
     segments: int = 0
     """The number of segments; 0 until the document is parsed."""
     done: int = 0

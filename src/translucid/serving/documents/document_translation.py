@@ -46,6 +46,7 @@ def translate_document(context: RequestContext, job: Job) -> None:
     _refuse_large(segments, job.name)
     between_steps()
     job.files.store_segments(segments)  # first: requests read the database as soon as the number of segments is set
+    job.remarks = tuple(segments.remarks)
     job.segments, job.characters = len(segments), sum(map(_length, segments))
     if job.source is None:
         job.source = _detected(document, context.catalogue.candidates(job.target))

@@ -254,6 +254,7 @@ def _progress(job: Job) -> dict[str, Any]:
         "target": job.target,
         "state": job.state,
         "error": job.error,
+        "remarks": job.remarks,
         "segments": job.segments,
         "done": job.done,
         "accepted": 0,

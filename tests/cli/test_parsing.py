@@ -1,8 +1,11 @@
 """How a command line is parsed before its command runs."""
 
+from pathlib import Path
+
 import pytest
 
 from translucid.cli.arguments import pair_up
+from translucid.cli.environment import RENAMED_OPTIONS
 from translucid.cli.main import several, tree
 from translucid.ground.errors import UserError
 
@@ -50,3 +53,38 @@ def test_the_two_sides_of_a_corpus_are_joined_whatever_the_case_of_endings():
     for paths in (["x.en"], ["x.en", "z.es"], ["x.en", "x.es.gz"], ["x.en", "a.tsv"]):
         with pytest.raises(UserError, match=r"x\.en: is one side of a corpus, its partner is missing"):
             pair_up(paths)
+
+
+def _commands(node):
+    for command in getattr(node, "commands", {}).values():
+        yield command
+        yield from _commands(command)
+
+
+@pytest.mark.parametrize(
+    ("line", "current"),
+    [
+        ("translate RUN text --with OTHER", "--ensemble"),
+        ("train --from runs/es --train a.tsv --out r", "--init-from"),
+        ("translate RUN a.txt --again --output b.txt", "--retranslate"),
+        ("memory learn m --again", "--relearn"),
+        ("generate RUN text --considered 3", "--top-candidates"),
+    ],
+)
+def test_a_former_option_is_refused_with_its_current_name(call, line, current):
+    former = next(word for word in line.split() if word in RENAMED_OPTIONS)
+    result = call(*line.split())
+    assert result.code == 2
+    assert f"The option {former} is now {current}. docs/install.md#upgrading" in result.err
+
+
+def test_former_options_are_documented_and_their_current_names_exist():
+    names = set()
+    for command in _commands(tree()):
+        for parameter in command.params:
+            names.update(parameter.opts)
+    page = (Path(__file__).parents[2] / "docs/install.md").read_text(encoding="utf-8")
+    upgrading = page.split("## Upgrading")[1].split("\n## ")[0]
+    for former, current in RENAMED_OPTIONS.items():
+        assert names >= set(current) and former not in names
+        assert all(f"`{name}`" in upgrading for name in (former, *current))

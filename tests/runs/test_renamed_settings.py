@@ -1,11 +1,16 @@
 """Run folders of earlier versions, whose settings had other names, load and resume."""
 
+import re
+from pathlib import Path
+
+import pytest
 import yaml
 
+from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.fixed_settings import fixed_settings
 from translucid.runs.run_folder import RunFolder
-from translucid.runs.settings import RENAMED, with_current_names, with_original_names
+from translucid.runs.settings import RENAMED, RENAMED_VALUES, with_current_names, with_original_names
 
 
 def test_a_run_folder_with_old_names_loads(tmp_path):
@@ -40,3 +45,33 @@ def test_names_are_translated_both_ways():
     current = {"data": {"tokenizer": {"language_pieces": "both-sides", "joint": True}}}
     former = {"data": {"tokenizer": {"told": "each on its own side", "joint": True}}}
     assert with_original_names(current) == former and with_current_names(former) == current
+
+
+@pytest.mark.parametrize("former", RENAMED)
+def test_a_former_key_is_refused_with_its_current_name(former, tmp_path):
+    """It is refused in an assignment and in a file; nothing else is suggested."""
+    message = re.escape(f"the key {former!r} is now {RENAMED[former]!r}. docs/install.md#upgrading")
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(yaml.safe_dump({"preset": "caption-soft"}), encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        resolve(preset="caption-soft", assignments=[f"{former}=1"])
+    settings = 1
+    for part in reversed(former.split(".")):
+        settings = {part: settings}
+    recipe.write_text(yaml.safe_dump({"preset": "caption-soft", **settings}), encoding="utf-8")
+    with pytest.raises(UserError, match=f"recipe.yaml.*{message}"):
+        resolve(recipe)
+
+
+def test_a_former_value_is_refused_with_its_current_one():
+    for key, values in RENAMED_VALUES.items():
+        for former, current in values.items():
+            with pytest.raises(UserError, match=f"{former!r} is now {current!r}"):
+                resolve(preset="tiny", assignments=[f"{key}={former}"])
+
+
+def test_all_former_names_are_documented():
+    page = (Path(__file__).parents[2] / "docs/install.md").read_text(encoding="utf-8")
+    upgrading = page.split("## Upgrading")[1].split("\n## ")[0]
+    for former, current in RENAMED.items():
+        assert f"`{former}`" in upgrading and f"`{current}`" in upgrading

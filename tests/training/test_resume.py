@@ -1,6 +1,7 @@
 """A resumed training ends with the same weights, bit for bit, as an uninterrupted one."""
 
 import io
+import json
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ from translucid.models.build import build_model
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
+from translucid.training import experiment
 from translucid.training.weights import Weights, with_prefix
 
 
@@ -51,6 +53,23 @@ def part_of_run(train, tmp_path_factory):
     shutil.copytree(first, second)
     train(second, "training.max_steps=14", resume=True)
     return lambda steps, folder: shutil.copytree({7: first, 14: second}[steps], folder)
+
+
+def test_a_setting_that_can_not_change_is_named(train, part_of_run, tmp_path):
+    run = part_of_run(7, tmp_path / "run")
+    with pytest.raises(UserError, match=r"training.seed can't change in a resumed run, from \d+ to 99. Leave it as"):
+        train(run, "training.seed=99", resume=True)
+
+
+def test_a_training_of_another_version_is_refused_with_that_reason(train, part_of_run, tmp_path, monkeypatch):
+    """Nothing was changed, but the settings of this version have another fingerprint."""
+    run = part_of_run(7, tmp_path / "run")
+    rows = (run / "provenance.jsonl").read_text().splitlines()
+    rows[0] = json.dumps(json.loads(rows[0]) | {"translucid": "0.0.7"})
+    (run / "provenance.jsonl").write_text("\n".join([*rows, ""]))
+    monkeypatch.setattr(experiment, "fixed_settings", lambda configuration: f"{configuration} in another version")
+    with pytest.raises(UserError, match=r"begun by translucid 0\.0\.7.*Begin a new run from its weights \(--init-from"):
+        train(run, resume=True)
 
 
 def test_the_same_seed_gives_the_same_run(train, uninterrupted_run, tmp_path):

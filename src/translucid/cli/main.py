@@ -21,13 +21,14 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from translucid import __version__
-from translucid.cli.environment import apply_environment, check_environment
+from translucid.cli.environment import apply_environment, check_environment, renamed_option
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.kernels.devices import is_memory_full
 from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
 from translucid.kernels.process import configure_process
+from translucid.runs.settings import UPGRADING
 
 SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS")
 """Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
@@ -203,6 +204,16 @@ def _write_utf8() -> None:
             stream.reconfigure(encoding="utf-8")
 
 
+def _parsing_problem(error: TyperException) -> str:
+    """Return what is wrong with a command line that can't be parsed."""
+    context = getattr(error, "ctx", None)
+    former = getattr(error, "option_name", None)
+    if context and former and (current := renamed_option(former, context.command)):
+        return f"The option {former} is now {current}. {UPGRADING}"
+    command = getattr(context, "command_path", "translucid")
+    return f"{error.format_message()} See {command} --help."
+
+
 def run(arguments: list[str]) -> int:
     """Run the command; return the exit code."""
     options, texts = _split_arguments(arguments)
@@ -236,8 +247,7 @@ def run(arguments: list[str]) -> int:
     except TyperException as error:
         if not error.format_message():  # a group without a command, whose help is printed already
             return 2
-        command = getattr(getattr(error, "ctx", None), "command_path", "translucid")
-        return _refused(f"{error.format_message()} See {command} --help.")
+        return _refused(_parsing_problem(error))
     except (KeyboardInterrupt, typer.Abort) as error:
         return _interrupted(error)
     except BrokenPipeError:  # the reader of our output has closed it, as `head` does

@@ -24,7 +24,17 @@ from translucid.runs.data_options import DataOptions
 from translucid.runs.fixed_settings import fixed_values
 from translucid.runs.guided_alignment import problems_of_model
 from translucid.runs.presets import PRESETS, preset_named
-from translucid.runs.settings import Settings, assigned, merged, read_settings, short_repr, without_none
+from translucid.runs.settings import (
+    RENAMED,
+    RENAMED_VALUES,
+    UPGRADING,
+    Settings,
+    assigned,
+    merged,
+    read_settings,
+    short_repr,
+    without_none,
+)
 from translucid.runs.training_options import TrainingOptions
 
 _INPUT_KINDS = {
@@ -333,6 +343,8 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
         detail = error.errors()[0]
         parents, group = _locate(options, detail["loc"][:-1])
         key = ".".join(_locate(options, detail["loc"])[0])
+        if current := RENAMED.get(key):
+            raise UserError(f"the key {key!r} is now {current!r}", file=file, fix=UPGRADING) from error
         if detail["type"] == "extra_forbidden":
             keys = [".".join([*parents, field]) for field in group.model_fields]
             raise UserError(f"there is no key {key!r}", file=file, fix=nearest(key, keys)) from error
@@ -342,6 +354,10 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
             ]
             kind = detail["ctx"]["tag"]
             raise UserError(f"{key}.kind: there is no {kind!r}", file=file, fix=nearest(kind, kinds)) from error
+        values = RENAMED_VALUES.get(key, {})
+        if isinstance(detail["input"], str) and detail["input"] in values:
+            value = values[detail["input"]]
+            raise UserError(f"{key}: {detail['input']!r} is now {value!r}", file=file, fix=UPGRADING) from error
         reason = detail["msg"].removeprefix("Value error, ")
         if detail["type"] == "value_error":  # raised by a validator of ours, whose message is complete
             raise UserError(f"{key}: {reason}" if key else reason, file=file) from error

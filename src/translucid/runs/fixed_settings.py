@@ -26,6 +26,8 @@ _FIXED_LATER = (
     "training.guided_layer", "data.context",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
+FIXED_SETTINGS = "a setting that can not change (model, data, seed)"
+"""The name of their fingerprint in a checkpoint."""
 
 
 def fixed_settings(configuration: Configuration) -> str:

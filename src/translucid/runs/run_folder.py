@@ -340,6 +340,8 @@ class RunFolder:
         for what, fingerprint in current.items():
             if recorded.get(what) != fingerprint:
                 fix = "Put back what was there, or begin a new run with another --out."
+                if self.first_version() != __version__:
+                    fix = f"{fix} (The run was begun by translucid {self.first_version()}; this is {__version__}.)"
                 raise UserError(f"{what} has changed since this run was begun", file=self.path, fix=fix)
 
     @contextmanager
@@ -375,6 +377,14 @@ class RunFolder:
         """Append a row to `provenance.jsonl`, which records the origin of the weights."""
         content = self.provenance_file.read_bytes() if self.provenance_file.exists() else b""
         write_atomically(self.provenance_file, b"\n".join([*content.splitlines(), json.dumps(row).encode(), b""]))
+
+    def first_version(self) -> str:
+        """Return the version of this package that began the run's training, or `of another version`."""
+        try:
+            first = self.provenance_file.read_text(encoding="utf-8").partition("\n")[0]
+            return str(json.loads(first)["translucid"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return "of another version"
 
     def metrics(self) -> list[dict[str, Any]]:
         """Read `metrics.jsonl` without lines that are not rows, such as a last line that a crash cut short."""

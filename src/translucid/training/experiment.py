@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
+from translucid import __version__
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
@@ -24,7 +26,7 @@ from translucid.models.model_options import CustomOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora, read_corpora
-from translucid.runs.fixed_settings import fixed_settings
+from translucid.runs.fixed_settings import FIXED_SETTINGS, fixed_settings, fixed_values
 from translucid.runs.initial_tokenizer import initial_tokenizer, lacks_pieces
 from translucid.runs.initialization import begin
 from translucid.runs.run_folder import RunFolder
@@ -269,7 +271,7 @@ def _trainer(
         torch.manual_seed(options.seed + workers.rank)
     origin = {
         "the tokenizer": tokenizer.fingerprint,
-        "a setting that can not change (model, data, seed)": sha256(fixed_settings(configuration)),
+        FIXED_SETTINGS: sha256(fixed_settings(configuration)),
     }
     if options.begin_from and (options.l2_sp or options.distillation_weight or options.adapter_rank):
         origin[BASE_MODEL] = RunFolder(Path(options.begin_from)).model_digest()
@@ -283,6 +285,8 @@ def _trainer(
         if not isinstance(checkpoint_origin, dict):
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=folder.state_file, fix=fix)
+        if checkpoint_origin.get(FIXED_SETTINGS) != origin[FIXED_SETTINGS]:
+            raise _other_settings(folder, configuration)
         folder.refuse_changes(checkpoint_origin, origin)
     sharded = is_sharded(options, workers)
     refuse_too_large(model, setup.device, workers.count if sharded else 1)
@@ -309,6 +313,36 @@ def _trainer(
         trainer.weights.loss = GuidedLoss(trainer.weights, head, options.guided_alignment)
     _show_size(trainer, tokenizer, console)
     return trainer
+
+
+def _other_settings(run: RunFolder, configuration: Configuration) -> UserError:
+    """Return the error about a checkpoint whose settings differ from those of a run that is to be resumed.
+
+    `config.yaml` still holds the settings of the run's last training. If these are equal to the current ones, it is
+    another version of this package that wrote the checkpoint.
+    """
+    before, now = _flat(fixed_values(run.configuration())), _flat(fixed_values(configuration))
+    for key in {**before, **now}:
+        if before.get(key) != now.get(key):
+            problem = f"{key} can't change in a resumed run, from {_yaml(before.get(key))} to {_yaml(now.get(key))}"
+            return UserError(problem, file=run.path, fix="Leave it as it was, or begin a new run with another --out.")
+    problem = f"its training was begun by translucid {run.first_version()}, whose settings were others: "
+    problem += f"translucid {__version__} can use its model, but can't resume its training"
+    fix = f"Begin a new run from its weights (--init-from {run.path}), or resume it with the version that began it."
+    return UserError(problem, file=run.path, fix=fix)
+
+
+def _flat(values: Mapping[str, Any], group: str = "") -> dict[str, Any]:
+    """Return nested settings by their dotted keys."""
+    result: dict[str, Any] = {}
+    for name, value in values.items():
+        result.update(_flat(value, f"{group}{name}.") if isinstance(value, dict) else {f"{group}{name}": value})
+    return result
+
+
+def _yaml(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 200 else f"{text[:200]} …"
 
 
 def _show_size(trainer: Trainer, tokenizer: Tokenizer, console: Console) -> None:

@@ -97,6 +97,30 @@ def test_a_page_computes_what_pytorch_computes(exported, page, name):
     compare(exported, name, page.evaluate(ASK, questions(name)))
 
 
+@pytest.mark.parametrize(
+    ("languages", "codes", "names"),
+    [
+        (("en_US", "pt_BR"), ["en-US", "pt-BR"], ["English (United States)", "Portuguese (Brazil)"]),
+        (("eng_Latn", "zho_Hant"), ["en", "zh-Hant"], ["English", "Chinese (Traditional)"]),
+        (("english", "x y\"</script>"), ["", ""], ["english", 'x y"</script>']),
+        (("en-", "1234"), ["", ""], ["en-", "1234"]),
+        ((None, None), ["", ""], ["Text", "Translation"]),
+    ],
+)
+def test_a_page_works_whatever_the_languages_are_called(exported, page, tmp_path, languages, codes, names):
+    """Browsers throw errors for codes that are not standard ones."""
+    model, tokenizer, _ = exported("post-norm")
+    decoding = DECODING["post-norm"]
+    export_web(model, tokenizer, tmp_path / "web", decoding=decoding, longest=50, languages=languages, name="run")
+    problems = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto((tmp_path / "web" / "index.html").as_uri() + "#text=" + TEXTS[0].replace(" ", "+"))
+    page.wait_for_function("document.getElementById('time').textContent")
+    assert problems == []
+    assert page.locator("#source-language, #target-language").all_inner_texts() == names
+    assert page.evaluate("['text', 'translation'].map((id) => document.getElementById(id).lang)") == codes
+
+
 def questions(name):
     """Return texts, each with the heads that are off."""
     return [(TEXTS[0], []), (TEXTS[1], []), (TEXTS[2], []), (TEXTS[0], [HEADS[name]])]

@@ -90,6 +90,25 @@ def usual_code(code: str) -> str | None:
     return "-".join(filter(None, (tag.language, script, tag.region)))
 
 
+def english_name(code: str) -> str:
+    """Return the English name of a language, or the code if the language is unknown.
+
+    >>> [english_name(code) for code in ("spa_Latn", "pt_BR", "zho_Hant", "nonsense")]
+    ['Spanish', 'Portuguese (Brazil)', 'Chinese (Traditional)', 'nonsense']
+    """
+    from babel import Locale
+
+    tag = _tag(code)
+    if tag is None:
+        return code
+    english = Locale("en")
+    details = [english.territories.get(tag.region, tag.region)] if tag.region else []
+    if tag.script and (tag.script != tag.usual_script or tag.language == BOTH_SCRIPTS):
+        details.insert(0, english.scripts.get(tag.script, tag.script).removesuffix(" Han"))
+    name = str(english.languages[tag.language])
+    return f"{name} ({', '.join(details)})" if details else name
+
+
 def is_flores_code(code: str) -> bool:
     """Whether a code is an ISO 639-3 code with a script, such as `spa_Latn`, as in FLORES-200 and NLLB."""
     return _FLORES.fullmatch(code) is not None

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from translucid.data.languages import english_name, usual_code
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
@@ -88,14 +89,17 @@ def export_web(
     refuse_overwrite(out, overwrite, *MARKER)
     refuse_other_models(model, tokenizer, decoding)
     record = model_record(model, tokenizer, decoding, longest)
-    record |= {"name": name, "languages": [code or "" for code in languages]}
+    known = [code or "" for code in languages]
+    # Browsers accept only standard codes: `pt-BR`, but neither `pt_BR` nor `por_Latn`.
+    record |= {"name": name, "languages": [usual_code(code) or "" for code in known]}
+    record["language_names"] = [english_name(code) for code in known]
     with atomic_folder(out) as folder:
         (folder / "engine").mkdir()
         for script in ENGINE:
             write_atomically(folder / "engine" / script, (PAGE / "engine" / script).read_bytes())
         write_atomically(folder / "page.js", bundle("page.js", [PAGE, WEB]).encode())
         write_atomically(folder / MARKER[0], f"const MODEL = {json.dumps(record, ensure_ascii=False)};\n".encode())
-        write_atomically(folder / "index.html", _page(record["languages"]).encode())
+        write_atomically(folder / "index.html", _page(record["language_names"]).encode())
 
 
 def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer, decoding: DecodingOptions) -> None:
@@ -214,11 +218,11 @@ def _weights(model: SequenceModel) -> dict[str, Any]:
     return {"weights": weights, "aliases": aliases, "data": b64encode(floats + integers).decode()}
 
 
-def _page(languages: list[str]) -> str:
+def _page(language_names: list[str]) -> str:
     """Return the page, which loads the scripts."""
     style = "".join(path.read_text(encoding="utf-8") for path in STYLES[1:])
     scripts = [f"engine/{name}" for name in ENGINE] + [MARKER[0], "page.js"]
     body = (PAGE / "page.html").read_text(encoding="utf-8")
     body += "".join(f'<script src="{script}"></script>\n' for script in scripts)
-    pair = " to ".join(filter(None, languages))
+    pair = " to ".join(filter(None, language_names))
     return document(f"Translate {escape(pair)}".strip(), style, body)

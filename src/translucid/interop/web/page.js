@@ -22,10 +22,10 @@ $("text").value = linkOptions.get("text") ?? "";
 if ($("text").value) translateText();
 
 function showLanguages() {
-  const languageNames = new Intl.DisplayNames(["en"], { type: "language" });
-  const [source, target] = MODEL.languages;
-  if (source) $("source-language").textContent = languageNames.of(source);
-  if (target) $("target-language").textContent = languageNames.of(target);
+  const [source, target] = MODEL.languages; // standard codes, or empty
+  const [sourceName, targetName] = MODEL.language_names;
+  if (sourceName) $("source-language").textContent = sourceName;
+  if (targetName) $("target-language").textContent = targetName;
   $("text").lang = source;
   $("translation").lang = target;
 }

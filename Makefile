@@ -8,13 +8,14 @@
 # make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
 # make check  style and types only
 # make docs   the documentation as a site, in build/site, with the model of `make demo` if there is one; a dead link or a warning is an error
+# make wheel  a wheel in dist/ whose version is higher than those of wheels made before, so that pip installs it over them
 # make pictures  the pictures of the docs, made anew with runs/demo
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-runtime test-trackers quick reliability gpu mutation docs pictures browser check format clean
+.PHONY: demo test test-runtime test-trackers quick reliability gpu mutation docs wheel pictures browser check format clean
 
 # Two processes; each takes the next file, in the order of tests/costs.py, which begins with those that take longest.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -64,6 +65,15 @@ mutation: $(VENV)/.installed-dev
 docs: $(VENV)/.installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,docs]'
 	$(BIN)/python docs/site/build.py build/site
+
+# The number of a development version is that of the commits. The wheel is that of the last commit, without other changes.
+COMMITS = $(shell git rev-list --count HEAD)
+wheel: $(BIN)/python
+	@rm -rf build/wheel && mkdir -p build/wheel
+	@git archive HEAD | tar -x -C build/wheel
+	@sed -i.before -E 's/^(__version__ = ".*\.dev)[0-9]+"/\1$(COMMITS)"/' build/wheel/src/translucid/__init__.py
+	@rm build/wheel/src/translucid/__init__.py.before
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist build/wheel
 
 pictures: $(VENV)/.installed-dev browser
 	$(BIN)/python -m benchmarks.screenshots runs/demo

@@ -108,6 +108,15 @@ def test_the_documentation_needs_no_other_host(context, address):  # noqa: F811
         expect(page.locator(".opblock-summary-path").first).to_be_visible()
         assert "/translate" in page.inner_text("#docs")
         assert [url for url in requests if not url.startswith((address, "data:"))] == []
+        backgrounds = []
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            backgrounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert backgrounds[0] != backgrounds[1] and "invert" in page.evaluate("getComputedStyle(docs).filter")
+        page.locator(".opblock-post").first.click()
+        expect(page.locator(".opblock-post .example").first).to_contain_text('"q": "I like soccer"')
+        page.get_by_role("link", name="Back to the translator").click()
+        expect(page.get_by_label("English")).to_be_visible()
 
 
 def test_an_unreachable_server_is_reported_and_old_results_disappear(context, address):  # noqa: F811

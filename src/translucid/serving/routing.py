@@ -161,6 +161,8 @@ def _described(description: Schema) -> Schema:
         if kind == "any":
             properties = {**properties, "api_key": _TEXT}
         fields = {"schema": {"type": "object", "properties": properties, "required": operation.pop("required")}}
+        if example := operation.pop("example", None):
+            fields["example"] = example
         content = dict.fromkeys(_CONTENT_TYPES.get(kind, (_FORM,)), fields)
         if kind == "image":  # its fields may be in the query instead
             image = {"schema": properties["file"]}

@@ -8,7 +8,7 @@ ARG PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
 # `serve,train,explain` also says why by LIME and gradients; `serve,train,vision` also writes captions.
 ARG EXTRAS=serve,train
 WORKDIR /source
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE ./
 COPY recipes recipes
 COPY src src
 # What is only for building against PyTorch, or for its own tests, stays behind.

@@ -102,7 +102,7 @@ def test_a_page_computes_what_pytorch_computes(exported, page, name):
     [
         (("en_US", "pt_BR"), ["en-US", "pt-BR"], ["English (United States)", "Portuguese (Brazil)"]),
         (("eng_Latn", "zho_Hant"), ["en", "zh-Hant"], ["English", "Chinese (Traditional)"]),
-        (("english", "x y\"</script>"), ["", ""], ["english", 'x y"</script>']),
+        (("english", 'x y"</script>'), ["", ""], ["english", 'x y"</script>']),
         (("en-", "1234"), ["", ""], ["en-", "1234"]),
         ((None, None), ["", ""], ["Text", "Translation"]),
     ],

@@ -4,31 +4,36 @@ import fnmatch
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
+from email import message_from_string
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
 from hatchling.build import build_wheel
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 import translucid
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "translucid"
+REPOSITORY = "https://example.org/somebody/translucid"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The unpacked wheel, in a folder without any other file of this project."""
     folder = tmp_path_factory.mktemp("wheel")
-    before = Path.cwd()
-    os.chdir(ROOT)
-    try:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(ROOT)
+        patched.setenv("REPOSITORY_URL", REPOSITORY)
         name = build_wheel(str(folder))
-    finally:
-        os.chdir(before)
     with zipfile.ZipFile(folder / name) as packed:
         packed.extractall(folder / "site")
     return folder / "site"
@@ -126,3 +131,79 @@ def test_the_citation_names_this_version():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert cited["version"] == translucid.__version__
     assert cited["license"] == "Apache-2.0"
+
+
+def test_the_page_on_pypi_has_absolute_links_to_existing_files(wheel):
+    (folder,) = wheel.glob("*.dist-info")
+    page = message_from_string((folder / "METADATA").read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^)\s]+)\)", page.get_payload())
+    assert len(links) > 20 and all(link.startswith(("https://", "#")) for link in links)
+    addresses = dict(address.split(", ") for address in page.get_all("Project-URL"))
+    assert {"Source", "Issues", "Documentation", "Changelog"} <= set(addresses)
+    paths = [link.partition("#")[0].split("/", 7) for link in [*links, *addresses.values()] if "/HEAD/" in link]
+    for *repository, view, _, path in paths:
+        assert "/".join(repository) == REPOSITORY and (ROOT / path).is_file(), path
+        assert view == ("raw" if Path(path).suffix in (".gif", ".png") else "blob")
+    assert any("Python :: 3.11" in classifier for classifier in page.get_all("Classifier"))
+
+
+def test_a_development_version_is_newer_than_the_last_release():
+    """pip installs a wheel only over one of a lower version."""
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    releases = [Version(heading) for heading in headings if heading != "Unreleased"]
+    version = Version(translucid.__version__)
+    assert version.is_devrelease is (headings[0] == "Unreleased")
+    assert version > max(releases) if version.is_devrelease else version == max(releases)
+
+
+def test_make_wheel_raises_the_number_of_a_development_version():
+    (script,) = re.findall(r"sed -i\S* -E '(s/.+?/)'", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    script = script.replace("$(COMMITS)", "905")
+    changed = subprocess.run(
+        ["sed", "-E", script], input='__version__ = "0.2.0.dev0"\n', capture_output=True, text=True, check=True
+    )
+    assert changed.stdout == '__version__ = "0.2.0.dev905"\n'
+
+
+@pytest.mark.parametrize(("tag", "notes"), [("v1.2.0", "## 1.2.0 – 2030\nnew\n"), ("v0.1.0", "## 0.1.0\nold\n")])
+def test_release_notes_are_the_section_of_the_tag(tag, notes, tmp_path):
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    script = workflow["jobs"]["draft"]["steps"][-1]["run"].partition("gh release")[0]
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n## Unreleased\nnext\n## 1.2.0 – 2030\nnew\n## 0.1.0\nold\n")
+    run = {"cwd": tmp_path, "capture_output": True, "text": True}
+    environment = {**os.environ, "GITHUB_REF_NAME": tag}
+    assert subprocess.run(["bash", "-e", "-c", script], env=environment, **run).returncode == 0
+    assert (tmp_path / "notes.md").read_text() == notes
+    environment["GITHUB_REF_NAME"] = "v1.2"
+    refused = subprocess.run(["bash", "-e", "-c", script], env=environment, **run)
+    assert refused.returncode == 1 and "no section '## 1.2'" in refused.stdout
+
+
+def test_the_table_of_licenses_has_every_package_with_its_license():
+    page = (ROOT / "docs/licenses.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    named = project["dependencies"].copy()
+    for extra in set(extras) - {"dev", "docs", "mutation", "all"}:
+        named += extras[extra]
+    for name in {Requirement(line).name for line in named}:
+        (row,) = [line for line in page.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[2]]
+        try:
+            license_of_package = metadata.metadata(name).get("License-Expression") or ""
+        except metadata.PackageNotFoundError:
+            continue
+        if re.fullmatch(r"[\w.-]+", license_of_package):
+            assert license_of_package in row, name
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze rates the unit")
+def test_the_documented_service_is_as_little_exposed_as_the_page_says(tmp_path):
+    page = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+    unit = tmp_path / "translucid.service"
+    unit.write_text(re.search(r"```ini\n(.*?)```", page, re.DOTALL)[1])
+    command = ["systemd-analyze", "security", "--offline=true", str(unit)]
+    rated = subprocess.run(command, capture_output=True, text=True)
+    if "Overall exposure" not in rated.stdout:
+        pytest.skip("this systemd-analyze rates no file")
+    exposure = re.search(r"Overall exposure level.*: ([\d.]+)", rated.stdout)[1]
+    assert f"exposure of this unit at {exposure} of 10" in page and float(exposure) < 2

@@ -64,6 +64,7 @@ def test_ci_runs_the_commands_of_the_readme():
     commands = {step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step}
     beginning = (ROOT / "README.md").read_text().split("```")[1]
     promised = {line.split("  ")[0] for line in beginning.splitlines() if line.startswith("make ")}
+    commands = {command for command in commands if command.startswith("make ")}
     assert commands == promised | {"make check", "make quick", "make test-trackers", "make test-runtime"}
 
 

@@ -26,7 +26,7 @@ Train one model for several languages, in both directions (docs/multilingual.md)
 
     translucid train --train fr.tsv:en-fr de.tsv:en-de --valid dev.tsv:en-fr --both-directions --out runs/many
 
-Train a captioner (docs/captions.md), or a language model or classifier (docs/texts.md):
+Train a captioner (docs/captions.md), or a language model or classifier (docs/language-models.md):
 
     translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
 

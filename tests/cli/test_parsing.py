@@ -78,6 +78,21 @@ def test_a_former_option_is_refused_with_its_current_name(call, line, current):
     assert f"The option {former} is now {current}. docs/install.md#upgrading" in result.err
 
 
+@pytest.mark.parametrize(
+    ("former", "current"),
+    [
+        ("TRANSLUCID_TRANSLATE_WITH", "TRANSLUCID_TRANSLATE_ENSEMBLE"),
+        ("TRANSLUCID_TRAIN_FROM", "TRANSLUCID_TRAIN_INIT_FROM"),
+        ("TRANSLUCID_MEMORY_LEARN_AGAIN", "TRANSLUCID_MEMORY_LEARN_RELEARN"),
+    ],
+)
+def test_the_variable_of_a_former_option_is_refused_with_its_current_name(call, monkeypatch, former, current):
+    monkeypatch.setenv(former, "1")
+    result = call("models")
+    assert result.code == 2
+    assert f"the environment variable {former} is now {current}" in result.err
+
+
 def test_former_options_are_documented_and_their_current_names_exist():
     names = set()
     for command in _commands(tree()):

@@ -114,7 +114,7 @@ def test_the_documentation_needs_no_other_host(context, address):  # noqa: F811
             backgrounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         assert backgrounds[0] != backgrounds[1] and "invert" in page.evaluate("getComputedStyle(docs).filter")
         page.locator(".opblock-post").first.click()
-        expect(page.locator(".opblock-post .example").first).to_contain_text('"q": "I like soccer"')
+        expect(page.locator(".opblock-section-request-body").first).to_contain_text('"q": "I like soccer"')
         page.get_by_role("link", name="Back to the translator").click()
         expect(page.get_by_label("English")).to_be_visible()
 

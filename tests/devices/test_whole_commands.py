@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import IMAGE_ENCODER
 from tests.devices.emulated import DeviceTensor, Emulation
 from translucid.api.captioner import Captioner
-from translucid.cli.main import run
+from translucid.cli.main import run, tree
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import ServerOptions
 
@@ -100,27 +100,43 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
             *("evaluate", captioner, "--test", scenes / "valid.tsv", "--images", scenes / "images.tar"),
             *("--perplexity", "--json"),
         ],
+        "patch": ["patch", small_run, SENTENCE, "I like the house."],
+        "heads": ["heads", small_run, "--valid", test, "--sentences", "1", "--mean", "--beam", "1", "--json"],
+        "a head off": ["look", small_run, SENTENCE, "--ablate", "decoder.0.cross.head.0"],
+        "contributions": ["look", small_run, SENTENCE, "--method", "contributions"],
+        "norms": ["look", small_run, SENTENCE, "--method", "norms"],
+        "flow": ["look", small_run, SENTENCE, "--flow"],
+        "lens": ["look", small_run, SENTENCE, "--lens", "logit"],
+        "decoder lens": ["look", small_run, SENTENCE, "--lens", "decoder"],
+        "look at a file": ["look", small_run, "--tsv", test, "--save", folder / "maps.npz"],
+        "explain by erasure": ["explain", small_run, SENTENCE],
+        "explain a choice": ["explain", small_run, SENTENCE, "--instead-of", "playa"],
+        "nearest": ["nearest", language_run("lm-bilstm"), "I like soccer", "--word", "soccer", "--among", texts],
         "score labels": ["evaluate", classifier, "--test", classifier.parent / "texts.jsonl", "--json"],
     }
 
 
+INSPECTION = [
+    *("patch", "heads", "a head off", "contributions", "norms", "flow", "lens", "decoder lens", "look at a file"),
+    *("explain by erasure", "explain a choice"),
+]
+"""Commands that are tested on Apple's GPUs only, which refuse float64; other devices compute the same."""
 ALIKE = [
     *("translate", "explain an image", "terms", "explain a label", "look at a label", "look at an image", "align"),
-    *("superpixels", "rerank", "score labels"),
+    *("superpixels", "rerank", "score labels", "nearest"),
 ]
 """Commands that need no test on Apple's GPUs, as the others cover their operations."""
 NAMES = [
     *("train", "resume", "n-best", "evaluate", "look", "score", "explain", "generate", "perplexity", "caption"),
-    *("embed", "classify", "score captions", *ALIKE),
+    *("embed", "classify", "score captions", *INSPECTION, *ALIKE),
 ]
 
 
 TIMES = re.compile(r'"(seconds|\w+_per_second)": [\d.]+')
 """Values that differ between runs."""
-INEXACT = "score captions"
-"""The command whose last digits differ on a device, as sums are computed in another order."""
-DIGITS = re.compile(r"(\.\d{4})\d+")
-"""The decimals of a number; the first four must agree."""
+INEXACT = "score captions", "heads"
+"""Commands whose last digits differ on a device, as sums are computed in another order."""
+DECIMAL = re.compile(r"-?\d+\.\d+")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -138,15 +154,33 @@ def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
     def output_of(device):
         assert run([*map(str, commands_by_device[device]), "--device", device]) == 0
         text = TIMES.sub("", capsys.readouterr().out.replace(str(tmp_path / device), ""))
-        return DIGITS.sub(r"\1", text) if name == INEXACT else text
+        if name not in INEXACT:
+            return text, []
+        return DECIMAL.sub("", text), list(map(float, DECIMAL.findall(text)))
 
     with Emulation("cuda") as emulation:
-        expected = output_of("cpu")
+        text, figures = output_of("cpu")
+        expected = text, pytest.approx(figures, rel=1e-3, abs=1e-4)
         assert not emulation.kernels, "--device cpu did not reach everything that would choose the GPU"
-        assert output_of("cuda") == expected
+        if name not in INSPECTION:
+            assert output_of("cuda") == expected
     if name not in ALIKE:
         with Emulation("mps"):
             assert output_of("mps") == expected
+
+
+ELSEWHERE = {"demo", "distill", "compare", "serve", "mcp"}
+"""Commands with `--device` that other tests call, or that consist of these."""
+
+
+def test_every_command_with_a_device_is_tested(texts, small_run, language_run, captioner, classifier, scenes, tmp_path):
+    tested = commands(texts, small_run, language_run, captioner, classifier, scenes, tmp_path)
+    assert sorted(tested) == sorted(NAMES)
+    with_device = set()
+    for name, command in tree().commands.items():
+        if any("--device" in parameter.opts for parameter in command.params):
+            with_device.add(name)
+    assert with_device - ELSEWHERE == {str(command[0]) for command in tested.values()}
 
 
 def test_served_models_and_a_traced_caption_are_on_the_device(captioner, classifier):

@@ -141,7 +141,7 @@ def mean_outputs(
             for point in points:
                 ids = source if point.startswith("encoder.") else target
                 rows = record[point].transpose(1, 2)[ids != model.pad]  # [N, H, T, d] -> [n, H, d] without padding
-                sums[point] = sums[point] + rows.double().sum(0)
+                sums[point] = sums[point] + rows.cpu().double().sum(0)  # not every device has float64
                 counts[point] += len(rows)
     means = {}
     for name in heads:

@@ -139,7 +139,7 @@ def gradient_importance(
     sums = {attention: torch.zeros(heads, dtype=torch.float64) for attention, heads in maps.items()}
     for batch, source, target in paired_batches(pairs, model.pad, device, BATCH_TOKENS):
         for attention, gradients in gate_gradients(model, source, target, maps, prefix_length).items():
-            sums[attention] += gradients.abs().double().sum(0).cpu()
+            sums[attention] += gradients.abs().cpu().double().sum(0)  # not every device has float64
         on_done(len(batch))
     values: list[float] = []
     for attention in maps:

@@ -80,7 +80,7 @@ def patch(
         else:
             columns = span_words(prefix_spans), span_words(prefix_spans)
             places = [pair_pieces(span, span) for span in span_ranges(prefix_spans)]
-        carried = torch.cat([runs.carried(points, batch) for batch in batched(places, PLACES)], 1).cpu()
+        carried = torch.cat([runs.carried(points, batch) for batch in batched(places, PLACES)], 1)
         parts.append(PatchedStates(kind, points, *columns, carried))
     prefix = tokenizer.decode(choice.prefix[len(tokenizer.target_opening) :])
     return Patching(*sources, choice.words, prefix, log_odds, parts, notes_on(model))

@@ -46,10 +46,11 @@ class Runs(NamedTuple):
     """The ids of a and b, which may follow the prefix."""
 
     def log_odds(self, source: Tensor, rows: int = 1) -> Tensor:
-        """Return log p(a) - log p(b) after the prefix [rows], for a batch of the same source."""
+        """Return log p(a) - log p(b) after the prefix [rows], on the CPU, for a batch of the same source."""
         memory = self.model.encode(source.expand(rows, *source.shape[1:]))
         features = self.model.features(memory, self.prefix.expand(rows, -1))[:, -1]
-        logits = self.model.output(features).double()  # the softmax subtracts the same number from both
+        # In float64 on the CPU: not every device has it. The softmax subtracts the same number from both logits.
+        logits = self.model.output(features).cpu().double()
         a, b = self.pieces
         return logits[:, a] - logits[:, b]
 

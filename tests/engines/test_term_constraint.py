@@ -81,6 +81,38 @@ def test_a_greedy_search_and_n_best_lists_have_terms_too(translator):
     assert all("doctora" in text.lower() for text in translation.alternatives)
 
 
+class MeanLogProbability:
+    """A quality estimator."""
+
+    kind, passes = "search", 0
+
+    def __call__(self, measurements):
+        return np.array([sentence.log_probability / sentence.tokens for sentence in measurements])
+
+
+def test_a_translation_with_terms_is_judged_by_the_free_one(translator):
+    """The model has not chosen the terms, so that their probability says nothing about the translation."""
+    constrained = translator.with_terms([("soccer", "doctora"), ("teacher", "conejo"), ("beach", "libro")])
+    confidences, changed = constrained.observer.confidences, 0
+    for text in TEXTS:
+        free, translation = translator.translate(text), constrained.translate(text, beam=5, nbest=3)
+        scores = [alternative.score for alternative in translation.nbest]
+        assert scores == sorted(scores, reverse=True) and scores[0] == pytest.approx(free.score, abs=1e-4)
+        estimates = [confidences(MeanLogProbability(), [parts]) for parts in (translation.parts, free.parts)]
+        assert estimates[0] == pytest.approx(estimates[1], abs=1e-4)
+        assert {"improbable", "wrong language"}.isdisjoint(kinds(translation) - kinds(free))
+        free_words, terms = dict(free.word_probabilities), {use.target for use in translation.terms}
+        for word, probability in translation.word_probabilities:
+            changed += word not in free_words
+            if word.lower().strip(".") in terms - {word.lower().strip(".") for word in free_words}:
+                assert probability == 1.0
+    assert changed > 2
+
+
+def kinds(translation):
+    return {warning.partition(":")[0] for warning in translation.warnings}
+
+
 def test_sampling_is_refused(translator):
     with pytest.raises(UserError, match="draws nothing at random"):
         translator.with_terms([("soccer", "fútbol")]).translate(TEXTS[0], sample=True)
@@ -221,8 +253,8 @@ FREE = "Me gusta el fútbol y la música."
     ],
 )
 def test_broken_hypotheses_lose_against_the_free_translation_with_the_term(translator, monkeypatch, broken):
-    texts = constrained(translator, monkeypatch, FREE, [broken], ["fútbol"])
-    assert texts[0] == "Me gusta el pelota y la música."
+    # It is no alternative either.
+    assert constrained(translator, monkeypatch, FREE, [broken], ["fútbol"]) == ["Me gusta el pelota y la música."]
 
 
 def test_a_constrained_hypothesis_without_faults_is_kept(translator, monkeypatch):

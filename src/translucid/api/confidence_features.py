@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -96,8 +97,12 @@ class ConfidenceFeatures:
         )
 
     def confidences(self, estimator: Estimator, texts: Sequence[Sequence[Part]]) -> list[float | None]:
-        """Return the lowest confidence of the parts of each text; None where it has none."""
-        measurements = self.observed(list(chain.from_iterable(texts)), [estimator.kind], estimator.passes)
+        """Return the lowest confidence of the parts of each text; None where it has none.
+
+        The model did not choose the terms of a glossary, so that its free translation counts.
+        """
+        judged = [(piece, hypothesis.judged) for piece, hypothesis in chain.from_iterable(texts)]
+        measurements = self.observed(judged, [estimator.kind], estimator.passes)
         values: Iterator[float] = iter(estimator(measurements).tolist())
         confidences: list[float | None] = []
         for parts in texts:
@@ -110,16 +115,22 @@ class ConfidenceFeatures:
         `texts`: the pieces of each text, and those of them that were translated, with their translations.
         """
         all_parts: list[Part] = []
+        free_parts: list[Part] = []
         for _, parts in texts:
             all_parts += parts
+            free_parts += [(piece, hypothesis.free) for piece, hypothesis in parts if hypothesis.free]
         scored_parts = zip(all_parts, self.token_log_probs(all_parts), strict=True)
+        free_log_probs = iter(self.token_log_probs(free_parts))
         rows: list[list[tuple[str, float]]] = []
         for pieces, _ in texts:
             row: list[tuple[str, float]] = []
             for piece in pieces:
                 if piece.ids:
                     (_, hypothesis), log_probs = next(scored_parts)
-                    row += self._piece_words(piece, hypothesis, log_probs)
+                    words = self._piece_words(piece, hypothesis, log_probs)
+                    if hypothesis.free:
+                        words = as_in_free(words, self._piece_words(piece, hypothesis.free, next(free_log_probs)))
+                    row += words
                 else:  # copied
                     row += [(word, 1.0) for word in piece.text.split()]
             rows.append(row)
@@ -131,7 +142,8 @@ class ConfidenceFeatures:
 
         words: list[tuple[str, float]] = []
         for text, start, end in word_spans(self.tokenizer.target_pieces(hypothesis.tokens[self._prefix_length :])):
-            probability = float(np.exp(log_probs[start:end].sum()))
+            is_forced = hypothesis.forced.issuperset(range(self._prefix_length + start, self._prefix_length + end))
+            probability = 1.0 if is_forced else float(np.exp(log_probs[start:end].sum()))
             # A placeholder may stand for several words.
             words += [(word, probability) for word in piece.masked.unmask(text).split()]
         return words
@@ -212,3 +224,15 @@ class ConfidenceFeatures:
     def _dropout_model(self) -> SequenceModel:
         """The model in training mode; a copy, as other threads may translate with the model meanwhile."""
         return copy.deepcopy(self.torch_engine().model).train()
+
+
+def as_in_free(words: Sequence[tuple[str, float]], free: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return the words of a constrained translation; those of the free one too have their probability there.
+
+    After a word that the model would not choose, it also finds the next words less probable.
+    """
+    texts, free_texts = [word for word, _ in words], [word for word, _ in free]
+    probabilities = [probability for _, probability in words]
+    for start, free_start, size in SequenceMatcher(None, texts, free_texts, autojunk=False).get_matching_blocks():
+        probabilities[start : start + size] = [probability for _, probability in free[free_start : free_start + size]]
+    return list(zip(texts, probabilities, strict=True))

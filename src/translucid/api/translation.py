@@ -98,9 +98,9 @@ class Translation(NBest):
             words_of_terms.update(map(str.casefold, use.source.split()))
         familiarity = translator.loaded.familiarity(translator.languages, translator.tokenizer)
         for (piece, best), (_, text) in zip(self.parts, self.sentences, strict=True):
-            ids, tokens = piece.ids[:-1], best.tokens
-            warnings += translator.quality_checks.about(piece.text, ids, text, tokens, best.log_probability)
-            warnings += familiarity.about(piece.text, ids, tokens, best.log_probability, words_of_terms)
+            ids, judged = piece.ids[:-1], best.judged
+            warnings += translator.quality_checks.about(piece.text, ids, text, best.tokens, judged.log_probability)
+            warnings += familiarity.about(piece.text, ids, judged.tokens, judged.log_probability, words_of_terms)
         return list(dict.fromkeys(warnings))
 
     @cached_property
@@ -112,9 +112,14 @@ class Translation(NBest):
         estimator = self._translator.estimator
         if not estimator or not estimator.detached or not has_pytorch():
             return []
-        warnings = []
+        warnings, observer = [], self._translator.observer
         for part, inspected in zip(self.parts, self.inspected, strict=True):
-            warnings += estimator.detached.about(self._translator.observer.with_attention(part, inspected))
+            piece, hypothesis = part
+            if hypothesis.free:
+                (measurements,) = observer.observed([(piece, hypothesis.free)], ["attention"])
+            else:
+                measurements = observer.with_attention(part, inspected)
+            warnings += estimator.detached.about(measurements)
         return list(dict.fromkeys(warnings))
 
     @cached_property

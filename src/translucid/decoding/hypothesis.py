@@ -33,6 +33,17 @@ class Hypothesis:
     """The log-probability of each token given those before it, the end token's last; empty from CTranslate2."""
     unit: ScoreUnit = "log-probability"
     """The unit of the score."""
+    free: Hypothesis | None = None
+    """The output of the search without terminology constraints, if terms have changed it. The model did not choose the
+    terms, so that the free output shows how certain it is: the best constrained output has the score and the
+    log-probability of the free one, and other constrained outputs keep their distance from it."""
+    forced: frozenset[int] = frozenset()
+    """The numbers of the tokens that belong to terms which the free output lacks."""
+
+    @property
+    def judged(self) -> Hypothesis:
+        """The output whose probability shows how certain the model is: the free one, or this one itself."""
+        return self.free or self
 
     @property
     def with_end(self) -> list[int]:

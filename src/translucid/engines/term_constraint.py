@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from translucid.data.text_pipeline import Piece
@@ -17,6 +18,7 @@ from translucid.engines.term_candidates import SHORT, Draft, faults, term_alone
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.word_weights import Floats, WordWeights
+from translucid.inspection.words import word_spans
 from translucid.kernels.pytorch import has_pytorch
 from translucid.terminology.matching import Match, TermList, TermUse, terms_in
 from translucid.terminology.term import TermsMode
@@ -48,6 +50,8 @@ class LinkedWord(NamedTuple):
 Links: TypeAlias = list[list[LinkedWord]]
 """The words that are linked to each term of a sentence."""
 
+Candidate: TypeAlias = tuple[Draft, Hypothesis]
+"""A translation with terms, and the free translation with which its faults are counted."""
 Attention: TypeAlias = Callable[[Sequence[tuple[list[int], list[int]]]], list[WordWeights]]
 """Returns the attention between the words of pairs of source and target ids, end tokens included."""
 
@@ -129,10 +133,16 @@ class TermConstraint:
             engine: the engine that has found them.
         """
         constrained = [*nbest_lists]
-        sentences = self._free_translations(pieces, source_ids, nbest_lists)
+        sentences = []
+        for number, (piece, ids, nbest) in enumerate(zip(pieces, source_ids, nbest_lists, strict=True)):
+            sentences.append(self._free_translation(number, piece, ids, nbest[0]))
         tasks = [sentence for sentence in sentences if sentence.missing]
         if tasks:
-            for task, best in zip(tasks, self._with_missing(tasks, options, engine), strict=True):
+            alternatives: list[list[FreeTranslation]] = []
+            for task in tasks:
+                others = nbest_lists[task.number][1 : options.nbest]
+                alternatives.append([self._other(task, hypothesis) for hypothesis in others])
+            for task, best in zip(tasks, self._with_missing(tasks, alternatives, options, engine), strict=True):
                 if best:
                     constrained[task.number] = best[: options.nbest]
         labels: dict[int, str] = {}
@@ -142,6 +152,9 @@ class TermConstraint:
                 labels[sentence.number] = label
         for number, best_label in self._scored(engine, dict(enumerate(source_ids)), labels, options).items():
             constrained[number] = put_first(best_label, constrained[number])[: options.nbest]
+        for sentence, nbest in zip(sentences, constrained, strict=True):
+            if nbest[0] is not sentence.hypothesis:
+                constrained[sentence.number] = self._judged(sentence, nbest)
         return constrained
 
     def complete(self, piece: Piece, nbest: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -154,24 +167,67 @@ class TermConstraint:
         """Return how many terms a translation lacks."""
         return sum(use.outcome == "missing" for use in self.terms.uses(matches, text))
 
-    def _free_translations(
-        self, pieces: Sequence[Piece], source_ids: Sequence[list[int]], nbest_lists: Sequence[list[Hypothesis]]
-    ) -> list[FreeTranslation]:
-        """Return all sentences with their best translations."""
-        sentences: list[FreeTranslation] = []
-        for number, (piece, ids, nbest) in enumerate(zip(pieces, source_ids, nbest_lists, strict=True)):
-            source, text = piece.masked.text, self.tokenizer.decode(nbest[0].tokens)
-            matches = terms_in(self.terms, source)
-            uses = self.terms.uses(matches, text)
-            sentences.append(FreeTranslation(number, source, piece.ids, ids, nbest[0], text, matches, uses))
-        return sentences
+    def _free_translation(self, number: int, piece: Piece, ids: list[int], hypothesis: Hypothesis) -> FreeTranslation:
+        source, text = piece.masked.text, self.tokenizer.decode(hypothesis.tokens)
+        matches = terms_in(self.terms, source)
+        uses = self.terms.uses(matches, text)
+        return FreeTranslation(number, source, piece.ids, ids, hypothesis, text, matches, uses)
+
+    def _other(self, sentence: FreeTranslation, hypothesis: Hypothesis) -> FreeTranslation:
+        """Return a sentence with another of its free translations."""
+        text = self.tokenizer.decode(hypothesis.tokens)
+        uses = self.terms.uses(sentence.matches, text)
+        return replace(sentence, hypothesis=hypothesis, text=text, uses=uses)
+
+    def _judged(self, sentence: FreeTranslation, nbest: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return constrained hypotheses with the free one, by which they are judged, and its score for the best."""
+        free, best = sentence.hypothesis, nbest[0]
+        judged = []
+        for hypothesis in nbest:
+            log_probability = hypothesis.log_probability - best.log_probability + free.log_probability
+            judged.append(
+                replace(
+                    hypothesis,
+                    log_probability=min(log_probability, 0.0),
+                    score=hypothesis.score - best.score + free.score,
+                    free=free.judged,
+                    forced=self._forced(sentence, hypothesis.tokens),
+                )
+            )
+        return judged
+
+    def _forced(self, sentence: FreeTranslation, tokens: list[int]) -> frozenset[int]:
+        """Return the numbers of the tokens of words with a term that the free translation lacks."""
+        text, opening = self.tokenizer.decode(tokens), len(self.tokenizer.target_opening)
+        occurrences = self.terms.occurrences(sentence.matches, text)
+        spans = [occurrences[number] for number in sentence.missing]
+        forced: set[int] = set()
+        offset = 0
+        for word, first, end in word_spans(self.tokenizer.target_pieces(tokens[opening:])):
+            start = text.find(word, offset)
+            if start < 0:
+                continue
+            offset = start + len(word)
+            if any(span and span.start < offset and start < span.end for span in spans):
+                forced.update(range(opening + first, opening + end))
+        return frozenset(forced)
 
     def _with_missing(
-        self, tasks: Sequence[FreeTranslation], options: DecodingOptions, engine: Engine
+        self,
+        tasks: Sequence[FreeTranslation],
+        alternatives: Sequence[Sequence[FreeTranslation]],
+        options: DecodingOptions,
+        engine: Engine,
     ) -> list[list[Hypothesis]]:
         """Return for each sentence the translations that have more of its terms than the free one, the best first.
 
         Only PyTorch's search has constraints. Without it, terms only replace the words that are linked to them.
+
+        Args:
+            tasks: the sentences with their best free translations.
+            alternatives: each sentence with its other free translations; with terms, they become alternatives.
+            options: the options of the search.
+            engine: computes log-probabilities without PyTorch.
         """
         if has_pytorch():
             engine = self.torch_engine()
@@ -181,9 +237,17 @@ class TermConstraint:
         constrained: Mapping[int, list[Hypothesis]] = defaultdict(list)
         if has_pytorch():
             constrained = self._constrained(tasks, linked, options)
+        others = list(chain.from_iterable(alternatives))
+        other_drafts = list(map(_draft, others, self._linked_words(others)))
+        other_substituted = self._substituted(others, other_drafts, options, engine)
+        numbers = iter(range(len(others)))
         best_lists = []
         for i, (task, draft) in enumerate(zip(tasks, drafts, strict=True)):
-            best_lists.append(self._select(task, draft, [*substituted[i], *constrained[i]]))
+            candidates = [(draft, hypothesis) for hypothesis in (*substituted[i], *constrained[i])]
+            variants = []
+            for number in islice(numbers, len(alternatives[i])):
+                variants += [(other_drafts[number], hypothesis) for hypothesis in other_substituted[number]]
+            best_lists.append(self._select(task, candidates, variants))
         return best_lists
 
     def _constrained(
@@ -272,22 +336,28 @@ class TermConstraint:
                 texts.append(draft.with_terms([*preferred[:i], form, *preferred[i + 1 :]]))
         return list(filter(None, texts))
 
-    def _select(self, task: FreeTranslation, draft: Draft, candidates: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return the candidates with the most terms, the best first; none if the free translation has as many."""
+    def _select(
+        self, task: FreeTranslation, candidates: Sequence[Candidate], variants: Sequence[Candidate]
+    ) -> list[Hypothesis]:
+        """Return the best candidate, and then others that are no worse; none if the free translation has as many terms.
+
+        The best candidate has the most terms, then the fewest faults. Others may also be variants of it.
+        """
         ranked: list[tuple[int, int, float, Hypothesis]] = []
         texts: set[str] = set()
-        for hypothesis in candidates:
+        for draft, hypothesis in (*candidates, *variants):
             text = self.tokenizer.decode(hypothesis.tokens)
             if text not in texts:
                 texts.add(text)
                 missing = self._missing(task.matches, text)
                 penalty = faults(draft, self.terms, task.source, text)
                 ranked.append((missing, penalty, -hypothesis.score, hypothesis))
-        ranked.sort(key=lambda candidate: candidate[:3])
-        if not ranked or ranked[0][0] >= len(task.missing):
+        own = {id(hypothesis) for _, hypothesis in candidates}
+        best = min((row for row in ranked if id(row[-1]) in own), key=itemgetter(0, 1, 2), default=None)
+        if best is None or best[0] >= len(task.missing):
             return []
-        best, *others = [hypothesis for missing, _, _, hypothesis in ranked if missing == ranked[0][0]]
-        return put_first(best, others)
+        others = [row[-1] for row in ranked if row is not best and row[0] <= best[0] and row[1] <= best[1]]
+        return put_first(best[-1], others)
 
     def _linked_words(self, tasks: Sequence[FreeTranslation]) -> list[Links]:
         """Return for each term of each sentence the words of the free translation that are linked to it.

@@ -49,12 +49,13 @@ function sentenceElement(sentence) {
   return element("span", { className: "doubtful", title: reasons.join("; ") }, ...nodes);
 }
 
-// Return the words of a sentence with their probabilities, without end tokens.
+// Return the words of a sentence with their probabilities, without end tokens. Text from the memory was written by a person; where
+// a glossary has changed a translation, the probabilities are those without it.
 function wordsOf({ pieces, origin }) {
-  return pieces.flatMap(({ target = [], probabilities = [] }) => target.slice(0, -1).map((word, i) => ({
-    word,
-    probability: origin === "memory" ? undefined : probabilities[i], // text from the memory was written by a person
-  })));
+  return pieces.flatMap(({ target = [], probabilities = [], judged_probabilities: judged }) => {
+    const known = origin === "memory" ? [] : judged ?? probabilities;
+    return target.slice(0, -1).map((word, i) => ({ word, probability: known[i] }));
+  });
 }
 
 function isMarked({ word, probability }) {

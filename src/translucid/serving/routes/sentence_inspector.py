@@ -77,8 +77,13 @@ class SentenceInspector:
         """Return the row of a translation of the model."""
         inspections = translation.inspect(contributions=self.contributions, with_context=True)
         pieces = []
-        for inspected, (_, hypothesis) in zip(inspections, translation.parts, strict=True):
-            pieces.append(self._piece_record(inspected, hypothesis.tokens))
+        for inspected, (piece, hypothesis) in zip(inspections, translation.parts, strict=True):
+            record = self._piece_record(inspected, hypothesis.tokens)
+            if hypothesis.free:
+                (words,) = self.served.translator.observer.words([([piece], [(piece, hypothesis)])])
+                if len(words) == len(inspected.target_words) - 1:
+                    record["judged_probabilities"] = [round(probability, 4) for _, probability in words]
+            pieces.append(record)
         row = _row(translation.source, translation.text, pieces)
         row["warnings"] = [*translation.warnings, *translation.attention_warnings]
         if self.served.translator.estimator:

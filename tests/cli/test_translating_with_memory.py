@@ -45,6 +45,19 @@ def test_jsonl_contains_the_matches(call, small_run, memory):
     assert near["matches"][0]["target"] == "Trabaja en la página 3."
     assert near["matches"][0]["differing"] == [["there", "here"]]
     assert (unmatched["origin"], unmatched["matches"]) == ("model", [])
+    assert exact["warnings"] == []
+
+
+def test_a_term_that_the_memory_does_not_use_is_a_warning(call, small_run, memory, tmp_path):
+    terms, document = tmp_path / "terms.tsv", tmp_path / "a.txt"
+    terms.write_text("soccer\tpelota\n")
+    document.write_text("I like soccer.\n")
+    options = "--memory", memory, "--terms", terms
+    result = call("translate", small_run, *options, "--format", "jsonl", "I like soccer.")
+    record = json.loads(result.out)
+    assert (record["translation"], record["warnings"]) == ("Me encanta.", ["term not used: soccer (pelota)"])
+    for output in (result, call("translate", small_run, *options, document)):
+        assert "term not used" in output.err
 
 
 def test_several_processes_and_wrapped_lines(call, small_run, memory, forked_workers, tmp_path):

@@ -122,6 +122,8 @@ def test_blocks_are_segments_and_inline_elements_marks():
         ("<p>one <span class='x notranslate'>two</span> three", ["one  three"]),
         ("<pre>one</pre><script>two</script><style>three</style><textarea>four</textarea>", []),
         ("one<br>two<br><br>three", ["one two", "three"]),
+        ("the <b0>house</b0> and <a12>the beach</a12>", ["the house and the beach"]),
+        ("the <x1/> house <h2>of</h2> Ana", ["the  house", "of", "Ana"]),
         ("<p>12</p><p>&nbsp;</p><p>https://example.com</p><p>{{ name }}</p>", []),
         ("<img alt='a cat'><input value='no'><input type=submit value=Send>", ["a cat", "Send"]),
         ("<a title='A &amp; B'>x</a>", ["A & B", "x"]),

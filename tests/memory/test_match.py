@@ -52,6 +52,33 @@ def test_percent_and_translation(text, source, target, percent, translation):
     assert (near_match.percent, near_match.target) == (percent, translation)
 
 
+@pytest.mark.parametrize("minus", "-\u2010\u2011\u2012–−－﹣")
+def test_a_minus_is_a_sign_however_it_is_written(minus):
+    for other in ("-", minus):
+        assert (
+            match(f"Below {minus}7 at night", f"Below {other}8 at night", "Bajo –8 grados").target == "Bajo –7 grados"
+        )
+    for text, source, target in ((f"{minus}7", "8", "siete"), ("7", f"{minus}7", "menos siete")):
+        assert match(f"Below {text} at night", f"Below {source} at night", f"Bajo {target}").percent == 97
+    assert match(f"Below {minus}7 °C", "Below 7 °C", "Bajo 7 °C").target == f"Bajo {minus}7 °C"
+    assert match(f"Below 9 {minus} 7 x", "Below 9, 7 x", "Bajo 9, 7 x").percent == 97
+
+
+@pytest.mark.parametrize(
+    ("sign", "other"),
+    [("'", '"'), ("′", "″"), ("’", "”"), ("'", ""), ("″", ""), ("℃", "℉"), ("°", ""), ("‰", "%")],
+)
+def test_a_sign_that_changes_a_number_is_not_punctuation(sign, other):
+    for first, second in ((sign, other), (other, sign)):
+        near_match = match(f"It has 6{first} x 5", f"It has 6{second} x 5", f"Tiene 6{second} x 5")
+        assert near_match.percent == 97 and not near_match.has_right_numbers
+        assert match(f"It has 6{first}5 x", f"It has 6{second}5 x").percent <= 97
+    for operator in "/:—":
+        assert match(f"It has 6 {operator} 9 x", "It has 6, 9 x").percent == 97
+    # The same sign in another character changes nothing.
+    assert match("Size 6' x", "Size 6′ x", "Talla 6′ x").percent == 98
+
+
 def test_differing_words_stand_beside_each_other():
     near_match = match("I like red apples a lot", "I like green pears")
     assert near_match.differing == [("red apples a lot", "green pears")] or near_match.differing == [

@@ -51,11 +51,25 @@ def translate_document(client, text):
 def test_documents_and_tags_are_translated_with_it(begin):
     client = begin(grows=False)
     assert translate_document(client, "I like soccer.\n") == "Me encanta.\n"
-    request = {"q": "<p>I like soccer.</p>", "format": "html", **LANGUAGES}
-    assert client.post("/translate", json=request).json()["translatedText"] == "<p>Me encanta.</p>"
+    texts = ["<p>I like soccer.</p>", "<p>I like soccer.</p><p>You sing.</p>", "<p>You sing.</p>", "<p></p>"]
+    answer = client.post("/translate", json={"q": texts, "format": "html", **LANGUAGES}).json()
+    assert answer["translatedText"][0] == "<p>Me encanta.</p>"
+    assert answer["origin"] == ["memory", "mixed", "model", "model"]
     job = finished_job(client, send(client, b"I like soccer.\nYou sing.").json())
     rows = client.get(f"/documents/{job['id']}/segments").json()
     assert [row["origin"] for row in rows] == ["memory", "model"]
+
+
+def test_a_glossary_that_the_memory_overrides_is_named(begin):
+    """A person has written the whole sentence, so that the memory comes first, but not in silence."""
+    client = begin(grows=False)
+    entries = {"entries": "soccer\tpelota", "entries_format": "tsv", "source_lang": "en", "target_lang": "es"}
+    glossary = client.post("/v2/glossaries", json={"name": "g", **entries}).json()["glossary_id"]
+    request = {"source_lang": "EN", "target_lang": "ES", "glossary_id": glossary}
+    answer = client.post("/v2/translate", json={"text": ["I like soccer."], **request}).json()
+    assert answer["translations"][0]["text"] == "Me encanta."
+    assert answer["warning"] == "term not used: soccer (pelota)"
+    assert "warning" not in client.post("/v2/translate", json={"text": ["You sing."], **request}).json()
 
 
 def test_suggestions_go_into_one_that_grows(begin, memory_file):

@@ -63,6 +63,12 @@ def test_immersive_translate(shared, expected):
     assert [row["text"] for row in rows[:2]] == [expected[0], SPANISH]
     for tag in ("<b0>", "</b0>", "<b1>", "</b1>"):
         assert rows[2]["text"].count(tag) == 1
+    # They are within the sentence: with the tags around words, the model reads the whole of it.
+    (row,) = shared.post("/immersive", json={**fields, "text_list": ["<b0>I like</b0> soccer."]}).json()["translations"]
+    assert (
+        row["text"].replace("<b0>", "").replace("</b0>", "")
+        == shared.post("/immersive", json={**fields, "text_list": ["I like soccer."]}).json()["translations"][0]["text"]
+    )
     # Text with such tags is HTML, in which a line break is a space.
     assert rows[2]["text"] == translated(tagged, "html") != translated(tagged, "text")
     plain = shared.post("/immersive", json={**fields, "text_list": ["\n".join(SENTENCES)]}).json()

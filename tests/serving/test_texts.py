@@ -272,15 +272,23 @@ def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages
 
 
 def test_short_documents_are_translated_together(monkeypatch):
-    monkeypatch.setattr(texts, "translated", lambda context, served, sources, before: map(str.upper, sources))
+    origins = {"a": "memory", "b": "model", "c": "memory"}
+
+    def translated(context, served, sources, before):
+        for number, source in enumerate(sources):
+            yield Target(TaggedText(source.upper()), origins[source], 0.5 - number / 10)
 
     def document(*sources):
         segments = [SimpleNamespace(source=source) for source in sources]
-        return SimpleNamespace(segments=segments, filled=lambda targets: targets)
+        return SimpleNamespace(segments=segments, filled=written)
 
+    def written(targets):
+        return " ".join(f"{number}{target.marked.text}" for number, target in targets.items()).encode()
+
+    monkeypatch.setattr(texts, "translated", translated)
     served = SimpleNamespace(translator=SimpleNamespace(context=None))
     filled = texts.fill(None, served, [document("a", "b"), document(), document("c")])
-    assert filled == [{0: "A", 1: "B"}, {}, {0: "C"}]
+    assert filled == [(["0A 1B"], 0.4, "mixed"), ([""], None, "model"), (["0C"], 0.3, "memory")]
 
 
 def test_a_result_too_few_is_an_error():

@@ -174,6 +174,9 @@ class AnyTranslator(Protocol):
     def align(self, source: str, target: str) -> list[tuple[int, int]]:
         """Return the word alignment of a text and a translation from elsewhere."""
 
+    def missing_terms(self, source: str, target: str) -> list[str]:
+        """Return a warning for each term of a text that a translation from elsewhere lacks."""
+
     def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
         """Return word links with those of terms in their place."""
 
@@ -325,6 +328,10 @@ class PivotTranslator:
     def token_log_probabilities(self, translation: PivotTranslation) -> list[list[tuple[str, float]]]:
         """Return the target pieces with their log-probabilities in the second step."""
         return self.second.token_log_probabilities(translation.second)
+
+    def missing_terms(self, source: str, target: str) -> list[str]:
+        """Return nothing: the terms are of the pivot language."""
+        return []
 
     def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
         """Return the word links unchanged: the terms are of the pivot language."""

@@ -141,8 +141,9 @@ class SegmentTranslator:
         strategy = PlaceholderStrategy.of_pair(source, target)
         tagged = strategy.target(target, self._links(strategy.source, target))
         # A person may have written a number in words.
-        doubts = lost_and_invented_doubts(source, tagged, numbers=False)
-        return Target(tagged, origin="memory", doubts=(*doubts, *strategy.doubts))
+        doubts = [*lost_and_invented_doubts(source, tagged, numbers=False), *strategy.doubts]
+        doubts += self.translator.missing_terms(readable(source).text, target)
+        return Target(tagged, origin="memory", doubts=tuple(doubts))
 
     def _links(self, source: TaggedText, target: str) -> Links:
         """Return the word links to a translation from elsewhere, if the source has tags to project."""

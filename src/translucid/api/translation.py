@@ -94,7 +94,7 @@ class Translation(NBest):
         words_of_terms: set[str] = set()
         for use in self.terms:
             if use.outcome == "missing":
-                warnings.append(f"term not used: {use}")
+                warnings.append(use.warning)
             words_of_terms.update(map(str.casefold, use.source.split()))
         familiarity = translator.loaded.familiarity(translator.languages, translator.tokenizer)
         for (piece, best), (_, text) in zip(self.parts, self.sentences, strict=True):

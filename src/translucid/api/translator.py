@@ -79,6 +79,11 @@ class Translator(Examiner):
         """Return the terms in a text, in order."""
         return terms_in(self.terms, text) if self.terms else []
 
+    def missing_terms(self, source: str, target: str) -> list[str]:
+        """Return a warning for each term of a text that a translation from elsewhere, such as a memory, lacks."""
+        uses = self.terms.uses(self.terms_in(source), target) if self.terms else []
+        return [use.warning for use in uses if use.outcome == "missing"]
+
     def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
         """Return the word links of a text and its translation, with the known links of its terms in their place."""
         return self.terms.with_links(links, source, target) if self.terms else list(links)

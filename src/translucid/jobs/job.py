@@ -280,11 +280,12 @@ class Worker(AnyWorker):
         for group, source, match in zip(groups, sources, matches, strict=True):
             if match:
                 text = match.target
+                text_warnings = self.translator.missing_terms(source, text)
             else:
                 translation = next(translations)
                 text = translation.text
-                for warning in self._warnings(translation):
-                    warnings.append((group[0], warning))
+                text_warnings = self._warnings(translation)
+            warnings += [(group[0], warning) for warning in text_warnings]
             if self.job.wrapped:
                 lines += wrapped(text, texts[group[0] : group[-1] + 1])
             elif match:
@@ -317,6 +318,7 @@ class Worker(AnyWorker):
             record = {"source": source, "translation": match.target, **self._matches(source, "memory")}
             if links is not None:
                 record["alignment"] = links
+            record["warnings"] = self.translator.missing_terms(source, match.target)
             return json.dumps(record, ensure_ascii=False)
         if links is not None:
             return f"{match.target}\t{to_pharaoh(links)}"

@@ -15,7 +15,10 @@ FIXED = "\0"
 """The form of a placeholder, a tag or an address; no entry of a memory contains this character."""
 UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML, and so a .tmx, cannot even represent by their numbers: NUL and most control characters."""
-_SIGN = r"[-−+±]"
+_MINUS = "-\u2010\u2011\u2012\u2013−－﹣"
+"""The characters that are written as a minus: hyphens, figure and en dash, and the minus in every width."""
+_PLUS = "+＋﹢"
+_SIGN = rf"[{_MINUS}{_PLUS}±]"
 # After a word or a number, it is a hyphen, not a sign, as in `2010-2020`.
 _SIGNED = rf"(?:(?<![\w.,)\]%]){_SIGN}(?=\d))"
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -27,8 +30,12 @@ _SINGLE = (
 _TOKEN = re.compile(rf"[{_SINGLE}]|{_SIGNED}?[^\W{_SINGLE}](?:[^\s{_SINGLE}]*[^\W{_SINGLE}])?|[^\s\w]")
 """A word with the characters within it and the sign of a number; a punctuation mark; or a character of a script
 without spaces."""
-_MEANS = frozenset("%‰°")
+_MEANS = frozenset("%‰°℃℉")
 """Signs that change the meaning of a number, besides those of mathematics and currencies."""
+_UNITS = {"'": "′", "’": "′", "′": "′", '"': "″", "”": "″", "″": "″", "‴": "‴"}
+"""Signs that are units after a digit, such as feet and inches, by the usual form."""
+_OPERATORS = frozenset(f"{_MINUS}\u2014/:*^")
+"""Signs that make another number of two numbers, such as a difference, a range or a ratio."""
 PAIRS = 1 << 17
 """The number of different hashes of word pairs: small enough that lists of segments are long and stored efficiently."""
 _EDGE = 1
@@ -44,6 +51,8 @@ class Token:
     text: str
     folded: str
     """The form for comparisons."""
+    meaning: str = ""
+    """The usual form of a sign that changes the meaning of a number, such as `<`, `%` or `″` after a digit."""
 
     @property
     def is_word(self) -> bool:
@@ -59,11 +68,6 @@ class Token:
     def variables(self) -> list[str]:
         """The parts that may differ in equal words: the numbers, or all of a placeholder."""
         return [self.text] if self.folded == FIXED else _SIGNED_NUMBER.findall(self.text)
-
-    @property
-    def has_meaning(self) -> bool:
-        """Whether it is a sign that changes the meaning of a number, such as `<` or `%`."""
-        return self.text in _MEANS or (len(self.text) == 1 and unicodedata.category(self.text) in ("Sm", "Sc"))
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,31 @@ def search_pattern(text: str, *, whole_words: bool = False) -> re.Pattern[str] |
 
 
 def _tokens(text: str) -> list[Token]:
-    return [Token(word, _folded(word)) for word in _TOKEN.findall(text)]
+    tokens = []
+    for match in _TOKEN.finditer(text):
+        word = match[0]
+        tokens.append(Token(word, _folded(word), _meaning(text, match.start()) if len(word) == 1 else ""))
+    return tokens
+
+
+def _meaning(text: str, position: int) -> str:
+    """Return the usual form of a sign of a text that changes the meaning of a number; "" for any other character."""
+    sign = text[position]
+    if sign in _MEANS or unicodedata.category(sign) in ("Sm", "Sc"):
+        return sign
+    if sign in _UNITS and text[position - 1 : position].isdigit():
+        return _UNITS[sign]
+    if sign in _OPERATORS and _digit_beside(text, position, -1) and _digit_beside(text, position, 1):
+        return "-" if sign in _MINUS else sign
+    return ""
+
+
+def _digit_beside(text: str, position: int, step: int) -> bool:
+    """Whether the next character in a direction, white space aside, is a digit."""
+    position += step
+    while 0 <= position < len(text) and text[position].isspace():
+        position += step
+    return 0 <= position < len(text) and text[position].isdigit()
 
 
 def is_number(variable: str) -> bool:
@@ -145,8 +173,12 @@ def is_number(variable: str) -> bool:
 
 def sign_and_digits(number: str) -> tuple[str, str]:
     """Return the sign of a number, `-` for a minus of any kind, and the rest of the number."""
-    sign = number[0] if number[0] in "-−+±" else ""
-    return sign.replace("−", "-"), number[len(sign) :]
+    first, rest = number[0], number[1:]
+    if first in _MINUS:
+        return "-", rest
+    if first in _PLUS:
+        return "+", rest
+    return ("±", rest) if first == "±" else ("", number)
 
 
 @lru_cache(1 << 16)

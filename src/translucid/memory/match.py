@@ -136,7 +136,7 @@ def _variables(tokens: Sequence[Token]) -> list[str]:
 
 def _meanings(text: str) -> list[str]:
     """Return the signs of a text that change the meaning of its numbers, in order."""
-    return [token.text for token in Folded(text).all_tokens if token.has_meaning]
+    return [token.meaning for token in Folded(text).all_tokens if token.meaning]
 
 
 def filled(target: str, changes: Iterable[tuple[str, str]]) -> str | None:
@@ -199,7 +199,10 @@ def _written_as(target_number: str, old: str, new: str) -> str | None:
     """
     if not is_number(target_number):
         return new
-    (_, target_number), (_, old), (sign, new) = map(sign_and_digits, (target_number, old, new))
+    target_sign, new_sign = target_number[:1], new[:1]
+    (old_sign, target_number), (_, old), (sign, new) = map(sign_and_digits, (target_number, old, new))
+    if sign:  # The minus of the target may be another character.
+        sign = target_sign if sign == old_sign else new_sign
     separators: dict[str, str | int | None] = {}
     if len(target_number) == len(old):  # Otherwise, the languages group digits differently.
         separators = {

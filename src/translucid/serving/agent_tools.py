@@ -67,11 +67,14 @@ class AgentTools:
         self._check_length(text, self.context.options.characters)
         task = self._task()
         source_code, target_code = self.context.catalogue.usual_codes(source, target)
+        warnings: list[str] = []
 
         async def translate(served: AnyServed, batch: list[str]) -> list[TextTranslation]:
             served = await run_in_threadpool(with_terminology, served, terms or {})
             with_confidence = served.translator.has_confidence
-            return await translate_texts(task, served, batch, context=before, with_confidence=with_confidence)
+            (result,) = await translate_texts(task, served, batch, context=before, with_confidence=with_confidence)
+            warnings.extend(served.translator.missing_terms(text, result.versions[0]))
+            return [result]
 
         (code,), (translation,) = await translate_from_any(
             self.context.catalogue,
@@ -84,6 +87,8 @@ class AgentTools:
         record: dict[str, Any] = {"translation": translation.versions[0], "source": code, "target": target_code}
         if translation.confidence is not None:
             record["confidence"] = round(translation.confidence, 4)
+        if warnings:
+            record["warnings"] = warnings
         return record
 
     async def translate_document(

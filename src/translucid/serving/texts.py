@@ -113,7 +113,7 @@ def _recall(context: RequestContext, served: AnyServed) -> Recall | None:
 
 def fill(
     context: RequestContext, served: AnyServed, documents: Sequence[Document], text_before: str = ""
-) -> list[bytes]:
+) -> list[TextTranslation]:
     """Translate short documents, such as HTML or XML of a request; called in the worker pool.
 
     `text_before`: the text before each document, for a run with document context.
@@ -128,15 +128,17 @@ def fill(
     targets = translated(context, served, sources, before=before)
     filled = []
     for document in documents:
-        document_targets = islice(targets, len(document.segments))
-        filled.append(document.filled(dict(enumerate(document_targets))))
+        document_targets = list(islice(targets, len(document.segments)))
+        text = document.filled(dict(enumerate(document_targets))).decode("utf-8-sig")
+        confidence = _lowest(target.confidence for target in document_targets)
+        filled.append(TextTranslation([text], confidence, _origin(target.origin for target in document_targets)))
     return filled
 
 
 Sentence: TypeAlias = tuple[str, tuple[str, ...]]
 """A sentence, and those before it, which a run with document context reads too."""
-Origin = Literal["model", "memory", "mixed"]
-"""The origin of a translation; `mixed`: some of its sentences are from the translation memory."""
+Origin = Literal["model", "memory", "person", "mixed"]
+"""The origin of a translation; `mixed`: its sentences have several, as some are from the translation memory."""
 
 
 class TextTranslation(NamedTuple):
@@ -289,12 +291,19 @@ def _filled(
         versions: dict[str, None] = {}
         for rank in range(alternatives + 1):
             versions[layout.fill([_version(sentence, rank) for sentence in text_sentences])] = None
-        confidence = min(
-            (sentence.confidence for sentence in text_sentences if sentence.confidence is not None), default=None
-        )
-        origins = {sentence.origin for sentence in text_sentences} or {"model"}
-        results.append(TextTranslation(list(versions), confidence, "mixed" if len(origins) > 1 else origins.pop()))
+        confidence = _lowest(sentence.confidence for sentence in text_sentences)
+        results.append(TextTranslation(list(versions), confidence, _origin(row.origin for row in text_sentences)))
     return results
+
+
+def _lowest(confidences: Iterable[float | None]) -> float | None:
+    return min((confidence for confidence in confidences if confidence is not None), default=None)
+
+
+def _origin(origins: Iterable[Origin]) -> Origin:
+    """Return the origin of a text with sentences of these origins."""
+    distinct = set(origins) or {"model"}
+    return "mixed" if len(distinct) > 1 else distinct.pop()
 
 
 def _version(sentence: TextTranslation, rank: int) -> str:
@@ -304,7 +313,7 @@ def _version(sentence: TextTranslation, rank: int) -> str:
 
 async def translate_tagged(
     task: RequestTask, served: AnyServed, texts: Sequence[str], read: Callable[[str], Document], context: str = ""
-) -> list[str]:
+) -> list[TextTranslation]:
     """Translate texts with tags, each as a short document; everything but the text stays as it is.
 
     Args:
@@ -319,11 +328,12 @@ async def translate_tagged(
         ApiError: 503, the server is busy, or the translation took too long.
         ClientLeft: the client has disconnected.
     """
-    documents = await task.run(lambda: fill(task.context, served, list(map(read, texts)), context))
-    return [document.decode("utf-8-sig") for document in documents]
+    return await task.run(lambda: fill(task.context, served, list(map(read, texts)), context))
 
 
-async def translate_html(task: RequestTask, served: AnyServed, texts: Sequence[str], context: str = "") -> list[str]:
+async def translate_html(
+    task: RequestTask, served: AnyServed, texts: Sequence[str], context: str = ""
+) -> list[TextTranslation]:
     """Translate HTML, whole pages or fragments; raises the errors of `translate_tagged`."""
     languages = served.source, served.target
 

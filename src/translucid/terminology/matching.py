@@ -65,6 +65,11 @@ class TermUse:
         """Return the term with its target."""
         return f"{self.source} ({self.target})"
 
+    @property
+    def warning(self) -> str:
+        """The warning of a translation that lacks the term."""
+        return f"term not used: {self}"
+
 
 @dataclass(frozen=True)
 class Occurrence:

@@ -39,6 +39,10 @@ description og:title og:description og:image:alt og:site_name twitter:title twit
 apple-mobile-web-app-title application-name
 """
 _META = frozenset(_META_NAMES.split())
+NUMBERED_NAME = "[a-z]{1,10}[0-9]{1,6}"
+"""The name of a tag by which a tool replaces an element within a sentence, such as `b0`; `h1` to `h6` are headings."""
+_NUMBERED = re.compile(NUMBERED_NAME)
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _NAME = re.compile(r"<([^\s/>]*)")
 _ATTRIBUTE = re.compile(r"([^\s\"'>/=]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?")
 
@@ -118,5 +122,6 @@ class Tag(NamedTuple):
 
 
 def is_inline(name: str) -> bool:
-    """Whether an element is within a sentence; custom elements are, as in browsers."""
-    return name in INLINE or name in KEPT_INLINE or "-" in name
+    """Whether an element is within a sentence; custom elements are, as in browsers, and so are numbered tags."""
+    is_numbered = _NUMBERED.fullmatch(name) and name not in _HEADINGS
+    return name in INLINE or name in KEPT_INLINE or "-" in name or bool(is_numbered)

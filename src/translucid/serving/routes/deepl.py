@@ -86,7 +86,11 @@ class DeepL(Handlers):
             served = await run_in_threadpool(with_terminology, served, terms)
             if context and not served.translator.context:
                 warnings.add(f"context was not read: the run {served.name} was trained without data.context")
-            return await self.translated(task, served, batch, split, fields)
+            translations = await self.translated(task, served, batch, split, fields)
+            if terms:  # an exact match of the server's translation memory comes before the glossary
+                for text, translation in zip(batch, translations, strict=True):
+                    warnings.update(served.translator.missing_terms(text, translation))
+            return translations
 
         catalogue = self.context.catalogue
         codes, translations = await translate_from_any(catalogue, texts, source, target, translate, str)
@@ -111,7 +115,8 @@ class DeepL(Handlers):
         """Translate texts of one language, as `tag_handling` and `split_sentences` say."""
         tag_handling, context = text_field(fields, "tag_handling", ""), text_field(fields, "context", "")
         if tag_handling == "html":
-            return await translate_html(task, served, texts, context)
+            results = await translate_html(task, served, texts, context)
+            return [result.versions[0] for result in results]
         if tag_handling == "xml":
             elements = Elements(
                 names_field(fields, "ignore_tags"),
@@ -120,7 +125,8 @@ class DeepL(Handlers):
                 flag(fields, "outline_detection", True),
             )
             read = partial(_fragment, elements=elements)
-            return await translate_tagged(task, served, texts, read, context)
+            results = await translate_tagged(task, served, texts, read, context)
+            return [result.versions[0] for result in results]
         if split == "0":
             return await task.run(lambda: _translate_unsplit(served, texts, context))
         if split == "nonewlines":

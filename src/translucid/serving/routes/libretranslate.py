@@ -77,8 +77,8 @@ class LibreTranslate(Handlers):
             served = self.context.catalogue.find(code, target)
             if isinstance(served, ServedPivot):
                 pivots[code] = served.pivot
-            if kind == "html":  # without alternatives and confidence
-                return [TextTranslation([text]) for text in await translate_html(task, served, batch)]
+            if kind == "html":  # without alternatives
+                return await translate_html(task, served, batch)
             return await translate_texts(task, served, batch, alternatives, with_confidence=with_confidence)
 
         translations = await by_language(texts, codes, translate)

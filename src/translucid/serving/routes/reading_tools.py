@@ -18,6 +18,7 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from translucid.data.languages import usual_code
+from translucid.documents.markup.html_elements import NUMBERED_NAME
 from translucid.serving.detection import detect_sources, translate_from_any
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import are_texts, choice_field, text_field, texts_field
@@ -32,7 +33,7 @@ HCFY_NAMES = {"中文(简体)": "zh-Hans", "中文(繁体)": "zh-Hant", "印尼�
 """The names of languages that differ between hcfy and the Unicode consortium's data (CLDR)."""
 IMMERSIVE_CODES = {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW"}
 """Our codes that differ from those of Immersive Translate."""
-_TAG = re.compile(r"</?[a-z]{1,10}[0-9]{1,6}/?>")
+_TAG = re.compile(rf"</?{NUMBERED_NAME}/?>")
 """A tag by which Immersive Translate replaces an element of a page, such as `<b0>`."""
 
 
@@ -103,9 +104,8 @@ async def _translate_paragraphs(task: RequestTask, served: AnyServed, texts: lis
     """Translate texts, those with tags as HTML."""
 
     async def translate(kind: str, batch: list[str]) -> list[str]:
-        if kind == "html":
-            return await translate_html(task, served, batch)
-        results = await translate_texts(task, served, batch)
+        translate_batch = translate_html if kind == "html" else translate_texts
+        results = await translate_batch(task, served, batch)
         return [result.versions[0] for result in results]
 
     def kind_of(text: str) -> str:

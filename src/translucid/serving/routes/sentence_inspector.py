@@ -109,7 +109,7 @@ class SentenceInspector:
         if len(target) <= 2 * MAX_INSPECTED:
             with suppress(UserError):
                 row = self._forced_row(source, target, context)
-        return row | {"origin": "memory"}
+        return row | {"origin": "memory", "warnings": self.served.translator.missing_terms(source, target)}
 
     def _piece_record(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
         """Return the attention of a piece of a sentence, and the ids of the tokens of each word."""

@@ -4,11 +4,13 @@ import asyncio
 import json
 import logging
 import re
+import sys
 from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
 
+from translucid import __version__
 from translucid.serving import app as application
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import Catalogue
@@ -51,8 +53,12 @@ def test_metrics_count_requests_bytes_and_work(app):
         "translucid_sentences_waiting": 7,
         "translucid_work_inside": 0,
     } | {name: value for name, value in plain.items() if name.endswith("_created")}
+    text = client.get("/metrics").text
+    assert f'translucid_build_info{{version="{__version__}"}} 1.0' in text
+    assert 'le="3600.0"' in text
+    assert "process_" in text or sys.platform != "linux"
     assert counts == {("other", "421"): 5, ("/health", "200"): 1}
-    assert figures(client)[1][("/metrics", "200")] == 1
+    assert figures(client)[1][("/metrics", "200")] == 2
 
 
 @pytest.mark.parametrize("form", ["text", "json", "off"])
@@ -77,8 +83,36 @@ def test_the_log_of_requests(app, caplog, monkeypatch, form):
         records = [json.loads(line) for line in lines]
         assert len({len(record.pop("time")) for record in records}) == 1
         first = {"client": "-", "key": "", "method": "GET", "path": "/health", "status": 200, "seconds": 0.0402}
+        ids = [record.pop("id") for record in records]
+        assert len(set(ids)) == 2 and all(re.fullmatch("[0-9a-f]{32}", id) for id in ids)
         assert records[0] == {**first, "bytes": 0}
         assert records[1] == {**first, "method": "POST", "path": "/download_file/{key}", "status": 405, "bytes": 5}
+
+
+@pytest.mark.parametrize(("given", "kept"), [("a-7:b.c_D", True), ("x" * 65, False), ("a b", False), ("é", False)])
+def test_a_request_has_the_id_of_its_proxy(app, given, kept):
+    response = app().get("/health", headers={"X-Request-ID": given.encode()})
+    assert (response.headers["x-request-id"] == given) == kept
+    assert kept or re.fullmatch("[0-9a-f]{32}", response.headers["x-request-id"])
+
+
+def test_translated_characters_are_counted_by_pair(serve, caplog):
+    client = serve(log="json")
+    with caplog.at_level(logging.INFO, "translucid.serving.requests"):
+        for fields in ({"q": ["I sing", "You sing"]}, {"q": "<b>I</b> sing", "format": "html"}):
+            assert client.post("/translate", json={"source": "en", "target": "es", **fields}).status_code == 200
+        client.post("/look", json={"q": "I sing", "source": "en", "target": "es"})
+        client.get("/health")
+    records = [json.loads(record.getMessage()) for record in caplog.records if "/" in record.getMessage()]
+    assert [(record.get("pair"), record.get("characters")) for record in records] == [
+        ("en-es", 14),
+        ("en-es", 13),
+        ("en-es", 6),
+        (None, None),
+    ]
+    text = client.get("/metrics").text
+    assert 'translucid_characters_total{pair="en-es"} 33.0' in text
+    assert 'translucid_texts_total{pair="en-es"} 4.0' in text
 
 
 def test_a_request_without_an_answer_is_one_of_a_client_that_left(app, caplog):

@@ -1,5 +1,6 @@
 """The command `serve`: address, settings and error messages."""
 
+import asyncio
 import json
 import os
 import re
@@ -8,11 +9,14 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
+import uvicorn
 from typer.main import get_command
+from uvicorn.lifespan.off import LifespanOff
 
 from tests.probes.forked import forked
 from translucid.cli import main
@@ -65,6 +69,53 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run, cap
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(60)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+def test_sighup_replaces_the_keys_of_a_running_server(run, tmp_path):
+    port, log, keys = free_port(), tmp_path / "log", tmp_path / "keys.txt"
+    keys.write_text("first\n")
+
+    def status(key):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/translate",
+            json.dumps({"q": "I sing", "source": "en", "target": "es", "api_key": key}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    options = ["--port", str(port), "--api-keys", str(keys), "--log-format", "off"]
+    server = forked("serve", f"en-es={run}", *options, log=log)
+    try:
+        line_of(log, 1)
+        assert [status("first"), status("second")] == [200, 403]
+        for text, message in (("second\n", "read 1 API keys"), ("# none\n", "the API keys stay as they were")):
+            keys.write_text(text)
+            before = len(log.read_text().splitlines())
+            server.send_signal(signal.SIGHUP)
+            assert message in line_of(log, before)
+            assert [status("first"), status("second")] == [403, 200]
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(60)
+
+
+def test_a_server_that_stops_tells_how_many_requests_it_finishes(capsys):
+    server = Listening(uvicorn.Config(lambda *_: None, lifespan="off", log_level="error"))
+    server.servers, server.lifespan = [], LifespanOff(server.config)
+
+    async def stop():
+        task = asyncio.create_task(asyncio.sleep(0.05))
+        task.add_done_callback(server.server_state.tasks.discard)
+        server.server_state.tasks.add(task)
+        await server.shutdown()
+
+    asyncio.run(stop())
+    assert capsys.readouterr().err == "stopping; 1 request is running\n"
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,8 @@ def serve(
             raise _cannot_listen(address.host, address.port, error.strerror) from error
         page = f"page and API on {address.url} (documentation on {address.url}docs); Ctrl-C ends it"
         Console(stderr=True).print(page, soft_wrap=True)
+        if access.api_keys and not sys.stderr.isatty():
+            _reload_keys_on_sighup(access.api_keys, options)
         _run(app, listener, trusted, behind_proxy=bool(access.proxies))
 
 
@@ -275,6 +277,24 @@ def announce(catalogue: Catalogue) -> None:
 
 def _language_list(languages: Collection[str]) -> str:
     return ", ".join(languages) if len(languages) < 4 else f"{len(languages)} languages"
+
+
+def _reload_keys_on_sighup(file: Path, options: ServerOptions) -> None:
+    """Read the API keys again when the signal SIGHUP arrives; a terminal sends it too, when it closes."""
+    import signal
+
+    from translucid.serving.server_options import reload_keys
+
+    def reload(*_: object) -> None:
+        try:
+            reload_keys(options, file)
+        except UserError as error:
+            Console(stderr=True).print(f"warning: the API keys stay as they were: {error}", soft_wrap=True)
+        else:
+            Console(stderr=True).print(f"read {len(options.api_keys)} API keys", soft_wrap=True)
+
+    if hasattr(signal, "SIGHUP"):  # not on Windows
+        signal.signal(signal.SIGHUP, reload)
 
 
 def _run(app: FastAPI, listener: socket.socket, trusted: list[str], *, behind_proxy: bool) -> None:

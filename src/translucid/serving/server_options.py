@@ -124,3 +124,17 @@ def read_keys(file: Path, default_quota: Quota | None = None) -> dict[str, ApiKe
     if not keys:
         raise UserError("holds no API key", file=file, fix="Write one a line.")
     return keys
+
+
+def reload_keys(options: ServerOptions, file: Path) -> None:
+    """Replace the API keys of a running server by those of the file.
+
+    Raises:
+        UserError: as `read_keys`; the keys stay as they were.
+    """
+    keys = read_keys(file, options.quota)
+    assert isinstance(options.api_keys, dict)
+    # Without any keys, even for a moment, the server would be open to all.
+    options.api_keys.update(keys)
+    for key in options.api_keys.keys() - keys.keys():
+        del options.api_keys[key]

@@ -197,6 +197,7 @@ async def translate_texts(
         ApiError: 503, the queue is full, or the translation took too long.
         ClientLeft: the client has disconnected.
     """
+    task.count(served, texts)
     layouts, known_translations = await split_texts(task.context, served, texts)
     sentences: list[Sentence] = []
     before = iter(sentences_before(served, layouts, context))
@@ -328,6 +329,7 @@ async def translate_tagged(
         ApiError: 503, the server is busy, or the translation took too long.
         ClientLeft: the client has disconnected.
     """
+    task.count(served, texts)
     return await task.run(lambda: fill(task.context, served, list(map(read, texts)), context))
 
 

@@ -105,6 +105,7 @@ def _translate(context: RequestContext, job: Job, segments: Sequence[Segment], n
         _pause_for_short_requests(served, PAUSE_FACTOR * seconds)
         started = time.monotonic()
         sources = [segments[i].source for i in chunk]
+        context.usage.count(f"{served.source}-{served.target}", [source.text for source in sources])
         contexts = before and [before[i] for i in chunk]
         results = zip(chunk, translated(context, served, sources, before=contexts), strict=True)
         job.files.store_translations([(i, target.within(segments[i].longest)) for i, target in results])

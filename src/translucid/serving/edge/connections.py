@@ -11,6 +11,8 @@ from typing import Any
 from uvicorn import Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from translucid.ground.console import Console
+
 HEAD_SECONDS = 10.0
 """The time limit for the head of a request in seconds, from the connection or the previous answer on."""
 READ_SECONDS = 30
@@ -105,3 +107,11 @@ class Listening(Server):
         await super().startup(sockets)
         for listener in sockets or []:
             listener.listen(2048)  # the system may reduce this, on Linux to net.core.somaxconn
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say that the server stops, and finish the requests that are running."""
+        running = len(self.server_state.tasks)
+        if running:
+            requests = "1 request is" if running == 1 else f"{running} requests are"
+            Console(stderr=True).print(f"stopping; {requests} running")
+        await super().shutdown(sockets)

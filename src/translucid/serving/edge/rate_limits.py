@@ -177,7 +177,7 @@ class RateLimits:
         key = self.key(request, fields)
         if key is None:
             return f"address {network_of(request)}", self.options.quota
-        settings = self.options.api_keys[key] or ApiKey()
+        settings = self.options.api_keys.get(key) or ApiKey()
         return f"key {key}", settings.quota or self.options.quota
 
     def key(self, request: Request, fields: dict[str, Any]) -> str | None:
@@ -205,14 +205,14 @@ class RateLimits:
                 self.wrong.count(address, WRONG_KEYS)
                 raise ApiError(403, "Invalid API key")
             self.verified_keys[address, key] = None
-        settings = self.options.api_keys[key] or ApiKey()
+        settings = self.options.api_keys.get(key) or ApiKey()
         request.scope[KEY_NAME] = settings.name  # for the log
         return key
 
     def _valid_key(self, credential: str) -> str | None:
         """Return the key that equals a text, if there is one, in a time that does not depend on matching characters."""
         valid = None
-        for key in self.options.api_keys:
+        for key in list(self.options.api_keys):  # SIGHUP may change them meanwhile
             if hmac.compare_digest(credential.encode(), key.encode()):
                 valid = key
         return valid

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import prometheus_client
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -17,6 +19,7 @@ from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.edge.incoming import Bodies, read_fields, read_image, read_upload
 from translucid.serving.edge.rate_limits import RateLimits
+from translucid.serving.language_pairs import AnyServed
 from translucid.serving.queue.fair_scheduler import Task
 from translucid.serving.queue.worker_pool import WorkerPool
 from translucid.serving.routes.memory import MemoryRoutes
@@ -24,8 +27,25 @@ from translucid.serving.server_options import ServerOptions
 
 Result = TypeVar("Result")
 
+WORK = "translucid.work"
+"""The entry of a request's scope with the characters that it had translated, a `Counter` by language pair."""
 ON_THE_LOOP = 2000
 """The maximum number of characters in a text that is processed on the event loop, which takes about a millisecond."""
+
+
+class Usage:
+    """Metrics of what is translated, by language pair, such as `en-es`."""
+
+    def __init__(self) -> None:
+        """Begin at 0."""
+        counter = prometheus_client.Counter
+        self.texts = counter("translucid_texts_total", "Texts to translate", ["pair"], registry=None)
+        self.characters = counter("translucid_characters_total", "Their characters", ["pair"], registry=None)
+
+    def count(self, pair: str, texts: Sequence[str]) -> None:
+        """Count texts that are translated."""
+        self.texts.labels(pair).inc(len(texts))
+        self.characters.labels(pair).inc(sum(map(len, texts)))
 
 
 @dataclass(frozen=True)
@@ -40,6 +60,7 @@ class RequestContext:
     """Whether the server has the interactive lessons."""
     bodies: Bodies = field(default_factory=Bodies)
     worker_pool: WorkerPool = field(default_factory=WorkerPool)
+    usage: Usage = field(default_factory=Usage)
 
     async def fields(self, request: Request, *, light: bool = False) -> tuple[dict[str, Any], RequestTask]:
         """Read and check a request; ten light ones, which take little work, count as one.
@@ -90,6 +111,13 @@ class RequestTask(Task):
         """
         super().__init__(client, context.options.seconds if seconds is None else seconds)
         self.context, self.request = context, request
+
+    def count(self, served: AnyServed, texts: Sequence[str]) -> None:
+        """Count texts that this request translates, for the metrics and the log."""
+        pair = f"{served.source}-{served.target}"
+        self.context.usage.count(pair, texts)
+        if self.request:
+            self.request.scope.setdefault(WORK, Counter())[pair] += sum(map(len, texts))
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Do a part of the work in the worker pool, and wait for its result; raises the errors of `result`."""

@@ -77,6 +77,7 @@ class InspectionRoutes(Handlers):
         translations: list[Any] = []
         if targets is None:
             unknown, before = unknown_sentences(served, layout, known_translations)
+            task.count(served, layout.sentences)
             if unknown:
                 translations = await task.result(queue_sentences(task, served, unknown, before=before))
 
@@ -128,6 +129,7 @@ async def _look_at_steps(
     method, maps = method_field(fields, "explain"), choice_field(fields, "maps", MAPS, "cross")
     (layout,), known_translations = await split_texts(task.context, served, [text])
     unknown, before = unknown_sentences(served, layout, known_translations)
+    task.count(served, layout.sentences)
     translations = await task.result(queue_sentences(task, served, unknown, before=before)) if unknown else []
 
     def answer() -> Response:

@@ -1,5 +1,6 @@
 """A converted model gives the same log-probabilities as ours, and its search follows the same rules."""
 
+import os
 from itertools import pairwise
 
 import ctranslate2
@@ -16,11 +17,13 @@ from translucid.decoding.limits import find_loop, length_limit
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.search import TorchEngine
 from translucid.engines.ctranslate2.convert import export_ctranslate2, save_ctranslate2
+from translucid.engines.ctranslate2.opening import open_translator
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.trials import trials
 from translucid.engines.tuned import Tuned
 from translucid.ground.errors import UserError
 from translucid.interop.ctranslate2_file import read_model_file
+from translucid.kernels import process
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 
@@ -232,6 +235,26 @@ def test_a_model_to_take_away(tokenizer, tmp_path):
         trial.score for trial in trials(model, tokenizer, PAIRS[:5], DecodingOptions(beam=1), configurations, {})
     )
     assert 0 <= full_score < 20 and 0 <= int8_score < 20
+
+
+def test_instructions_that_the_processor_lacks_are_given_up_or_an_error(tokenizer, tmp_path, monkeypatch):
+    save_ctranslate2(model_of(tokenizer), tokenizer, tmp_path / "model")
+    calls = []
+
+    def translator(*arguments, **options):
+        calls.append(os.environ.get("CT2_FORCE_CPU_ISA"))
+        if calls[-1]:
+            raise ValueError("The CPU does not support AVX512")
+        return "opened"
+
+    monkeypatch.setattr(ctranslate2, "Translator", translator)
+    monkeypatch.setenv("CT2_FORCE_CPU_ISA", "AVX512")
+    arguments = (tmp_path / "model", "cpu", 1, "default")
+    with pytest.raises(UserError, match="can't use the instructions of CT2_FORCE_CPU_ISA=AVX512"):
+        open_translator(*arguments)
+    monkeypatch.setattr(process, "_chose_instructions", True)
+    assert open_translator(*arguments) == "opened"
+    assert calls == ["AVX512", "AVX512", None]
 
 
 def test_an_ssru_is_refused(tokenizer, tmp_path):

@@ -1,7 +1,8 @@
 """Activation patching against PyTorch's hooks, and properties that follow from its definition."""
 
 import json
-from itertools import product
+from importlib import import_module
+from itertools import pairwise, product
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ from translucid.api.patching import contrasting_sentence
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.ground.cancellation import call_between_steps
 from translucid.ground.errors import UserError
 from translucid.inspection.patching.runs import CROSS, DECODER, ENCODER, Runs, notes_on, points_by_kind
 from translucid.inspection.patching.word_choice import choices, first_difference
@@ -309,6 +311,24 @@ def test_of_several_places_the_runs_differ_most_at_the_chosen_one(marian):
         differences.append((abs(log_odds[0] - log_odds[1]), text))
     assert len(differences) == 2
     assert marian.patch(*sources, ("el", "la"), target=target).prefix == max(differences)[1]
+
+
+def test_long_translations_are_patched_in_steps_of_a_limited_size(marian, monkeypatch):
+    """Each step has few tokens, so that other work waits for a short time."""
+    sizes, steps, log_odds = [], [], Runs.log_odds
+
+    def counted(runs, source, rows=1):
+        sizes.append(rows * max(source.size(1), runs.prefix.size(1)))
+        return log_odds(runs, source, rows)
+
+    monkeypatch.setattr(Runs, "log_odds", counted)
+    monkeypatch.setattr(import_module("translucid.inspection.patching.patch"), "TOKENS", 64)
+    target = "el fútbol me gusta y " * 3
+    with call_between_steps(lambda: steps.append(len(sizes))):
+        marian.patch("I like soccer", "I like music", ("gusta", "hay"), target=target)
+    assert len(sizes) > 50 and max(sizes) <= 64
+    calls_per_step = [after - before for before, after in pairwise([0, *steps, len(sizes)])]
+    assert max(calls_per_step) <= 2
 
 
 @pytest.mark.parametrize(

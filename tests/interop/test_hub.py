@@ -25,6 +25,7 @@ class Hub(BaseHTTPRequestHandler):
     """The parts of the Hub's API for listing and downloading files."""
 
     folder: Path
+    commit = COMMIT
     fetched: list[str]
     """The names of the files whose content was sent."""
 
@@ -47,7 +48,7 @@ class Hub(BaseHTTPRequestHandler):
             return self.send(b"", 404, {"X-Error-Code": "RevisionNotFound"})
         if "/tree/" in path:
             return self.send(json.dumps(self.files()).encode())
-        record = {"id": "owner/opus", "sha": REVISIONS[revision], "siblings": [{"rfilename": "config.json"}]}
+        record = {"id": "owner/opus", "sha": self.commit, "siblings": [{"rfilename": "config.json"}]}
         return self.send(json.dumps(record).encode())
 
     def files(self):
@@ -59,7 +60,7 @@ class Hub(BaseHTTPRequestHandler):
     def send_file(self, file):
         if self.command == "GET":
             self.fetched.append(file.name)
-        self.send(file.read_bytes(), 200, {"ETag": f'"{file.name}"', "X-Repo-Commit": COMMIT})
+        self.send(file.read_bytes(), 200, {"ETag": f'"{file.name}"', "X-Repo-Commit": self.commit})
 
     def send(self, content, status=200, headers=()):
         self.send_response(status)
@@ -146,3 +147,19 @@ def test_failed_downloads_are_reported_in_one_line(folder, hub, tmp_path):
     with pytest.raises(UserError, match=r"hf:owner/other: can't be downloaded \(.*refused.*\)\. Check the connection"):
         import_model(Path("hf:owner/other"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("commit", ["../../../../evil", "/tmp/evil", "", "main", "0" * 39 + "g", "0" * 40 + "/.."])
+def test_a_commit_that_is_a_path_writes_nothing(commit, folder, hub, tmp_path):
+    with serve_hub(folder) as server:
+        server.RequestHandlerClass.commit = commit
+        hub(f"http://127.0.0.1:{server.server_port}")
+        with pytest.raises(UserError, match="hf:owner/opus: has a commit that is no checksum"):
+            import_model(Path("hf:owner/opus"), tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("revision", ["a" * 5_000, "../../x", "main/../../x", ".x", "/x", ""])
+def test_revisions_that_are_none(revision, tmp_path):
+    with pytest.raises(UserError, match="is not of the form hf:owner/name"):
+        import_model(Path(f"hf:owner/opus@{revision}"), tmp_path / "run")

@@ -39,6 +39,10 @@ def test_the_kernels_for_avx512_are_asked_for_where_they_are_faster(amd, avx512,
         monkeypatch.delenv("CT2_FORCE_CPU_ISA")
     process.configure_process()
     assert os.environ.get("CT2_FORCE_CPU_ISA") == after
+    # If CTranslate2 refuses them, our choice is taken back, that of the user is not.
+    assert process.forget_instructions() == (after == "AVX512")
+    assert os.environ.get("CT2_FORCE_CPU_ISA") == before
+    assert not process.forget_instructions()
 
 
 @pytest.mark.parametrize(("policy", "expected"), [(None, ["passive", "30000"]), ("active", ["active", "None"])])

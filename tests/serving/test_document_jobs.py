@@ -286,7 +286,21 @@ def test_a_folder_that_the_system_deleted_is_made_again(make):
     send(jobs)
     jobs.context.worker_pool.run()
     assert len(list(jobs.folder.iterdir())) == 1 and jobs.folder.stat().st_mode & 0o777 == 0o700
-    assert jobs.folder.name.startswith("translucid-documents-")
+    assert jobs.folder.parent.name.startswith("translucid-documents-")
+
+
+def test_the_next_server_removes_the_folders_of_killed_ones_of_this_user(make, monkeypatch, tmp_path):
+    monkeypatch.setattr(document_jobs.tempfile, "tempdir", str(tmp_path))
+    killed, running = make(), make()
+    send(killed)
+    send(running)
+    killed._folder._lock.release()  # as the system does when the process is killed
+    without_lock = tmp_path / "translucid-documents-being-made"
+    without_lock.mkdir()
+    (tmp_path / "translucid-documents-link").symlink_to(running.folder.parent)
+    other = make()
+    assert not killed.folder.parent.exists() and other.folder.exists() and without_lock.exists()
+    assert len(list(running.folder.iterdir())) == 1
 
 
 def test_large_segments_are_refused(make, monkeypatch):

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shlex
+import subprocess
 import sys
 
 import pytest
@@ -141,6 +142,48 @@ def test_documents_that_cannot_be_translated(ask, tmp_path):
     assert "is of no kind that is translated here" in kind and "more than 1000 bytes" in size
     assert missing == f"{paths[2]}: is no file. Give the absolute path of a document."
     assert sorted(tmp_path.iterdir()) == [picture, large]
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", ".", "..", "~nobody-here/x.txt", "a\0b.txt", "x" * 5_000 + ".txt", "/x" * 3_000, "\ud800.txt"]
+)
+def test_paths_of_no_file(ask, path):
+    message = error_of(ask([("translate_document", {"path": path, "target": "es"})])[0])
+    assert message.endswith(": is no file. Give the absolute path of a document.") and len(message) < 300
+
+
+def test_a_translation_is_never_written_through_a_link(ask, tmp_path):
+    document, link, precious = tmp_path / "a.txt", tmp_path / "a.es.txt", tmp_path / "precious"
+    document.write_text("I sing.")
+    precious.write_text("mine")
+    link.symlink_to(precious)
+    for overwrite in (False, True):
+        call = ("translate_document", {"path": str(document), "target": "es", "overwrite": overwrite})
+        assert error_of(ask([call])[0]) == f"{link}: is a link, which is not followed. Remove the link."
+    assert precious.read_text() == "mine" and link.is_symlink()
+
+
+def test_terms_that_are_no_terms_are_refused_at_once(ask):
+    fields = {"text": "I sing.", "target": "es", "source": "en"}
+    for source, target in (("sing", "x" * 100_000), ("x" * 100_000, "canto")):
+        message = error_of(ask([("translate", {**fields, "terms": {source: target}})])[0])
+        assert message == "terms:1: has more than 500 characters. Terms are shorter."
+
+
+def test_lines_that_are_no_messages_are_answered(run):
+    lines = {
+        b"hello": (None, -32700),
+        b"[" * 100_000: (None, -32700),
+        b'{"jsonrpc":"2.0","id":6,"method":"tools/list","params":{"a":"\\ud800"}}': (6, -32700),
+        b"5": (None, -32600),
+        b'{"jsonrpc":"2.0","id":7,"method":5}': (7, -32600),
+        b'{"jsonrpc":"1.0","id":"a","method":"tools/list"}': ("a", -32600),
+    }
+    command = [sys.executable, "-m", "translucid", "mcp", str(run)]
+    completed = subprocess.run(command, input=b"\n".join(lines) + b"\n", capture_output=True, check=True, timeout=120)
+    answers = list(map(json.loads, completed.stdout.splitlines()))
+    assert [(answer["id"], answer["error"]["code"]) for answer in answers] == list(lines.values())
+    assert b"Traceback" not in completed.stderr
 
 
 def test_a_look_has_the_words_with_most_attention(ask, run):

@@ -158,6 +158,10 @@ def test_a_file_has_terms_and_a_term_has_words_up_to_a_limit(tmp_path, monkeypat
     for entry in ((f"{words} w", "b"), ("a", f"{words} w")):
         with pytest.raises(UserError, match="has more than 32 words"):
             terms_of([entry])
+    assert terms_of([("w" * 500, "w" * 500)])
+    for entry in (("w" * 501, "b"), ("a", "w" * 501)):
+        with pytest.raises(UserError, match="has more than 500 characters"):
+            terms_of([entry])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,10 @@ import os
 from translucid.kernels.devices import round_to_tf32, tune_cpu
 from translucid.kernels.machine import amd, avx512, keep_freed_memory
 
+INSTRUCTIONS = "CT2_FORCE_CPU_ISA"
+"""The variable that chooses CTranslate2's instructions."""
 _configured = False
+_chose_instructions = False
 
 
 def configure_process() -> None:
@@ -17,12 +20,23 @@ def configure_process() -> None:
     kernels for AVX-512 on AMD's processors. Values that the user has set stay. Other programs that work on a CPU for a
     long time can call this too.
     """
-    global _configured
+    global _configured, _chose_instructions
     _configured = True
     keep_freed_memory()
     # Not on Intel's processors, some of which lower their clock for AVX-512: there, nobody has measured it.
-    if amd() and avx512():
-        os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
+    if amd() and avx512() and INSTRUCTIONS not in os.environ:
+        os.environ[INSTRUCTIONS] = "AVX512"
+        _chose_instructions = True
+
+
+def forget_instructions() -> bool:
+    """Let CTranslate2 choose its instructions again, as it refuses ours; return False if they were not our choice."""
+    global _chose_instructions
+    was_ours = _chose_instructions
+    if was_ours:
+        os.environ.pop(INSTRUCTIONS, None)
+    _chose_instructions = False
+    return was_ours
 
 
 def tune_pytorch(*, exact: bool = False) -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 
-from translucid.ground.atomic import write_output
+from translucid.documents.limits import shortened
+from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.kernels.pytorch import require_pytorch
 from translucid.serving.detection import detect_sources, translate_from_any
@@ -103,11 +104,9 @@ class AgentTools:
             report: called with the progress.
             overwrite: whether a file of this name may be replaced.
         """
-        file = Path(path).expanduser()
+        file = _document_file(path)
         source_code, target_code = self.context.catalogue.usual_codes(source, target)
         output_file = file.with_name(f"{file.stem}.{target_code}{file.suffix}")
-        if not file.is_file():
-            raise UserError("is no file", file=file, fix="Give the absolute path of a document.")
         _refuse_to_replace(output_file, overwrite)
         job = await run_in_threadpool(self._submit, file, source_code, target_code)
         try:
@@ -206,12 +205,29 @@ class AgentTools:
             raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check its permissions.") from error
 
 
+def _document_file(path: str) -> Path:
+    """Return the file of a document.
+
+    Raises:
+        UserError: there is none of this path.
+    """
+    try:
+        file = Path(path).expanduser()
+        if file.name and file.is_file():
+            return file
+    except (OSError, RuntimeError, ValueError):  # too long, the home of nobody, or with characters that no path has
+        pass
+    raise UserError("is no file", file=shortened(path, 200) or "the path", fix="Give the absolute path of a document.")
+
+
 def _refuse_to_replace(file: Path, overwrite: bool) -> None:
     """Check that a file may be written.
 
     Raises:
-        UserError: it exists, and must not be replaced.
+        UserError: it exists, and must not be replaced; or it is a link, which may lead anywhere.
     """
+    if file.is_symlink():
+        raise UserError("is a link, which is not followed", file=file, fix="Remove the link.")
     if os.path.lexists(file) and not overwrite:
         raise UserError("exists already", file=file, fix="Rename it, or set overwrite to true.")
 
@@ -221,7 +237,7 @@ def _write(job: Job, file: Path, overwrite: bool) -> None:
     parts, _ = job.files.open_result()
     content = b"".join(parts)
     _refuse_to_replace(file, overwrite)  # it may have appeared in the meantime
-    write_output(file, content)
+    write_atomically(file, content)  # which, unlike `write_output`, does not follow a link
 
 
 def _look_at(translation: Translation) -> dict[str, Any]:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import Annotated, Any
 
+import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CallToolResult,
+    ErrorData,
+    InputRequiredResult,
+    JSONRPCError,
+    ToolAnnotations,
+)
 from pydantic import Field, ValidationError
 
 from translucid import __version__
@@ -28,7 +41,25 @@ WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent
 
 
 class _Server(MCPServer[Any]):
-    """A server whose errors are one clear line each."""
+    """A server whose errors are one clear line each, and which also answers lines that are no messages."""
+
+    async def run_stdio_async(self) -> None:
+        """Serve on standard input and output."""
+        server = self._lowlevel_server
+        async with stdio_server() as (lines, answers):
+            messages, valid_messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+            async def check() -> None:
+                async with messages:
+                    async for line in lines:
+                        if isinstance(line, Exception):
+                            await answers.send(SessionMessage(_refusal(line)))
+                        else:
+                            await messages.send(line)
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(check)
+                await server.run(valid_messages, answers, server.create_initialization_options())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -47,6 +78,22 @@ class _Server(MCPServer[Any]):
             if isinstance(cause, ApiError | UserError | ServerError):
                 raise ToolError(str(cause)) from error
             raise  # a wrong name of a tool, or an error of ours, whose traceback is logged
+
+
+def _refusal(error: Exception) -> JSONRPCError:
+    """Return the answer to a line that is no message, with the id of its request if it states one."""
+    code, message, number = PARSE_ERROR, "The line is no JSON that can be read", None
+    problems = error.errors() if isinstance(error, ValidationError) else []
+    for problem in problems:
+        whole = problem["input"]
+        if problem["type"] == "json_invalid":  # such as half of a surrogate pair, which Python's own parser accepts
+            with suppress(ValueError, RecursionError):
+                whole = json.loads(whole)
+        else:
+            code, message = INVALID_REQUEST, "The line is no request and no notification of JSON-RPC 2.0"
+        if isinstance(whole, dict) and isinstance(whole.get("id"), str | int):
+            number = whole["id"]
+    return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=message))
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -20,6 +20,8 @@ MOST = 1_000_000
 """The largest number of terms of a file."""
 LONGEST = 32
 """The largest number of words of a term."""
+LONGEST_CHARACTERS = 500
+"""The largest number of characters of a term."""
 INFLECTED = frozenset({"noun", "verb", "adjective"})
 FIXED = frozenset({"name", "phrase", "adverb", "other"})
 """The parts of speech whose words have one form."""
@@ -122,6 +124,9 @@ def _terms(numbered: Iterable[tuple[int, list[str]]], file: object) -> Iterator[
             raise UserError("has no source word", file=file, line=number, fix="Give a source, a tab and a target.")
         if max(len(words_in(source)), len(words_in(target))) > LONGEST:
             raise UserError(f"has more than {LONGEST} words", file=file, line=number, fix="Terms are shorter.")
+        if max(len(source), len(target)) > LONGEST_CHARACTERS:
+            what = f"has more than {LONGEST_CHARACTERS} characters"
+            raise UserError(what, file=file, line=number, fix="Terms are shorter.")
         part_of_speech, case = None, False
         for word in filter(None, map(str.lower, attributes)):
             if word == "case":

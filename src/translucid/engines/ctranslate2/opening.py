@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import ctranslate2
 
 from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.ground.errors import UserError
+from translucid.kernels.process import INSTRUCTIONS, forget_instructions
 
 
 def gpu_of(device: str) -> int | None:
@@ -43,16 +46,30 @@ def half_precision(device: str, quantization: Quantization) -> str:
 def open_translator(folder: Path, device: str, threads: int, compute_type: str) -> ctranslate2.Translator:
     """Open a converted model; `threads` work on a CPU, each on its own batches."""
     gpu = gpu_of(device)
+    open_model = partial(
+        ctranslate2.Translator,
+        str(folder),
+        "cpu" if gpu is None else "cuda",
+        device_index=gpu or 0,
+        compute_type=compute_type,
+        # A GPU computes one batch after another; more threads would only keep more batches in its memory.
+        inter_threads=threads if gpu is None else 1,
+        intra_threads=1,
+    )
     # CTranslate2 sets OpenMP's number of threads in the thread that opens it. In the current thread, that would limit
     # PyTorch to one thread from then on.
     with ThreadPoolExecutor(1) as executor:
-        return executor.submit(
-            ctranslate2.Translator,
-            str(folder),
-            "cpu" if gpu is None else "cuda",
-            device_index=gpu or 0,
-            compute_type=compute_type,
-            # A GPU computes one batch after another; more threads would only keep more batches in its memory.
-            inter_threads=threads if gpu is None else 1,
-            intra_threads=1,
-        ).result()
+        try:
+            return executor.submit(open_model).result()
+        except ValueError as error:
+            if not forget_instructions():
+                raise _instructions_error(error) from error
+            return executor.submit(open_model).result()
+
+
+def _instructions_error(error: ValueError) -> Exception:
+    """Return the error for instructions that the user has chosen and the processor lacks; another error as it is."""
+    if INSTRUCTIONS not in os.environ or not str(error).startswith("The CPU does not support"):
+        return error
+    what = f"CTranslate2 can't use the instructions of {INSTRUCTIONS}={os.environ[INSTRUCTIONS]}"
+    return UserError(what, fix="Choose others, or unset the variable.")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 
 from translucid.data.text_pipeline import TextPipeline
+from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPELLINGS
@@ -20,6 +21,8 @@ from translucid.models.protocol import SequenceModel
 
 PLACES = 64
 """The maximum number of places in a batch."""
+TOKENS = 2048
+"""The maximum number of tokens in a batch: other work waits until it ends."""
 MIN_DIFFERENCE = 1e-3
 """The minimum difference in log-odds, in nats, of which shares are measured."""
 
@@ -80,7 +83,9 @@ def patch(
         else:
             columns = span_words(prefix_spans), span_words(prefix_spans)
             places = [pair_pieces(span, span) for span in span_ranges(prefix_spans)]
-        carried = torch.cat([runs.carried(points, batch) for batch in batched(places, PLACES)], 1)
+        length = max(len(clean.ids), len(other.ids), len(choice.prefix) + 1)
+        batch_size = max(1, min(PLACES, TOKENS // length))
+        carried = torch.cat([runs.carried(points, batch) for batch in batched(places, batch_size)], 1)
         parts.append(PatchedStates(kind, points, *columns, carried))
     prefix = tokenizer.decode(choice.prefix[len(tokenizer.target_opening) :])
     return Patching(*sources, choice.words, prefix, log_odds, parts, notes_on(model))
@@ -114,6 +119,7 @@ def _where_runs_differ_most(
     clean, other = (torch.tensor([ids], device=device) for ids in sources)
     results = []
     for choice in word_choices:
+        between_steps()
         prefix = torch.tensor([[model.bos, *choice.prefix]], device=device)
         runs = Runs(model, clean, other, prefix, choice.pieces)
         log_odds = runs.log_odds(clean).item(), runs.log_odds(other).item()

@@ -61,6 +61,7 @@ class Runs(NamedTuple):
         All places of a point are a batch. The states come from a batch of the same shape: in another one, they might
         differ in the last bits.
         """
+        between_steps()
         with recording(self.model, points) as states:
             self.log_odds(self.clean, len(places))
         rows = []
@@ -73,7 +74,10 @@ class Runs(NamedTuple):
     @torch.inference_mode()
     def carried(self, points: Sequence[str], places: Sequence[Place]) -> Tensor:
         """Return the share of the difference in log-odds that each place carries [points, places]."""
-        clean, other = self.log_odds(self.clean, len(places)), self.log_odds(self.other, len(places))
+        between_steps()
+        clean = self.log_odds(self.clean, len(places))
+        between_steps()
+        other = self.log_odds(self.other, len(places))
         return (self.patched(points, places) - other) / (clean - other)
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
+import shutil
+import stat
 import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -17,10 +21,12 @@ from typing import IO
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
+from filelock import FileLock, Timeout
 
 from translucid.documents.document import Target
 from translucid.documents.kinds import kind_of, unknown_kind
 from translucid.ground.cancellation import Cancelled
+from translucid.ground.lock import LOCK
 from translucid.serving.documents.document_job import Job, disposition
 from translucid.serving.documents.document_translation import needs_no_translation, translate_document, write_result
 from translucid.serving.documents.job_files import JobFiles
@@ -36,6 +42,8 @@ SHARE = 8
 """The maximum number of documents of one client that wait or are being translated."""
 MAX_STORED = 200
 """The maximum number of documents, including finished ones; the least recently requested are deleted first."""
+_FOLDERS = "translucid-documents-"
+"""The beginning of the names of folders with documents."""
 MAX_STORED_BYTES = 2 << 30
 """The maximum size in bytes of the files of all finished documents, which are deleted in the same order."""
 
@@ -49,7 +57,12 @@ class DocumentJobs:
         self.jobs: dict[str, Job] = {}
         self.waiting: deque[Job] = deque()
         self.working = 0
-        self._temporary, self.folder = _temporary_folder()
+        self._folder = _TemporaryFolder()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of all documents."""
+        return self._folder.documents
 
     def submit(
         self,
@@ -92,7 +105,8 @@ class DocumentJobs:
             if len(clients) >= self.options.documents or clients.count(client) >= SHARE:
                 raise ApiError(503, "Too many documents are being translated, please come again", retry_after=30)
             if not self.folder.exists():  # systems delete temporary folders that were not used for some days
-                self._temporary, self.folder = _temporary_folder()
+                self._folder.remove()
+                self._folder = _TemporaryFolder()
             files = JobFiles(self.folder / secrets.token_hex(16), content)
             job = Job(client, name, kind, source, target, model, files, terms or {})
             self.jobs[job.id] = job
@@ -204,7 +218,7 @@ class DocumentJobs:
 
     def clean(self) -> None:
         """Delete the folder, after all work has ended."""
-        self._temporary.cleanup()
+        self._folder.remove()
 
     def _end(self, job: Job, future: Future[None]) -> None:
         """Store the end of a job, and start the next."""
@@ -224,7 +238,33 @@ class DocumentJobs:
         self.tidy_up()
 
 
-def _temporary_folder() -> tuple[tempfile.TemporaryDirectory[str], Path]:
-    """Create a folder that only this user can read; it is deleted with the first of the two objects."""
-    temporary = tempfile.TemporaryDirectory(prefix="translucid-documents-", ignore_cleanup_errors=True)
-    return temporary, Path(temporary.name)
+class _TemporaryFolder:
+    """A folder that only this user can read, with a lock that the system releases when the process ends or is killed.
+
+    The next server that uses the same place for temporary files removes folders whose servers were killed.
+    """
+
+    def __init__(self) -> None:
+        _remove_abandoned()
+        self._temporary = tempfile.TemporaryDirectory(prefix=_FOLDERS, ignore_cleanup_errors=True)
+        self._lock = FileLock(Path(self._temporary.name) / LOCK)
+        self._lock.acquire()
+        self.documents = Path(self._temporary.name) / "documents"
+        self.documents.mkdir(mode=0o700)
+
+    def remove(self) -> None:
+        """Delete the folder."""
+        self._lock.release()  # first: Windows deletes no file that is open
+        self._temporary.cleanup()
+
+
+def _remove_abandoned() -> None:
+    """Delete the folders of servers of this user that were killed: they have a lock, which nobody holds."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDERS}*"):
+        with suppress(OSError, Timeout):  # it is in use, or another server removes it
+            status = folder.lstat()
+            is_ours = stat.S_ISDIR(status.st_mode) and (os.name != "posix" or status.st_uid == os.getuid())
+            if is_ours and (folder / LOCK).exists():
+                with FileLock(folder / LOCK, timeout=0):
+                    shutil.rmtree(folder / "documents", ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)

@@ -203,8 +203,10 @@ def subtags(code: str) -> list[str]:
 def same_language(first: str, second: str) -> bool:
     """Whether two codes may mean the same language; a code without a region stands for all regions.
 
-    >>> same_language("en", "en_US"), same_language("zh-CN", "zh-TW")
-    (True, False)
+    >>> same_language("en", "en_US"), same_language("eng", "en"), same_language("zh-CN", "zh-TW")
+    (True, True, False)
     """
-    a, b = subtags(first), subtags(second)
+    if first.lower() == second.lower():
+        return True
+    a, b = (subtags(usual_code(code) or code) for code in (first, second))
     return a == b or (a[0] == b[0] and 1 in (len(a), len(b)))

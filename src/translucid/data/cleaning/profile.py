@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from translucid.data.languages import Languages, subtags
+from translucid.data.languages import Languages, short_code
 from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
@@ -77,7 +77,7 @@ def guess_language(texts: Sequence[str]) -> str | None:
 
 def known_language(code: str | None) -> str | None:
     """Return the ISO 639 code of a language, None if `language_probabilities` does not know it."""
-    language = subtags(code)[0] if code else ""
+    language = short_code(code) if code else ""
     return language if language and language in language_probabilities("a") else None
 
 

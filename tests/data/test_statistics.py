@@ -104,7 +104,9 @@ def test_percentiles_of_nothing_and_at_the_limits():
 def test_hashes_of_texts():
     expected = blake2b("é ?".encode(), digest_size=8).digest()
     assert digest(" é \ud800 ").to_bytes(8, "big") == expected
-    assert digest_pair(Pair(" a", "b ")) == digest("a\tb") != digest_pair(Pair("b", "a"))
+    assert digest("é\u00a0\u00a0?") == digest("e\u0301 ?") != digest("é?")
+    assert digest_pair(Pair(" a  c", "b ")) == digest_pair(Pair("a c", "b")) != digest_pair(Pair("b", "a c"))
+    assert digest_pair(Pair("a", "c b")) != digest_pair(Pair("a c", "b"))
 
 
 def test_scripts_of_letters_alone():

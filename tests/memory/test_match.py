@@ -2,7 +2,8 @@
 
 import pytest
 
-from translucid.memory.folding import Folded, spaced
+from translucid.data.words import normalized_text
+from translucid.memory.folding import Folded
 from translucid.memory.match import Entry, Match, filled
 
 
@@ -133,5 +134,5 @@ def test_pairs_are_of_neighbours_and_of_both_ends():
 
 
 def test_spaces_and_half_surrogates():
-    assert spaced(" a\u00a0 b\n") == "a b"
-    assert spaced("\ud800") == "?"
+    assert normalized_text(" a\u00a0 b\n") == "a b"
+    assert normalized_text("\ud800") == "?"

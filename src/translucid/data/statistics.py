@@ -15,6 +15,7 @@ import numpy as np
 from translucid.data.filtering import Filter, fault
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.normalisation import ADAPTIVE, Characters
+from translucid.data.words import normalized_text
 
 EXAMPLES = 3
 """The number of examples of each finding."""
@@ -23,13 +24,14 @@ NO_PAIRS = "no pairs"
 
 
 def digest(text: str) -> int:
-    """Return a 64-bit hash of a text, so that millions of texts can be compared in little memory."""
-    return int.from_bytes(blake2b(text.strip().encode("utf-8", "replace"), digest_size=8).digest(), "big")
+    """Return a 64-bit hash of the normalized text, so that millions of texts can be compared in little memory."""
+    return int.from_bytes(blake2b(normalized_text(text).encode("utf-8"), digest_size=8).digest(), "big")
 
 
 def digest_pair(pair: Pair) -> int:
-    """Return the digest of both sides; white space around them is ignored."""
-    return digest(f"{pair.source.strip()}\t{pair.target.strip()}")
+    """Return the digest of both normalized sides."""
+    text = f"{normalized_text(pair.source)}\t{normalized_text(pair.target)}"
+    return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big")
 
 
 @dataclass
@@ -193,7 +195,7 @@ class Overlap:
 
     @classmethod
     def find(cls, split: str, pairs: Iterable[Pair], train: SplitStatistics) -> Overlap:
-        """Compare both sides of a split with the training data; white space around a sentence is ignored."""
+        """Compare both sides of a split with the training data, as `normalized_text`."""
         overlap = cls(split)
         for line, pair in enumerate(pairs, 1):
             overlap.pairs += digest_pair(pair) in train.seen_pairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -39,6 +40,20 @@ def words_without_signs(text: str) -> list[Word]:
 def folded(words: Iterable[Word]) -> list[str]:
     """Return the texts of words, casefolded."""
     return [word.text.casefold() for word in words]
+
+
+def normalized_text(text: str) -> str:
+    r"""Return a text in the form in which texts are compared: composed Unicode, with single spaces.
+
+    Two texts are the same if their forms are equal: in cleaning, in the exclusion of validation and test pairs, in
+    statistics of overlap and in memories.
+
+    >>> normalized_text("  Save \n the\u00a0 file ")
+    'Save the file'
+    """
+    if not text.isascii():  # Texts from JSON may have halves of surrogate pairs.
+        text = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
+    return " ".join(text.split())
 
 
 def capitalised(text: str) -> str:

@@ -17,6 +17,7 @@ from translucid.data.readers.lines import one_space
 from translucid.data.readers.texts import read_texts
 from translucid.data.sentences import split_sentences
 from translucid.data.statistics import digest, digest_pair
+from translucid.data.words import normalized_text
 from translucid.distillation.request import Request
 from translucid.ground.atomic import output
 from translucid.ground.errors import UserError
@@ -78,14 +79,14 @@ def write_sources(request: Request, synthetic: Path | None, file: Path, valid: P
     test_pairs = list(pairs_of(data, *request.test))
     if test_pairs:
         write_pairs(test, test_pairs)
-    held_out = {pair.source.strip() for pair in (*corpora.valid, *test_pairs)}
+    held_out = {normalized_text(pair.source) for pair in (*corpora.valid, *test_pairs)}
     collected = Collected(Skipped(), Skipped())
     seen = DigestSet()
     with output(file) as stream:
         for pair in _pairs(request, corpora, held_out, seen, collected.pairs):
             stream.write(f"{pair.source}\t{pair.target}\n".encode())
         for sentence in sentences(request.text, data.languages[0], collected.texts):
-            if sentence in held_out:
+            if normalized_text(sentence) in held_out:
                 collected.texts.add("held out")
             elif not seen.add(digest(sentence)):
                 collected.texts.add("duplicate")
@@ -120,7 +121,7 @@ def _pairs(request: Request, corpora: Corpora, held_out: set[str], seen: DigestS
     pairs = DigestSet()
     for text in corpora.filtered(request.data.filter, skipped):
         pair = Pair(*map(one_space, text))
-        if pair.source in held_out:
+        if normalized_text(pair.source) in held_out:
             skipped.add("held out")
         elif not pairs.add(digest_pair(pair)):
             skipped.add("duplicate")

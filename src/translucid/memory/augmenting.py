@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import MATCH
-from translucid.memory.folding import spaced
+from translucid.data.words import normalized_text
 from translucid.memory.match import Match
 from translucid.memory.translation_memory import PROGRESS_STEP, TranslationMemory
 
@@ -38,7 +38,7 @@ class MatchAnnotation:
 
 def near_match(memory: TranslationMemory, text: str, min_percent: int) -> Match | None:
     """Return the best match of at least `min_percent` whose source is a different text."""
-    query = spaced(text)
+    query = normalized_text(text)
     for match in memory.matches(query, min_percent, limit=2):
         if match.entry.source != query:
             return match

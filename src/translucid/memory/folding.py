@@ -10,6 +10,7 @@ from hashlib import blake2b
 from itertools import pairwise
 
 from translucid.data.non_translatable import fixed_parts
+from translucid.data.words import normalized_text
 
 FIXED = "\0"
 """The form of a placeholder, a tag or an address; no entry of a memory contains this character."""
@@ -121,12 +122,12 @@ def variable_spans(text: str) -> list[tuple[str, int]]:
 
 
 def search_pattern(text: str, *, whole_words: bool = False) -> re.Pattern[str] | None:
-    r"""Return a pattern that finds a text in texts in the form of `spaced`, ignoring case; None for a blank text.
+    r"""Return a pattern that finds a text in normalized texts, ignoring case; None for a blank text.
 
     >>> search_pattern("FILE", whole_words=True).findall("the file, a profile")
     ['file']
     """
-    spaced_text = spaced(text)
+    spaced_text = normalized_text(text)
     if not spaced_text:
         return None
     pattern = re.escape(spaced_text)
@@ -202,14 +203,3 @@ def _character(word: str) -> str:
     """Return a character for a word; surrogates, which have no encoding, are left out."""
     number = _hashed(word) % _CHARACTERS + 0x100
     return chr(number if number < 0xD800 else number + 0x800)
-
-
-def spaced(text: str) -> str:
-    r"""Return a text in the form in which a memory stores it: composed Unicode, with single spaces.
-
-    >>> spaced("  Save \n the  file ")
-    'Save the file'
-    """
-    if not text.isascii():  # Texts from JSON may have halves of surrogate pairs.
-        text = text.encode("utf-8", "replace").decode("utf-8")
-    return " ".join(unicodedata.normalize("NFC", text).split())

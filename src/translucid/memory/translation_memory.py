@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from translucid.data.languages import Languages, same_language
 from translucid.data.readers.corpus import Pair
+from translucid.data.words import normalized_text
 from translucid.ground.errors import UserError
 from translucid.memory.database import LONGEST, WAIT, connect, create, explained, writing
-from translucid.memory.folding import UNWRITABLE, Folded, search_pattern, spaced
+from translucid.memory.folding import UNWRITABLE, Folded, search_pattern
 from translucid.memory.match import MIN_PERCENT, Entry, Match
 from translucid.memory.postings import Postings
 
@@ -96,7 +97,7 @@ class TranslationMemory:
 
     def exact(self, text: str) -> Match | None:
         """Return the entry of a text; only white space may differ."""
-        query = spaced(text)
+        query = normalized_text(text)
         with self._locked():
             row = self._row_of(query)
             return Match(query, self._entry(row[0])) if row else None
@@ -112,7 +113,7 @@ class TranslationMemory:
         from rapidfuzz import process
         from rapidfuzz.distance import Levenshtein
 
-        query = spaced(text)
+        query = normalized_text(text)
         if not 0 < len(query) <= LONGEST or limit < 1 or min_percent > 100:
             return []
         folded = Folded(query)
@@ -155,7 +156,7 @@ class TranslationMemory:
             UserError: the translation is empty or too long, or the file can't be written.
         """
         with self._locked(), writing(self._database):
-            if not (row := self._row_of(spaced(source))):
+            if not (row := self._row_of(normalized_text(source))):
                 return None
             old_entry = self._entry(row[0])
             if self._add([Pair(source, target)], who, None).skipped:
@@ -175,7 +176,7 @@ class TranslationMemory:
         removed: list[Entry] = []
         with self._locked(), writing(self._database):
             latest = self._latest()
-            for source in dict.fromkeys(map(spaced, sources)):
+            for source in dict.fromkeys(map(normalized_text, sources)):
                 if not (row := self._row_of(source)):
                     fix = "Give the source as `translucid memory find` shows it."
                     raise UserError(f"has no entry of {source!r}", file=self.file, fix=fix)
@@ -279,7 +280,7 @@ class TranslationMemory:
         try:
             for number, (source, target) in enumerate(pairs, 1):
                 latest += 1
-                counts[self._add_pair(spaced(source), spaced(target), who, timestamp, latest)] += 1
+                counts[self._add_pair(normalized_text(source), normalized_text(target), who, timestamp, latest)] += 1
                 if self._postings.pending >= FLUSH_SIZE:
                     self._postings.flush()
                 if on_pairs and number % PROGRESS_STEP == 0:

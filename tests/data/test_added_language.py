@@ -99,3 +99,19 @@ def test_the_parts_of_the_new_pieces(tokenizer, extended):
             text = "".join(tokenizer.source_pieces(ids))
             known = filter(alphabet.__contains__, piece.translate(WITHOUT_SPANISH))
             assert text == "".join(known)
+
+
+NEW_TEXT = ["می\u200cخواهم ۲²", "نمی\u200cدانم…"] * 20
+
+
+@pytest.mark.parametrize(
+    ("other_texts", "kept"), [(ENGLISH, "\u200c²…"), ([*ENGLISH, *["x² and ²"] * 5, "x\u200cy"], "\u200c…")]
+)
+def test_the_spelling_of_the_language_is_unchanged(tokenizer, other_texts, kept):
+    said = []
+    extended = with_language(tokenizer, NEW_TEXT, other_texts, 10, ["<2fa>"], said.append)
+    expected = [text if "²" in kept else text.replace("²", "2") for text in NEW_TEXT]
+    assert [extended.decode(ids) for ids in extended.encode_source(NEW_TEXT)] == expected
+    assert ("changes characters of the new languages: ² 20 times" in said[0]) == ("²" not in kept)
+    assert said[-1].startswith("normalisation (adaptive) leaves alone in the new languages: ")
+    assert extended.encode_source(ENGLISH) == tokenizer.encode_source(ENGLISH)

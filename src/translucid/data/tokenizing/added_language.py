@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import islice, pairwise
 
 import sentencepiece
 
-from translucid.data.tokenizing.extending import MIN_COUNT, NewPiece, appended, is_bpe
+from translucid.data.tokenizing.extending import MIN_COUNT, NewPiece, appended, is_bpe, with_normaliser
+from translucid.data.tokenizing.normalisation import Characters, described, normaliser_of, normaliser_without
 from translucid.data.tokenizing.pieces import SPACE, sanitised
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
@@ -32,19 +33,26 @@ _BATCH_SIZE = 10_000
 
 
 def with_language(
-    tokenizer: Tokenizer, texts: Iterable[str], other_texts: Iterable[str], count: int, language_pieces: Sequence[str]
+    tokenizer: Tokenizer,
+    texts: Iterable[str],
+    other_texts: Iterable[str],
+    count: int,
+    language_pieces: Sequence[str],
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Tokenizer:
     """Return a joint tokenizer with the pieces of new languages, whose ids follow all others.
 
     Args:
         tokenizer: the tokenizer to extend.
         texts: text of the new languages, from which the pieces are learned.
-        other_texts: text of the other languages, which is cut as before.
+        other_texts: text of the other languages, which is cut as before; it is read twice.
         count: the most new subwords. The characters that `tokenizer` lacks are added as well.
         language_pieces: the pieces that stand for the new languages; no text yields them.
+        tell: called with a line on the characters that normalisation changes.
     """
     texts = list(texts)
     (model,) = tokenizer.models
+    model = _preserving(model, texts, other_texts, tell)
     model = appended(model, [NewPiece(piece, 0.0, "CONTROL") for piece in language_pieces])
     lowest = min(_scores(model).values())
     characters = []
@@ -65,6 +73,30 @@ def with_language(
         scores[first + second] = score
         subwords.append(NewPiece(first + second, score, "NORMAL"))
     return Tokenizer(appended(model, subwords))
+
+
+def _preserving(model: bytes, texts: Iterable[str], other_texts: Iterable[str], tell: Callable[[str], None]) -> bytes:
+    """Return a SentencePiece model that leaves the spelling of new languages alone (`normalisation.adaptive`).
+
+    Characters that are also frequent in text of the other languages are changed as before, or that text would be cut
+    differently.
+    """
+    characters, other_characters, normaliser = Characters(), Characters(), normaliser_of(model)
+    for text in texts:
+        characters.add(text)
+    changed = characters.changed_by(normaliser)
+    preserved = characters.preserved(changed)
+    if preserved:
+        for text in other_texts:
+            other_characters.add(text)
+        preserved = [character for character in preserved if character not in other_characters.frequent]
+        kept = {character: changed.pop(character) for character in preserved}
+    if changed:
+        tell(f"normalisation (of the vocabulary) changes characters of the new languages: {described(changed)}")
+    if not preserved:
+        return model
+    tell(f"normalisation (adaptive) leaves alone in the new languages: {described(kept)}")
+    return with_normaliser(model, normaliser_without(preserved, normaliser))
 
 
 def _scores(model: bytes) -> dict[str, float]:

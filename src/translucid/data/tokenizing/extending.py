@@ -179,6 +179,15 @@ def appended(model: bytes, pieces: Iterable[NewPiece]) -> bytes:
     return content
 
 
+def with_normaliser(model: bytes, normaliser: sentencepiece.SentencePieceNormalizer) -> bytes:
+    """Return a SentencePiece model with the rules of another normalisation of characters."""
+    proto, rules = _parsed(model), _parsed(normaliser.serialized_model_proto())
+    proto.normalizer_spec.name = "user_defined"
+    proto.normalizer_spec.precompiled_charsmap = rules.normalizer_spec.precompiled_charsmap
+    content: bytes = proto.SerializeToString()
+    return content
+
+
 def is_bpe(model: bytes) -> bool:
     """Whether a SentencePiece model merges pairs instead of comparing probabilities."""
     spec = _parsed(model).trainer_spec

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 import sentencepiece
@@ -77,12 +77,28 @@ class Characters:
                 changed[character] = count
         return changed
 
-    def preserved(self) -> list[str]:
-        """Return the characters that `adaptive` leaves alone and `nmt_nfkc` changes, the most frequent first."""
-        frequent = {character for character, count in self.counts.items() if count >= MIN_COUNT}
+    def changed_by(self, normaliser: sentencepiece.SentencePieceNormalizer) -> dict[str, int]:
+        """Return the characters beyond ASCII that a normalisation changes, with counts, the most frequent first."""
+        changed = {}
+        for character, count in self.counts.most_common():
+            if not character.isascii() and normaliser.normalize(character) != character:
+                changed[character] = count
+        return changed
+
+    @property
+    def frequent(self) -> set[str]:
+        """The characters that are frequent enough to be left alone."""
+        return {character for character, count in self.counts.items() if count >= MIN_COUNT}
+
+    def preserved(self, changed: Iterable[str] | None = None) -> list[str]:
+        """Return the characters that `adaptive` leaves alone although a rule changes them, the most frequent first.
+
+        `changed`: the characters that the rule changes; by default, those that `nmt_nfkc` changes.
+        """
+        frequent = self.frequent
         scripts = {unicodedata.name(character, "?").split()[0] for character in filter(str.isalpha, frequent)}
         preserved = []
-        for character in self.changed(BASE):
+        for character in self.changed(BASE) if changed is None else changed:
             if character in frequent and _is_spelling(character) and _is_needed(character, scripts):
                 preserved.append(character)
         return preserved
@@ -116,8 +132,18 @@ def _name(character: str) -> str:
     return character if is_visible else f"U+{ord(character):04X} ({unicodedata.name(character, 'unnamed').lower()})"
 
 
-def normaliser_without(characters: Collection[str]) -> sentencepiece.SentencePieceNormalizer:
-    """Return `nmt_nfkc` without the rules for some characters."""
-    rules = [(source, target) for source, target in _normaliser(BASE).Decompile() if source not in characters]
+def normaliser_without(
+    characters: Collection[str], original: sentencepiece.SentencePieceNormalizer | None = None
+) -> sentencepiece.SentencePieceNormalizer:
+    """Return a normalisation, by default `nmt_nfkc`, without the rules for some characters."""
+    original = original or _normaliser(BASE)
+    rules = [(source, target) for source, target in original.Decompile() if source not in characters]
     sentencepiece.set_min_log_level(QUIET)
     return sentencepiece.SentencePieceNormalizer(norm_map=rules)
+
+
+def normaliser_of(model: bytes) -> sentencepiece.SentencePieceNormalizer:
+    """Return the normalisation of a SentencePiece model."""
+    return sentencepiece.SentencePieceNormalizer(
+        model_proto=model, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False
+    )

@@ -57,7 +57,7 @@ def test_a_run_learns_a_memory_in_its_direction(call, multilingual_run, memory, 
     result = call("memory", "learn", multilingual_run, memory("es", "en"), "--out", tmp_path / "out", *settings)
     assert result.code == 0, result.err
     data = RunFolder(tmp_path / "out").configuration().data
-    assert {*data.directions} == {*DIRECTIONS} and data.train[0].endswith(".tsv:es-en")
+    assert {*data.corpus_directions} == {*DIRECTIONS} and data.train[0].endswith(".tsv:es-en")
     (corpus_of_memory,) = [corpus for corpus in data.corpora(data.train) if corpus.direction == ("es", "en")]
     known = {pair.swapped for pair in read_pairs(corpus / "train.tsv")}
     assert {Pair(*pair) for pair in corpus_of_memory.pairs()} <= known

@@ -65,17 +65,17 @@ def test_chosen_languages_choose_the_files(settings):
 
 def test_the_same_language_has_one_code():
     codes = options(["fr.tsv:eng-fra", "de.tsv:en-de"], ["dev-fr.tsv:en-fr"])
-    assert codes.directions == (("en", "fr"), ("en", "de"))
+    assert codes.corpus_directions == (("en", "fr"), ("en", "de"))
     model_codes = {"eng_Latn": "eng_Latn", "fra_Latn": "fra_Latn"}
     model_options = options(["fr.tsv:en-fr"], ["dev-fr.tsv"], tokenizer={"languages": model_codes})
-    assert model_options.directions == (("eng_Latn", "fra_Latn"),) and model_options.languages == (
+    assert model_options.corpus_directions == (("eng_Latn", "fra_Latn"),) and model_options.languages == (
         "eng_Latn",
         "fra_Latn",
     )
 
 
 def test_the_directions_of_the_run_do_not_depend_on_those_chosen():
-    assert options().between("en", "fr").directions == options().directions
+    assert options().between("en", "fr").learned == options().learned
 
 
 WRONG = {

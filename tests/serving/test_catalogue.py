@@ -7,6 +7,7 @@ import pytest
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
+from translucid.runs.directions import ANY_SOURCE, LearnedDirections
 from translucid.serving import catalogue as catalogue_module
 from translucid.serving import language_pairs
 from translucid.serving.catalogue import Catalogue, NamedModel, load
@@ -269,7 +270,8 @@ def languages_offered(*label, languages=None, language_pieces="source-side", def
     data = configuration.data.model_copy(update={"source_language": source, "target_language": target})
     if languages:
         tokenizer = TokenizerOptions(languages={code: code for code in languages}, language_pieces=language_pieces)
-        data = SimpleNamespace(tokenizer=tokenizer, languages=default, directions=())
+        learned = LearnedDirections({ANY_SOURCE: languages}, marks_sources=tokenizer.marks_sources)
+        data = SimpleNamespace(tokenizer=tokenizer, languages=default, learned_directions=learned)
     return offer(SimpleNamespace(data=data), *(label or (None, None)), "runs/x")
 
 

@@ -106,7 +106,7 @@ def test_new_rows_are_means_of_former_ones(extend, run, tmp_path):  # noqa: F811
 
 def test_without_general_validation_files_only_the_new_direction_is_measured(extend, tmp_path):
     extended = extend(tmp_path / "more", "training.max_steps=2")
-    assert extended.configuration().data.directions == (("en", "es"), ("en", "fr"), ("en", "de"))
+    assert extended.configuration().data.corpus_directions == (("en", "es"), ("en", "fr"), ("en", "de"))
     assert trained_directions(SimpleNamespace(run=extended)) == [("en", "es")]
 
 

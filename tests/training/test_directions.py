@@ -103,12 +103,20 @@ def test_other_directions_can_not_be_resumed(files, tmp_path):
         train(files, tmp_path / "run", "training.max_steps=2", resume=True, **{"data.train": turned})
 
 
-def test_the_vocabulary_is_learned_from_balanced_text():
-    french = [Pair(f"fr{n}", "x") for n in range(3200)]
-    swapped = [pair.swapped for pair in french]
+@pytest.mark.parametrize("opposite", [False, True])
+def test_the_vocabulary_is_learned_from_balanced_text_of_all_files(opposite):
+    french = [Pair(f"fr{n}", "x") for n in range(1600)]
+    more = [Pair(f"fr{n}", "x") for n in range(1600, 3200)]
     german = [Pair(f"de{n}", "x") for n in range(100)]
-    directions = [("en", "fr"), ("fr", "en"), ("en", "de")]
-    corpora = Corpora([french, swapped, german], [], "", directions=directions)
-    sample = [pair.source[:2] for pair in balanced(corpora, Filter(), 1000, seed=1)]
+    corpora = {("a", ("en", "fr")): french, ("a", ("fr", "en")): [pair.swapped for pair in french]}
+    if opposite:  # a file of the other order, which is read in this order only
+        corpora["b", ("fr", "en")] = [pair.swapped for pair in more]
+    else:
+        corpora["b", ("en", "fr")] = more
+    corpora["c", ("en", "de")] = german
+    names, directions = zip(*corpora, strict=True)
+    train = Corpora([*corpora.values()], [], "", directions=directions, names=names)
+    sample = ["".join(pair)[-8:] for pair in balanced(train, Filter(), 1000, seed=1)]
     # 32^(1/5) is 2: French, with 32 times as much text, gets two thirds of the sample.
-    assert sample.count("fr") == 667 and sample.count("de") == 333
+    assert sum("fr" in text for text in sample) == 667 and sum("de" in text for text in sample) == 333
+    assert len({text for text in sample if "fr" in text}) == 667

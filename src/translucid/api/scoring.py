@@ -145,7 +145,7 @@ def score_directions(
         rate, reference_rate = (
             off_target_rate(sentences, direction[1], languages) for sentences in (texts, targets_of(pairs))
         )
-        zero_shot = bool(data.directions) and direction not in data.directions
+        zero_shot = data.is_zero_shot(direction)
         scores.append(DirectionScore(label(direction), scored, rate, reference_rate, zero_shot))
         all_texts += texts
     return DirectionScores(scores, languages), all_texts

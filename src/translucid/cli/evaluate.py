@@ -179,7 +179,7 @@ def evaluate(
             refuse_for("images", FOR_CAPTIONERS, flags)
             _refuse_with_pivot(flags)
             refuse_without_context(configuration, run, {"--separate-lines": translation.separate_lines})
-            _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms)
+            _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms, languages)
 
 
 def _evaluate_translations(
@@ -191,6 +191,7 @@ def _evaluate_translations(
     report: Report,
     translation: Translation,
     terms: option.Terms,
+    languages: option.Languages,
 ) -> None:
     from translucid.api.pivot_translator import AnyTranslator, PivotTranslator
     from translucid.api.scoring import save_alignment_options, score, score_terms
@@ -201,6 +202,9 @@ def _evaluate_translations(
     from translucid.runs.run_folder import RunFolder
 
     assert data.test
+    if not any(languages):
+        test_options = configuration.data.of_files(pair_up(data.test))
+        configuration = configuration.model_copy(update={"data": test_options})
     configuration, has_several = _with_direction(configuration, first_step, pair_up(data.test))
     if has_several:
         from translucid.cli.directions import evaluate_directions

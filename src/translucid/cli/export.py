@@ -261,8 +261,10 @@ def _to_onnx(request: _Request) -> None:
 
 def _to_ctranslate2(request: _Request) -> None:
     from translucid.engines.ctranslate2.convert import export_ctranslate2
+    from translucid.engines.target_pieces import exported_languages
     from translucid.engines.trials import greedy_texts
     from translucid.engines.tuned import Tuned
+    from translucid.runs.run_folder import RunFolder
 
     model, tokenizer = request.translator.model, request.translator.tokenizer
     _refuse_edited(request.translator.torch_engine, tokenizer, request.run)
@@ -273,13 +275,20 @@ def _to_ctranslate2(request: _Request) -> None:
     alignment = request.translator.configuration.alignment
     layer = alignment.layer if alignment.layer is not None and alignment.head == 0 else -1
     export_ctranslate2(
-        model, tokenizer, request.out, request.quantization, overwrite=request.overwrite, attention_layer=layer
+        model,
+        tokenizer,
+        request.out,
+        request.quantization,
+        overwrite=request.overwrite,
+        attention_layer=layer,
+        extra_files=exported_languages(RunFolder(request.run), request.translator.configuration.data),
     )
 
 
 def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | None], overwrite: bool) -> None:
     """Export all languages of a model."""
     from translucid.decoding.search import TorchEngine
+    from translucid.engines.target_pieces import exported_languages
     from translucid.interop.huggingface_export import export_huggingface
     from translucid.runs.run_folder import RunFolder
     from translucid.runs.tensor_file import read_header
@@ -289,7 +298,15 @@ def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | Non
     model = folder.load_sequence_model(configuration, tokenizer)
     _refuse_edited(TorchEngine.of(model, tokenizer, choose_device("cpu")), tokenizer, run)
     measures = read_header(folder.model_file)[1]
-    kind = export_huggingface(model, tokenizer, configuration, out, measures=measures, overwrite=overwrite)
+    kind = export_huggingface(
+        model,
+        tokenizer,
+        configuration,
+        out,
+        measures=measures,
+        overwrite=overwrite,
+        extra_files=exported_languages(folder, configuration.data),
+    )
     Console(stderr=True).print(f"written: {out}, which `transformers` loads as {kind}")
 
 

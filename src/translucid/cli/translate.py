@@ -275,13 +275,12 @@ def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
     from translucid.inspection.ablation import refuse_unknown_heads
     from translucid.jobs.segments import SegmentJob
     from translucid.memory.opening import open_memory
-    from translucid.runs.directions import pivot_of
     from translucid.runs.run_folder import RunFolder
 
     assert job.configuration
     languages = job.configuration.data.languages
     refuse_unknown_heads(job.ablate, job.configuration.model.maps)
-    if not job.first_step and (pivot := pivot_of(languages, job.configuration.data.directions)):
+    if not job.first_step and (pivot := job.configuration.data.learned_directions.pivot(languages)):
         pair = f"{languages[0]} to {languages[1]}"
         log.print(f"warning: no training pair is from {pair}; --pivot {pivot} is usually better", soft_wrap=True)
     if job.memory:

@@ -19,6 +19,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 from translucid.runs.configuration import Configuration
 from translucid.runs.data_options import DataOptions
+from translucid.runs.directions import languages_of
 from translucid.runs.run_folder import DISTILLATION, RunFolder
 
 CANDIDATES = 8
@@ -88,7 +89,14 @@ class Request:
             UserError: it is no translator, or one of several languages that were not chosen.
         """
         run = self.teachers[0]
-        configuration = RunFolder(run).configuration().between(*self.languages)
+        configuration = RunFolder(run).configuration()
+        languages = self.languages
+        if configuration.data.tokenizer.languages and not any(languages):
+            codes = configuration.data.tokenizer.languages
+            named = {languages_of(name, codes) for name in self.corpora}
+            if len(named) == 1:
+                languages = named.pop() or languages
+        configuration = configuration.between(*languages)
         configuration.refuse_other_input("text", run)
         if configuration.data.tokenizer.languages and None in configuration.data.languages:
             fix = "Choose two of them with --source-language and --target-language."
@@ -108,18 +116,40 @@ class Request:
         return reverse_configuration(self.reverse, self.configuration) if self.reverse else None
 
     @property
+    def corpora(self) -> tuple[str, ...]:
+        """The names of all files of pairs."""
+        return (*self.pairs, *self.valid, *self.test)
+
+    @cached_property
     def data(self) -> DataOptions:
-        """The options by which the corpora are read, in the direction of the teacher."""
+        """The options by which the corpora are read, in the direction of the teacher.
+
+        Raises:
+            UserError: a file has other languages than the teacher, or the teacher has none and files have several.
+        """
         teacher = self.configuration.data
-        return DataOptions(
-            train=list(self.pairs),
-            valid=list(self.valid),
+        options = DataOptions(
             source_language=teacher.source_language,
             target_language=teacher.target_language,
+            tokenizer=teacher.tokenizer,
             reverse=teacher.reverse,
             filter=teacher.filter,
             skip_bad=True,
         )
+        # The options of a training with these files would be checked, and files of both orders train two directions.
+        options = options.model_copy(update={"train": list(self.pairs), "valid": list(self.valid)})
+        directions = set[Languages]()
+        for name in self.corpora:
+            corpora = options.corpora([name])
+            if not corpora:
+                source, target = teacher.languages
+                fix = "Leave it out, or choose the languages with --source-language and --target-language."
+                raise UserError(f"has other languages than the teacher, {source} and {target}", file=name, fix=fix)
+            directions.update(corpus.direction for corpus in corpora if languages_of(name))
+        if len(directions) > 1:
+            fix = "Choose the languages with --source-language and --target-language."
+            raise UserError("the files have several directions", fix=fix)
+        return options
 
     def check(self) -> None:
         """Check, before any work, that everything that is needed was given.
@@ -151,7 +181,7 @@ class Request:
         for run in (*self.teachers, *filter(None, [self.reverse])):
             if self.out.exists() and self.out.samefile(run):
                 raise UserError("is a run that is needed, and would be replaced", file=run, fix="Choose another --out.")
-        assert self.configuration  # both are checked when they are read
+        assert self.configuration and self.data  # all are checked when they are read
         assert self.reverse_configuration or not self.reverse
 
     def digests(self, files: Sequence[str]) -> list[str]:

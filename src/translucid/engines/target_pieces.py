@@ -6,9 +6,10 @@ In a direction without training pairs, models often write another of their langu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,22 +30,32 @@ LEAST_SHARE = 0.01
 
 Names and foreign words bring nearly every frequent piece of English into the text of other languages.
 """
+EXPORTED = "translucid.json"
+"""The file of an exported model with what a run has learned about languages, for an import."""
 AT_ONCE = 1 << 22
 """The number of ids that are counted at a time."""
 
 
 def pieces_file(run: RunFolder, languages: Languages, options: DataOptions) -> Path | None:
     """Return the file with the candidates of a zero-shot direction; None for other directions."""
-    if not options.directions or languages in options.directions:
+    if not options.is_zero_shot(languages):
         return None
     file = _file(run, languages[1])
     return file if file.exists() else None
 
 
 def save_target_pieces(
-    run: RunFolder, corpus: EncodedCorpus, sizes: Sequence[int], targets: Sequence[str | None], tokenizer: Tokenizer
+    run: RunFolder,
+    corpus: EncodedCorpus,
+    sizes: Sequence[int],
+    targets: Sequence[str | None],
+    tokenizer: Tokenizer,
+    initial_run: RunFolder | None = None,
 ) -> None:
     """Write the pieces of each target language into a run folder; pieces that the files already list stay.
+
+    A language gets no file if the initial run has it without one, as an imported run: a few pairs of a fine-tuning have
+    only some of its pieces.
 
     Args:
         run: the run folder.
@@ -52,7 +63,12 @@ def save_target_pieces(
         sizes: the number of pairs of each direction.
         targets: the target language of each direction.
         tokenizer: the tokenizer of the run.
+        initial_run: the run from which this one was initialised, if any and if it still exists.
     """
+    unknown = set()
+    if initial_run and initial_run.exists:
+        learned_before = initial_run.configuration().data.tokenizer.languages
+        unknown = {language for language in learned_before if not _file(run, language).exists()}
     counts: dict[str | None, NDArray[np.int64]] = {}
     first_pair = 0
     for size, language in zip(sizes, targets, strict=True):
@@ -64,6 +80,8 @@ def save_target_pieces(
             )
         first_pair += size
     for language, ids in language_pieces(counts, tokenizer).items():
+        if language in unknown:
+            continue
         file = _file(run, language)
         file.parent.mkdir(exist_ok=True)
         if file.exists():
@@ -96,6 +114,36 @@ def copy_target_pieces(initial_run: RunFolder, run: RunFolder) -> None:
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
             write_atomically(target, file.read_bytes())
+
+
+def exported_languages(run: RunFolder, options: DataOptions) -> dict[str, bytes]:
+    """Return the file of an exported model with the directions and target pieces of a multilingual run, by its name."""
+    if not options.tokenizer.languages:
+        return {}
+    pieces = {}
+    for language in options.tokenizer.languages:
+        file = _file(run, language)
+        if file.exists():
+            pieces[language] = file.read_text("utf-8").strip("\t\n")
+    content = {"learned": options.learned, "target_pieces": pieces}
+    return {EXPORTED: json.dumps(content, ensure_ascii=False).encode()}
+
+
+def import_target_pieces(run: RunFolder, pieces: Mapping[str, Any], tokenizer: Tokenizer) -> None:
+    """Write the target pieces of an exported model into a run folder, without those that the tokenizer lacks.
+
+    Args:
+        run: the run folder.
+        pieces: the pieces of each language, separated by spaces; values of other kinds are ignored.
+        tokenizer: the tokenizer of the run.
+    """
+    known = set(tokenizer.target_vocabulary)
+    for language, names in pieces.items():
+        if isinstance(names, str):
+            file = _file(run, language)
+            file.parent.mkdir(exist_ok=True)
+            line = " ".join(name for name in names.split(" ") if name in known)
+            write_atomically(file, f"\t{line}\n".encode())
 
 
 def _file(run: RunFolder, language: str | None) -> Path:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -57,6 +58,7 @@ def export_huggingface(
     *,
     measures: Mapping[str, Any] | None = None,
     overwrite: bool = False,
+    extra_files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> str:
     """Write a folder atomically.
 
@@ -67,6 +69,7 @@ def export_huggingface(
         out: the folder.
         measures: the measures of the validation that selected the weights, for the model card.
         overwrite: whether to replace an existing export.
+        extra_files: the content of further files by name.
 
     Returns:
         The name of the class in `transformers`.
@@ -103,6 +106,8 @@ def export_huggingface(
         by_language, files = kind == "m2m_100", configuration.data.train
         card = ModelCard(_CLASSES[kind], languages, pieces, by_language, longest, files, measures or {})
         write_atomically(folder / "README.md", card.text().encode())
+        for name, content in extra_files.items():
+            write_atomically(folder / name, content)
     return _CLASSES[kind]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
+from translucid.engines.target_pieces import EXPORTED, import_target_pieces
 from translucid.ground.errors import UserError
 from translucid.interop.ctranslate2 import from_ctranslate2
 from translucid.interop.hub import download, is_on_hub
 from translucid.interop.huggingface import from_huggingface
-from translucid.interop.imported import Imported
+from translucid.interop.imported import Imported, all_are, read_json
 from translucid.interop.marian import from_marian
 from translucid.interop.run_resolution import kind_of
 from translucid.models.build import meta_model, refuse_too_large
@@ -56,6 +58,8 @@ def import_model(
     reader = _READERS[kind_of(folder)]
     try:
         imported = reader(folder)
+        learned, target_pieces = _exported_languages(folder, imported)
+        imported.settings["data"]["learned"] = learned
         if source_language:
             imported.settings["data"]["source_language"] = source_language
         if target_language:
@@ -72,9 +76,33 @@ def import_model(
     with run.locked(), staged(run, overwrite=overwrite) as new_run:
         new_run.begin(configuration, tokenizer)
         new_run.save_model(model, tokenizer, {"imported": imported.kind})
+        import_target_pieces(new_run, target_pieces, tokenizer)
         new_run.add_provenance({**source, "kind": imported.kind})
         shutil.rmtree(new_run.path / "state")  # there is no training to resume
     return imported, configuration
+
+
+def _exported_languages(folder: Path, imported: Imported) -> tuple[dict[str, list[str]], dict[str, Any]]:
+    """Return what our export says of the languages of a model: the learned directions and the pieces of each target.
+
+    Both are empty for models of other toolkits.
+
+    Raises:
+        UserError: the file is damaged, or belongs to another model.
+    """
+    file = folder / EXPORTED
+    codes = imported.settings["data"]["tokenizer"].get("languages") or {}
+    if not folder.is_dir() or not file.exists() or not codes:
+        return {}, {}
+    content = read_json(file)
+    learned = content.get("learned") if isinstance(content, dict) else None
+    pieces = content.get("target_pieces") if isinstance(content, dict) else None
+    if not isinstance(learned, dict) or not isinstance(pieces, dict):
+        raise UserError("does not say what the model has learned", file=file, fix="Export the run again.")
+    for targets in (*learned.values(), [*pieces]):
+        if not isinstance(targets, list) or not all_are(str, targets) or not codes.keys() >= {*targets}:
+            raise UserError("names languages that the model lacks", file=file, fix="Export the run again.")
+    return learned, pieces
 
 
 def _built(imported: Imported, path: Path) -> tuple[Configuration, Model]:

@@ -21,6 +21,7 @@ from translucid.models.captioner_options import CaptionerOptions, CaptioningShap
 from translucid.models.language_options import ClassifierOptions, LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ContextualOptions, ModelOptions, TransformerOptions
 from translucid.runs.data_options import DataOptions
+from translucid.runs.directions import languages_of
 from translucid.runs.fixed_settings import fixed_values
 from translucid.runs.guided_alignment import problems_of_model
 from translucid.runs.presets import PRESETS, preset_named
@@ -258,8 +259,11 @@ def resolve(
     Raises:
         UserError: the file can't be read, or a key or value is unknown.
     """
-    settings = merged(initial_settings or {}, read_settings(file) if file else {})
+    settings = _without_learned(read_settings(file) if file else {})
+    own_settings = assigned(settings, assignments, overrides or {})
     if initial_settings:
+        initial_settings = _suited(initial_settings, own_settings)
+        settings = merged(initial_settings, settings)
         settings = merged(settings, {"data": {"tokenizer": initial_settings["data"]["tokenizer"]}})
     name = preset or settings.get("preset")
     preset_settings: Settings = {}
@@ -277,6 +281,27 @@ def resolve(
     # Sets the cached property; pydantic allows no assignment.
     configuration.__dict__["vocabulary_given"] = "vocabulary" in explicit.get("data", {}).get("tokenizer", {})
     return configuration
+
+
+def _without_learned(settings: Settings) -> Settings:
+    """Return the settings of a file without what the weights of the run have learned that the file belongs to."""
+    data = settings.get("data")
+    if not isinstance(data, dict):
+        return settings
+    return {**settings, "data": {key: value for key, value in data.items() if key != "learned"}}
+
+
+def _suited(initial_settings: Settings, own_settings: Settings) -> Settings:
+    """Return the settings of a multilingual run without its languages if the names of all training files have some."""
+    initial_data, own_data = initial_settings["data"], own_settings.get("data")
+    if not isinstance(own_data, dict) or not initial_data["tokenizer"].get("languages"):
+        return initial_settings
+    names: list[object] = []
+    for key in ("train", "mix", "synthetic"):
+        names += own_data.get(key) or ()
+    if not names or not all(isinstance(name, str) and languages_of(name) for name in names):
+        return initial_settings
+    return {**initial_settings, "data": {**initial_data, "source_language": None, "target_language": None}}
 
 
 def batches_for_gpu(device: str, earlier: Configuration | None) -> bool:

@@ -19,6 +19,7 @@ from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import BadLines, OnBad
 from translucid.data.readers.corpus import Pair, SyntheticPair, TargetText, sides
 from translucid.data.readers.texts import keep_texts, read_texts
+from translucid.data.words import normalized_text
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 from translucid.runs.data_options import DataOptions
@@ -52,6 +53,8 @@ class Corpora:
     """Validation pairs for what the model could do before it was fine-tuned, by direction."""
     directions: Sequence[Languages] = ()
     """The languages of each of `train`, if files were read."""
+    names: Sequence[str] = ()
+    """The file of each of `train`, if files were read; one that is read in both directions is there twice."""
     valid_by_direction: Mapping[Languages, Sequence[Pair]] = field(default_factory=dict)
     """The validation pairs of each direction of a multilingual run."""
 
@@ -71,13 +74,29 @@ class Corpora:
             return nullcontext()
         return self.bad.written_to(file)
 
+    @property
+    def texts(self) -> dict[frozenset[str | None], list[int]]:
+        """The indices of the training corpora of each language pair; a file that is read in both directions once.
+
+        If it can be, a file is read in the direction of the first corpus of its pair.
+        """
+        readings = set(zip(self.names, self.directions, strict=True))
+        first: dict[frozenset[str | None], Languages] = {}
+        texts: dict[frozenset[str | None], list[int]] = {}
+        for index, (name, direction) in enumerate(zip(self.names, self.directions, strict=True)):
+            pair = frozenset(direction)
+            preferred = first.setdefault(pair, direction)
+            if direction == preferred or (name, preferred) not in readings:
+                texts.setdefault(pair, []).append(index)
+        return texts
+
     def filtered(self, pair_filter: Filter, skipped: Skipped | None = None) -> Iterator[Pair]:
         """Yield the training pairs that pass the filter, corpus after corpus."""
         return keep(chain.from_iterable(self.train), pair_filter, skipped or Skipped())
 
 
 class _Files:
-    """The pairs of one corpus, without those whose source, or target if `side` is 1, is in `held_out`."""
+    """The pairs of one corpus, without those whose normalized source, or target if `side` is 1, is in `held_out`."""
 
     def __init__(
         self,
@@ -94,7 +113,7 @@ class _Files:
         if self.links:
             pairs = self.links.of(pairs)
         for pair in pairs:
-            if pair[self.side] not in self.held_out:
+            if not self.held_out or normalized_text(pair[self.side]) not in self.held_out:
                 yield pair
 
 
@@ -179,14 +198,15 @@ def read_corpora(
         for pair in valid:
             sources.add(pair.source)
             targets.add(pair.target)
-    train, directions = _training_corpora(reading, sources, targets, link_files(options) if with_links else {})
+    excluded = set(map(normalized_text, sources)), set(map(normalized_text, targets))
+    train, names, directions = _training_corpora(reading, *excluded, link_files(options) if with_links else {})
     hashes = _hashes([*options.train, *options.synthetic, *options.target_text, *options.mix])
     text = _digest_of_training_text(options, sources, hashes)
     if options.train_alignments:
         hashes |= _hashes(options.train_alignments)
         text = _joined_digest(text, hashes, options.train_alignments)
     hashes |= _hashes([*options.valid, *options.valid_general])
-    return Corpora(train, valid, text, not options.valid, bad, hashes, general, directions, by_direction)
+    return Corpora(train, valid, text, not options.valid, bad, hashes, general, directions, names, by_direction)
 
 
 class _Reading(NamedTuple):
@@ -230,13 +250,13 @@ class _Reading(NamedTuple):
 
 def _training_corpora(
     reading: _Reading, sources: Collection[str], targets: Collection[str], link_paths: Mapping[str, str]
-) -> tuple[list[_Files], list[Languages]]:
-    """Return the training corpora with their directions.
+) -> tuple[list[_Files], list[str], list[Languages]]:
+    """Return the training corpora with their names and directions.
 
     Args:
         reading: how they are read.
-        sources: the sources of the pairs that are held out.
-        targets: the targets of these pairs.
+        sources: the normalized sources of the pairs that are held out.
+        targets: the normalized targets of these pairs.
         link_paths: the file with the word links of each corpus that has one, by name.
     """
     options, bad = reading.options, reading.bad
@@ -253,7 +273,9 @@ def _training_corpora(
         train.append(_Files(partial(_synthetic, corpus), targets, bad, side=1, links=links_of(corpus)))
     train += [_Files(partial(_target_texts, name), targets, bad, side=1) for name in options.target_text]
     train += [_Files(reading.reader(corpus), sources, bad, links=links_of(corpus)) for corpus in mixed]
-    return train, [corpus.direction for corpus in (*corpora, *synthetic, *mixed)]
+    texts = [DirectedCorpus(name, options.languages, swapped=False) for name in options.target_text]
+    used = [*corpora, *synthetic, *texts, *mixed]
+    return train, [corpus.name for corpus in used], [corpus.direction for corpus in used]
 
 
 def _refuse_missing(options: DataOptions, needs_training_text: bool) -> None:
@@ -325,12 +347,12 @@ def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: b
     sample = reservoir_sample(read(skipped), HELD_OUT, seed)
     total, count = skipped.kept, min(HELD_OUT, skipped.kept // 50)
     Random(seed).shuffle(sample)
-    groups: dict[str, list[Pair]] = {pair.source: [] for pair in sample}
+    groups: dict[str, list[Pair]] = {normalized_text(pair.source): [] for pair in sample}
     remaining: Counter[str] = Counter()
     for pair in read(Skipped()):
         remaining[label_of(pair)] += 1
-        if pair.source in groups:
-            groups[pair.source].append(pair)
+        if (key := normalized_text(pair.source)) in groups:
+            groups[key].append(pair)
     held_out: list[Pair] = []
     # Groups that are too large, such as a line that is in every file, stay in the training text; if there are no
     # others, up to half of all pairs may be held out.

@@ -17,13 +17,16 @@ from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.runs.directions import (
+    ANY_SOURCE,
     DirectedCorpus,
+    LearnedDirections,
     includes,
     language_pieces,
     languages_of,
     missing_languages,
     model_code,
     readings,
+    with_directions,
 )
 
 _PRINTABLE = r"^\P{C}*$"
@@ -84,6 +87,10 @@ class DataOptions(OptionGroup):
     among the texts of a .tmx file."""
     target_language: str | None = Field(None, pattern=_PRINTABLE)
     """The code of the target language, such as `es`."""
+    learned: dict[str, list[str]] = Field(default_factory=dict)
+    """What the weights of a multilingual model have learned so far: the target languages of each source language. Each
+    training adds those of its files; a run that is initialised from another inherits them. `*` stands for the sources
+    of an imported model."""
     filter: Filter = Field(default_factory=Filter)
     """The filter of pairs."""
     tokenizer: TokenizerOptions = Field(default_factory=TokenizerOptions)
@@ -133,8 +140,20 @@ class DataOptions(OptionGroup):
         return codes[::-1] if self.reverse else codes
 
     @property
-    def directions(self) -> tuple[Direction, ...]:
-        """The directions of the training corpora whose names have languages, without repetitions."""
+    def learned_directions(self) -> LearnedDirections:
+        """The directions that the weights have learned, in this training and in those before."""
+        return LearnedDirections(self.learned, marks_sources=self.tokenizer.marks_sources)
+
+    def is_zero_shot(self, direction: Languages) -> bool:
+        """Whether the model is multilingual and has not learned a direction."""
+        return bool(self.learned) and direction not in self.learned_directions
+
+    @property
+    def corpus_directions(self) -> tuple[Direction, ...]:
+        """The directions of the training corpora whose names have languages, without repetitions.
+
+        These are the directions of the last training; see `learned_directions` for all.
+        """
         corpora = []
         for name in (*self.train, *self.mix):
             corpora += self._readings(name, (None, None))
@@ -149,7 +168,7 @@ class DataOptions(OptionGroup):
     @property
     def is_multilingual(self) -> bool:
         """Whether the files are of several directions."""
-        return len(self.directions) > 1
+        return len(self.corpus_directions) > 1
 
     @property
     def corpus_weights(self) -> list[float] | None:
@@ -174,7 +193,8 @@ class DataOptions(OptionGroup):
     @property
     def all_languages(self) -> list[str]:
         """The codes of all languages of a multilingual model."""
-        return sorted({*self.tokenizer.languages, *chain.from_iterable(self.directions)})
+        learned = {*self.learned, *chain.from_iterable(self.learned.values())} - {ANY_SOURCE}
+        return sorted({*self.tokenizer.languages, *chain.from_iterable(self.corpus_directions), *learned})
 
     @property
     def _chosen(self) -> Languages:
@@ -232,6 +252,15 @@ class DataOptions(OptionGroup):
         """The codes of the languages that were chosen for a multilingual model; None for a model of a single pair."""
         return self.languages if self.tokenizer.languages else None
 
+    def of_files(self, names: Iterable[str]) -> DataOptions:
+        """Return the options with no choice of languages if the names of files say which they have.
+
+        The languages of a multilingual run are those that it translates between if no others are requested.
+        """
+        if not self.tokenizer.languages or not all(map(languages_of, names)):
+            return self
+        return self.model_copy(update=dict.fromkeys(self._language_keys))
+
     def between(self, source: str | None, target: str | None) -> DataOptions:
         """Return the options with two other languages of a multilingual model; None leaves a language unchanged.
 
@@ -263,12 +292,26 @@ class DataOptions(OptionGroup):
         if self.both_directions or self.is_multilingual:
             for problem in self._problems_of_directions(names):
                 raise ValueError(problem)
-        self._set_languages(self.directions)
+        self._set_languages(self.corpus_directions)
         for name in names:
             if not self.tokenizer.languages and not self.corpora([name]):
                 chosen = " and ".join(filter(None, self._chosen))
                 raise ValueError(f"{name} has other languages than the other files: {chosen}")
+        self._set_learned()
         return self
+
+    def _set_learned(self) -> None:
+        """Add the directions of the training files to those that a multilingual model has learned."""
+        if not self.tokenizer.languages:
+            return
+        learned: dict[str, list[str]] = self.learned
+        if not learned and not self.train:  # an imported model
+            learned = {ANY_SOURCE: sorted(self.tokenizer.languages)}
+        directions = list(self.corpus_directions)
+        source, target = self.languages
+        if self.train and not directions and source and target:  # the names of the files have no languages
+            directions.append((source, target))
+        self.__dict__["learned"] = with_directions(learned, directions, marks_sources=self.tokenizer.marks_sources)
 
     def _set_languages(self, directions: Sequence[Direction]) -> None:
         """Set the languages of the model, as far as they are not set."""
@@ -305,7 +348,7 @@ class DataOptions(OptionGroup):
         for name in ("target_text", "fuzzy_matches", "terms", "subword_dropout"):
             if getattr(self, name):
                 yield f"data.{name} is for a single direction, and data.train has several: leave it out"
-        if not all(includes(self._chosen, direction) for direction in self.directions):
+        if not all(includes(self._chosen, direction) for direction in self.corpus_directions):
             what = "data.source_language and data.target_language choose one of several directions: leave them out"
             what += ", or set them to null if a multilingual run has them from its import"
             yield f"{what}; a run with these languages alone gets no others, only a multilingual one does"
@@ -313,7 +356,7 @@ class DataOptions(OptionGroup):
             yield "several directions need validation files: give data.valid, or --valid FILES:en-fr"
         if not self.tokenizer.joint:
             yield "several directions need one vocabulary: set data.tokenizer.joint=true"
-        pieces = self._tokenizer_of(self.directions).languages
+        pieces = self._tokenizer_of(self.corpus_directions).languages
         for corpus in self.corpora([*names]):
             codes = corpus.direction if self.tokenizer.marks_sources else corpus.direction[1:]
             for code in codes:

@@ -5,13 +5,77 @@ A piece in front of the source names the target language (Johnson et al. 2017, a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, find_code, is_flores_code, usual_code
 from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.data.readers.corpus_names import CorpusName, Direction, problem_of_languages
+
+ANY_SOURCE = "*"
+"""The key of the targets of an imported model, which does not say from which languages it has learned to write them."""
+
+
+class LearnedDirections:
+    """The directions that the weights of a multilingual model have learned, in all of its trainings.
+
+    A run stores them as `data.learned`: the target languages of each source language. Those of `ANY_SOURCE` were
+    learned from each other if sources have language pieces too, and from any language otherwise.
+    """
+
+    def __init__(self, targets: Mapping[str, Iterable[str]], *, marks_sources: bool) -> None:
+        """Take the target languages by source language; `marks_sources`: whether sources have language pieces."""
+        self.targets = {source: frozenset(codes) for source, codes in targets.items()}
+        self.marks_sources = marks_sources
+
+    def __contains__(self, direction: Languages) -> bool:
+        source, target = direction
+        if target in self.targets.get(source or "", ()):
+            return True
+        imported = self.targets.get(ANY_SOURCE, frozenset())
+        return target in imported and (source in imported or not self.marks_sources)
+
+    @property
+    def sources(self) -> set[str] | None:
+        """All source languages; None if they are unknown, as those of some imported models."""
+        imported = self.targets.get(ANY_SOURCE)
+        if imported and not self.marks_sources:
+            return None
+        return {*self.targets, *(imported or ())} - {ANY_SOURCE}
+
+    @property
+    def target_languages(self) -> set[str]:
+        """All target languages. A student with the vocabulary of its teacher has pieces for others, too."""
+        return set().union(*self.targets.values())
+
+    def pivot(self, direction: Languages) -> str | None:
+        """Return a language through which learned directions lead from one language to another.
+
+        English comes first. None without such a language, and for a learned direction.
+
+        >>> LearnedDirections({"es": ["en"], "en": ["fr"]}, marks_sources=False).pivot(("es", "fr"))
+        'en'
+        """
+        source, target = direction
+        if not self.targets or direction in self:
+            return None
+        languages = {*self.targets, *self.target_languages} - {ANY_SOURCE}
+        pivots = sorted(pivot for pivot in languages if (source, pivot) in self and (pivot, target) in self)
+        english = (pivot for pivot in pivots if usual_code(pivot) == "en")
+        return next(english, next(iter(pivots), None))
+
+
+def with_directions(
+    learned: Mapping[str, Iterable[str]], directions: Iterable[Direction], *, marks_sources: bool
+) -> dict[str, list[str]]:
+    """Return the targets of each source of `LearnedDirections` together with further directions."""
+    known = LearnedDirections(learned, marks_sources=marks_sources)
+    targets = {source: [*codes] for source, codes in learned.items()}
+    for source, target in directions:
+        if (source, target) not in known and target not in targets.setdefault(source, []):
+            targets[source].append(target)
+    return targets
 
 
 class DirectedCorpus(NamedTuple):
@@ -118,22 +182,6 @@ def language_pieces(
             raise ValueError(f"{what}: write its script, too")
         pieces[code] = pattern.replace(placeholder, code)
     return pieces
-
-
-def pivot_of(direction: Languages, trained: Collection[Direction]) -> str | None:
-    """Return a language through which directions of the training text lead from one language to another.
-
-    English comes first. None without such a language, and for a direction of the training text.
-
-    >>> pivot_of(("es", "fr"), [("es", "en"), ("en", "fr")])
-    'en'
-    """
-    if direction in trained:
-        return None
-    source, target = direction
-    pivots = sorted(pivot for start, pivot in trained if start == source and (pivot, target) in trained)
-    english = (pivot for pivot in pivots if usual_code(pivot) == "en")
-    return next(english, next(iter(pivots), None))
 
 
 def missing_languages(names: Iterable[str]) -> Iterator[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from translucid.data.filtering import Skipped, keep
+from translucid.data.filtering import Filter, Skipped, keep
 from translucid.data.tokenizing.added_language import with_language
 from translucid.data.tokenizing.extending import with_reserved, with_tag, with_words
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
     from translucid.runs.configuration import Configuration
 
 
-def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora) -> Tokenizer:
+def initial_tokenizer(
+    configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora, tell: Callable[[str], None]
+) -> Tokenizer:
     """Return the tokenizer of a new run: that of the runs from which it is initialised, or a new one.
 
     Args:
         configuration: the configuration of the run.
         learn: a function that learns a new tokenizer.
         corpora: the corpora of the run. A vocabulary is extended by words of these, without those that are mixed in.
+        tell: called with a line for the user.
 
     Raises:
         UserError: the tokenizer lacks the tag of synthetic pairs, or reserved pieces, and can't be extended.
@@ -58,7 +62,10 @@ def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenize
             raise UserError(what, fix=f"Begin from a whole run and train all of it, or leave {names} out.")
         tokenizer = with_reserved(tokenizer, data.reserved)
     if languages := _new_languages(configuration):
-        return _with_languages(tokenizer, languages, configuration, corpora)
+        data = configuration.data
+        pieces = [piece for piece in data.tokenizer.languages.values() if not tokenizer.reserves([piece])]
+        texts, other_texts = (_Texts(corpora, data.filter, languages, of_new=of_new) for of_new in (True, False))
+        return with_language(tokenizer, texts, other_texts, data.tokenizer.added, pieces, tell)
     if not data.tokenizer.added:
         return tokenizer
     domain_corpora = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mixed_shares)])
@@ -79,7 +86,7 @@ def _new_languages(configuration: Configuration) -> set[str]:
     if not base.tokenizer.languages:
         what = "translates one direction and has no pieces for languages, so it can't learn others"
         raise UserError(what, file=training.begin_from, fix="Begin from a multilingual run, or train all files anew.")
-    new_languages = set(chain.from_iterable(data.directions)) - set(base.all_languages)
+    new_languages = set(chain.from_iterable(data.corpus_directions)) - set(base.all_languages)
     if new_languages and (training.adapter_rank or not data.tokenizer.joint):
         reason = "training.adapter_rank" if training.adapter_rank else "a vocabulary for each side"
         what = f"the model lacks {' and '.join(sorted(new_languages))}, and can't learn more languages with {reason}"
@@ -87,25 +94,21 @@ def _new_languages(configuration: Configuration) -> set[str]:
     return new_languages
 
 
-def _with_languages(
-    tokenizer: Tokenizer, languages: set[str], configuration: Configuration, corpora: Corpora
-) -> Tokenizer:
-    """Return the tokenizer with pieces of new languages, learned from their side of the training text."""
-    data = configuration.data
+@dataclass(frozen=True)
+class _Texts:
+    """The texts of the languages that a vocabulary gets, or of the others, from all training corpora."""
 
-    def texts(*, new: bool) -> Iterator[str]:
-        directions = list(corpora.directions)
-        for number, (direction, corpus) in enumerate(zip(directions, corpora.train, strict=False)):
-            # The pairs of a file that is read in both directions are read once.
-            if direction[::-1] in directions[:number]:
-                continue
-            for pair in keep(corpus, data.filter, Skipped()):
-                for language, text in zip(direction, pair, strict=True):
-                    if (language in languages) == new:
+    corpora: Corpora
+    pair_filter: Filter
+    new_languages: Set[str]
+    of_new: bool
+
+    def __iter__(self) -> Iterator[str]:
+        for index in sorted(chain.from_iterable(self.corpora.texts.values())):
+            for pair in keep(self.corpora.train[index], self.pair_filter, Skipped()):
+                for language, text in zip(self.corpora.directions[index], pair, strict=True):
+                    if (language in self.new_languages) == self.of_new:
                         yield text
-
-    pieces = [piece for piece in data.tokenizer.languages.values() if not tokenizer.reserves([piece])]
-    return with_language(tokenizer, texts(new=True), texts(new=False), data.tokenizer.added, pieces)
 
 
 def _tokenizer_of_teacher(teacher: RunFolder, configuration: Configuration) -> Tokenizer:

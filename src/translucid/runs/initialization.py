@@ -44,8 +44,9 @@ FINE_TUNING: dict[str, Any] = {
 """The default options for fine-tuning a translator; docs/fine-tuning.md has the experiments."""
 
 
-_OF_FILES = "source_language", "target_language"
-_INHERITED = (*_OF_FILES, "reverse", "placeholders")
+LANGUAGES = "source_language", "target_language"
+"""The options with the languages that a multilingual run translates between if no others are requested."""
+_INHERITED = (*LANGUAGES, "learned", "reverse", "placeholders")
 
 
 def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
@@ -69,16 +70,11 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     elif kind not in {None, base.model.kind}:
         what = f"holds a model of the kind {base.model.kind}, not {kind}"
         raise UserError(what, file=run, fix="Leave --model out, or give the run of another model.")
-    # A multilingual run takes its languages from the names of its files.
-    of_files = _OF_FILES if base.data.is_multilingual else ()
-    data = {name: getattr(base.data, name) for name in _INHERITED if name not in of_files}
+    data = {name: getattr(base.data, name) for name in _INHERITED}
     data["tokenizer"] = base.data.tokenizer.model_dump(exclude={"added"})
     training: dict[str, Any] = {"begin_from": str(run)}
     if base.model.reads == "text":
         training |= FINE_TUNING
-    if base.data.tokenizer.marks_sources:
-        # M2M100 and NLLB have no such bias, so a trained one could not be exported to their format.
-        training["freeze"] = ["output.bias"]
     settings: dict[str, Any] = {"training": training, "data": data, "model": model}
     if preset is None:
         settings["preset"] = base.preset

@@ -18,7 +18,8 @@ from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK, locked_folder
 from translucid.ground.reading import digest, refuse_unsafe
 from translucid.runs.configuration import Configuration, validated
-from translucid.runs.settings import LONGEST, read_settings, with_current_names
+from translucid.runs.directions import ANY_SOURCE
+from translucid.runs.settings import LONGEST, Settings, read_settings, with_current_names
 from translucid.runs.tensor_file import (
     fill,
     load_tensors,
@@ -171,7 +172,7 @@ class RunFolder:
         # The versions are the last group. A file that was cut short would otherwise get defaults for what it lacks.
         if not settings.get("versions"):
             raise UserError("has no versions: it was cut short", file=self.config_file, fix="Take it from a backup.")
-        return validated(with_current_names(settings), self.config_file)
+        return validated(_with_learned(with_current_names(settings)), self.config_file)
 
     def held_out(self) -> list[Pair] | None:
         """Read the pairs that were held out for validation, if any."""
@@ -405,3 +406,17 @@ class RunFolder:
         """Remove the rows of updates that a resumed training will repeat."""
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.metrics() if row["step"] <= step]
         write_atomically(self.metrics_file, "".join(lines).encode("utf-8", "replace"))
+
+
+def _with_learned(settings: Settings) -> Settings:
+    """Return the settings of a run; those of older runs do not say what was learned before a fine-tuning.
+
+    Their own files name the directions. M2M100 and NLLB have learned all directions before.
+    """
+    data = settings.get("data")
+    if not isinstance(data, dict) or "learned" in data or not (settings.get("training") or {}).get("begin_from"):
+        return settings
+    tokenizer = data.get("tokenizer") or {}
+    if tokenizer.get("language_pieces") != "both-sides":
+        return settings
+    return {**settings, "data": {**data, "learned": {ANY_SOURCE: sorted(tokenizer.get("languages") or ())}}}

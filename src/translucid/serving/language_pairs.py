@@ -240,13 +240,13 @@ def offer(configuration: Configuration, source: str | None, target: str | None, 
             raise UserError(what, file=folder, fix=fix)
         return {source: None}, {target: None}
     codes = _by_usual_code(tokenizer.languages)
-    targets = _select_languages(codes, target, run_target, folder)
+    learned_targets = _by_usual_code(configuration.data.learned_directions.target_languages) or codes
+    targets = _select_languages(learned_targets, target, run_target, folder)
     if tokenizer.marks_sources:
         return _select_languages(codes, source, run_source, folder), targets
-    trained_languages = {code for code, _ in configuration.data.directions}
-    if trained_languages:
+    if sources := configuration.data.learned_directions.sources:
         # All sources with all targets: also pairs that no training file has.
-        return _select_languages(_by_usual_code(trained_languages), source, run_source, folder), targets
+        return _select_languages(_by_usual_code(sources), source, run_source, folder), targets
     source = source or run_source
     if not source:
         fix = f"Write 'en-*={folder}' (with its code)."
@@ -262,8 +262,8 @@ def usual_pairs(configuration: Configuration, sources: Codes, targets: Codes) ->
         sources: the source languages that are offered.
         targets: the target languages that are offered.
     """
-    directions = set(configuration.data.directions) if configuration.data.tokenizer.languages else set()
-    return {(s, t) for s, t in product(sources, targets) if (sources[s], targets[t]) in directions}
+    learned = configuration.data.learned_directions
+    return {(s, t) for s, t in product(sources, targets) if (sources[s], targets[t]) in learned}
 
 
 def begin_with(sources: Codes, targets: Codes) -> tuple[str, str]:

@@ -34,12 +34,7 @@ def balanced(corpora: Corpora, pair_filter: Filter, max_pairs: int, seed: int) -
         max_pairs: the maximum number of pairs.
         seed: determines the sample.
     """
-    by_languages: dict[frozenset[str | None], list[int]] = {}
-    for index, direction in enumerate(corpora.directions):
-        indices = by_languages.setdefault(frozenset(direction), [])
-        # The pairs of a file that is read in both directions are read once.
-        if not indices or corpora.directions[indices[0]] == direction:
-            indices.append(index)
+    by_languages = corpora.texts
 
     def pairs(indices: list[int], skipped: Skipped) -> Iterator[Pair]:
         return keep(chain.from_iterable(corpora.train[index] for index in indices), pair_filter, skipped)

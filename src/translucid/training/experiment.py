@@ -31,7 +31,6 @@ from translucid.runs.initial_tokenizer import initial_tokenizer, lacks_pieces
 from translucid.runs.initialization import begin
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
-from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import Dataset, Initialization, TrainingData, sha256
 from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze, sizes
@@ -192,7 +191,12 @@ def _new_trainer(
                 corpora = corpora or _corpora(configuration)
             corpora = _prepared_corpora(configuration, corpora, console)
             dataset = _dataset(configuration, corpora)
-            tokenizer = initial_tokenizer(dataset.configuration, lambda: dataset.learn(console), corpora)
+            tokenizer = initial_tokenizer(
+                dataset.configuration,
+                lambda: dataset.learn(console),
+                corpora,
+                lambda line: console.print(line, soft_wrap=True),
+            )
             configuration = dataset.configuration  # `learn` has added the size of the vocabulary
             staged_run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None)
         workers.wait()
@@ -263,7 +267,7 @@ def _trainer(
     model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary)
     if state is None or options.l2_sp or options.distillation_weight:
         begin(model, options, tokenizer)
-    _prepare_fine_tuning(model, options)
+    _prepare_fine_tuning(model, configuration)
     if isinstance(model, CustomModel):
         assert isinstance(configuration.model, CustomOptions)
         check_contract(model, configuration.model.implementation, configuration.model.maps)
@@ -383,13 +387,18 @@ def _prepared_corpora(configuration: Configuration, corpora: Corpora, console: C
     return with_matches(configuration, with_links(configuration, corpora, console), console)
 
 
-def _prepare_fine_tuning(model: Model, options: TrainingOptions) -> None:
+def _prepare_fine_tuning(model: Model, configuration: Configuration) -> None:
     """Freeze the parts that the options name, and add low-rank differences to the others if the options ask for them.
 
     Raises:
         UserError: nothing is left to learn.
     """
-    freeze(model, options.freeze)
+    options = configuration.training
+    frozen_parts = [*options.freeze]
+    if options.begin_from and configuration.data.tokenizer.marks_sources:
+        # M2M100 and NLLB have no such bias, so a model that learned one could not be exported to their format.
+        frozen_parts.append("output.bias")
+    freeze(model, frozen_parts)
     rank, scale, parts = options.adapter_rank, options.adapter_scale, options.adapter_parts
     if rank and not adapt(model, rank, scale, parts):
         raise UserError("training.freeze leaves no matrix that training.adapter_rank is for", fix="Name fewer parts.")

@@ -85,7 +85,8 @@ def prepare_update(
     if out.resolve() == run.resolve():
         raise UserError("is the run to fine-tune", file=out, fix="Choose another --out.")
     base = RunFolder(run).configuration()
-    memory.refuse_other_languages(base.data.languages)
+    if not base.data.tokenizer.languages:
+        memory.refuse_other_languages(base.data.languages)
     suffix = _languages_after_name(memory, base.data)
     since = 0 if relearn else last_learned_change(run, memory)
     change = memory.change
@@ -183,18 +184,20 @@ def _write_pairs(pairs: Iterable[Pair], folder: Path, *, reverse: bool) -> tuple
 
 
 def _languages_after_name(memory: TranslationMemory, data: DataOptions) -> str:
-    """Return what follows the names of the files of a memory's pairs: the languages, if the run has several directions.
+    """Return what follows the names of the files of a memory's pairs: the languages, if the run has several.
 
     Raises:
         UserError: the memory has no languages, and the run needs them.
     """
-    if not data.tokenizer.languages or None not in data.languages:
+    if not data.tokenizer.languages:
         return ""
     source, target = memory.languages
     if not source or not target:
+        if None not in data.languages:
+            return ""
         fix = "Make it by translucid memory add MEMORY FILES --source-language en --target-language es, for instance."
         raise UserError("the memory has no languages, and the run translates several directions", fix=fix)
-    direction = model_code(source), model_code(target)
+    direction = model_code(source, data.all_languages), model_code(target, data.all_languages)
     return f":{label(direction[::-1] if data.reverse else direction)}"
 
 

@@ -51,7 +51,7 @@ def trained_directions(trainer: Trainer) -> Sequence[Languages]:
     data = trainer.run.configuration().data
     if not data.is_multilingual:
         return [(None, None)]
-    return [direction for direction in data.directions if data.between(*direction).validation_files]
+    return [direction for direction in data.corpus_directions if data.between(*direction).validation_files]
 
 
 def _has_learned(trainer: Trainer) -> bool:

@@ -106,11 +106,12 @@ class TextDataset:
             what = "no training pair has word links between words that the tokenizer separates"
             raise UserError(what, fix="Set training.guided_alignment=0, or give links with --train-alignments.")
         pairs: EncodedCorpus | VariedCorpus = stored.pairs
-        if data.is_multilingual and start.workers.leads:
-            if options.begin_from:
-                copy_target_pieces(RunFolder(Path(options.begin_from)), start.run)
+        if data.tokenizer.languages and self.corpora.directions and start.workers.leads:
+            initial_run = RunFolder(Path(options.begin_from)) if options.begin_from else None
+            if initial_run:
+                copy_target_pieces(initial_run, start.run)
             targets = [direction[1] for direction in self.corpora.directions]
-            save_target_pieces(start.run, stored.pairs, stored.sizes, targets, tokenizer)
+            save_target_pieces(start.run, stored.pairs, stored.sizes, targets, tokenizer, initial_run)
         if options.soft_targets:
             pairs = with_soft_targets(stored.pairs, stored.fingerprint, start, options)
         sizes = stored.sizes

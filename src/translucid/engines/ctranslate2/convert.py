@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ctranslate2.specs.model_spec import index_spec
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.conventions import ACTIVATIONS, Quantization, layer_names, position_rows
-from translucid.ground.atomic import atomic_folder, refuse_overwrite
+from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLINGS
 from translucid.runs.transformer_weights import Floats, TransformerWeights
@@ -37,10 +38,18 @@ def export_ctranslate2(
     *,
     overwrite: bool = False,
     attention_layer: int = -1,
+    extra_files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> None:
     """Write a folder for `ctranslate2.Translator`, with the tokenizer in it, atomically.
 
-    `attention_layer`: the decoder layer of the attention that CTranslate2 returns, which is that of the first head.
+    Args:
+        model: a Transformer.
+        tokenizer: its tokenizer.
+        out: the folder.
+        quantization: the type of the weights.
+        overwrite: whether to replace an existing export.
+        attention_layer: the decoder layer of the attention that CTranslate2 returns, which is that of the first head.
+        extra_files: the content of further files by name.
 
     Raises:
         UserError: the model is not a Transformer, or the folder exists already or can't be written.
@@ -49,6 +58,8 @@ def export_ctranslate2(
     with atomic_folder(out) as folder:
         save_ctranslate2(model, tokenizer, folder, quantization, attention_layer=attention_layer)
         tokenizer.save(folder)
+        for name, content in extra_files.items():
+            write_atomically(folder / name, content)
 
 
 def save_ctranslate2(

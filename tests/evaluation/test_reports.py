@@ -16,6 +16,7 @@ from translucid.evaluation.language import TextScores, mean_scores
 from translucid.evaluation.metrics import CorpusScore
 from translucid.evaluation.pointing import KindScore
 from translucid.evaluation.report import Evaluation, ForcedScores
+from translucid.evaluation.system_table import Row, Score, SystemTable
 from translucid.terminology.matching import TermList
 from translucid.terminology.term import terms_of
 from translucid.terminology.term_score import TermScore, terms_table
@@ -24,7 +25,7 @@ SCORES = [CorpusScore("BLEU", 31.456, "nrefs:1"), CorpusScore("chrF", 5.0, "nref
 LENGTHS = [LengthRow("1-5", 1234, 31.25, 52.04, 0.987), LengthRow("6-10", 1, 0.0, 7.0, 1.0)]
 FULL = Evaluation(SCORES, LENGTHS, 1235, 2.0, 3, 4, "torch", ForcedScores(7.126, 0.4567, 12345), 1006, True)
 PLAIN = Evaluation(SCORES, [], 1235, 0.0, 0, 0)
-SCORE_TABLE = ["metric  score  signature", "BLEU    31.46  nrefs:1", "chrF    5.00   nrefs:2"]
+SCORE_TABLE = ["metric  score", "BLEU    31.46", "chrF     5.00", "BLEU|nrefs:1", "chrF|nrefs:2"]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,16 @@ SCORE_TABLE = ["metric  score  signature", "BLEU    31.46  nrefs:1", "chrF    5.
 )
 def test_the_report_of_an_evaluation(evaluation, lines):
     assert rendered(evaluation.render()) == [*SCORE_TABLE, *lines]
+
+
+def test_signatures_stay_in_one_line():
+    """Also on a narrow terminal, so that they can be copied."""
+    signature = "nrefs:1|" + "|".join(f"option{i}:value" for i in range(20))
+    long = replace(PLAIN, scores=[replace(score, signature=signature) for score in PLAIN.scores])
+    comparison = replace(COMPARISON, metrics=[MetricRow("BLEU", 1.0, 2.0, signature, None)])
+    table = SystemTable(1, [Row("a", 1, {"BLEU": Score(1.0)})], {"BLEU": signature})
+    for scores in (long, comparison, table):
+        assert f"BLEU|{signature}" in rendered(scores.render(), width=40)
 
 
 def test_the_record_of_an_evaluation():
@@ -110,8 +121,8 @@ def test_the_report_of_a_comparison():
         "BLEU    30.00 ± 1.23  31.25 ± 1.00  +1.25         0.0032             0.5000",
         "TER            60.00         58.50  -1.50",
         "",
-        "BLEU  boot",
-        "TER   ter",
+        "BLEU|boot",
+        "TER|ter",
         "",
         "source words  sentences  BLEU A  BLEU B  B - A",
         "1-5               1,234    31.0    30.5   -0.5",
@@ -215,7 +226,8 @@ def test_the_report_and_the_record_of_captions():
         "BLEU-3   30.26  lower-cased, without punctuation, as papers count",
         "BLEU-4   20.00  lower-cased, without punctuation, as papers count",
         "CIDEr-D  1.235  lower-cased, without punctuation, as papers count",
-        "BLEU     19.50  nrefs:var",
+        "BLEU     19.50  sacreBLEU's tokens",
+        "BLEU|nrefs:var",
         "1,500 images, 7,500 references; 750.0 images/s, reading included",
     ]
     assert rendered(CAPTIONS.render()) == [

@@ -28,7 +28,7 @@ from translucid.decoding.pair_scores import perplexity as perplexity_of
 from translucid.evaluation.caption_scores import CaptionScores, caption_scores
 from translucid.evaluation.pointing import GoldImage, Hit, KindScore, by_kind, points_of
 from translucid.evaluation.report import ForcedScores
-from translucid.ground.console import Console, progress_bar, table_of
+from translucid.ground.console import Console, progress_bar, table_of, unbroken
 from translucid.ground.iteration import batched
 from translucid.kernels.machine import cores
 
@@ -65,8 +65,9 @@ class CaptionEvaluation:
             table.add_row(f"BLEU-{n}", Text(f"{value:.2f}", "bold"), Text(conditions, "dim"))
         table.add_row("CIDEr-D", Text(f"{self.scores.cider:.3f}", "bold"), Text(conditions, "dim"))
         sacrebleu = self.scores.sacrebleu
-        table.add_row(sacrebleu.name, Text(f"{sacrebleu.value:.2f}", "bold"), Text(sacrebleu.signature, "dim"))
+        table.add_row(sacrebleu.name, Text(f"{sacrebleu.value:.2f}", "bold"), Text("sacreBLEU's tokens", "dim"))
         yield table
+        yield unbroken(f"{sacrebleu.name}|{sacrebleu.signature}")
         rate = self.images / max(self.seconds, 1e-9)
         yield Text(f"{self.images:,} images, {self.references:,} references; {rate:,.1f} images/s, reading included")
         if self.forced:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -20,8 +20,10 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from translucid.data.languages import Languages
     from translucid.evaluation.comparing import Comparison
-    from translucid.evaluation.system_table import SystemTable
+    from translucid.evaluation.direction_table import DirectionTable
+    from translucid.evaluation.system_table import System, SystemTable
     from translucid.runs.data_options import DataOptions
 
 Table = Literal["text", "markdown", "latex"]
@@ -46,6 +48,7 @@ class Scoring(NamedTuple):
     """Scores."""
 
     as_json: option.Json = False
+    names: Annotated[list[str] | None, Option(metavar="NAMES", help="The names of the systems, in order.")] = None
     table: Annotated[Table, Option("--format", help="A table of the systems in this format.")] = "text"
     tokenize: option.Tokenize = None
     lowercase: option.Lowercase = False
@@ -71,7 +74,9 @@ def compare(
 ) -> None:
     """Compare systems on a test set: scores and significance; of two also sentence lengths, rare words, differences.
 
-    Three or more systems are compared with the first. Runs with several seeds get their mean and standard deviation.
+    Three or more systems are compared with the first. A folder of `train --seeds` is one system, with the mean and the
+    standard deviation over its seeds; its p-values count the choice of seeds, too. Multilingual runs are compared in
+    each direction of the test files, whose names end with their languages.
 
     BLEU, chrF and TER and the two tests of their differences are sacreBLEU's: paired bootstrap resampling with 1,000
     samples and approximate randomisation with 10,000. A p-value is the probability of a difference as large between
@@ -86,38 +91,165 @@ def compare(
 
         translucid compare theirs.txt runs/es --test 'test.{en,es}' --samples 10
 
-        translucid compare runs/base runs/seed-1 runs/seed-2 --test test.tsv --format latex
+        translucid compare runs/base runs/deep --names Base Deep --test test.tsv --format latex
+
+        translucid compare runs/many runs/more --test fr.tsv:en-fr de.tsv:en-de fr-de.tsv:fr-de --format markdown
 
         translucid compare beam1.txt beam5.txt --test test.tsv --json > compared.json
     """
-    from translucid.evaluation.system_table import with_seeds
-    from translucid.interop.run_resolution import resolve_run
-    from translucid.runs.corpus_files import pairs_of
+    from translucid.evaluation.comparing import Comparison
+    from translucid.evaluation.system_table import System
 
     refuse_twice(data.test, data.reference, data.frequencies)
     files = pair_up(data.test)
-    # Messages and tables show the names as they were given.
-    names = list(map(str, with_seeds(systems)))
-    if len(names) == 1:
-        raise UserError("is the only system", file=names[0], fix="Name two or more runs or files of translations.")
-    # Seeds have a mean, which only the table shows.
-    as_table = len(names) != 2 or len(systems) != 2 or scoring.table != "text"
+    given = _systems(systems, scoring.names)
+    # Only the table has rows for several seeds, and for other formats.
+    as_table = len(given) != 2 or any(system.has_seeds for system in given) or scoring.table != "text"
     _refuse_without_effect(as_table, data, scoring)
-    folders = [resolve_run(Path(name)) for name in names]
-    data_options = _data_of(folders, names).between(*languages)
-    pairs = list(pairs_of(data_options, *files))
-    if not pairs:
-        raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
-    # This reports errors in references and options before runs translate, which may take minutes.
-    compare_systems = _prepared(pairs, data, scoring, data_options, as_table=as_table)
+    data_options = _data_of(given).between(*languages)
+    by_direction = _by_direction(data_options, files)
     log = Console(stderr=True)
-    outputs = [_output(system, pairs, translation, languages, log) for system in folders]
-    with log.status("comparing"):
-        comparison = compare_systems(list(zip(names, outputs, strict=True)))
-    if isinstance(comparison, str):
-        print(comparison, end="")
+    if len(by_direction) > 1:
+        comparison: Comparison | SystemTable | DirectionTable = _compare_directions(
+            given, by_direction, data, scoring, translation, log
+        )
     else:
+        ((direction, pairs),) = by_direction.items()
+        if not pairs:
+            raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
+        # This reports errors in references and options before runs translate, which may take minutes.
+        compare_systems = _prepared(pairs, data, scoring, data_options.between(*direction), as_table=as_table)
+        chosen: Languages = direction if data_options.tokenizer.languages else languages
+        outputs = [System(system.name, system.outputs(pairs, translation, chosen, log)) for system in given]
+        with log.status("comparing"):
+            comparison = compare_systems(outputs)
+    if isinstance(comparison, Comparison) or scoring.table == "text":
         print_scores(comparison, as_json=scoring.as_json)
+    elif scoring.table == "markdown":
+        print(comparison.markdown(), end="")
+    else:
+        print(comparison.latex(), end="")
+
+
+class Given(NamedTuple):
+    """A system as it was given."""
+
+    name: str
+    """The name in messages and tables."""
+    folders: Sequence[Path]
+    """Its run, its runs with several seeds, or its file of translations."""
+    has_seeds: bool = False
+    """Whether it is a folder of `train --seeds`."""
+
+    def outputs(
+        self, pairs: Sequence[Pair], translation: Translation, languages: Languages, log: Console
+    ) -> list[list[str]]:
+        """Return the translations of each run."""
+        outputs = []
+        for folder in self.folders:
+            outputs.append(_output(folder, pairs, translation, languages, log))
+        return outputs
+
+    def zero_shot(self, direction: Languages) -> bool:
+        """Whether the system has not learned a direction; unknown for a file."""
+        if not self.folders[0].is_dir():
+            return False
+        directions = configuration_of(self.folders[0], "text").data.directions
+        return bool(directions) and direction not in directions
+
+
+def _systems(systems: Sequence[Path], names: Sequence[str] | None) -> list[Given]:
+    """Return the systems with their names.
+
+    Raises:
+        UserError: there is one system with a single run, or there are more or fewer names than systems.
+    """
+    from translucid.evaluation.system_table import seeds_of
+    from translucid.interop.run_resolution import resolve_run
+
+    if names and len(names) != len(systems):
+        what = f"--names has {len(names)} names for {len(systems)} systems"
+        raise UserError(what, fix="Give one for each, in the same order.")
+    given = []
+    for system, name in zip(systems, names or map(str, systems), strict=True):
+        seeds = seeds_of(system)
+        given.append(Given(name, seeds or [resolve_run(system)], has_seeds=bool(seeds)))
+    if len(given) == 1 and not given[0].has_seeds:
+        raise UserError("is the only system", file=systems[0], fix="Name two or more runs or files of translations.")
+    return given
+
+
+def _by_direction(options: DataOptions, files: Sequence[str]) -> dict[Languages, list[Pair]]:
+    """Return the pairs of the test files, by direction if the systems are multilingual.
+
+    Raises:
+        UserError: a file does not name its languages, and another one does.
+    """
+    from translucid.runs.corpus_files import corpora_of, pairs_of
+
+    corpora = corpora_of(options, files) if options.tokenizer.languages else []
+    directions = {corpus.direction for corpus in corpora}
+    if len(directions) < 2:
+        direction = directions.pop() if directions else options.languages
+        return {direction: list(pairs_of(options, *files))}
+    by_direction: dict[Languages, list[Pair]] = {}
+    for corpus in corpora:
+        if None in corpus.direction:
+            fix = f"Write {corpus.name}:en-fr, for instance."
+            raise UserError("has no languages, unlike other test files", file=corpus.name, fix=fix)
+        by_direction.setdefault(corpus.direction, []).extend(corpus.pairs())
+    return by_direction
+
+
+def _compare_directions(
+    systems: Sequence[Given],
+    by_direction: Mapping[Languages, list[Pair]],
+    data: TestSet,
+    scoring: Scoring,
+    translation: Translation,
+    log: Console,
+) -> DirectionTable:
+    """Compare multilingual systems in each direction of the test files.
+
+    A file of translations has those of all directions, in the order of the test files.
+
+    Raises:
+        UserError: an option is for a single direction, or a system does not have a direction.
+    """
+    from translucid.data.readers.corpus_names import label
+    from translucid.evaluation.direction_table import DirectionTable
+    from translucid.evaluation.metrics import bleu_tokenizer, without_blank
+    from translucid.evaluation.system_table import System, system_table
+
+    for flag, is_given in {"--reference": data.reference, "--frequencies": data.frequencies}.items():
+        if is_given:
+            fix = "Give --source-language and --target-language."
+            raise UserError(f"{flag} is for a single direction, and the test set has several", fix=fix)
+    total = sum(map(len, by_direction.values()))
+    tables: dict[str, SystemTable] = {}
+    zero_shot: dict[str, list[str]] = {}
+    first = 0
+    for direction, pairs in by_direction.items():
+        name = label(direction)  # type: ignore[arg-type]
+        log.print(f"{name}:")
+        outputs = []
+        for system in systems:
+            if system.folders[0].is_dir():
+                outputs.append(System(system.name, system.outputs(pairs, translation, direction, log)))
+            else:
+                lines = _lines_of(system.folders[0], total)
+                outputs.append(System(system.name, [lines[first : first + len(pairs)]]))
+        first += len(pairs)
+        references = without_blank([targets_of(pairs)])
+        tables[name] = system_table(
+            outputs,
+            references,
+            significance=scoring.significance,
+            tokenize=scoring.tokenize or bleu_tokenizer(direction[1], references),
+            lowercase=scoring.lowercase,
+        )
+        zero_shot[name] = [system.name for system in systems if system.zero_shot(direction)]
+    return DirectionTable(tables, zero_shot)
 
 
 def _refuse_without_effect(as_table: bool, data: TestSet, scoring: Scoring) -> None:
@@ -136,7 +268,7 @@ def _refuse_without_effect(as_table: bool, data: TestSet, scoring: Scoring) -> N
             raise UserError(f"{flag} is for two systems without --format", fix="Leave it out.")
 
 
-def _data_of(systems: Sequence[Path], names: Sequence[str]) -> DataOptions:
+def _data_of(systems: Sequence[Given]) -> DataOptions:
     """Return how runs read pairs, or the default if all systems are files.
 
     Raises:
@@ -145,23 +277,24 @@ def _data_of(systems: Sequence[Path], names: Sequence[str]) -> DataOptions:
     from translucid.runs.data_options import DataOptions
 
     first_options: DataOptions | None = None
-    for name, system in zip(names, systems, strict=True):
-        if not system.is_dir():
-            continue
-        options = configuration_of(system, "text").data
-        if first_options and first_options.reverse != options.reverse:
-            fix = "Give runs of the same direction."
-            raise UserError("translates in the opposite direction of the first run", file=name, fix=fix)
-        first_options = first_options or options
+    for system in systems:
+        for folder in system.folders:
+            if not folder.is_dir():
+                continue
+            options = configuration_of(folder, "text").data
+            if first_options and first_options.reverse != options.reverse:
+                fix = "Give runs of the same direction."
+                raise UserError("translates in the opposite direction of the first run", file=system.name, fix=fix)
+            first_options = first_options or options
     return first_options or DataOptions()
 
 
 def _prepared(
     pairs: list[Pair], data: TestSet, scoring: Scoring, data_options: DataOptions, *, as_table: bool
-) -> Callable[[list[tuple[str, list[str]]]], Comparison | SystemTable | str]:
+) -> Callable[[Sequence[System]], Comparison | SystemTable]:
     """Read the references and load the tokenizer; return a function that compares named translations.
 
-    The function returns all about two systems, or a table of several, as text if --format asks for another format.
+    The function returns all about two systems, or a table of several.
 
     Raises:
         UserError: a file of references can't be read, or the tokenizer is unknown or not installed.
@@ -178,18 +311,15 @@ def _prepared(
     tokenize = scoring.tokenize or bleu_tokenizer(data_options.languages[1], references)
     words = split_words(tokenize=tokenize, lowercase=scoring.lowercase)
 
-    def compare_systems(systems: list[tuple[str, list[str]]]) -> Comparison | SystemTable | str:
+    def compare_systems(systems: Sequence[System]) -> Comparison | SystemTable:
         if as_table:
-            table = system_table(
+            return system_table(
                 systems, references, significance=scoring.significance, tokenize=tokenize, lowercase=scoring.lowercase
             )
-            if scoring.table == "text":
-                return table
-            return table.markdown() if scoring.table == "markdown" else table.latex()
         texts = _texts(data.frequencies, data_options.reverse) if data.frequencies else chain.from_iterable(sets)
         return compare(
             sources_of(pairs),
-            systems,
+            [(system.name, system.outputs[0]) for system in systems],
             references,
             frequencies(texts, words),
             words,
@@ -203,7 +333,7 @@ def _prepared(
 
 
 def _output(
-    system: Path, pairs: Sequence[Pair], translation: Translation, languages: option.Languages, log: Console
+    system: Path, pairs: Sequence[Pair], translation: Translation, languages: Languages, log: Console
 ) -> list[str]:
     """Return the translations of a run, or read those of another system.
 
@@ -214,15 +344,24 @@ def _output(
     from translucid.api.translator import Translator
 
     if not system.is_dir():
-        lines = list(read_lines(system))
-        if len(lines) != len(pairs):
-            what = f"has {len(lines):,} lines, the test set {len(pairs):,} sentences"
-            raise UserError(what, file=system, fix="Give one translation a line, or a run folder.")
-        return lines
+        return _lines_of(system, len(pairs))
     source, target = languages
     translator = Translator.load(system, translation.device, translation.engine, source=source, target=target)
     options = translator.configuration.decoding_with({"beam": translation.beam})
     return translated(translator, pairs, options, console=log)
+
+
+def _lines_of(file: Path, sentences: int) -> list[str]:
+    """Return the translations of a file.
+
+    Raises:
+        UserError: it has another number of lines than the test set.
+    """
+    lines = list(read_lines(file))
+    if len(lines) != sentences:
+        what = f"has {len(lines):,} lines, the test set {sentences:,} sentences"
+        raise UserError(what, file=file, fix="Give one translation a line, or a run folder.")
+    return lines
 
 
 def _texts(files: Sequence[str], reverse: bool) -> Iterator[str]:

@@ -66,7 +66,9 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
     evaluation, _ = score(translator, pairs, perplexity=False, console=log)
     bleu = evaluation.scores[0]
     score_text = f"\nBLEU {bleu.value:.1f}", "bold"
-    console.print(Text.assemble(score_text, f" on {len(pairs):,} held-out sentences ({bleu.signature})"))
+    console.print(
+        Text.assemble(score_text, f" on {len(pairs):,} held-out sentences ({bleu.signature})"), soft_wrap=True
+    )
     for text in ENGLISH_BOOK:
         translated = translator.translate(text)
         console.print(Text.assemble((f"\n{text}", "bold"), " → ", (translated.text, "bold")))

@@ -30,7 +30,7 @@ from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
 from translucid.kernels.process import configure_process
 from translucid.runs.settings import UPGRADING
 
-SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS")
+SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS", "NAMES")
 """Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)

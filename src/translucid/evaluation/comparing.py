@@ -13,7 +13,7 @@ from rich.text import Text
 
 from translucid.evaluation.breakdown import FrequencyRow, LengthRow, by_frequency, by_length
 from translucid.evaluation.metrics import DEFAULT, Criterion, ReferenceSets, corpus_scores, metrics, plain_name
-from translucid.ground.console import table_of
+from translucid.ground.console import table_of, unbroken
 from translucid.ground.errors import UserError
 
 MOST_TESTED = 20_000
@@ -115,13 +115,10 @@ class Comparison:
             few = ": too few differ to test"
         yield f"{self.sentences:,} sentences, {self.equal:,} of them translated alike{few}\n"
         yield self._metrics_table()
-        table = Table(box=None, pad_edge=False, show_header=False)
-        table.add_column()
-        table.add_column(style="dim", overflow="fold")
-        for row in self.metrics:
-            table.add_row(row.name, row.tested.signatures[0] if row.tested else row.signature)
         yield ""
-        yield table
+        for row in self.metrics:
+            signature = row.tested.signatures[0] if row.tested else row.signature
+            yield unbroken(f"{row.name}|{signature}")
         if self.criterion != "BLEU":
             yield f"BLEU says little here, as hardly any sequence of four words is correct: compare {self.criterion}"
         table = table_of("source words", figures=("sentences", f"{self.criterion} A", f"{self.criterion} B", "B - A"))

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from translucid.evaluation.report import Evaluation
-from translucid.ground.console import table_of
+from translucid.ground.console import table_of, unbroken
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class DirectionScores:
         yield table
         yield Text(f"off-target: the language identified among {', '.join(self.languages)} is another one", "dim")
         for text in dict.fromkeys(signature(score.evaluation) for score in self.scores):
-            yield Text(text, "dim")
+            yield unbroken(text)
         seconds = sum(score.evaluation.seconds for score in self.scores)
         count = sum(score.evaluation.sentences for score in self.scores)
         # Directions that no training pair has consider other pieces.

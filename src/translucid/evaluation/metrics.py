@@ -53,6 +53,8 @@ ReferenceSets: TypeAlias = Sequence[Sequence[str | None]]
 """Sets of references with one reference per sentence, or None."""
 NGRAM = 4
 """The length of BLEU's longest n-grams; without a match of that length, BLEU is 0 however good a translation is."""
+METRICS = ("BLEU", "chrF", "TER")
+"""The names of the metrics that `metrics` returns."""
 SHARE = 0.1
 """The minimum share of sentences with a reference of that many words, so that BLEU is meaningful."""
 MEANINGFUL = {"BLEU": 1.0, "chrF": 10.0}

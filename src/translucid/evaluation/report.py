@@ -12,7 +12,7 @@ from rich.text import Text
 from translucid.evaluation.breakdown import LengthRow, by_length
 from translucid.evaluation.metrics import CorpusScore, ReferenceSets, bleu_tokenizer, corpus_scores, long_enough
 from translucid.evaluation.quality_checks import LOOP
-from translucid.ground.console import table_of
+from translucid.ground.console import table_of, unbroken
 
 
 class ForcedScores(NamedTuple):
@@ -63,10 +63,12 @@ class Evaluation:
 
     def render(self) -> Iterator[RenderableType]:
         """Yield tables and texts for people."""
-        table = table_of("metric", "score", "signature", overflow="fold")
+        table = table_of("metric", figures=("score",))
         for score in self.scores:
-            table.add_row(score.name, Text(f"{score.value:.2f}", "bold"), Text(score.signature, "dim"))
+            table.add_row(score.name, Text(f"{score.value:.2f}", "bold"))
         yield table
+        for score in self.scores:
+            yield unbroken(f"{score.name}|{score.signature}")
         rate = self.sentences / self.seconds if self.seconds else 0
         by = f" by {self.engine}" if self.engine else ""
         yield f"{self.sentences:,} sentences in {self.seconds:.1f} s ({rate:,.0f} a second){by}"

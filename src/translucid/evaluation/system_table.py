@@ -1,21 +1,34 @@
-"""A table of several systems on one test set: scores, significance, and the mean over runs with different seeds."""
+"""A table of several systems on one test set: a row for each system, whose runs may have several seeds.
+
+Differences between systems are tested by paired bootstrap resampling (Koehn 2004). Each sample draws sentences, the
+same ones for all systems, and for a system with several seeds also as many of its runs, with replacement; its score is
+the mean over these runs. So p counts both the choice of sentences and that of seeds. For systems with one run,
+intervals and p are those of sacreBLEU.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from operator import eq
+from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import mean, stdev
-from typing import Any, NamedTuple
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from rich.console import RenderableType
 
 from translucid.evaluation.comparing import FEWEST_TESTED, refuse_too_many
-from translucid.evaluation.metrics import DEFAULT, ReferenceSets, corpus_scores, metrics, plain_name
-from translucid.ground.console import table_of
+from translucid.evaluation.metrics import DEFAULT, METRICS, ReferenceSets, corpus_scores, metrics
+from translucid.ground.console import table_of, unbroken
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from sacrebleu.metrics.base import Metric
+
+SAMPLES = 1000
+"""The number of bootstrap samples, as in sacreBLEU."""
 _SEED = re.compile(r"seed-[0-9]+")
 """The name of the run folder of a seed, as `train --seeds` writes it."""
 _LATEX = {
@@ -24,28 +37,59 @@ _LATEX = {
     "~": r"\textasciitilde{{}}",
     "^": r"\textasciicircum{{}}",
     "±": r"$\pm$",
+    "→": r"$\rightarrow$",
 }
 
 
-class Score(NamedTuple):
+class System(NamedTuple):
+    """A system with the translations of each of its runs."""
+
+    name: str
+    outputs: Sequence[Sequence[str]]
+    """The translations of the test set by each run; the runs differ in nothing but their seed."""
+
+
+@dataclass(frozen=True)
+class Score:
     """The score of one system by one metric."""
 
     value: float
+    """The mean over the runs."""
+    deviation: float | None = None
+    """The sample standard deviation over the runs; None for a single one."""
     interval: float | None = None
     """Half of the 95 % confidence interval by bootstrap resampling; None if significance is not tested."""
     p_value: float | None = None
-    """The p-value of the difference to the first system by paired bootstrap resampling (Koehn 2004); None for the
-    first system, for one with the same score, and if too few sentences differ."""
+    """The p-value of the difference to the first system; None for the first system, for one with the same score, and if
+    too few sentences differ."""
+    runs: tuple[float, ...] = ()
+    """The score of each run."""
+    samples: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    """The score of each bootstrap sample."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the samples as plain values."""
+        values = {"value": self.value, "deviation": self.deviation, "interval": self.interval, "p_value": self.p_value}
+        return {**values, "runs": list(self.runs)}
+
+    @property
+    def text(self) -> str:
+        """The value with the deviation over the seeds, or else with the confidence interval."""
+        margin = self.interval if self.deviation is None else self.deviation
+        return f"{self.value:.2f}" if margin is None else f"{self.value:.2f} ± {margin:.2f}"
 
 
-class Seeds(NamedTuple):
-    """Runs that differ in nothing but their seed."""
+class Row(NamedTuple):
+    """The scores of a system by metric."""
 
     name: str
-    """Their common folder."""
     runs: int
-    scores: dict[str, tuple[float, float]]
-    """Mean and sample standard deviation by metric."""
+    scores: dict[str, Score]
+
+    @property
+    def label(self) -> str:
+        """The name, with the number of seeds if there are several."""
+        return f"{self.name} ({self.runs} seeds)" if self.runs > 1 else self.name
 
 
 @dataclass(frozen=True)
@@ -53,27 +97,21 @@ class SystemTable:
     """The scores of several systems."""
 
     sentences: int
-    systems: list[tuple[str, dict[str, Score]]]
-    """Names, and scores by metric."""
-    seeds: list[Seeds]
+    systems: list[Row]
     signatures: dict[str, str]
     """sacreBLEU's signatures by metric."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
         systems = []
-        for name, scores in self.systems:
-            by_metric = {metric: score._asdict() for metric, score in scores.items()}
-            systems.append({"name": name, "scores": by_metric})
-        seeds = []
-        for group in self.seeds:
-            by_metric = {metric: {"mean": m, "deviation": s} for metric, (m, s) in group.scores.items()}
-            seeds.append({"name": group.name, "runs": group.runs, "scores": by_metric})
-        return {"sentences": self.sentences, "systems": systems, "seeds": seeds, "signatures": self.signatures}
+        for row in self.systems:
+            by_metric = {metric: score.to_json() for metric, score in row.scores.items()}
+            systems.append({"name": row.name, "seeds": row.runs, "scores": by_metric})
+        return {"sentences": self.sentences, "systems": systems, "signatures": self.signatures}
 
     def _all_scores(self) -> Iterator[Score]:
-        for _, scores in self.systems:
-            yield from scores.values()
+        for row in self.systems:
+            yield from row.scores.values()
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Return the header and the rows of the table."""
@@ -82,58 +120,77 @@ class SystemTable:
         for metric in self.signatures:
             header += [metric, "p"] if tested else [metric]
         rows = []
-        for name, scores in self.systems:
-            row = [name]
-            for score in scores.values():
-                row.append(_with_margin(score.value, score.interval))
+        for system in self.systems:
+            row = [system.label]
+            for score in system.scores.values():
+                row.append(score.text)
                 if tested:
                     row.append("" if score.p_value is None else f"{score.p_value:.4f}")
-            rows.append(row)
-        for group in self.seeds:
-            row = [f"mean of {group.runs} seeds, {group.name}"]
-            for average, deviation in group.scores.values():
-                row += [_with_margin(average, deviation), ""][: 1 + tested]
             rows.append(row)
         return header, rows
 
     def notes(self) -> list[str]:
         """Return what the figures of the table mean."""
-        notes = [f"{self.sentences:,} sentences"]
-        if any(score.interval is not None for score in self._all_scores()):
-            notes.append("± of a system: half of the 95 % confidence interval (bootstrap, 1,000 samples)")
-            notes.append("p: paired bootstrap resampling against the first system")
-        if self.seeds:
-            notes.append("± of a mean: standard deviation over the seeds")
-        return notes + list(self.signatures.values())
+        several = any(row.runs > 1 for row in self.systems)
+        return [f"{self.sentences:,} sentences", *notes_of(list(self._all_scores()), several), *signed(self.signatures)]
 
     def render(self) -> Iterator[RenderableType]:
         """Yield a table and notes for people."""
-        (name, *figures), rows = self.cells()
-        table = table_of(name, figures=figures)
-        for row in rows:
-            table.add_row(*row)
-        yield table
+        yield text_table(*self.cells())
         yield ""
-        yield from self.notes()
+        yield from map(unbroken, self.notes())
 
     def markdown(self) -> str:
         """Return the table in Markdown, with its notes below."""
-        header, rows = self.cells()
-        lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-        table = "\n".join(f"| {' | '.join(map(_markdown, line))} |" for line in lines)
-        return f"{table}\n\n{'; '.join(self.notes())}\n"
+        return f"{markdown_table(*self.cells())}\n{'; '.join(self.notes())}\n"
 
     def latex(self) -> str:
         """Return the table in LaTeX for the package booktabs, with its notes in comments."""
-        header, rows = self.cells()
-        head, *body = [f"{' & '.join(map(_latex, line))} \\\\" for line in (header, *rows)]
-        lines = [f"% {note}" for note in self.notes()]
-        lines += [rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}", r"\toprule", head, r"\midrule", *body]
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+        return "".join(f"% {note}\n" for note in self.notes()) + latex_table(*self.cells())
+
+
+def notes_of(scores: Sequence[Score], several_seeds: bool) -> list[str]:
+    """Return what ± and p of some scores mean."""
+    notes = []
+    if any(score.interval is not None and score.deviation is None for score in scores):
+        notes.append(f"± of a single run: half of the 95 % confidence interval (bootstrap, {SAMPLES:,} samples)")
+    if several_seeds:
+        notes.append("± of several seeds: standard deviation over the seeds")
+    if any(score.p_value is not None for score in scores):
+        over = "sentences and seeds" if several_seeds else "sentences"
+        notes.append(f"p: paired bootstrap resampling over {over} against the first system")
+    return notes
+
+
+def signed(signatures: dict[str, str]) -> list[str]:
+    """Return signatures with the names of their metrics."""
+    return [f"{metric}|{signature}" for metric, signature in signatures.items()]
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
+    """Return a table for people."""
+    name, *figures = header
+    table = table_of(name, figures=figures)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "".join(f"| {' | '.join(map(_markdown, line))} |\n" for line in lines)
+
+
+def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in LaTeX for the package booktabs."""
+    head, *body = [f"{' & '.join(map(_latex, line))} \\\\" for line in (header, *rows)]
+    lines = [rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}", r"\toprule", head, r"\midrule", *body]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
 def system_table(
-    systems: Sequence[tuple[str, Sequence[str]]],
+    systems: Sequence[System],
     references: ReferenceSets,
     *,
     significance: bool = True,
@@ -143,7 +200,7 @@ def system_table(
     """Score the translations of systems, and test their differences to the first one.
 
     Args:
-        systems: names and translations. Runs of `train --seeds` in one folder also get a row with their mean.
+        systems: the systems, with the translations of each run.
         references: sets of references with one reference per sentence.
         significance: whether the differences are tested.
         tokenize: sacreBLEU's tokenizer for BLEU.
@@ -153,83 +210,112 @@ def system_table(
         UserError: there is nothing to compare, sets have unequal lengths, the tokenizer is unknown, or there are too
             many sentences to test.
     """
-    baseline = systems[0][1]
+    first = systems[0]
+    count = len(first.outputs[0])
     if significance:
-        refuse_too_many(len(baseline))
+        refuse_too_many(count)
+    scorers = dict(zip(METRICS, metrics(tokenize=tokenize, lowercase=lowercase), strict=True))
+    bootstrap = _Bootstrap(count, references) if significance else None
     signatures: dict[str, str] = {}
-    rows: list[tuple[str, dict[str, Score]]] = []
-    for name, output in systems:
-        scores = corpus_scores(output, references, tokenize=tokenize, lowercase=lowercase)
-        signatures = {score.name: score.signature for score in scores}
-        rows.append((name, {score.name: Score(score.value) for score in scores}))
-    if significance:
-        signatures = _test(rows, systems, references, tokenize=tokenize, lowercase=lowercase)
-    return SystemTable(len(baseline), rows, _means(rows), signatures)
-
-
-def _test(
-    rows: Sequence[tuple[str, dict[str, Score]]],
-    systems: Sequence[tuple[str, Sequence[str]]],
-    references: ReferenceSets,
-    *,
-    tokenize: str,
-    lowercase: bool,
-) -> dict[str, str]:
-    """Add intervals and p-values to the scores of `rows`, and return the signatures of the test by metric."""
-    from sacrebleu.significance import PairedTest
-
-    metrics_by_name = {metric.__class__.__name__: metric for metric in metrics(tokenize=tokenize, lowercase=lowercase)}
-    outputs = [(str(number), output) for number, (_, output) in enumerate(systems)]
-    # sacreBLEU takes None for a missing reference, though its types do not say so.
-    signatures, results = PairedTest(outputs, metrics_by_name, references, "bs")()  # type: ignore[arg-type]
-    baseline = systems[0][1]
-    for number, (_, scores) in enumerate(rows):
-        # sacreBLEU's p-value of (nearly) equal outputs, or of equal scores, is meaningless, see `FEWEST_TESTED`.
-        differs = len(baseline) - sum(map(eq, baseline, systems[number][1])) >= FEWEST_TESTED
-        for name in signatures:
-            result: Any = results[name][number]
-            metric = plain_name(name)
-            p_value = None
-            if differs and scores[metric].value != rows[0][1][metric].value:
-                p_value = float(result.p_value)
-            scores[metric] = scores[metric]._replace(interval=float(result.ci), p_value=p_value)
-    return {plain_name(name): str(signature) for name, signature in signatures.items()}
-
-
-def _means(rows: Sequence[tuple[str, dict[str, Score]]]) -> list[Seeds]:
-    """Return the means of runs that `train --seeds` has written into the same folder."""
-    groups: dict[Path, list[dict[str, Score]]] = {}
-    for name, scores in rows:
-        path = Path(name)
-        if _SEED.fullmatch(path.name):
-            groups.setdefault(path.parent, []).append(scores)
-    seeds = []
-    for folder, runs in groups.items():
-        if len(runs) < 2:
-            continue
-        by_metric = {}
-        for metric in runs[0]:
-            values = [scores[metric].value for scores in runs]
-            by_metric[metric] = mean(values), stdev(values)
-        seeds.append(Seeds(str(folder), len(runs), by_metric))
-    return seeds
-
-
-def with_seeds(systems: Sequence[Path]) -> list[Path]:
-    """Return systems, with its runs in the place of each folder that `train --seeds` has written."""
-    expanded: list[Path] = []
+    rows: list[Row] = []
     for system in systems:
-        runs = []
-        if system.is_dir() and not (system / "config.yaml").exists():
-            runs = [run for run in system.iterdir() if _SEED.fullmatch(run.name) and (run / "config.yaml").exists()]
-            # By number, as seed-10 is after seed-9.
-            runs.sort(key=lambda run: int(run.name.removeprefix("seed-")))
-        expanded += runs or [system]
-    return expanded
+        by_run = []
+        for output in system.outputs:
+            run_scores = corpus_scores(output, references, tokenize=tokenize, lowercase=lowercase)
+            by_run.append({score.name: score.value for score in run_scores})
+            signatures = {score.name: score.signature for score in run_scores}
+        scores = {}
+        for metric in signatures:
+            samples = bootstrap.samples(scorers[metric], system.outputs) if bootstrap else None
+            score = score_of([values[metric] for values in by_run], samples)
+            if rows and differing_sentences(first, system) >= FEWEST_TESTED:
+                score = with_p_value(score, rows[0].scores[metric])
+            scores[metric] = score
+        rows.append(Row(system.name, len(system.outputs), scores))
+    if bootstrap:
+        for metric, signature in signatures.items():
+            signatures[metric] = bootstrap.signed(signature)
+    return SystemTable(count, rows, signatures)
 
 
-def _with_margin(value: float, margin: float | None) -> str:
-    return f"{value:.2f}" if margin is None else f"{value:.2f} ± {margin:.2f}"
+def score_of(runs: Sequence[float], samples: NDArray[np.float64] | None = None) -> Score:
+    """Return the score of a system, given those of its runs and of its bootstrap samples."""
+    deviation = stdev(runs) if len(runs) > 1 else None
+    interval = None
+    if samples is not None:
+        ordered = np.sort(samples)
+        # 2.5 % of the samples are below, and as many are above.
+        outside = len(ordered) // 40
+        interval = float(ordered[-1 - outside] - ordered[outside]) / 2
+    return Score(fmean(runs), deviation, interval, runs=tuple(runs), samples=samples)
+
+
+def with_p_value(score: Score, first: Score) -> Score:
+    """Return a score with the p-value of its difference to that of the first system, as sacreBLEU computes it."""
+    if score.samples is None or first.samples is None or score.value == first.value:
+        return score
+    differences = np.abs(score.samples - first.samples)
+    larger = int(np.sum(differences - differences.mean() > abs(score.value - first.value)))
+    return Score(
+        score.value,
+        score.deviation,
+        score.interval,
+        (larger + 1) / (len(differences) + 1),
+        score.runs,
+        score.samples,
+    )
+
+
+def differing_sentences(first: System, second: System) -> int:
+    """Return the number of sentences that any two runs of two systems translate differently."""
+    count = 0
+    for texts in zip(*first.outputs, *second.outputs, strict=True):
+        count += len(set(texts)) > 1
+    return count
+
+
+class _Bootstrap:
+    """The bootstrap samples of a test set; all systems have the same ones."""
+
+    def __init__(self, sentences: int, references: ReferenceSets) -> None:
+        seed = os.environ.get("SACREBLEU_SEED", "12345")  # of sacreBLEU, whose results these are for single runs
+        self.seed = None if seed.lower() == "none" else int(seed)
+        self.references = references
+        self.indices = np.random.default_rng(self.seed or None).choice(sentences, size=(SAMPLES, sentences))
+
+    def samples(self, metric: Metric, outputs: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """Return the score of each sample [SAMPLES]: the mean over as many runs as there are, with replacement."""
+        by_run = np.array([self._samples_of_run(metric, output) for output in outputs])
+        if len(outputs) == 1:
+            return by_run[0]
+        draws = np.random.default_rng(self.seed or None).integers(len(outputs), size=(len(outputs), SAMPLES))
+        means: NDArray[np.float64] = np.take_along_axis(by_run, draws, axis=0).mean(axis=0)
+        return means
+
+    def _samples_of_run(self, metric: Metric, output: Sequence[str]) -> NDArray[np.float64]:
+        # sacreBLEU takes None for a missing reference, though its types do not say so.
+        statistics = metric._extract_corpus_statistics(output, self.references)  # type: ignore[arg-type]
+        by_sentence = np.array(statistics, dtype="float32")
+        scores = []
+        for indices in self.indices:
+            scores.append(metric._compute_score_from_stats(by_sentence[indices].sum(0)).score)
+        return np.array(scores)
+
+    def signed(self, signature: str) -> str:
+        """Return a signature of sacreBLEU with the number of samples and the seed, as it writes them."""
+        parts = signature.split("|")
+        parts[1:1] = [f"bs:{SAMPLES}", f"seed:{str(self.seed).lower()}"]
+        return "|".join(parts)
+
+
+def seeds_of(folder: Path) -> list[Path]:
+    """Return the runs that `train --seeds` has written into a folder, by number; none for another folder or a run."""
+    runs = []
+    if folder.is_dir() and not (folder / "config.yaml").exists():
+        runs = [run for run in folder.iterdir() if _SEED.fullmatch(run.name) and (run / "config.yaml").exists()]
+        # As seed-10 is after seed-9.
+        runs.sort(key=lambda run: int(run.name.removeprefix("seed-")))
+    return runs
 
 
 def _markdown(cell: str) -> str:

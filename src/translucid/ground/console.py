@@ -29,6 +29,8 @@ The last are no valid UTF-8. Tabs and line feeds are harmless.
 
 PROGRESS_INTERVAL = 1.0
 """The shortest time between two JSON lines of progress, in seconds."""
+PIPE_INTERVAL = 20.0
+"""The time between two lines of progress in a pipe or a file; work that is done before writes none."""
 
 LogFormat = Literal["text", "json", "off"]
 """What is written to standard error: text for people; one JSON object per line; warnings and errors only."""
@@ -66,6 +68,8 @@ class Console(RichConsole):
             options: keyword arguments of Rich's `print`.
         """
         if self.format == "text":
+            if len(objects) == 1 and isinstance(objects[0], Text) and objects[0].no_wrap:
+                options = {"soft_wrap": True, **options}
             super().print(*objects, **{"crop": False, **options})
             return
         line = _plain_text(objects)
@@ -89,6 +93,11 @@ class Console(RichConsole):
                 yield segment._replace(text=_UNSAFE.sub(_escape, segment.text))
 
 
+def unbroken(text: str, style: str = "dim") -> Text:
+    """Return a text that is printed in one line however wide the terminal is, so that it can be copied."""
+    return Text(text, style, no_wrap=True, overflow="ignore")
+
+
 def table_of(*words: str, figures: Iterable[str] = (), overflow: OverflowMethod = "ellipsis") -> Table:
     """Return an empty table with columns of words and, on their right, columns of figures."""
     table = Table(box=None, pad_edge=False)
@@ -103,8 +112,11 @@ def table_of(*words: str, figures: Iterable[str] = (), overflow: OverflowMethod 
 def progress_bar(
     console: Console, label: str, total: int | None, *, hidden: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar with the rate and the time left on a terminal; yields a function that advances it."""
-    if console.format == "json":
+    """Show a progress bar with the rate and the time left; yields a function that advances it.
+
+    In a pipe or a file, a line every `PIPE_INTERVAL` seconds takes its place.
+    """
+    if console.format == "json" or not (console.is_terminal or hidden or console.format == "off"):
         with _progress_lines(console, label, total) as advance:
             yield advance
         return
@@ -116,25 +128,39 @@ def progress_bar(
 
 @contextmanager
 def _progress_lines(console: Console, label: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Write the progress as JSON lines, at most one in `PROGRESS_INTERVAL` seconds, and one at the end."""
-    done, written, last_time = 0, -1, time.monotonic()
+    """Write the progress as lines, at most one in an interval; as JSON, also one at the end."""
+    done, written, started = 0, -1, time.monotonic()
+    last_time, is_json = started, console.format == "json"
+    interval = PROGRESS_INTERVAL if is_json else PIPE_INTERVAL
 
     def write() -> None:
         nonlocal written, last_time
         written, last_time = done, time.monotonic()
-        console.print(label, figures={"done": done, "total": total})
+        line = label if is_json else _progress_line(label, done, total, last_time - started)
+        console.print(line, figures={"done": done, "total": total}, soft_wrap=True)
 
     def advance(count: int) -> None:
         nonlocal done
         done += count
-        if time.monotonic() - last_time >= PROGRESS_INTERVAL:
+        if time.monotonic() - last_time >= interval:
             write()
 
     try:
         yield advance
     finally:
-        if written != done:
+        if is_json and written != done:
             write()
+
+
+def _progress_line(label: str, done: int, total: int | None, seconds: float) -> str:
+    """Return a line such as `translating: 1,200 of 5,000 (24 %), 3:10 left`."""
+    line = f"{label}: {done:,}"
+    if total:
+        line += f" of {total:,} ({done / total:.0%})"
+    if total and 0 < done < total:
+        minutes, rest = divmod(round(seconds * (total - done) / done), 60)
+        line += f", {minutes}:{rest:02} left"
+    return line
 
 
 class _Rate(Column):

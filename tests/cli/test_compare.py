@@ -74,3 +74,33 @@ def test_several_systems_are_a_table(call, corpus, tmp_path):
     assert cells[2][1:3] == ["100.00 ± 0.00", ""]  # equal to the first, hence not tested
     report = json.loads(call("compare", *files, "--json", "--no-significance").out)
     assert [system["scores"]["BLEU"]["value"] for system in report["systems"]] == pytest.approx([100, 0, 100])
+
+
+def test_systems_have_names_of_their_own(call, corpus, tmp_path):
+    (tmp_path / "a").write_text("una\n" * 20)
+    files = tmp_path / "a", tmp_path / "a", "--test", corpus / "test.tsv"
+    assert call("compare", *files, "--names", "Base", "Deep").out.startswith("A  Base\nB  Deep\n")
+    latex = call("compare", *files, "--names", "Base", "Deep & wide", "--format", "latex").out
+    assert "\nBase & " in latex and "\nDeep \\& wide & " in latex
+    result = call("compare", *files, "--names", "Base")
+    assert result.code == 2 and "--names has 1 names for 2 systems" in result.err
+
+
+def test_multilingual_runs_are_compared_in_each_direction(call, multilingual_run, corpus, tmp_path):
+    test = "--test", f"{corpus / 'test.tsv'}:en-es"
+    hypotheses = tmp_path / "hypotheses.txt"
+    report = json.loads(call("evaluate", multilingual_run, *test, "--hypotheses", hypotheses, "--json").out)
+    assert len(report["directions"]) > 1
+    arguments = "compare", multilingual_run, hypotheses, "--names", "run", "file", *test
+    record = json.loads(call(*arguments, "--json", "--no-significance").out)
+    assert record["directions"].keys() == report["directions"].keys()
+    for direction, table in record["directions"].items():
+        for system in table["systems"]:
+            expected = report["directions"][direction]["chrF"]["value"]
+            assert system["scores"]["chrF"]["value"] == pytest.approx(expected)
+    markdown = call(*arguments, "--format", "markdown").out
+    assert "| chrF | sentences | run | file |" in markdown and "mean of 2 trained" in markdown
+    result = call(*arguments, "--reference", hypotheses)
+    assert result.code == 2 and "--reference is for a single direction" in result.err
+    one = call(*arguments, "--source-language", "en", "--target-language", "es", "--no-significance")
+    assert one.code == 2 and "has 40 lines, the test set 20 sentences" in one.err

@@ -22,11 +22,18 @@ def test_several_seeds_are_runs_that_a_table_sums_up(call, corpus, tmp_path, mon
     first, second, alone = (load_tensors(model)[0] for model in models)
     assert all(torch.equal(second[name], alone[name]) for name in alone)
     assert not all(torch.equal(first[name], alone[name]) for name in alone)
-    table = call("compare", tmp_path / "all", "--test", corpus / "test.tsv").out
-    assert "mean of 2 seeds" in table and "source words" not in table
+    table = call("compare", tmp_path / "all", "--names", "All", "--test", corpus / "test.tsv").out
+    assert "All (2 seeds)" in table and "over the seeds" in table and "source words" not in table
+    # Commands for one run take the first seed, and say so.
+    result = call("translate", tmp_path / "all", "I like soccer")
+    assert result.code == 0 and f"2 seeds; this is {tmp_path / 'all' / 'seed-1'}" in result.err
+    assert result.out == call("translate", tmp_path / "all/seed-1", "I like soccer").out
+    assert "--seeds names seeds" not in result.err
     # Seed 3 is new, the others are complete.
     result = call(*files, "--resume", "--seeds", 1, 2, 3, "--out", tmp_path / "all", *settings)
     assert result.code == 0 and (tmp_path / "all" / "seed-3" / "model.safetensors").exists()
+    result = call(*files, "--resume", "--seeds", 3, "--out", tmp_path / "all", *settings)
+    assert result.code == 0 and "--seeds names seeds, not their number: this is one run, with seed 3" in result.err
     result = call(*files, "--seeds", 4, 3, "--out", tmp_path / "all", *settings)
     assert (
         result.code == 2 and "seed-3: holds a run already" in result.err and not (tmp_path / "all" / "seed-4").exists()

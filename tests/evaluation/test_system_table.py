@@ -7,7 +7,7 @@ from sacrebleu.significance import PairedTest
 
 from translucid.evaluation.direction_table import DirectionTable
 from translucid.evaluation.metrics import metrics
-from translucid.evaluation.system_table import Row, Score, System, SystemTable, seeds_of, system_table
+from translucid.evaluation.system_table import Row, Score, System, SystemTable, system_table
 
 REFERENCES = [[f"the {word} cat sat on the mat number {i}" for i, word in enumerate("abcdefgh")]]
 HATS = [text.replace("mat", "hat") for text in REFERENCES[0]]
@@ -129,14 +129,3 @@ def test_directions_are_rows_with_trained_and_zero_shot_ones_apart():
     assert table.markdown().count("| --- |") == 2 and table.latex().count(r"\begin{tabular}{lrrr}") == 2
     everywhere = DirectionTable({"fr-de": tables["fr-de"]}, {"fr-de": ["base.txt", "out"]})
     assert everywhere.cells("chrF")[1][0][0] == "fr-de (zero-shot)"
-
-
-def test_a_folder_of_seeds_stands_for_its_runs(tmp_path):
-    for name in ("out/seed-10", "out/seed-9", "out/seed-x", "run/seed-1"):
-        (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / "config.yaml").touch()
-    (tmp_path / "out" / "seed-11").mkdir()  # no run yet
-    (tmp_path / "run" / "config.yaml").touch()  # a run itself, despite its seed folder
-    out = tmp_path / "out"
-    assert seeds_of(out) == [out / "seed-9", out / "seed-10"]
-    assert seeds_of(tmp_path / "run") == seeds_of(tmp_path / "file.txt") == []

@@ -15,7 +15,7 @@ from translucid.cli.main import run as call
 from translucid.ground.errors import UserError
 from translucid.interop import run_resolution
 from translucid.interop.importing import import_model
-from translucid.interop.run_resolution import resolve_run
+from translucid.interop.run_resolution import resolve_run, seeds_of
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +144,19 @@ def test_every_command_accepts_a_folder_beside_or_in_place_of_a_run(folder, tmp_
             assert json.loads(out)["equal"] == 8 and json.loads(out)["a"] == str(folder)
     averaged = Translator.load(folder, "cpu", others=[folder])
     assert averaged.engine.name == "torch"
+
+
+def test_a_folder_of_seeds_stands_for_its_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("runs/out/seed-10", "runs/out/seed-9", "runs/out/seed-x", "runs/run/seed-1", "runs/one/seed-4"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "config.yaml").touch()
+    (tmp_path / "runs/out/seed-11").mkdir()  # no run yet
+    (tmp_path / "runs/run/config.yaml").touch()  # a run itself, despite its seed folder
+    for name in ("out", "runs/out"):
+        assert seeds_of(name) == [Path("runs/out/seed-9"), Path("runs/out/seed-10")]
+        assert resolve_run(name) == Path("runs/out/seed-9")
+        assert f"{name} has 2 seeds; this is runs/out/seed-9" in capsys.readouterr().err
+    assert seeds_of("run") == seeds_of("missing") == seeds_of(tmp_path) == []
+    assert resolve_run("run") == Path("runs/run") and resolve_run("one") == Path("runs/one/seed-4")
+    assert "has one seed" in capsys.readouterr().err

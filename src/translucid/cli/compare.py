@@ -164,8 +164,7 @@ def _systems(systems: Sequence[Path], names: Sequence[str] | None) -> list[Given
     Raises:
         UserError: there is one system with a single run, or there are more or fewer names than systems.
     """
-    from translucid.evaluation.system_table import seeds_of
-    from translucid.interop.run_resolution import resolve_run
+    from translucid.interop.run_resolution import resolve_run, seeds_of
 
     if names and len(names) != len(systems):
         what = f"--names has {len(names)} names for {len(systems)} systems"

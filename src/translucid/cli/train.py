@@ -73,7 +73,12 @@ class RunOptions(NamedTuple):
     settings: option.Set = None
     seeds: Annotated[
         list[int] | None,
-        Option(metavar="SEEDS", help="Train a run for each seed, in OUT/seed-1 and so on.", min=0, max=(1 << 63) - 1),
+        Option(
+            metavar="SEEDS",
+            help="Train a run for each of these seeds, in OUT/seed-1 and so on.",
+            min=0,
+            max=(1 << 63) - 1,
+        ),
     ] = None
     resume: Annotated[bool, Option("--resume", help="Continue from the last checkpoint of --out.")] = False
     overwrite: option.Overwrite = False
@@ -190,6 +195,12 @@ def train(
         _train(context.obj, config, options.out, options, data, initialization)
         return
     console = Console(stderr=True)
+    if len(options.seeds) == 1:
+        (seed,) = options.seeds
+        message = (
+            f"--seeds names seeds, not their number: this is one run, with seed {seed}; --seeds 1 2 3 is three runs"
+        )
+        console.print(message, soft_wrap=True)
     runs = options_of_seeds(options.out, options, [*data.names(), *(initialization.valid_general or ())])
     for number, (out, seed_options) in enumerate(runs.items(), 1):
         console.print(f"run {number} of {len(runs)}: {out}", soft_wrap=True)

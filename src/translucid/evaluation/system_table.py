@@ -9,10 +9,8 @@ intervals and p are those of sacreBLEU.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 
 SAMPLES = 1000
 """The number of bootstrap samples, as in sacreBLEU."""
-_SEED = re.compile(r"seed-[0-9]+")
-"""The name of the run folder of a seed, as `train --seeds` writes it."""
 _LATEX = {
     **dict.fromkeys("&%$#_{}", r"\{}"),
     "\\": r"\textbackslash{{}}",
@@ -306,16 +302,6 @@ class _Bootstrap:
         parts = signature.split("|")
         parts[1:1] = [f"bs:{SAMPLES}", f"seed:{str(self.seed).lower()}"]
         return "|".join(parts)
-
-
-def seeds_of(folder: Path) -> list[Path]:
-    """Return the runs that `train --seeds` has written into a folder, by number; none for another folder or a run."""
-    runs = []
-    if folder.is_dir() and not (folder / "config.yaml").exists():
-        runs = [run for run in folder.iterdir() if _SEED.fullmatch(run.name) and (run / "config.yaml").exists()]
-        # As seed-10 is after seed-9.
-        runs.sort(key=lambda run: int(run.name.removeprefix("seed-")))
-    return runs
 
 
 def _markdown(cell: str) -> str:

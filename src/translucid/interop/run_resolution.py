@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -15,13 +16,34 @@ from translucid.interop.hub import is_on_hub
 
 RUNS = Path("runs")
 """The folder of runs that are given by name."""
+_SEED = re.compile(r"seed-[0-9]+")
+"""The name of the run folder of a seed, as `train --seeds` writes it."""
 KEPT = 4
 """The number of imported models in the cache; the one that was used least recently is removed."""
+
+
+def seeds_of(run: str | Path) -> list[Path]:
+    """Return the runs that `train --seeds` has written into a folder, by number.
+
+    There are none for a run, or for another folder. The folder may be given by its name in `runs`.
+    """
+    path = Path(run)
+    for folder in (path, *([RUNS / path] if len(path.parts) == 1 else ())):
+        if not folder.is_dir():
+            continue
+        if (folder / "config.yaml").exists():
+            return []
+        runs = [seed for seed in folder.iterdir() if _SEED.fullmatch(seed.name) and (seed / "config.yaml").exists()]
+        if runs:
+            # As seed-10 is after seed-9.
+            return sorted(runs, key=lambda seed: int(seed.name.removeprefix("seed-")))
+    return []
 
 
 def resolve_run(run: str | Path) -> Path:
     """Return the run folder for a path or a name.
 
+    Of a folder that `train --seeds` has written, it is the run with the lowest seed, which is reported.
     A Hugging Face folder is imported first, once, into the user's cache. A path that does not exist is returned
     unchanged, and reported by the function that opens it.
 
@@ -35,6 +57,10 @@ def resolve_run(run: str | Path) -> Path:
     try:
         if (run / "config.yaml").exists():
             return run
+        if seeds := seeds_of(run):
+            message = f"{run} has {len(seeds)} seeds; this is {seeds[0]}, and only `compare` takes all"
+            _log(message if len(seeds) > 1 else f"{run} has one seed: {seeds[0]}")
+            return seeds[0]
         if is_on_hub(run):
             what = "is a model on the Hugging Face Hub, which only `import` downloads"
             fix = f"Run `translucid import {run.as_posix()} runs/{run.name.partition('@')[0]}`, and use that run."
@@ -44,8 +70,6 @@ def resolve_run(run: str | Path) -> Path:
             return folder if len(run.parts) == 1 and (folder / "config.yaml").exists() else run
     except OSError:  # such as a sentence by mistake, which is too long for a file name
         return run
-    from translucid.ground.console import Console  # not at the top: importing Rich draws random numbers
-
     try:
         kind_of(run)
     except UserError as error:
@@ -57,12 +81,18 @@ def resolve_run(run: str | Path) -> Path:
         return cached
     from translucid.interop.importing import import_model  # not at the top: it loads PyTorch
 
-    Console(stderr=True).print(f"importing {run}, once: the result is cached", soft_wrap=True)
+    _log(f"importing {run}, once: the result is cached")
     try:
         return add_to_cache("imported", fingerprint, partial(import_model, run), KEPT)
     except OSError as error:
         fix = f"Make a run of it: translucid import {run} RUN."
         raise UserError(f"can't be kept in the cache ({error.strerror or error})", file=run, fix=fix) from error
+
+
+def _log(message: str) -> None:
+    from translucid.ground.console import Console  # not at the top: importing Rich draws random numbers
+
+    Console(stderr=True).print(message, soft_wrap=True)
 
 
 def kind_of(path: Path) -> Literal["ctranslate2", "huggingface", "marian"]:

@@ -82,7 +82,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write(name: str, text: str, docs: Path) -> None:
-    """Write a page of results."""
+    """Print a page of results, write it, and print its path."""
     docs.mkdir(parents=True, exist_ok=True)
     write_atomically(docs / name, text.encode())
-    print(f"written: {docs / name}")
+    print(f"{text}\nwritten: {docs / name}")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import string
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
@@ -243,9 +244,7 @@ def main() -> None:
         sizes = f"{len(results[0]['own']):,} validation and {len(results[1]['own']):,} test sentences"
         text += f"## {name[0].upper()}{name[1:]}\n\n{sizes}; {undefined} translations with undefined contributions.\n\n"
         text += table(["detector", *KINDS.values(), "false alarms"], rows_of(*results)) + "\n"
-    print(text)
-    if not arguments.quick:
-        write("14-detached.md", text.rstrip() + "\n", DOCS)
+    write("14-detached.md", text.rstrip() + "\n", Path("runs/quick") if arguments.quick else DOCS)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -90,7 +91,7 @@ def test_without_links_tune_uses_statistical_links(small_run, gold, tmp_path, ca
     assert ranked[0]["learned"]
 
 
-def test_align_by_statistics_asks_no_model(small_run, gold, call):
+def test_align_by_statistics_asks_no_model(small_run, gold, call, tmp_path):
     result = call("align", small_run, "--pairs", gold / "pairs.tsv", "--statistics")
     assert result.code == 0, result.err
     links = [line.split() for line in result.out.splitlines()]
@@ -102,6 +103,22 @@ def test_align_by_statistics_asks_no_model(small_run, gold, call):
         2 * matches
         > 1.4 * sum(len(predicted) + len(reference) for predicted, reference in zip(links, gold_links, strict=True)) / 2
     )
+    alone = call("align", "--pairs", gold / "pairs.tsv", "--statistics")
+    assert alone.code == 0 and len(alone.out.splitlines()) == 150
+    # The files of a run may be gone: it was moved, or came from elsewhere.
+    moved = shutil.copytree(small_run, tmp_path / "moved")
+    configuration = (moved / "config.yaml").read_text()
+    names = RunFolder(moved).configuration().data
+    for name in (*names.train, *names.valid):
+        configuration = configuration.replace(name, f"/elsewhere/{Path(name).name}")
+    (moved / "config.yaml").write_text(configuration)
+    without_files = call("align", moved, "--pairs", gold / "pairs.tsv", "--statistics")
+    assert without_files.out == alone.out and "is not there any more, so the links come from these pairs alone" in (
+        without_files.err
+    )
+    assert call("align", moved, "--pairs", gold / "pairs.tsv").code == 0
+    failure = call("align", "--pairs", gold / "pairs.tsv")
+    assert failure.code == 2 and "there is no run whose attention is read" in failure.err
     failure = call("align", small_run, "--pairs", gold / "pairs.tsv", "--statistics", "--layer", "0")
     assert failure.code == 2 and "--statistics does not ask a model" in failure.err
 

@@ -72,6 +72,11 @@ def test_onnx_reads_it_before_the_source(multilingual_run, corpus, tmp_path):
 def test_an_export_of_one_language_needs_its_name(multilingual_run, tmp_path, capsys):
     assert run_command(["export", str(multilingual_run), str(tmp_path / "out"), "--to", "ctranslate2"]) == 2
     assert "--target-language, one of en, es" in capsys.readouterr().err
+    # Formats for a single direction are refused before a language is asked for.
+    for to in ("marian", "firefox", "web"):
+        for languages in ([], ["--source-language", "en", "--target-language", "es"]):
+            assert run_command(["export", str(multilingual_run), str(tmp_path / "out"), "--to", to, *languages]) == 2
+            assert f"is multilingual, and a folder of --to {to} has no" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module", params=["m2m", "nllb"])

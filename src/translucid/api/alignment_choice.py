@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
-from translucid.data.filtering import reservoir_sample
+from translucid.data.filtering import Skipped, keep, reservoir_sample
 from translucid.data.languages import Languages
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.bad_lines import BadLines
+from translucid.data.readers.corpus import Pair, sides
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.alignment import AlignmentExample, choose, link_pieces
 from translucid.inspection.statistical_alignment import statistical_links
 from translucid.runs.corpus_files import read_corpora
+from translucid.runs.data_options import DataOptions
 from translucid.runs.guided_alignment import taught_readings
 from translucid.runs.run_folder import RunFolder
 
@@ -99,8 +101,24 @@ def corpus_of(t: Translator, train: Sequence[str] = (), valid: Sequence[str] = (
     files = {"train": [*train] or data.train, "valid": [*valid] or data.validation_files, "weights": None}
     options, held_out = data.model_copy(update=files), RunFolder(Path(t.run)).held_out()
     corpora = read_corpora(options, t.configuration.training.seed, held_out, needs_training_text=False)
-    sample = reservoir_sample(islice(corpora.filtered(data.filter), READ), CORPUS, SEED)
+    sample = _sampled(corpora.filtered(data.filter))
     return sample, [pair for pair in corpora.valid if pair.source.strip() and pair.target.strip()]
+
+
+def training_sample(options: DataOptions) -> list[Pair]:
+    """Return a random sample of the training pairs that are there; of a run that was moved, all files may be missing.
+
+    Args:
+        options: the data of the run.
+    """
+    names = [name for name in options.train if all(map(Path.is_file, sides(name)))]
+    bad = BadLines() if options.skip_bad else None
+    pairs = chain.from_iterable(corpus.pairs(bad) for corpus in options.corpora(names))
+    return _sampled(keep(pairs, options.filter, Skipped()))
+
+
+def _sampled(pairs: Iterable[Pair]) -> list[Pair]:
+    return reservoir_sample(islice(pairs, READ), CORPUS, SEED)
 
 
 def statistically_linked(

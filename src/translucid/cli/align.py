@@ -7,10 +7,11 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
+from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.run_kinds import configuration_of
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar
@@ -19,6 +20,7 @@ from translucid.kernels.pytorch import has_pytorch, require_pytorch
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
+    from translucid.data.languages import Languages
     from translucid.data.readers.corpus import Pair
     from translucid.engines.choosing import EngineName
     from translucid.evaluation.alignment_error import AlignmentOptions, Links
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def align(
-    run: option.Run,
+    run: Annotated[
+        Path | None, Argument(metavar="[RUN]", callback=option.resolved, help="A run; --statistics needs none.")
+    ] = None,
+    *,
     pairs: Annotated[list[str] | None, option.files("Sentence pairs to align.")] = None,
     reverse: Annotated[Path | None, option.run("A run of the reverse direction, to combine with.")] = None,
     layer: Annotated[int | None, Option(help="The decoder layer to read; the run decides if not given.")] = None,
@@ -47,8 +52,8 @@ def align(
     The alignment is read from the attention during forced decoding of the target, or from the alignment layer of
     `translucid tune --alignments` unless --layer, --method or --shift is given.
 
-    --statistics doesn't ask the model: a statistical aligner learns from the pairs themselves and from up to 20,000 of
-    the run's training pairs. It is more accurate for many pairs of a domain that is not that of the training text.
+    --statistics asks no model: a statistical aligner learns from the pairs themselves and, if a run is given, from up
+    to 20,000 of its training pairs. It is more accurate for many pairs of another domain than the training text.
 
     **Examples**
 
@@ -56,11 +61,9 @@ def align(
 
         translucid align runs/en-es --reverse runs/es-en --pairs pairs.tsv --layer 1 --shift
 
-        translucid align runs/en-es --pairs memory.tmx --statistics
+        translucid align --pairs memory.tmx:en-es --statistics
     """
-    from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import to_pharaoh
-    from translucid.runs.corpus_files import pairs_of
 
     if not pairs:
         raise UserError("there is nothing to align", fix="Give sentence pairs with --pairs FILES.")
@@ -68,16 +71,15 @@ def align(
     if statistics and (reverse or set(changes.values()) != {None}):
         what = "--statistics does not ask a model"
         raise UserError(what, fix="Leave out --reverse, --layer, --method, --shift and --both, or --statistics.")
+    if not run and not statistics:
+        raise UserError("there is no run whose attention is read", fix="Name one, or give --statistics.")
     refuse_to_replace(output, overwrite)
-    files = pair_up(pairs)
-    engine: EngineName = "torch" if has_pytorch() else "ctranslate2"
-    forward = Translator.load(run, device, engine, source=source_language, target=target_language)
-    texts = list(pairs_of(forward.configuration.data, *files))
-    if statistics:
+    files, languages = pair_up(pairs), (source_language, target_language)
+    if statistics or run is None:
         require_pytorch("--statistics")
-        links = _by_statistics(forward, texts)
+        links = _by_statistics(run, files, languages)
     else:
-        links = _by_attention(forward, Translator.load(reverse, device, engine) if reverse else None, texts, changes)
+        links = _by_attention(run, reverse, files, languages, changes, device)
     lines = [to_pharaoh(pair_links) + "\n" for pair_links in links]
     if output:
         write_output(output, "".join(lines).encode())
@@ -85,25 +87,42 @@ def align(
         print("".join(lines), end="")
 
 
-def _by_statistics(translator: Translator, texts: Sequence[Pair]) -> list[Links]:
-    """Return the links that a statistical aligner learns from these pairs and the run's training pairs."""
-    from translucid.api.alignment_choice import corpus_of
+def _by_statistics(run: Path | None, files: Sequence[str], languages: Languages) -> list[Links]:
+    """Return the links that a statistical aligner learns from these pairs and from a run's training pairs, if any."""
+    from translucid.api.alignment_choice import training_sample
     from translucid.inspection.statistical_alignment import statistical_links
+    from translucid.runs.corpus_files import pairs_of
+    from translucid.runs.data_options import DataOptions
 
-    with Console(stderr=True).status("linking words by statistics"):
-        # An imported run has no training pairs.
-        corpus = corpus_of(translator)[0] if translator.configuration.data.train else []
+    log = Console(stderr=True)
+    with log.status("linking words by statistics"):
+        corpus: list[Pair] = []
+        if run:
+            options = configuration_of(run, "text").data.between(*languages)
+            corpus = training_sample(options)
+            if options.train and not corpus:
+                message = f"{options.train[0]} is not there any more, so the links come from these pairs alone"
+                log.print(message, soft_wrap=True)
+        else:
+            options = DataOptions(source_language=languages[0], target_language=languages[1])
+        texts = list(pairs_of(options, *files))
         links = statistical_links([*texts, *corpus], len(texts))
     return [sorted(alignment.possible) for alignment in links]
 
 
 def _by_attention(
-    forward: Translator, backward: Translator | None, texts: Sequence[Pair], changes: dict[str, Any]
+    run: Path, reverse: Path | None, files: Sequence[str], languages: Languages, changes: dict[str, Any], device: str
 ) -> list[Links]:
     """Return the links that are read from the attention; `changes`: the given options, None for those of the run."""
+    from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import AlignmentOptions
+    from translucid.runs.corpus_files import pairs_of
     from translucid.runs.settings import without_none
 
+    engine: EngineName = "torch" if has_pytorch() else "ctranslate2"
+    forward = Translator.load(run, device, engine, source=languages[0], target=languages[1])
+    texts = list(pairs_of(forward.configuration.data, *files))
+    backward = Translator.load(reverse, device, engine) if reverse else None
     changes = without_none(changes)
     if changes.get("method") == "contributions":
         require_pytorch("--method contributions")

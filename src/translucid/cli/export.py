@@ -76,8 +76,12 @@ def export(
         return
     # This is checked before the model is loaded.
     refuse_overwrite(out, overwrite, *_mark_of(to))
+    configuration = configuration_of(run)
+    if to in SINGLE_DIRECTION and configuration.data.tokenizer.languages:
+        what = f"is multilingual, and a folder of --to {to} has no language pieces"
+        raise UserError(what, file=run, fix="Use --to huggingface, onnx or ctranslate2.")
     # Pairs are read before the model, so that errors in them are reported at once.
-    data = configuration_of(run).between(*languages).data
+    data = configuration.between(*languages).data
     pairs = list(pairs_of(data, *pair_up(check or [])))
     if check and not pairs:
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
@@ -112,6 +116,10 @@ def _mark_of(to: str) -> tuple[str, str]:
     else:
         from translucid.engines.ctranslate2.convert import MARKER
     return MARKER
+
+
+SINGLE_DIRECTION = ("marian", "firefox", "web")
+"""The formats that multilingual models can't have."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,6 +23,8 @@ from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
 
+DATA = Path(os.environ.get("TRANSLUCID_DATA", "data"))
+"""The folder of the corpora, which docs/claims/reproducing.md lists."""
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "claims"
 
 

@@ -8,7 +8,7 @@ twice; and what the model writes for random letters, the only ones that it has c
 that is higher for detached translations. Its limit is the 99th percentile over the run's translations of validation
 sentences. Detectors `by length` are residuals of a regression on the logarithms of both lengths, fitted there too.
 
---quick uses 50 sentences, and prints the page instead of writing it.
+--quick uses 50 sentences, and writes the page to runs/quick.
 """
 
 from __future__ import annotations

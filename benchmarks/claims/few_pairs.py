@@ -1,6 +1,6 @@
 """Claim 11: what helps low-resource translation most: initialisation, ELMo, back-translation, or all of them.
 
-    python benchmarks/claims/few_pairs.py [--data ../shared/data/tatoeba-eng-spa] [--runs runs/claims/few-pairs]
+    python benchmarks/claims/few_pairs.py [--data data/tatoeba-eng-spa] [--runs runs/claims/few-pairs]
         [--pairs 5000] [--updates 3000] [--only NAME ...] [--quick]
 
 English to Spanish on Tatoeba. The first pairs of the training file are the parallel data; both sides of all others,
@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common import DOCS, table, write
+from common import DATA, DOCS, table, write
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
@@ -205,7 +205,7 @@ def page(rows: Sequence[dict[str, Any]], trial: Trial, count: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "tatoeba-eng-spa")
+    parser.add_argument("--data", type=Path, default=DATA / "tatoeba-eng-spa")
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/few-pairs"))
     parser.add_argument("--pairs", type=int, default=5000)
     parser.add_argument("--updates", type=int, default=3000)

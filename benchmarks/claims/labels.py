@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.claims.common import DOCS
+from benchmarks.claims.common import DATA, DOCS
 from benchmarks.claims.labelled import Lab, Settings, Task, fresh_run, questions, read_reviews, reviews
 from benchmarks.claims.labels_pages import write_labels, write_tricks
 from translucid.data.readers.corpus import Pair
@@ -191,8 +191,8 @@ def test(experiments: Experiments, task: Task, count: int, texts: list[Pair]) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--language", type=Path, nargs="+", required=True, help="one run, or one of each direction")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/imdb"))
-    parser.add_argument("--questions", type=Path, default=Path("../shared/data/trec6"))
+    parser.add_argument("--data", type=Path, default=DATA / "imdb")
+    parser.add_argument("--questions", type=Path, default=DATA / "trec6")
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/labels"))
     parser.add_argument("--labels", type=int, nargs="+", default=[100, 500, 1000, 2000, FULL])
     parser.add_argument("--seeds", type=int, default=3)

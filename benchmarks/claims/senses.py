@@ -1,6 +1,6 @@
 """Claim 9: contextual word embeddings distinguish senses, static ones do not (Peters et al. 2018, tables 4 and 5).
 
-    python benchmarks/claims/senses.py [--data ../shared/data/imdb] [--runs runs/claims/senses] [--run RUN ..] [--quick]
+    python benchmarks/claims/senses.py [--data data/imdb] [--runs runs/claims/senses] [--run RUN ..] [--quick]
 
 `senses.tsv` has 554 occurrences of ten words in IMDb reviews (Maas et al. 2011), each with its sense. One annotator
 labelled each occurrence in its context, without guidelines, before looking at any vector. One occurrence per review was
@@ -32,7 +32,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import DOCS, facts, table, train_once, write
+from common import DATA, DOCS, facts, table, train_once, write
 from numpy.typing import NDArray
 
 from translucid.api.embedder import Embedder, bare
@@ -210,7 +210,7 @@ def configured(quick: bool) -> Configuration:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/imdb"))
+    parser.add_argument("--data", type=Path, default=DATA / "imdb")
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/senses"))
     parser.add_argument("--run", type=Path, action="append", default=[], help="score this run instead; repeatable")
     parser.add_argument("--quick", action="store_true", help="300 reviews, 20 updates, a quarter of the occurrences")

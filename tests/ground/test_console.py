@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 import translucid
-from translucid.ground.console import Console
+from translucid.ground.console import Console, progress_bar, unbroken
 
 PACKAGE = Path(translucid.__file__).parent
 MALICIOUS = "a\x1b[2J\x9b31m\x7f\u202eb\u2028c\ud800d"
@@ -63,3 +63,37 @@ def test_no_module_uses_another_console_class():
         for node in ast.walk(ast.parse(file.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
             assert "Console" not in names or node.module == "translucid.ground.console", file
+
+
+def test_progress_in_a_pipe_is_a_line_at_intervals(monkeypatch):
+    times = iter([0, 3, 21, 21, 30, 42, 42])
+    monkeypatch.setattr("translucid.ground.console.time.monotonic", lambda: next(times))
+    file = io.StringIO()
+    with progress_bar(Console(file=file, width=20), "translating the test set", 10_000) as advance:
+        for _ in range(4):
+            advance(1250)
+    assert file.getvalue().splitlines() == [
+        "translating the test set: 2,500 of 10,000 (25%), 1:03 left",
+        "translating the test set: 5,000 of 10,000 (50%), 0:42 left",
+    ]
+
+
+def test_short_or_hidden_progress_writes_nothing_in_a_pipe(monkeypatch):
+    file = io.StringIO()
+    with progress_bar(Console(file=file), "reading", None) as advance:
+        advance(5)
+    monkeypatch.setattr("translucid.ground.console.PIPE_INTERVAL", 0)
+    with progress_bar(Console(file=file), "reading", None, hidden=True) as advance:
+        advance(5)
+    with progress_bar(Console(file=file, quiet=True), "reading", None) as advance:
+        advance(5)
+    assert file.getvalue() == ""
+    with progress_bar(Console(file=file), "reading", None) as advance:
+        advance(5)
+    assert file.getvalue() == "reading: 5\n"
+
+
+def test_a_text_that_is_to_be_copied_is_not_broken():
+    file = io.StringIO()
+    Console(file=file, width=20).print(unbroken("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp"))
+    assert file.getvalue() == "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp\n"

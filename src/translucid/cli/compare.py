@@ -154,8 +154,7 @@ class Given(NamedTuple):
         """Whether the system has not learned a direction; unknown for a file."""
         if not self.folders[0].is_dir():
             return False
-        directions = configuration_of(self.folders[0], "text").data.directions
-        return bool(directions) and direction not in directions
+        return configuration_of(self.folders[0], "text").data.is_zero_shot(direction)
 
 
 def _systems(systems: Sequence[Path], names: Sequence[str] | None) -> list[Given]:

@@ -8,7 +8,7 @@ import pytest
 from tests.training.test_resume import assert_same_run
 from translucid import Translator, UserError
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.tagged_text import Mark, Side, TaggedText

@@ -1,19 +1,7 @@
 """Translucid: translation you can see through."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # type checkers and editors read these; at run time, `__getattr__` imports each on first use
-    from translucid.api.captioner import Captioner
-    from translucid.api.embedder import Embedder
-    from translucid.api.generator import Generator
-    from translucid.api.pivot_translator import PivotTranslator
-    from translucid.api.text_classifier import TextClassifier
-    from translucid.api.translation import Translation, Translations
-    from translucid.api.translator import Translator
-    from translucid.decoding.decoding_options import DecodingOptions
-    from translucid.ground.errors import UserError
-    from translucid.training.train import train
+from typing import Any
 
 __version__ = "0.2.0.dev0"
 __all__ = [

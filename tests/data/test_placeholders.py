@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from translucid.corpora.phrasebook import generate
-from translucid.data.non_translatable import kept_parts, numbers
 from translucid.data.placeholders import Masked, NameStandIn, _words, mask, masked_pairs
+from translucid.data.protected_spans import kept_parts, numbers
 from translucid.data.readers.corpus import Pair, SyntheticPair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.text_pipeline import TextPipeline

@@ -4,7 +4,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.growth import assert_linear
-from translucid.data.non_translatable import is_non_translatable, lost_and_invented
+from translucid.data.protected_spans import is_non_translatable, lost_and_invented
 from translucid.data.sentences import _identifier, language_probabilities, split_sentences
 
 CODES = [

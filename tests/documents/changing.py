@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from translucid.data.non_translatable import fixed_parts
+from translucid.data.protected_spans import fixed_parts
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import TaggedText

@@ -30,8 +30,8 @@ def filled(content, target="es", **texts):
     ("source", "text", "target"),
     [
         (r"Don\'t \"go\" \@ \\ \u00e9", r"""Don't "go" @ \ é""", r"DON\'T \"GO\" @ \\ É"),
-        (r"\@home", "@home", r"\@HOME"),
-        (r"a\nb", "a b", r"A \nB"),
+        (r"\@ home", "@ home", r"\@ HOME"),
+        (r"\na\t", "a", r"\nA\t"),
         (r"a\u0020b", "ab", r"A\u0020B"),
         ('"  two  spaces "', "two  spaces", '"  TWO  SPACES "'),
         ("\n   one\n   two\n", "one two", "\n   ONE TWO\n"),

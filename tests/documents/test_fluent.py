@@ -44,7 +44,9 @@ def test_messages_attributes_and_variants_are_translated():
     places, filled = placed_and_filled("a.ftl", FILE)
     assert places == [
         "6: Hello, { $name }, from { -brand }!",
-        '10: The <b>first</b> line \n    and the second. \n\n    { DATETIME($day, month: "long") } is a day',
+        "10: The <b>first</b> line",
+        "11: and the second.",
+        '13: { DATETIME($day, month: "long") } is a day',
         "15: one cat",
         '16: { $count } cats { "}" }',
         "18: You see " + FILE[FILE.index("{ $n ->") : FILE.index(" there")] + " there",
@@ -73,7 +75,9 @@ def test_messages_attributes_and_variants_are_translated():
 
 
 def test_what_the_syntax_would_misread_is_escaped():
-    document = read_document("a.ftl", b"a =\r\n    one\r\n    two\r\n", ENGLISH_SPANISH)
+    document = read_document(
+        "a.ftl", b"a =\r\n    one line that is so long that it wraps its sentence\r\n    here\r\n", ENGLISH_SPANISH
+    )
     marks = document.segments[0].source.marks
     text = TaggedText("[a] {b}.c", tuple(type(mark)(7, mark.raw) for mark in marks))
     output = document.filled({0: Target(text)}).decode()

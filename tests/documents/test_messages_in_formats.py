@@ -3,7 +3,7 @@
 import pytest
 
 from tests.documents.changing import all_changed
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.strings.po_formats import broken_format

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
 from translucid.documents.tagged_text import TaggedText
 

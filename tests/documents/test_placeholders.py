@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.growth import assert_linear
-from translucid.data.non_translatable import differences, kept_parts
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax, differences, kept_parts
 from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
 from translucid.documents.stand_ins import LAST_LEVEL
 from translucid.documents.tagged_text import Mark, Side, TaggedText

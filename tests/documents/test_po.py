@@ -17,6 +17,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
 from translucid.data.readers.po import unescaped
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
+from translucid.documents.splicing import Edit, splice
 from translucid.documents.strings.messages import message_spans
 from translucid.documents.strings.plural_forms import PluralForms
 from translucid.documents.strings.po_formats import broken_format
@@ -108,9 +109,10 @@ def test_other_readers_see_the_same_messages_and_the_new_translations(messages, 
     for entry in after:
         for form, translation in entry.msgstr_plural.items() if entry.msgid_plural else [(0, entry.msgstr)]:
             source = entry.msgid_plural if form else entry.msgid
-            (span,) = message_spans(source, accelerators=True) or [None]
-            if span:
-                assert translation == source[: span.start] + changed(span.marked).full_text + source[span.end :]
+            spans = message_spans(source, accelerators=True)
+            edits = [Edit(span.start, span.end, changed(span.marked).full_text) for span in spans]
+            if spans:
+                assert translation == splice(source, edits)
                 assert "fuzzy" in entry.flags
 
 

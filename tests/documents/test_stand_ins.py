@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.documents.stand_ins import (
     LAST_LEVEL,
     Unit,

@@ -39,7 +39,7 @@ last=seven"""
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_java_properties(end):
     lines, after = read_and_fill("a.properties", PROPERTIES.replace("\n", end))
-    numbers = [4, 8, 9, 11, 12, 14, 15, 16, 18] if end != "\r" else [1] * 9
+    numbers = [4, 8, 9, 11, 12, 12, 12, 14, 15, 16, 18] if end != "\r" else [1] * 11
     assert lines == [
         f"{number}, {line}"
         for number, line in zip(
@@ -49,7 +49,9 @@ def test_java_properties(end):
                 "of the next one: It's {0}",
                 "None: Three",
                 "None: no",
-                "None: four\tfive\nsixx \\",
+                "None: four",
+                "None: five",
+                "None: sixx \\",
                 "Java: It's '{'0'}' of {0}",
                 "None: It's {n} '{' x",
                 "None: It's here {n}",
@@ -106,10 +108,12 @@ here\\r\\\\";
 def test_strings_of_ios():
     lines, after = read_and_fill("a.strings", STRINGS)
     assert lines == [
-        '3, Of a\n button: One "two"\n\téÉq',
+        '3, Of a\n button: One "two"',
+        "3, Of a\n button: éÉq",
         "5, next: Three",
         "8, b: five",
-        "9, None: It is\nhere\r\\",
+        "9, None: It is",
+        "9, None: here",
         "13, more: so",
     ]
     expected = STRINGS.replace(r"One \"two\"\n\t\U00e9\u00C9\q", r"ONE \"TWO\"\n\tÉÉQ").replace("Three", "THREE")
@@ -243,10 +247,12 @@ def test_yaml():
         "8, en.1: seven",
         "9, en.f: eight",
         "12, en.i: nine",
-        "14, en.k: ten\n  eleven",
+        "14, en.k: ten",
+        "14, en.k: eleven",
         "18, en.l: twelve so",
         "23, en.m: - x",
-        "25, en.n: one\ttwoéA",
+        "25, en.n: one",
+        "25, en.n: twoéA",
         "26, en.o: it's",
         "27, en.p: plain goes on",
         "30, en.?: fourteen",

@@ -231,8 +231,8 @@ def test_line_ends_count_where_white_space_does():
     unit = '<trans-unit id="1"{}><source>One\n  two</source></trans-unit>'
     (default,) = read(ONE.format(unit.format(""))).segments
     assert default.source == TaggedText("One two")
-    (preserved,) = read(ONE.format(unit.format(' xml:space="preserve"'))).segments
-    assert [mark.raw for mark in preserved.source.marks] == ["\n"]
+    preserved = read(ONE.format(unit.format(' xml:space="preserve"'))).segments
+    assert [segment.source for segment in preserved] == [TaggedText("One"), TaggedText("two")]
 
 
 def test_prefixes_of_names_are_kept():

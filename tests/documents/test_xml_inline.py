@@ -73,7 +73,7 @@ def filled_content(document, marked):
 )
 def test_what_belongs_to_a_text(inside, edges, expected, after):
     document, added, _ = read(inside, edges=edges)
-    source = added.content.source
+    source = added.contents[0].source
     assert (source.full_text, document.segments) == (expected, [Segment(source, "place", note="note")])
     bracketed = TaggedText(f"[{source.text}]", tuple(Mark(m.offset + 1, m.raw, m.side, m.pair) for m in source.marks))
     assert filled_content(document, bracketed) == after
@@ -94,7 +94,7 @@ def test_nothing_to_translate(inside):
 def test_the_texts_of_several_pieces_have_pairs_of_their_own():
     quoted = {"texts": lambda text: [Mark(0, "(", Side.opens, -3), text, Mark(0, ")", Side.closes, -3)]}
     _, added, _ = read("<b>One</b><b>two</b>", **quoted)
-    source = added.content.source
+    source = added.contents[0].source
     assert source.full_text == "<b>(One)</b><b>(two)</b>"
     assert [mark.pair for mark in source.marks] == [0, 1, 1, 0, 2, 3, 3, 2]
 
@@ -104,14 +104,14 @@ SECTION = Mark(0, "<![CDATA[", Side.opens, 5), Mark(0, "]]>", Side.closes, 5)
 
 def test_sections_are_closed_for_tags_and_never_nested():
     document, added, inline = read("One <![CDATA[two & <x>]]> &lt;", write_cdata=written_in_cdata)
-    assert added.content.source.full_text == "One <![CDATA[two & <x>]]> <"
-    assert filled_content(document, added.content.source) == "One <![CDATA[two & <x>]]> &lt;"
+    assert added.contents[0].source.full_text == "One <![CDATA[two & <x>]]> <"
+    assert filled_content(document, added.contents[0].source) == "One <![CDATA[two & <x>]]> &lt;"
     opens, closes = SECTION
     parts = ["<", opens, "a<", opens, "b]]>", closes, Mark(0, "<x/>"), Mark(0, "&shop;"), Mark(0, "&amp;"), closes, "&"]
     after = "&lt;<![CDATA[a<b]]]]><![CDATA[>]]><x/><![CDATA[]]>&shop;<![CDATA[&]]>&amp;"
-    assert inline.written(Content([], TaggedText(""), []), TaggedText.of(parts)) == after
+    assert inline.written([Content([], TaggedText(""), [])], [TaggedText.of(parts)]) == after
     without_cdata = Inline(document.file, role, edges=False)
-    assert without_cdata.written(Content([opens], TaggedText(""), [closes]), TaggedText("<")) == "<![CDATA[&lt;]]>"
+    assert without_cdata.written([Content([opens], TaggedText(""), [closes])], [TaggedText("<")]) == "<![CDATA[&lt;]]>"
 
 
 def test_equal_marks_hold_their_texts_in_order():
@@ -125,7 +125,7 @@ def test_equal_marks_hold_their_texts_in_order():
     assert [element.start for element in content.subflows[first]] == [starts[0], starts[2]]
     assert [element.start for element in content.subflows[second]] == [starts[1]]
     marks = [Mark(0, first), "!", Mark(0, second), Mark(0, first), Mark(0, first)]
-    assert inline.written(content, TaggedText.of(marks), lambda start, end: f"({start})") == (
+    assert inline.written([content], [TaggedText.of(marks)], lambda start, end: f"({start})") == (
         f"({starts[0]})!({starts[1]})({starts[2]}){first}"
     )
 
@@ -218,4 +218,4 @@ def test_what_is_escaped_is_read_again():
 
 def test_an_empty_element_is_one_mark():
     _, added, _ = read("One <b></b> two <i/> six")
-    assert [(mark.raw, mark.pair) for mark in added.content.source.marks] == [("<b></b>", None), ("<i/>", None)]
+    assert [(mark.raw, mark.pair) for mark in added.contents[0].source.marks] == [("<b></b>", None), ("<i/>", None)]

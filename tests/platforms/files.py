@@ -89,8 +89,7 @@ class FileRules:
             self._refuse("open", path, "it is open, and removed when it is closed")
         if set(mode) & set("wxa"):
             self._refuse_name(path)
-        # Linux opens temporary files without a name by their folder, which this does not empty.
-        if self.windows and "w" in mode and not os.path.isdir(path):
+        if self.windows and "w" in mode:
             self._refuse_in_use("empty", path, ["maps"])
 
     def open_descriptor(self, path: Any, flags: int, *rest: Any, **kwargs: Any) -> int:

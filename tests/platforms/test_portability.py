@@ -17,19 +17,10 @@ GUARDED = {
     "distillation/measuring.py": {"os.getloadavg"},
     "ground/atomic.py": {"/dev/"},  # names of standard output, compared with what the user has given
     "ground/cache.py": {"os.getuid"},
-    "cli/serve.py": {"signal.SIGHUP"},
-    "documents/limits.py": {"/proc/"},
     "ground/reading.py": {"/proc"},  # in a comment
     "jobs/processes.py": {"signal.pthread_sigmask", "signal.SIG_BLOCK", "signal.SIG_SETMASK"},
     "kernels/devices.py": {"/dev"},  # device files of GPUs, where there are any
-    "kernels/machine.py": {
-        "os.sched_getaffinity",
-        "os.sysconf",
-        "os.setpriority",
-        "os.PRIO_PROCESS",
-        "/proc/",
-        "/sys/",
-    },
+    "kernels/machine.py": {"os.sched_getaffinity", "os.sysconf", "os.setpriority", "os.PRIO_PROCESS", "/proc/"},
     "serving/edge/connections.py": {"resource", "socket.TCP_USER_TIMEOUT"},
 }
 """By file, names that Windows lacks and that the file uses only if they exist. Add only guarded uses."""

@@ -15,7 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from translucid.data.linked_pairs import Edit, edited, with_edits
-from translucid.data.non_translatable import Part, kept_parts
+from translucid.data.protected_spans import Part, kept_parts
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import PLACEHOLDERS, RESERVED_PIECES
 from translucid.ground.special import SPELLINGS

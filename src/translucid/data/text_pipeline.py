@@ -16,8 +16,8 @@ from itertools import chain
 from typing import NamedTuple, Protocol
 
 from translucid.data.document_context import ContextOptions, preceding
-from translucid.data.non_translatable import is_non_translatable
 from translucid.data.placeholders import Masked
+from translucid.data.protected_spans import is_non_translatable
 from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE

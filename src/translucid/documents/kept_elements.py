@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from translucid.data.placeholder_syntax import UNITS
+from translucid.data.protected_spans import UNITS
 from translucid.documents.mark_spacing import CLOSING, separates_words
 from translucid.documents.stand_ins import WITHOUT_SPACES, is_letter, letters_before, parts_of
 from translucid.documents.tag_tree import tag_tree

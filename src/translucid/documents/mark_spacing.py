@@ -7,7 +7,10 @@ import re
 from translucid.documents.stand_ins import WITHOUT_SPACES
 from translucid.documents.tagged_text import KeptElement, Mark, Side
 
-_SEPARATES_WORDS = re.compile(r"<(?!wbr|!--|\?)|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
+_SEPARATES_WORDS = re.compile(
+    r"<(?!wbr|!--|\?)|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);|[ \t]*[\r\n]|\\[nh]\Z", re.IGNORECASE
+)
+_LINE_END = re.compile(r"[ \t]*(?:[\r\n]|\\[nN]\Z)")
 CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
 """Characters without a space before them."""
 
@@ -15,6 +18,8 @@ CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
 def separates_letters(text: str, mark: Mark) -> bool:
     """Whether a single mark, such as `<br/>`, separates words between which there is no space."""
     before, after = text[mark.offset - 1 : mark.offset], text[mark.offset : mark.offset + 1]
+    if _LINE_END.match(mark.raw):
+        return bool(before.strip() and after.strip())
     is_between_letters = (before.isalnum() or before in CLOSING) and bool(before) and after.isalnum()
     if isinstance(mark, KeptElement) and WITHOUT_SPACES.match(after):
         return False

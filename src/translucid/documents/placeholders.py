@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from translucid.data.non_translatable import differences, kept_parts, lost_numbers
+from translucid.data.protected_spans import differences, kept_parts, lost_numbers
 from translucid.documents import stand_ins, text_parts
 from translucid.documents.kept_elements import Collapsed, collapsed, find_copies, spans_of
 from translucid.documents.stand_ins import is_sign, occurrences, parts_of
@@ -233,7 +233,7 @@ def _strategy(original: TaggedText, state: _State) -> PlaceholderStrategy:
                 previous.touches_left and space_left[i] and can_touch,
                 previous.touches_right and space_right[i] and can_touch,
             )
-        elif level or unit.raw[0].isdigit():
+        elif level or unit.raw in state.lost:
             edits.append(Edit(unit.start, unit.end, Part(0, unit.raw)))
             removed.update(range(unit.start, unit.end))
     expected = Counter(raw for raw, start, _ in parts if start not in removed)

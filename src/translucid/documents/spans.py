@@ -11,8 +11,7 @@ from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from translucid.data.non_translatable import is_non_translatable
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax, is_non_translatable
 from translucid.documents.document import Target
 from translucid.documents.limits import MOST_PARTS, TooManyParts
 from translucid.documents.splicing import Edit, splice

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from translucid.data.non_translatable import PART_MARK, kept_parts, numbers
-from translucid.data.placeholder_syntax import UNITS
+from translucid.data.protected_spans import BBCODES, PART_MARK, UNITS, is_number, kept_parts, numbers
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.documents.tagged_text import TaggedText
 
@@ -28,6 +27,10 @@ _ENDINGS = {"s", "in"}
 """Units that may also be the ending of a word, as in `{name}s`."""
 _BLOCK = re.compile(r"\{\{\s*(?:[#/^!>]|else\b)|\{[#/:@]|\{%|<%(?!=)|<\?php")
 """The start, middle or end of a template block, which no word can stand in for."""
+_CODE = re.compile(
+    rf"\[/|\[(?:{BBCODES})[\]=]|\[[\w-]+[ =]|§.\Z|\|[cr]|\^\d\Z|\\[CcIiGgSsFf]\[|\\[Nnh]\Z|:[\w+-]+:\Z|[(*]"
+)
+"""Tags in square brackets, codes of games and of subtitles, names of emoji, and patterns of file names."""
 WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 )
@@ -104,7 +107,7 @@ def numbers_of(marked: TaggedText, values: Collection[str]) -> Iterator[Unit]:
 
 def unit_of(raw: str, start: int) -> Unit:
     """Return a text at an offset as a unit."""
-    return Unit(raw, start, start + len(raw), counts=raw[0].isdigit() or bool(_COUNTS.fullmatch(raw)))
+    return Unit(raw, start, start + len(raw), counts=is_number(raw) or bool(_COUNTS.fullmatch(raw)))
 
 
 def _with_unit(text: str, unit: Unit, marks: Collection[int]) -> Unit:
@@ -126,13 +129,12 @@ def stand_in_names(text: str, units: Iterable[Unit], level: int, pieces: bool) -
     names: dict[str, str] = {}
     unused = {NAMES: _not_in(text, NAMES), NUMBERS: _not_in(text, NUMBERS), PLACEHOLDERS: iter(PLACEHOLDERS)}
     for unit in units:
-        is_number = unit.raw[0].isdigit()
         if unit.raw in names or level == LAST_LEVEL or (unit.is_sign and level):
             continue
         words: tuple[str, ...] = NAMES
-        if pieces and not level and not is_number:
+        if pieces and not level and not is_number(unit.raw):
             words = PLACEHOLDERS
-        elif is_number or unit.counts == (level == 1):
+        elif is_number(unit.raw) or unit.counts == (level == 1):
             words = NUMBERS
         if name := next(unused[words], None):
             names[unit.raw] = name
@@ -175,7 +177,7 @@ def is_sign(part: str) -> bool:
     """Whether a part is a tag, an entity or a pictogram, which no word can stand in for."""
     if part[0] in "<&" and not part.startswith(("<%=", "<?=")):
         return True
-    if part in "_&" or _BLOCK.match(part):
+    if part in "_&" or _BLOCK.match(part) or _CODE.match(part):
         return True
     return not any(map(str.isalnum, part.replace("⟦", "a"))) and part[0] not in "{%$#"
 

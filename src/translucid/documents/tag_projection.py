@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from translucid.data.non_translatable import kept_parts
+from translucid.data.protected_spans import kept_parts
 from translucid.documents.mark_spacing import CLOSING, is_space, outer_space, separates_letters, wants_space
 from translucid.documents.tag_tree import TagNode, tag_tree, walk
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import accumulate
 
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.documents.splicing import LINE_BREAKS, Edit, splice
 
 _WHITE = " \t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"

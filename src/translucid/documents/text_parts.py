@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from translucid.data.non_translatable import kept_parts
+from translucid.data.protected_spans import kept_parts
 from translucid.documents import tag_tree
 from translucid.documents.kept_elements import expanded
 from translucid.documents.spans import DIRECTION_SIGNS
@@ -17,6 +17,7 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 _TAG = re.compile(
     r"<(?P<closes>/?)(?P<name>[A-Za-z0-9][^\s<>/]*)[^<>]*?(?P<empty>/?)>"
+    r"|\[(?P<closes_code>/?)(?P<code>[A-Za-z][\w-]*)[^\[\]]*\]"
     r"|\{\{(?P<open_block>[#^])\s*(?P<block>\w+)[^{}]*\}\}|\{\{/\s*(?P<end_of_block>\w+)\s*\}\}"
 )
 _NO_TAG = None, ""
@@ -130,9 +131,8 @@ def tag_of(raw: str) -> tuple[Side | None, str]:
     tag = _TAG.fullmatch(raw)
     if not tag or (tag["empty"] and not tag["closes"]):
         return _NO_TAG
-    if tag["closes"] or tag["end_of_block"]:
-        return Side.closes, tag["name"] or "{{" + tag["end_of_block"]
-    return Side.opens, tag["name"] or "{{" + tag["block"]
+    name = tag["name"] or (tag["code"] and "[" + tag["code"]) or "{{" + (tag["block"] or tag["end_of_block"])
+    return Side.of_tag(closes=tag["closes"] or tag["closes_code"] or tag["end_of_block"]), name
 
 
 def absorbed(marked: TaggedText) -> TaggedText:

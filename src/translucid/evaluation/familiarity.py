@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from translucid.data.non_translatable import without_fixed
+from translucid.data.protected_spans import without_fixed
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.words import words_in

@@ -15,8 +15,7 @@ from functools import cached_property
 from itertools import product
 
 from translucid.data.languages import short_code
-from translucid.data.non_translatable import lost_and_invented
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax, lost_and_invented
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.data.statistics import script
 from translucid.data.tokenizing.tokenizer import Tokenizer

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any, ClassVar
 
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.documents.document import NearMatch, Segment, Target
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.jobs.job import Done, Job, Worker, as_lines

@@ -10,8 +10,7 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
-from translucid.data.non_translatable import kept_parts
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax, kept_parts
 
 EXAMPLES = 10
 """The number of lines that are named for each kind of warning."""

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 
-from translucid.data.non_translatable import fixed_parts
+from translucid.data.protected_spans import fixed_parts
 from translucid.data.words import normalized_text
 
 FIXED = "\0"

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.documents.document import Document, Target
 from translucid.documents.kinds import read_document
 from translucid.documents.placeholders import PlaceholderStrategy

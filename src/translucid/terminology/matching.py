@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from translucid.data.languages import Languages
-from translucid.data.non_translatable import kept_parts
+from translucid.data.protected_spans import kept_parts
 from translucid.data.words import capitalised, find_sequence, folded, words_in
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.links import Links, TermLink, with_term_links

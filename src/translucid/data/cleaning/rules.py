@@ -12,7 +12,7 @@ from ftfy.badness import is_bad
 
 from translucid.data.cleaning.profile import Profile, known_language, log_ratio
 from translucid.data.filtering import Filter, fault
-from translucid.data.non_translatable import fixed_parts, is_non_translatable, lost_numbers, without_fixed
+from translucid.data.protected_spans import fixed_parts, is_non_translatable, lost_numbers, without_fixed
 from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
@@ -112,8 +112,8 @@ def _checked_parts(text: str) -> Counter[str]:
 
 def numbers(pair: Pair) -> str:
     """Reject numbers that replace others. A missing number alone is accepted, because 2 may become `two`."""
-    lost = lost_numbers(pair.source, pair.target, shortest=1)
-    invented = lost_numbers(pair.target, pair.source, shortest=1)
+    lost = lost_numbers(pair.source, pair.target, shortest=1, whole=False)
+    invented = lost_numbers(pair.target, pair.source, shortest=1, whole=False)
     return f"{' '.join(lost)} became {' '.join(invented)}" if lost and invented else ""
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from translucid.data.non_translatable import fixed_parts
+from translucid.data.protected_spans import fixed_parts
 from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.lines import LONGEST_LINE, one_space, opened, report_bad_line
 from translucid.data.readers.xml_elements import Element, ElementReader, Piece

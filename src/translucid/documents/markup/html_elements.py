@@ -20,6 +20,13 @@ _VOID = "area base br col embed hr img input link meta param source track wbr"
 VOID = frozenset(_VOID.split())
 """Elements without content and end tag."""
 
+_BLOCKS = """
+address article aside blockquote body caption center col colgroup dd dir div dl dt fieldset figcaption figure footer h1
+h2 h3 h4 h5 h6 head hr html li main meta nav ol p section table tbody td tfoot th thead tr ul
+"""
+BLOCKS = frozenset(_BLOCKS.split())
+"""Elements that separate blocks in strings, where other names, such as `<link>`, are also those of components."""
+
 _ROWS, _CELLS = {"tr", "thead", "tbody", "tfoot"}, {"td", "th"}
 IMPLIED = {
     **dict.fromkeys(["li"], ({"li"}, {"ul", "ol", "menu"})),
@@ -38,6 +45,7 @@ _META_NAMES = """
 description og:title og:description og:image:alt og:site_name twitter:title twitter:description twitter:image:alt
 apple-mobile-web-app-title application-name
 """
+_KEPT_CLASSES = frozenset({"notranslate", "mention", "hashtag"})
 _META = frozenset(_META_NAMES.split())
 NUMBERED_NAME = "[a-z]{1,10}[0-9]{1,6}"
 """The name of a tag by which a tool replaces an element within a sentence, such as `b0`; `h1` to `h6` are headings."""
@@ -90,7 +98,8 @@ class Tag(NamedTuple):
     @property
     def refuses_translation(self) -> bool:
         """Whether the element declares that it must not be translated."""
-        return self.value("translate") == "no" or "notranslate" in self.value("class").split()
+        # Mentions and hashtags of Mastodon and others are names.
+        return self.value("translate") == "no" or not _KEPT_CLASSES.isdisjoint(self.value("class").split())
 
     def translated(self, parent_translated: bool) -> bool:
         """Whether the content of the element is translated; `parent_translated`: whether that of its parent is."""

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import NamedTuple, overload
 
 from translucid.data.languages import Languages, new_direction
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
 from translucid.documents.limits import LONGEST_PLACE, shortened

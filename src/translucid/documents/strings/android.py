@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from translucid.data.languages import Languages
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.strings.android_text import items_of, written, written_cdata
 from translucid.documents.strings.messages import is_language
@@ -84,12 +84,15 @@ class _Strings:
         general_text = texts[general_form]
         if self.forms is None or general_text is None:
             return
-        source = self.document.segments[general_text.number]
-        added: dict[str, int] = {}
+        sources = self.document.segments[general_text.numbers.start : general_text.numbers.stop]
+        added: dict[str, AddedText] = {}
         for form, examples in self.forms.items():
             if form not in items:
-                place = place_of_form(source.place, form, examples)
-                added[form] = self.document.segments.add(replace(source, place=place))
+                start = len(self.document.segments)
+                for source in sources:
+                    place = place_of_form(source.place, form, examples)
+                    self.document.segments.add(replace(source, place=place))
+                added[form] = general_text._replace(numbers=range(start, len(self.document.segments)))
         numbers = range(first, len(self.document.segments))
         for form, item in items.items():
             if form not in texts:
@@ -97,18 +100,20 @@ class _Strings:
                 self.document.add_slot(indent.start, item.end, numbers, "")
         if added:
             write = partial(self._added_items, general, general_text, added)
-            self.document.add_slot(general.start, general.start, range(general_text.number, numbers.stop), write)
+            self.document.add_slot(general.start, general.start, range(general_text.numbers.start, numbers.stop), write)
 
     def _added_items(
-        self, item: Element, text: AddedText, forms: dict[str, int], targets: Targets, render: Render
+        self, item: Element, text: AddedText, forms: dict[str, AddedText], targets: Targets, render: Render
     ) -> str:
         """Return the items of added forms; a form without a translation has that of `item`, or its source text."""
         raw, indent, output = self.document.file.raw, margin(self.document.file, item), list[str]()
-        for form, number in forms.items():
-            target = targets.get(number) or targets.get(text.number)
+        for form, added in forms.items():
             output.append(with_attributes(raw(item.start, item.inner), {"quantity": form}))
-            if target:
-                translation = self.inline.written(text.content, target.marked)
+            translated = added
+            if targets.keys().isdisjoint(added.numbers):
+                translated = text
+            if not targets.keys().isdisjoint(translated.numbers):
+                translation = self.inline.written(text.contents, translated.targets(targets))
                 output += [raw(item.inner, text.start), translation, raw(text.end, item.end)]
             else:
                 output.append(raw(item.inner, item.end))

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from translucid.data.non_translatable import STYLE_OR_SCRIPT
+from translucid.data.protected_spans import STYLE_OR_SCRIPT
+from translucid.documents.markup.html_elements import BLOCKS
+from translucid.documents.strings.messages import wraps
 from translucid.documents.tagged_text import Side
-from translucid.documents.xml.xml_inline import WORD_BREAK, Item, escaped, unplaced, written_in_cdata
+from translucid.documents.xml.xml_inline import WORD_BREAK, Divider, Item, escaped, unplaced, written_in_cdata
 
 _SPECIAL = re.compile(
     rf"{STYLE_OR_SCRIPT}"
@@ -29,6 +31,7 @@ def items_of(text: str) -> Iterator[Item]:
     fold = str if text.count('"') > text.count(r"\"") else partial(_SPACE.sub, " ")
     open_tags: dict[str, list[int]] = {}
     position = pair = 0  # pairs are numbered from -1 downwards, as the XML elements around have the numbers from 0
+    line_start = 0
     in_quotes = False
     for match in _SPECIAL.finditer(text):
         yield fold(text[position : match.start()])
@@ -42,6 +45,8 @@ def items_of(text: str) -> Iterator[Item]:
             pair -= not in_quotes
             yield unplaced(raw, Side.of_tag(closes=in_quotes), pair)
             in_quotes = not in_quotes
+        elif token.startswith("<") and (name := _NAME.match(token)) and name[1].lower() in BLOCKS:
+            yield Divider(0, raw)
         elif token.startswith("<") and (name := _NAME.match(token)) and name[1].lower() not in _VOID:
             pairs = open_tags.setdefault(name[1].lower(), [])
             if not token.startswith("</"):
@@ -52,10 +57,14 @@ def items_of(text: str) -> Iterator[Item]:
                 yield unplaced(raw, Side.closes, pairs.pop())
             else:
                 yield unplaced(raw)
+        elif token == r"\t" or (token == r"\n" and not wraps(text[line_start : match.start()], text, match)):
+            yield Divider(0, raw)
         else:
             if token in _BREAKS or token.lower().startswith("<br"):
                 yield WORD_BREAK
             yield unplaced(raw)
+        if token in _BREAKS:
+            line_start = position
     yield fold(text[position:])
 
 

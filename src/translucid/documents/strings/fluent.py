@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from translucid.data.languages import Languages
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import Part, Spans, spanned
 from translucid.documents.splicing import TextFile
-from translucid.documents.strings.messages import is_language, tagged_parts
+from translucid.documents.strings.messages import DIVIDER, divided, is_language, tagged_parts, wraps
 from translucid.documents.tagged_text import Side
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
@@ -103,6 +103,11 @@ class Fluent:
 
     def _add(self, parts: list[Part], name: str, note: str | None) -> None:
         """Add a pattern, or that of a variant, as a segment."""
+        for block in divided(parts):
+            self._add_block(block, name, note)
+
+    def _add_block(self, parts: list[Part], name: str, note: str | None) -> None:
+        """Add a block of a pattern as a segment."""
         span = spanned(self.file.text, parts, syntax=PlaceholderSyntax.message)
         if span is None or not is_language(span.marked.text, name):
             return
@@ -128,7 +133,11 @@ class Fluent:
                 parts.append(Part(offset, end, Side.alone, word=True))
                 offset = end
             elif line := _CONTINUATION.match(text, offset):
-                parts.append(Part(offset, line.end(), Side.alone, spaces=True))
+                line_start = text.rfind("\n", 0, offset) + 1
+                if wraps(text[line_start:offset], text, line):
+                    parts.append(Part(offset, line.end(), Side.alone, spaces=True))
+                else:
+                    parts.append(Part(offset, line.end(), Side.alone, DIVIDER))
                 offset = line.end()
             else:
                 break

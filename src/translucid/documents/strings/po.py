@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, usual_code
-from translucid.data.non_translatable import fixed_parts
-from translucid.data.placeholder_syntax import PlaceholderSyntax, syntax_of_flags
+from translucid.data.protected_spans import PlaceholderSyntax, fixed_parts, syntax_of_flags
 from translucid.data.readers.po import Entry, entries
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import Span, Spans
 from translucid.documents.splicing import LINE_END, Edit, TextFile
+from translucid.documents.strings.documentation_markup import markup_of
 from translucid.documents.strings.messages import message_spans, message_writer
 from translucid.documents.strings.plural_forms import PluralForms, place_of_form
 from translucid.documents.strings.po_formats import broken_format
@@ -110,8 +110,12 @@ class Po:
         if index in entry.forms and not entry.fuzzy:
             existing = entry.forms[index].text
         first = len(self.segments)
-        spans = message_spans(source, syntax=syntax, accelerators=True)
-        existing_spans = message_spans(existing, syntax=syntax, accelerators=True)
+        references = "\n".join(
+            self._file.text[start:end] for start, end in entry.comments if self._file.text.startswith("#:", start)
+        )
+        markup = markup_of(source, entry.flags, references)
+        spans = message_spans(source, syntax=syntax, accelerators=markup is None, markup=markup)
+        existing_spans = message_spans(existing, syntax=syntax, accelerators=markup is None, markup=markup)
         # If there are as many cases in the translation as in the source, they correspond to each other.
         existing_by_case = None
         if len(existing_spans) == len(spans) > 1:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from translucid.data.placeholder_syntax import PATTERNS, PlaceholderSyntax, syntax_of_flags
+from translucid.data.protected_spans import FORMATS, PlaceholderSyntax, syntax_of_flags
 
 _SIGNS = {PlaceholderSyntax.braces: "{}", PlaceholderSyntax.tilde: "~"}
 """The first character of placeholders, if it is not a percent sign."""
@@ -44,7 +44,7 @@ def broken_format(flags: Sequence[str], source: str, target: str, plural: bool) 
 def _count_arguments(text: str, syntax: PlaceholderSyntax) -> Counter[str] | None:
     """Count the arguments that placeholders insert; None if the text has invalid placeholders."""
     signs = _SIGNS.get(syntax, "%")
-    pattern = re.compile(PATTERNS[syntax], re.DOTALL)
+    pattern = re.compile(FORMATS[syntax], re.DOTALL)
     remainder = pattern.sub("", text).replace("{{", "").replace("}}", "")
     if syntax not in _FREE and not set(signs).isdisjoint(remainder):
         return None

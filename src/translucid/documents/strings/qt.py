@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from translucid.data.languages import Languages, short_code, usual_code
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
 from translucid.documents.strings.plural_forms import PluralForms, place_of_form

@@ -95,7 +95,7 @@ class _Memory:
                 self.document.add_slot(prop.start, prop.end, numbers, "")
 
         def write(targets: Targets, render: Render) -> str:
-            inner_xml = inline.written(content, targets[number].marked)
+            inner_xml = inline.written([content], [targets[number].marked])
             return self._variant(targets[number], inner_xml, source, old_seg)
 
         self.document.add_slot(start, end, numbers, write)

@@ -9,7 +9,7 @@ from html import unescape
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, short_code, usual_code
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.data.readers.xliff import NAMESPACES, UNITS, has_translation, marked_segments, segments_of
 from translucid.data.readers.xml_elements import Element
 from translucid.data.readers.xml_units import BREAKS, CODES
@@ -20,7 +20,8 @@ from translucid.documents.tagged_text import Side, TaggedText
 from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xliff_notes import add_notes, notes_of
 from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.xml.xml_inline import Inline, Role, escaped, texts_of
+from translucid.documents.xml.xml_inline import AddedText, Inline, Role, escaped
+from translucid.documents.xml.xml_messages import message_items
 from translucid.documents.xml.xml_tags import margin, opened, prefix, with_attributes
 from translucid.ground.errors import UserError
 
@@ -213,20 +214,20 @@ class _Xliff:
     def _text(self, piece: Element, segment: Segment) -> _Text | None:
         """Add the segments of a text; None if there is nothing to translate."""
         syntax = PlaceholderSyntax.message
+        texts = partial(message_items, folds=piece.inherited("xml:space") != "preserve")
         # Each text has a reader of its own, in which the numbers of pairs are unique.
-        inline = Inline(self.file, partial(_role, {}), edges=False, texts=texts_of(piece), syntax=syntax)
-        content = inline.content(piece.parts)
-        if content is None or not is_language(content.source.text):
+        inline = Inline(self.file, partial(_role, {}), edges=False, texts=texts, syntax=syntax)
+        contents = inline.contents(piece.parts)
+        if not contents or not any(is_language(content.source.text) for content in contents):
             return None
         segments = self.document.segments
         first = len(segments)
-
-        def written(targets: Targets) -> str:
-            return inline.written(content, targets[first].marked)
-
-        if not has_cases(content.source.text):
-            segments.add(replace(segment, source=content.source))
-            return _Text(range(first, first + 1), piece, written)
+        if not has_cases(piece.text):
+            for content in contents:
+                longest = segment.longest if len(contents) == 1 else None
+                segments.add(replace(segment, source=content.source, longest=longest))
+            added = AddedText(range(first, len(segments)), contents, piece.inner, piece.inner_end)
+            return _Text(added.numbers, piece, lambda targets: inline.written(contents, added.targets(targets)))
         # The cases are parsed from the raw XML, because tags may be in some of them.
         raw = self.file.raw(piece.inner, piece.inner_end)
         spans, write = Spans(raw), message_writer(raw)

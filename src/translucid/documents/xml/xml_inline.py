@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import unescape
 
-from translucid.data.non_translatable import is_non_translatable
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax, is_non_translatable
 from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment
 from translucid.documents.spans import margins, trimmed
@@ -33,6 +32,8 @@ WORD_BREAK = "\0"
 """An item that becomes a space between letters, else nothing."""
 CDATA = "<![CDATA[", "]]>"
 """The marks around a CDATA section. Marks in the section have the form that they would have outside of it."""
+_WRAPPERS = {*CDATA, '"'}
+"""Marks around texts, in which segments may be divided."""
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos);)\w[\w.-]*;")
 _BLANK = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -67,6 +68,11 @@ def by_line(text: str) -> Iterator[Item]:
 def texts_of(element: Element) -> Callable[[str], Iterator[Item]]:
     """Return the function that splits the texts of an element, by its `xml:space`."""
     return by_line if element.inherited("xml:space") == "preserve" else folded
+
+
+@dataclass(frozen=True, slots=True)
+class Divider(Mark):
+    """A mark that separates two segments, such as a line end or an escaped tag of a block."""
 
 
 class Content(NamedTuple):
@@ -160,6 +166,41 @@ class Inline:
         content = Content.of(items, edges=self.edges, syntax=self.syntax)
         return content and content._replace(subflows=subflows)
 
+    def contents(self, parts: Iterable[Element | Piece]) -> list[Content]:
+        """Return the contents of adjacent parts, one for each segment between dividers that has a text.
+
+        What is before the first segment or between segments belongs to the next one, the rest to the last one.
+        """
+        subflows = defaultdict[str, list[Element]](list)
+        blocks: list[list[Item]] = [[]]
+        dividers: list[Item] = []
+        depth = 0  # of elements, which are not divided
+        for item in self._items(parts, subflows):
+            if isinstance(item, Divider) and depth == 0:
+                dividers.append(item)
+                blocks.append([])
+                continue
+            if isinstance(item, Divider):
+                blocks[-1] += [WORD_BREAK, unplaced(item.raw)]
+                continue
+            blocks[-1].append(item)
+            if isinstance(item, Mark) and item.raw not in _WRAPPERS:
+                depth += item.side.depth
+        contents: list[Content] = []
+        lead: list[Item] = []
+        for i, block in enumerate(blocks):
+            if i:
+                lead.append(dividers[i - 1])
+            items = list(separated(paired(block)))
+            if content := Content.of(items, edges=self.edges, syntax=self.syntax):
+                contents.append(content._replace(lead=[*lead, *content.lead], subflows=subflows))
+                lead = []
+            else:
+                lead += items
+        if contents and lead:
+            contents[-1] = contents[-1]._replace(tail=[*contents[-1].tail, *lead])
+        return contents
+
     def _items(self, parts: Iterable[Element | Piece], subflows: dict[str, list[Element]]) -> Iterator[Item]:
         """Yield texts and marks; marks that contain sub-flows are added to `subflows`."""
         for part in parts:
@@ -201,12 +242,15 @@ class Inline:
             else:
                 yield item
 
-    def written(self, content: Content, target: TaggedText, render: Render | None = None) -> str:
-        """Encode a translation; the sub-flows in its marks are translated too if `render` is given."""
-        remaining = iterators(content.subflows)
+    def written(self, contents: Sequence[Content], targets: Iterable[TaggedText], render: Render | None = None) -> str:
+        """Encode the translations of contents; the sub-flows in their marks are translated too if `render` is given."""
+        items: list[Item] = []
+        for content, target in zip(contents, targets, strict=True):
+            items += content.around(target)
+        remaining = iterators(contents[0].subflows)
         parts = []
         depth = 0  # of CDATA sections, which XML cannot nest
-        for item in content.around(target):
+        for item in items:
             if isinstance(item, str):
                 write = self.write_cdata if depth and self.write_cdata else self.write
                 parts.append(write(item))
@@ -306,18 +350,26 @@ def _is_word(character: str) -> bool:
 
 
 class AddedText(NamedTuple):
-    """A text that was added as a segment, with its offsets in the file."""
+    """A text that was added as segments, with its offsets in the file."""
 
-    number: int
-    content: Content
+    numbers: range
+    """The numbers of its segments: usually one, more if line ends or blocks divide it."""
+    contents: list[Content]
     start: int
     end: int
+
+    def targets(self, targets: Targets) -> list[TaggedText]:
+        """Return the translation of each segment; its source if it has none."""
+        texts = []
+        for number, content in zip(self.numbers, self.contents, strict=True):
+            texts.append(targets[number].marked if number in targets else content.source)
+        return texts
 
 
 def add_text(
     document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], place: str, note: str | None = None
 ) -> AddedText | None:
-    """Add a segment and a slot for adjacent parts; return None if there is nothing to translate.
+    """Add segments and a slot for adjacent parts; return None if there is nothing to translate.
 
     Args:
         document: the document to add them to.
@@ -327,16 +379,19 @@ def add_text(
         note: a comment of the document for translators.
     """
     parts = _without_margins(inline.file, parts)
-    content = inline.content(parts)
-    if content is None:
+    contents = inline.contents(parts)
+    if not contents:
         return None
-    number = document.segments.add(Segment(content.source, place, note=note))
+    first = len(document.segments)
+    for content in contents:
+        document.segments.add(Segment(content.source, place, note=note))
+    text = AddedText(range(first, len(document.segments)), contents, parts[0].start, parts[-1].end)
 
     def write(targets: Targets, render: Render) -> str:
-        return inline.written(content, targets[number].marked, render)
+        return inline.written(contents, text.targets(targets), render)
 
-    document.add_slot(parts[0].start, parts[-1].end, range(number, number + 1), write)
-    return AddedText(number, content, parts[0].start, parts[-1].end)
+    document.add_slot(text.start, text.end, text.numbers, write)
+    return text
 
 
 def _without_margins(file: XmlFile, parts: Sequence[Element | Piece]) -> list[Element | Piece]:

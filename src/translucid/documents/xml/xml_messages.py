@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.documents.document import Segment, SegmentList
 from translucid.documents.spans import Spans
-from translucid.documents.strings.messages import message_spans, message_writer
+from translucid.documents.strings.messages import (
+    DIVIDER,
+    line_breaks,
+    message_spans,
+    message_writer,
+    tagged_parts,
+)
+from translucid.documents.tag_tree import matched_tags
 from translucid.documents.xml.slots import Targets
-from translucid.documents.xml.xml_inline import escaped
+from translucid.documents.xml.xml_inline import Divider, Item, escaped, unplaced
+
+_SPACE = re.compile(r"[ \t\r\n]+")
+
+
+def message_items(text: str, *, folds: bool) -> Iterator[Item]:
+    """Yield the texts and marks of a message in the text of an element, and dividers between its blocks and lines.
+
+    Args:
+        text: the text, without escapes of XML.
+        folds: whether a run of white space counts as one space.
+    """
+    if folds:
+        text = _SPACE.sub(" ", text)
+    breaks = line_breaks(text)
+    if not breaks and "<" not in text:
+        yield text
+        return
+    parts = list(tagged_parts(text, 0, len(text), breaks=breaks))
+    numbers: dict[int, int] = {}
+    for number, (opening, closing) in enumerate(matched_tags([(part.side, part.name) for part in parts]), 1):
+        numbers[opening] = numbers[closing] = -number  # The elements of the file have the numbers from 0.
+    for i, part in enumerate(parts):
+        raw = text[part.start : part.end]
+        if part.side is None:
+            yield raw
+        elif part.name == DIVIDER:
+            yield Divider(0, escaped(raw))
+        elif i in numbers:
+            yield unplaced(escaped(raw), part.side, numbers[i])
+        else:
+            yield unplaced(escaped(raw))
 
 
 class Message(NamedTuple):

@@ -1,0 +1,208 @@
+"""In every format, protected spans, line ends, blocks and numbers survive a translation."""
+
+import json
+from html import escape
+from random import Random
+
+import pytest
+
+from tests.documents.changing import ENGLISH_SPANISH, placed_and_filled
+from tests.probes.packed import packed, types
+from translucid.data.protected_spans import TABLE, PlaceholderSyntax
+from translucid.documents.document import Target
+from translucid.documents.kinds import KINDS, read_document
+from translucid.documents.placeholders import PlaceholderStrategy
+from translucid.documents.stand_ins import parts_of
+from translucid.documents.tagged_text import TaggedText
+
+_XLIFF = (
+    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en"'
+    ' target-language="es" original="a" datatype="plaintext"><body><trans-unit id="1" xml:space="preserve">'
+    "<source>{}</source></trans-unit></body></file></xliff>"
+)
+_WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+_NAMES = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def _quoted(text):
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _docx(text):
+    body = f'<w:p><w:r><w:t xml:space="preserve">{escape(text)}</w:t></w:r></w:p>'
+    document = f"<w:document {_NAMES}><w:body>{body}</w:body></w:document>"
+    return packed(
+        {"[Content_Types].xml": types({"word/document.xml": _WORD}), "word/document.xml": document}, Random(1)
+    )
+
+
+STRINGS = {
+    "a.json": lambda text: f'{{"a": {_quoted(text)}}}',
+    "a.arb": lambda text: f'{{"a": {_quoted(text)}}}',
+    "a.yml": lambda text: f"a: {_quoted(text)}\n",
+    "a.strings": lambda text: f'"a" = {_quoted(text)};\n',
+    "a.properties": lambda text: "a=" + text.replace("\\", "\\\\").replace("\n", "\\n") + "\n",
+    "a.csv": lambda text: 'source,target\n"' + text.replace('"', '""') + '",\n',
+    "a.xml": lambda text: (
+        '<resources><string name="a">'
+        + escape(
+            text.replace("\\", "\\\\").replace("'", "\\'").replace('"', '\\"').replace("@", "\\@"), quote=False
+        ).replace("\n", "\\n")
+        + "</string></resources>"
+    ),
+    "a.po": lambda text: (
+        f'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid {_quoted(text)}\nmsgstr ""\n'
+    ),
+    "a.xlf": lambda text: _XLIFF.format(escape(text, quote=False)),
+    "a.resx": lambda text: f'<root><data name="a"><value>{escape(text)}</value></data></root>',
+    "a.ts": lambda text: (
+        f"<TS><context><message><source>{escape(text)}</source><translation/></message></context></TS>"
+    ),
+    "a.xcstrings": lambda text: _quoted({"sourceLanguage": "en", "strings": {text: {}}}),
+}
+"""A file with a string, by its name."""
+PROSE = {
+    "a.txt": lambda text: text + "\n",
+    "a.html": lambda text: f"<p>{escape(text)}</p>",
+    "a.srt": lambda text: f"1\n00:00:01,000 --> 00:00:09,000\n{text}\n",
+    "a.vtt": lambda text: f"WEBVTT\n\n00:01.000 --> 00:09.000\n{escape(text)}\n",
+    "a.docx": _docx,
+}
+
+
+def _document(name, text):
+    content = {**STRINGS, **PROSE}[name](text)
+    return read_document(name, content if isinstance(content, bytes) else content.encode(), ENGLISH_SPANISH)
+
+
+def test_each_kind_of_strings_has_a_sample():
+    without = {".ftl", ".tmx", ".xlsx"}
+    for kind in KINDS:
+        if kind.module.startswith("strings.") or kind.module.startswith("xml."):
+            assert {f"a{ending}" for ending in kind.endings} & STRINGS.keys() or set(kind.endings) & without
+
+
+@pytest.mark.parametrize("name", [*STRINGS, *PROSE])
+def test_each_kind_of_span_is_kept(name):
+    for row in TABLE:
+        for example in row.examples:
+            text = f"They see {example} here."
+            (segment,) = _document(name, text).segments
+            source = segment.source
+            if source.syntax not in row.syntaxes or (name == "a.xml" and row.name == "shortcut of GTK"):
+                continue
+            marked = "".join(mark.raw for mark in source.marks)
+            kept = [part for part, _, _ in parts_of(source)]
+            assert (
+                example in kept
+                or escape(example, quote=False) in marked
+                or not any(map(str.isalnum, source.text.replace("They see", "").replace("here.", "")))
+            ), (row.name, example, source)
+
+
+@pytest.mark.parametrize("name", STRINGS)
+@pytest.mark.parametrize("end", ["\n", "\n\n"])
+def test_each_line_of_a_string_is_translated(name, end):
+    text = f"They like soccer{end}She sings{end}They like a very long house near the sea\nand the beach."
+    document = _document(name, text)
+    wrapped = document.segments[2].source
+    assert [segment.source.text for segment in document.segments[:2]] == ["They like soccer", "She sings"]
+    assert len(document.segments) == 3 and len(wrapped.marks) == 1
+    targets = {i: Target(segment.source) for i, segment in enumerate(document.segments)}
+    targets[1] = Target(TaggedText("Canta"))
+    filled = read_document(name, document.filled(targets), (None, None) if name == "a.ts" else ENGLISH_SPANISH)
+    assert "Canta" in document.filled(targets).decode()
+    assert "She sings" not in [segment.source.text for segment in filled.segments] or name in {
+        "a.po",
+        "a.xlf",
+        "a.ts",
+    } | {
+        "a.xcstrings",
+        "a.csv",
+    }
+
+
+@pytest.mark.parametrize("name", STRINGS)
+@pytest.mark.parametrize(
+    ("text", "sources"),
+    [
+        ("<p>They like <b>it</b>.</p><p>She sings.</p>", ["They like it.", "She sings."]),
+        ("<ul><li>The house</li>\n<li>The beach</li></ul> more", ["The house", "The beach", "more"]),
+        ("<!-- wp:list --><ul><li>She sings.</li></ul><!-- /wp:list -->", ["She sings."]),
+        ("<!DOCTYPE html><html><body><h1>The house</h1>is old</body></html>", ["The house", "is old"]),
+        ("One<br><br>two", ["One", "two"]),
+        ("See <link>the house</link> and <1>it</1>", ["See the house and it"]),
+        ("{0} no house|{1} a house|]1,Inf] %count% houses", ["no house", "a house", "%count% houses"]),
+        ("a house|%count% houses", ["a house", "%count% houses"]),
+        ("House files|*.house|All files (*.*)|*.*", ["House files", "All files (*.*)"]),
+        ("Images (*.png *.jpg);;All files (*)", ["Images (*.png *.jpg)", "All files (*)"]),
+        ("The house\tCtrl+H", ["The house"]),
+        ("The house (Ctrl+Shift+H)", ["The house"]),
+        ("Use {{ x | upper }} or a||b", ["Use {{ x | upper }} or a||b"]),
+    ],
+)
+def test_blocks_forms_and_shortcuts_divide_a_string(name, text, sources):
+    if name == "a.xml" and not text.startswith("<"):
+        return  # Android has no such forms.
+    document = _document(name, text)
+    assert [segment.source.text.replace("<b>", "").replace("</b>", "") for segment in document.segments] == sources
+
+
+def test_a_divided_string_keeps_everything_else():
+    lines, filled = placed_and_filled(
+        "a.json", json.dumps({"a": "<p>It <b>is</b>.</p>\n<p>Two\tF5</p>", "b": "{0} a|[2,*] b"})
+    )
+    assert [line.partition(": ")[2] for line in lines] == ["It <b>is</b>.", "Two", "a", "b"]
+    assert json.loads(filled) == {"a": "<p>IT <b>IS</b>.</p>\n<p>TWO\tF5</p>", "b": "{0} A|[2,*] B"}
+
+
+@pytest.mark.parametrize(
+    ("comment", "text", "sources", "marks"),
+    [
+        (
+            "",
+            "See :ref:`the beach <the-beach>` and ``x_y``.",
+            ["See the beach and ."],
+            [":ref:`", " <the-beach>`", "``x_y``"],
+        ),
+        ("", "See `the house <https://a.org/b>`_ (:doc:`house`) [1]_ |name|", None, ["`", " <https://a.org/b>`_"]),
+        (
+            "#: a.rst:3",
+            "They like *old* houses and **beaches**::",
+            ["They like old houses and beaches"],
+            ["*", "*", "**", "**"],
+        ),
+        (
+            "",
+            "B<--beach> opens I<house>, E<lt> and F</etc/x>.",
+            [" opens house,  and ."],
+            ["B<--beach>", "I<", ">", "E<lt>"],
+        ),
+        (
+            "#: man/a.1:3",
+            "See B<house>(1) or B<I<the> beach>",
+            ["See  or the beach"],
+            ["B<house>(1)", "B<", "I<", ">", ">"],
+        ),
+        (
+            "#, md-text",
+            'See [the *old* house](https://a.org "x") `y`',
+            ["See the old house "],
+            ["[", "*", "*", '](https://a.org "x")'],
+        ),
+    ],
+)
+def test_the_markup_of_documentation(comment, text, sources, marks):
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+    content = f'{header}{comment}\nmsgid {_quoted(text)}\nmsgstr ""\n'
+    (segment,) = read_document("a.po", content.encode(), ENGLISH_SPANISH).segments
+    assert sources is None or [segment.source.text] == sources
+    assert [mark.raw for mark in segment.source.marks][: len(marks)] == marks
+
+
+def test_a_number_is_one_stand_in():
+    source = TaggedText("She sings at 10:30.", syntax=PlaceholderSyntax.prose)
+    strategy = PlaceholderStrategy.first(source).after("Canta a las 1030.")
+    (name,) = strategy.stand_ins
+    assert strategy.after(f"Canta a las {name}.") is None
+    assert strategy.target(f"Canta a las {name}.", []).text == "Canta a las 10:30."

@@ -100,9 +100,19 @@ def test_fluent_reads_the_same_structure():
     assert serialised[0] == serialised[1]
 
 
+def test_what_is_no_entry_stays():
+    text = "a = One { $n }\n\nthis is no entry\n  nor this\nb = { c\n# Note\nd = Two\n<#if x>\ne = Three }\nf = Four\n"
+    places, filled = placed_and_filled("a.ftl", text)
+    assert places == ["1: One { $n }", "7: Two", "10: Four"]
+    assert filled == text.replace("One", "ONE").replace("Two", "TWO").replace("Four", "FOUR")
+    syntax = pytest.importorskip("fluent.syntax")
+    junk = [entry.content for entry in syntax.parse(text).body if isinstance(entry, syntax.ast.Junk)]
+    assert junk == [entry.content for entry in syntax.parse(filled).body if isinstance(entry, syntax.ast.Junk)]
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
-    [("<#if a>\nb", 1), ("a = b\nc { d", 2), ("a = { b", 1), ("a = b }", 1), ("a = " + "{" * 100 + "}" * 100, 1)],
+    [("<#if a>\nb", 1), ("\nc { d", 2), ("a = { b", 1), ("a = b }", 1), ("a = " + "{" * 100 + "}" * 100, 1)],
 )
 def test_other_files_are_refused(content, line):
     with pytest.raises(UserError, match=rf"^a\.ftl:{line}: is not Fluent"):

@@ -283,7 +283,6 @@ def test_a_field_that_is_a_method():
         ("3.0", "is not a whole number"),
         (3.0, "is not a whole number"),
         (True, "is not a whole number"),
-        (None, "is not a whole number"),
         ([3], "is not a whole number"),
         ("", "is not a whole number"),
     ],

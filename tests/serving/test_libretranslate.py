@@ -148,6 +148,32 @@ def test_unknown_paths_and_methods(client):
     assert client.get("/../../etc/passwd").status_code == 404
 
 
+@pytest.mark.parametrize("path", ["//translate", "/translate/", "///translate//"])
+def test_slashes_too_many_are_ignored(client, path):
+    response = client.post(
+        f"http://testserver{path}", json={"q": "I sing.", "source": "en", "target": "es", "alternatives": None}
+    )
+    assert response.status_code == 200 and "translatedText" in response.json()
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/imme", "/immersive"),
+        ("/kiss", "/deeplx/translate"),
+        ("/v1/translate", "/translate"),
+        ("/api/languages/", "/languages"),
+        ("/transalte", "/translate"),
+        ("/nothing-like-it", None),
+    ],
+)
+def test_a_path_of_another_server_is_answered_with_ours(client, path, meant):
+    response = client.post(path, json={})
+    assert response.status_code == 404
+    expected = "Not Found" if meant is None else f"Not Found: there is no {path.rstrip('/')}, but {meant}"
+    assert response.json() == {"error": expected}
+
+
 def test_placeholders_come_through_once(client):
     texts = ["Hello %s, I like {name}.", "I sing [X5X] and [X12X].", "See https://example.org/a?b=1 and 👋🏽"]
     translations = translate(client, q=texts, alternatives=1).json()["translatedText"]

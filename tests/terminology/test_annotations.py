@@ -150,6 +150,18 @@ def test_a_file_has_terms_and_a_term_has_words_up_to_a_limit(tmp_path, monkeypat
     monkeypatch.setattr(term, "MOST", 2)
     file.write_text("source\ttarget\na\tb\nc\td\n")
     assert len(read_terms(file)) == 2
+    for heading in (
+        "English\tSpanish",
+        "en\tes-MX",
+        "English (US)\tEspañol",
+        "source term\tTranslation",
+        "en_US\tspa_Latn",
+    ):
+        file.write_text(f"{heading}\na\tb\nc\td\n")
+        assert [entry.source for entry in read_terms(file)] == ["a", "c"]
+    for entry in ("English\tinglés", "English\tEnglish", "house\tcasa", "Spanish\t"):
+        file.write_text(f"{entry}\nc\td\n")
+        assert len(read_terms(file)) == 2
     file.write_text("a\tb\nc\td\ne\tf\n")
     with pytest.raises(UserError, match=r"terms\.tsv:3: has more than 2 terms"):
         read_terms(file)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import quote
 
 import fastapi_offline
 from fastapi import APIRouter, FastAPI
@@ -89,6 +91,7 @@ def create_app(
             return RedirectResponse(options.url_prefix + "/")
 
         app.add_middleware(_UrlPrefix, prefix=options.url_prefix)
+    app.add_middleware(_PlainPath, root=options.url_prefix or "")
     return app
 
 
@@ -118,6 +121,22 @@ async def _tidy_up(jobs: DocumentJobs) -> None:
                 worked = time.process_time()
         except Exception:  # if an error ended this task, documents would never be deleted again
             log.exception("old documents could not be forgotten")
+
+
+class _PlainPath:
+    """Middleware that answers paths with repeated slashes or with one at their end, as `/translate` is answered."""
+
+    def __init__(self, app: ASGIApp, root: str) -> None:
+        self.app, self.root = app, f"{root}/"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if scope["type"] == "http" and path != self.root and ("//" in path or path.endswith("/")):
+            plain = re.sub("//+", "/", path)
+            if plain != self.root:
+                plain = plain.rstrip("/") or "/"
+            scope = {**scope, "path": plain, "raw_path": quote(plain).encode()}
+        await self.app(scope, receive, send)
 
 
 class _UrlPrefix:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from translucid.data.languages import usual_code
 from translucid.data.readers.lines import lines
 from translucid.data.words import words_in
 from translucid.ground.errors import UserError
@@ -22,6 +25,9 @@ LONGEST = 32
 """The largest number of words of a term."""
 LONGEST_CHARACTERS = 500
 """The largest number of characters of a term."""
+_WORDS_OF_HEADINGS = frozenset({"source", "target", "term", "translation", "language", "text", "phrase", "word"})
+_HEADING = re.compile(r"\([^()]*\)|[_.:]")
+_LARGE = "es fr de it pt nl pl ru uk cs sv da nb fi el tr ar he fa hi bn zh ja ko vi id ro hu bg ca"
 INFLECTED = frozenset({"noun", "verb", "adjective"})
 FIXED = frozenset({"name", "phrase", "adverb", "other"})
 """The parts of speech whose words have one form."""
@@ -53,8 +59,9 @@ class Term:
 def read_terms(file: Path) -> list[Term]:
     """Read a file of terms: source TAB target, and then, in any order, a part of speech and `case`.
 
-    A term without a target, or with the same one, is not translated. Blank lines, and a header `source TAB target`, are
-    skipped. A .csv may have commas or semicolons instead of tabs, and quotes.
+    A term without a target, or with the same one, is not translated. Blank lines are skipped, and so is a first row
+    that names the columns, such as `source TAB target` or `English TAB Spanish`. A .csv may have commas or semicolons
+    instead of tabs, and quotes.
 
     Raises:
         UserError: the file can't be read, holds no terms, or a line is invalid.
@@ -71,9 +78,35 @@ def _numbered(content: list[str], file: Path) -> Iterator[tuple[int, list[str]]]
     delimiter = _delimiter(file, content)
     for number, line in enumerate(content, 1):
         fields = list(map(str.strip, _fields(line, delimiter, file, number)))
-        is_header = number == 1 and list(map(str.lower, fields[:2])) == ["source", "target"]
-        if any(fields) and not is_header:
+        if any(fields) and not (number == 1 and _is_heading(fields)):
             yield number, fields
+
+
+def _is_heading(fields: Sequence[str]) -> bool:
+    """Whether a row names its columns: by languages, their codes, or words such as `source` and `target`."""
+    if len(fields) < 2 or fields[0] == fields[1]:
+        return False
+    return all(_names_column(field.casefold()) for field in fields[:2])
+
+
+def _names_column(name: str) -> bool:
+    words = _HEADING.sub(" ", name).split()
+    if words and all(word in _WORDS_OF_HEADINGS for word in words):
+        return True
+    language = " ".join(word for word in words if word not in _WORDS_OF_HEADINGS)
+    is_code = len(language) > 1 and " " not in language and usual_code(language.replace(" ", "-")) is not None
+    return is_code or usual_code(name) is not None or language in _language_names()
+
+
+@cache
+def _language_names() -> frozenset[str]:
+    """Return the names of languages in English, and those of large languages in the languages themselves."""
+    from babel import Locale
+
+    names = [name.casefold() for name in Locale("en").languages.values()]
+    for code in _LARGE.split():
+        names.append(str(Locale(code).languages.get(code, code)).casefold())
+    return frozenset(names)
 
 
 def _delimiter(file: Path, content: list[str]) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 from translucid.data.languages import Languages
 from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.documents.document import Segment, SegmentList, Target
-from translucid.documents.spans import Part, Spans, spanned
+from translucid.documents.spans import Part, Span, Spans, spanned
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import DIVIDER, divided, is_language, tagged_parts, wraps
 from translucid.documents.tagged_text import Side
@@ -25,11 +25,12 @@ _LINE_END = r"\r?\n"
 _COMMENT = re.compile(rf"(?P<signs>#{{1,3}})(?: (?P<text>[^\n]*?))?(?:{_LINE_END}|\r?\Z)")
 _BLANK = re.compile(rf"[ ]*(?:{_LINE_END}|\r?\Z)")
 _ENTRY = re.compile(r"(?P<term>-?)(?P<name>[A-Za-z][\w-]*)[ ]*=[ ]*")
+_NEXT_ENTRY = re.compile(r"\n(?=[A-Za-z#-])")
 _ATTRIBUTE = re.compile(rf"(?:[ ]*{_LINE_END})+[ ]*\.(?P<name>[A-Za-z][\w-]*)[ ]*=[ ]*")
 _TEXT = re.compile(r"[^{}\r\n]+|\r(?!\n)")
 _CONTINUATION = re.compile(rf"(?:[ ]*{_LINE_END})+(?:[ ]+(?=[^ \[*.}}{{\r\n])|[ ]*(?=\{{))")
 """Line ends, and the indentation of the line that continues a pattern."""
-_EXPRESSION = re.compile(r'(?:[^"{}>]|"(?:[^"\\\r\n]|\\.)*"|(?<!-)>)*')
+_EXPRESSION = re.compile(r'(?:[^"{}>\n]|\n(?![A-Za-z#-])|"(?:[^"\\\r\n]|\\.)*"|(?<!-)>)*')
 _VARIANT = re.compile(rf"(?:[ ]*{_LINE_END})+[ ]*\*?\[[ \r\n]*[\w.-]+[ \r\n]*\][ ]*")
 _CLOSE = re.compile(r"[ \r\n]*\}")
 _VARIABLE = re.compile(r"\{ *\$[A-Za-z][\w-]* *\}")
@@ -46,7 +47,7 @@ def read(name: str, content: bytes, languages: Languages) -> Fluent:
     """Parse a file of messages.
 
     Raises:
-        UserError: the file has something that is neither a comment nor an entry.
+        UserError: the file has text, but no entry.
     """
     return Fluent(TextFile.of(name, content))
 
@@ -58,11 +59,14 @@ class Fluent:
         """Add the segments of all messages.
 
         Raises:
-            UserError: the file is invalid.
+            UserError: the file has no entry.
         """
         self.file, self.segments = file, SegmentList(file.name)
         self._spans = Spans(file.text)
         self._line, self._line_offset = 1, 0
+        self._added: list[tuple[Span, Segment]] = []  # the segments of the current entry
+        self._entries = 0
+        self._junk: int | None = None  # the offset of the first line that is no entry
         text, offset = file.text, 0
         notes: list[str] = []
         while offset < len(text):
@@ -75,7 +79,29 @@ class Fluent:
             elif blank := _BLANK.match(text, offset):
                 offset, notes = blank.end(), []
             else:
-                offset, notes = self._entry(offset, "\n".join(notes) or None), []
+                offset, notes = self._entry_or_junk(offset, "\n".join(notes) or None), []
+        if self._junk is not None and not self._entries:
+            raise self._invalid(self._junk)
+
+    def _entry_or_junk(self, offset: int, note: str | None) -> int:
+        """Add the segments of an entry, and return its end.
+
+        As in Fluent's own parsers, what is no entry is junk up to the next line that may begin one; it does not change.
+        """
+        count = len(self._added)
+        try:
+            end = self._entry(offset, note)
+        except UserError:
+            del self._added[count:]
+            self._junk = offset if self._junk is None else self._junk
+            following = _NEXT_ENTRY.search(self.file.text, offset)
+            return following.end() if following else len(self.file.text)
+        self._entries += 1
+        for span, segment in self._added:
+            number = self.segments.add(segment)
+            self._spans.add(number, span, _written, partial(_written, at_line_start=True))
+        self._added.clear()
+        return end
 
     def _entry(self, offset: int, note: str | None) -> int:
         """Add the segments of an entry, and return its end."""
@@ -115,8 +141,7 @@ class Fluent:
         line = self.file.text.count("\n", self._line_offset, span.start) + self._line
         if span.start > self._line_offset:
             self._line, self._line_offset = line, span.start
-        number = self.segments.add(Segment(span.marked, f"line {line}", note=note))
-        self._spans.add(number, span, _written, partial(_written, at_line_start=True))
+        self._added.append((span, Segment(span.marked, f"line {line}", note=note)))
 
     def _pattern(self, offset: int, variants: list[list[Part]], depth: int) -> tuple[list[Part], int]:
         """Return the parts of a pattern and its end; the parts of variants in it are added to `variants`."""

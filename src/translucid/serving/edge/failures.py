@@ -7,6 +7,7 @@ import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,16 @@ DEEPL = "/v2/", "/v3/"
 
 DEEPLX = "/deeplx/"
 """The beginning of the paths of DeepLX's API."""
+
+PATHS_OF_OTHERS = {
+    "/imme": "/immersive",
+    "/kiss": "/deeplx/translate",
+    "/v1/translate": "/translate",
+    "/api/translate": "/translate",
+    "/translate_a/single": "/translate",
+    "/v1/chat/completions": "/translate",
+}
+"""The paths at which other servers answer the same tools, and ours."""
 
 
 class ApiError(Exception):
@@ -83,13 +94,28 @@ def answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def routing(request: Request, error: HTTPException) -> JSONResponse:
-        body = error_body(request.scope, error.detail, error.status_code)
+        message = error.detail
+        if error.status_code == 404:
+            message = f"{message}{_hint(request)}"
+        body = error_body(request.scope, message, error.status_code)
         return JSONResponse(body, error.status_code, error.headers)
 
     @app.exception_handler(ClientLeft)
     @app.exception_handler(ClientDisconnect)
     async def client_left(_: Request, error: Exception) -> Response:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
+
+
+def _hint(request: Request) -> str:
+    """Return the path that was probably meant, as a sentence; "" if none is similar."""
+    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    known_paths = [known for known in request.app.openapi()["paths"] if "{" not in known]
+    meant = PATHS_OF_OTHERS.get(path)
+    last = path.rpartition("/")[2]
+    if meant is None and f"/{last}" in known_paths:
+        meant = f"/{last}"
+    meant = meant or next(iter(get_close_matches(path[:100], known_paths, 1, 0.75)), None)
+    return f": there is no {path[:100]}, but {meant}" if meant else ""
 
 
 @contextmanager

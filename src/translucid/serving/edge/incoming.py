@@ -320,7 +320,9 @@ def number_field(fields: dict[str, Any], name: str, default: int, maximum: int, 
     Raises:
         ApiError: 400, the field is no whole number, or out of range.
     """
-    value = fields.get(name, default)
+    value = fields.get(name)
+    if value is None:  # also JSON's null
+        value = default
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:  # from a form or the query
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:

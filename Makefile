@@ -9,7 +9,8 @@
 # make check  style and types only
 # make docs   the documentation as a site, in build/site, with the model of `make demo` if there is one; a dead link or a warning is an error
 # make wheel  a wheel in dist/ whose version is higher than those of wheels made before, so that pip installs it over them
-# make pictures  the pictures of the docs, made anew with runs/demo
+# make pictures  the pictures of the README and the docs, made anew with runs/demo, and in build/contact-sheet every view of the page,
+#             the lessons and the web folder: light, dark, 1280 and 390 pixels wide
 
 PYTHON ?= python3
 VENV := .venv

@@ -1,4 +1,4 @@
-"""The animation of the README: a sentence is typed, and the page shows the attention.
+"""The animation of the README: a sentence is typed, and the page shows attention, steps, layers and patching.
 
     python -m benchmarks.moving_picture runs/demo [--out docs/pictures/moving.gif]
 
@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from benchmarks.page_server import chromium, served
 from tests.probes.page_states import opened
@@ -47,7 +47,7 @@ class Film:
 
 
 def play(page: Page, film: Film) -> None:
-    """Type, point at each word, and go through the steps."""
+    """Type, point at each word, go through the steps, and open Layers and Patching."""
     words = TEXT.split()
     film.shoot(700)
     for count in range(1, len(words) + 1):
@@ -71,6 +71,23 @@ def play(page: Page, film: Film) -> None:
         page.wait_for_timeout(200)
         film.shoot(1300)
     film.times[-1] = 2500
+    for tab in ("Layers", "Patching"):
+        page.get_by_role("tab", name=tab).click()
+        page.locator("#attention .heatmap button").first.wait_for()
+        page.mouse.move(2, 2)
+        page.evaluate("document.querySelector('#inspection').scrollIntoView()")
+        page.wait_for_timeout(200)
+        film.shoot(3500)
+
+
+def film(browser: Browser, address: str) -> bytes:
+    """Return the animation as a GIF."""
+    page = browser.new_page(viewport=SIZE, color_scheme="light", reduced_motion="reduce")
+    opened(page, address)
+    frames = Film(page)
+    play(page, frames)
+    page.close()
+    return frames.content()
 
 
 def main() -> None:
@@ -79,11 +96,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/pictures/moving.gif"))
     arguments = parser.parse_args()
     with served([arguments.run]) as address, chromium() as browser:
-        page = browser.new_page(viewport=SIZE, color_scheme="light", reduced_motion="reduce")
-        opened(page, address)
-        film = Film(page)
-        play(page, film)
-    write_output(arguments.out, film.content())
+        write_output(arguments.out, film(browser, address))
 
 
 if __name__ == "__main__":

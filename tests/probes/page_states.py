@@ -112,6 +112,12 @@ def _patched(page: Page) -> None:
     page.wait_for_selector("#inspection .sentence-pair")
 
 
+def _patching(page: Page) -> None:
+    _typed(page)
+    page.get_by_role("tab", name="Patching").click()
+    expect(page.locator("#inspection .panel")).not_to_contain_text("…")
+
+
 def _word(page: Page) -> None:
     _typed(page)
     page.locator("#inspection .below .word").first.click()
@@ -277,6 +283,7 @@ STATES = [
     State("steps", "texts", lambda page: _looked(page, "Steps")),
     State("why", "texts", lambda page: _looked(page, "Why")),
     State("patching", "texts", _patched),
+    State("patching-opened", "texts", _patching),
     State("models", "two", lambda page: page.locator("#model-menu summary").click()),
     State("compared", "two", _compared),
     State("detected", "reverse", _detected),

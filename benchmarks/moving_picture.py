@@ -75,7 +75,7 @@ def play(page: Page, film: Film) -> None:
         page.get_by_role("tab", name=tab).click()
         page.locator("#attention .heatmap button").first.wait_for()
         page.mouse.move(2, 2)
-        page.evaluate("document.querySelector('#inspection').scrollIntoView()")
+        page.evaluate("document.querySelector('#attention .panel').scrollIntoView()")
         page.wait_for_timeout(200)
         film.shoot(3500)
 

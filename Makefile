@@ -2,6 +2,7 @@
 # make test   install, then check style and types and run all tests
 # make quick  install, then run the tests that take little time (about a minute and a half); no browser, no training
 # make test-runtime  install the runtime without PyTorch into an environment of its own, and run its tests there
+# make test-lowest   the same with the lowest versions of the dependencies that pyproject.toml allows
 # make test-trackers  the experiment trackers whose packages do not fit beside the others (half a minute)
 # make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md
 # make gpu    what needs an NVIDIA GPU: its tests, then training and search against others (ten minutes); gpu.md has the tables
@@ -16,7 +17,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-runtime test-trackers quick reliability gpu mutation docs wheel pictures browser check format clean
+.PHONY: demo test test-runtime test-lowest test-trackers quick reliability gpu mutation docs wheel pictures browser check format clean
 
 # Two processes; each takes the next file, in the order of tests/costs.py, which begins with those that take longest.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -34,10 +35,12 @@ quick: $(VENV)/.installed-dev
 
 # PyTorch trains a small run, and the other environment has to make the same of it.
 RUNTIME := build/runtime
-test-runtime: $(VENV)/.installed
+RUNTIME_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
+test-lowest: RUNTIME_INSTALL = pip install --quiet --disable-pip-version-check uv && $(RUNTIME)/venv/bin/python -m uv pip install --quiet --python $(RUNTIME)/venv/bin/python --resolution lowest-direct
+test-runtime test-lowest: $(VENV)/.installed
 	@rm -rf $(RUNTIME)
 	@$(PYTHON) -m venv $(RUNTIME)/venv
-	@$(RUNTIME)/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt . pytest deepl libretranslatepy
+	@$(RUNTIME)/venv/bin/python -m $(RUNTIME_INSTALL) . 'pytest>=8' 'deepl>=1.18' 'libretranslatepy>=2.1'
 	$(BIN)/python -m tests.runtime.prepare $(RUNTIME)/prepared
 	RUNTIME_PREPARED=$(CURDIR)/$(RUNTIME)/prepared $(RUNTIME)/venv/bin/python -m pytest --confcutdir=tests/runtime tests/runtime
 

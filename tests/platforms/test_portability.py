@@ -20,7 +20,15 @@ GUARDED = {
     "ground/reading.py": {"/proc"},  # in a comment
     "jobs/processes.py": {"signal.pthread_sigmask", "signal.SIG_BLOCK", "signal.SIG_SETMASK"},
     "kernels/devices.py": {"/dev"},  # device files of GPUs, where there are any
-    "kernels/machine.py": {"os.sched_getaffinity", "os.sysconf", "os.setpriority", "os.PRIO_PROCESS", "/proc/"},
+    "kernels/machine.py": {
+        "os.sched_getaffinity",
+        "os.sysconf",
+        "os.setpriority",
+        "os.PRIO_PROCESS",
+        "/proc/",
+        "/sys/",
+    },
+    "serving/documents/document_jobs.py": {"os.getuid"},
     "serving/edge/connections.py": {"resource", "socket.TCP_USER_TIMEOUT"},
 }
 """By file, names that Windows lacks and that the file uses only if they exist. Add only guarded uses."""

@@ -64,8 +64,8 @@ def measure(app: FastAPI, context: RequestContext) -> None:
     class Measured:
         """Middleware around everything else, so that it also measures requests that are refused."""
 
-        def __init__(self, inner: ASGIApp) -> None:
-            self.app = inner
+        def __init__(self, app: ASGIApp) -> None:
+            self.app = app
 
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":

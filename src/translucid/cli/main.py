@@ -265,6 +265,8 @@ def run(arguments: list[str]) -> int:
         # PyTorch and the system have errors of their own for what the user can change.
         if is_memory_full(error):
             return _refused("the memory of the GPU is full. Try --device cpu, or a lower --beam where there is one.")
+        if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):  # from `tempfile`
+            return _refused("no temporary folder can be written to. Set TMPDIR to one that can.")
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             return _refused(f"{error}. Make room, or write elsewhere.")
         problem = f"{type(error).__name__}: {error}".split("\n")[0]

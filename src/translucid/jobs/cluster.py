@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import torch
-
 from translucid.ground.errors import UserError, missing_package
 from translucid.jobs.job import Done, Executor, Job, Worker
 from translucid.jobs.windows import Place, Reader, Window
 from translucid.kernels.devices import tune_cpu
+from translucid.kernels.pytorch import has_pytorch
 
 if TYPE_CHECKING:
     import pyarrow
@@ -145,13 +144,17 @@ class _Mapper:
 
     @cached_property
     def worker(self) -> Worker:
-        torch.set_num_threads(1)
+        if has_pytorch():
+            import torch
+
+            torch.set_num_threads(1)
         return Worker(self.job, threads=1)
 
     def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
         import pyarrow
 
-        tune_cpu()  # Ray may call from another thread than before
+        if has_pytorch():
+            tune_cpu()  # Ray may call from another thread than before
         return pyarrow.Table.from_pylist([self._answer(**row) for row in batch.to_pylist()])
 
     def _answer(self, number: int, line: int, start: int, size: int, crc: int, earlier: bytes) -> dict[str, Any]:

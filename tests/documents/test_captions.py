@@ -16,6 +16,7 @@ from translucid.ground.errors import UserError
         # Speakers.
         ("- One.\n- <i>Two.</i>", ["- One.\n|speech -", "- <i>Two.</i>|speech -"]),
         ("One\n- two", ["One\n- two|speech"]),
+        ("{\\p1}m 0 0 l 100 0{\\p0}", []),
         ("One.\n- two", ["One.\n|speech", "- two|speech -"]),
         ("One\n- Two", ["One\n|speech", "- Two|speech -"]),
         ("- One\n- two", ["- One\n|speech -", "- two|speech -"]),
@@ -263,7 +264,7 @@ TIMES = [f"00:00:0{second},000 --> 00:00:0{second + 1},000" for second in range(
     [
         (f"1\n{TIMES[1]}\nOne\n\n2\n{TIMES[2]}\n(two)\n", ["3 21 One", "7 21 two"]),
         (f"1\n{TIMES[1]}\nOne\n\n2\n{TIMES[2]}\n(two) three\n", ["3 21 One", "7 21 (two) three"]),
-        (f"1\n{TIMES[1]}\nOne\n\n2\n{TIMES[2]}\n#two\n", ["3 21 One", "7 21 #two"]),
+        (f"1\n{TIMES[1]}\nOne\n\n2\n{TIMES[2]}\n# two\n", ["3 21 One", "7 21 # two"]),
         (f"{TIMES[1]}\nOne\n{TIMES[2]}\ntwo\n5\n{TIMES[3]}\nthree.\n", ["2 63 One two three."]),
         ("1\n0:0:1.5 --> 0:0:2.25\nOne.\n", ["3 15 One."]),
         ("0:1.5 --> 1:0:0,9\nOne.\n", ["2 75587 One."]),
@@ -301,3 +302,9 @@ def test_other_files_are_refused(text, message):
         read_and_fill("a.vtt", text)
     assert str(error.value).startswith(message)
     assert read_and_fill("a.vtt", "WEBVTT") == ([], "WEBVTT")
+
+
+def test_breaks_and_spaces_of_substation_alpha_are_tags():
+    lines, after = read_and_fill("a.srt", "1\n00:00:01,000 --> 00:00:05,000\nThey like it\\Nand the\\hbeach.\n")
+    assert [line.endswith(" They like it \\Nand the \\hbeach.") for line in lines] == [True]
+    assert after.endswith("\nTHEY LIKE IT \\NAND THE \\HBEACH.\n".replace("\\H", "\\h"))

@@ -45,6 +45,47 @@ def test_words(text):
     assert not is_code(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("H", "save.AccessKey"),
+        ("LeftToRight", "a.FlowDirection"),
+        ("Center", "a.HorizontalAlignment"),
+        ("Segoe UI", "a.FontFamily"),
+        ("s", "menu.accesskey"),
+        ("S", "save_shortcut_key"),
+        ("home", "icon"),
+        ("left", "toolbar.align"),
+        ("M12 2L2 7l10 5 10-5-10-5z", ""),
+        ("M 0 0 h 24 v 24 H 0 z " * 20, "path"),
+        ("data:image/png;base64,iVBORw0KGgo=", ""),
+        ("fa fa-home", ""),
+        ("mdi-account-circle", ""),
+        ("fas fa-check", ""),
+    ],
+)
+def test_what_decides_how_a_program_works_or_looks(text, key):
+    assert is_code(text, key)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("Icon", "icon"),
+        ("icon", "icon"),
+        ("Align left", "toolbar.align"),
+        ("Keyboard shortcut", "shortcut"),
+        ("left", "button"),
+        ("Name", "Customer.Name"),
+        ("Mr 2 and 3", ""),
+        ("bi-weekly news", ""),
+        ("My data: a, b", ""),
+    ],
+)
+def test_labels_of_the_same_things_are_words(text, key):
+    assert not is_code(text, key)
+
+
 def test_two_letters_are_a_language_where_the_key_says_so():
     assert is_code("en", "lang") and is_code("pt_br", "user_locale") and is_code("no", "language-code")
     assert not is_code("no", "answer") and not is_code("no", "slang") and not is_code("None", "lang")

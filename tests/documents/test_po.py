@@ -160,9 +160,12 @@ def test_messages_and_what_is_said_of_them():
 def test_what_a_model_says_is_fuzzy_with_what_is_known_of_it():
     text = '#: a.c:1\nmsgid "One"\nmsgstr ""\n'
     after = filled(text, "Uno", confidence=0.834, doubts=("number: 3 is lost",))
-    assert after == '# translucid: confidence 83%; number: 3 is lost\n#: a.c:1\n#, fuzzy\nmsgid "One"\nmsgstr "Uno"\n'
+    assert (
+        after
+        == '# translucid: The confidence is 83%. Number: 3 is lost.\n#: a.c:1\n#, fuzzy\nmsgid "One"\nmsgstr "Uno"\n'
+    )
     retranslated = filled(after, "Una", confidence=0.5)
-    assert retranslated == '# translucid: confidence 50%\n#: a.c:1\n#, fuzzy\nmsgid "One"\nmsgstr "Una"\n'
+    assert retranslated == '# translucid: The confidence is 50%.\n#: a.c:1\n#, fuzzy\nmsgid "One"\nmsgstr "Una"\n'
     assert filled(after, "Una", origin="person") == text.replace('""', '"Una"')
 
 
@@ -171,7 +174,7 @@ def test_flags_stay_and_only_what_was_not_seen_is_fuzzy():
     assert filled(text, "Uno %s") == '#, fuzzy, python-format\nmsgid "One %s"\nmsgstr "Uno %s"\n'
     assert filled(text, "Uno %s", origin="memory") == text.replace('""', '"Uno %s"')
     assert filled(text, "Uno", origin="memory").startswith(
-        "# translucid: placeholders: %s is lost\n#, fuzzy, python-format\n"
+        "# translucid: Check the placeholders: %s is lost.\n#, fuzzy, python-format\n"
     )
     assert filled(text, "Uno %s", origin="person") == text.replace('""', '"Uno %s"')
 

@@ -74,7 +74,7 @@ msgstr "Cinco"
     expected = expected.replace("#, icu", "#, fuzzy, icu").replace("{x} other {y}", "{A CAT} other {# CATS}")
     expected = expected.replace(
         '#, c-format\nmsgid "5% of %s"\nmsgstr ""',
-        '# translucid: placeholders: one is broken\n#, fuzzy, c-format\nmsgid "5% of %s"\nmsgstr "5% OF %s"',
+        '# translucid: Check the placeholders: one is broken.\n#, fuzzy, c-format\nmsgid "5% of %s"\nmsgstr "5% OF %s"',
     )
     expected = expected.replace("# translucid: old; remark\n", "#, fuzzy\n").replace("Cinco", "FIVE")
     assert after == HEADER + expected
@@ -144,7 +144,10 @@ def test_the_least_confidence_and_all_doubts_are_in_the_comment():
         1: Target(TaggedText("%d gatos"), "memory", 0.456, ("d: e",)),
     }
     after = document.filled(targets).decode().removeprefix(HEADER)
-    assert after == f'# translucid: confidence 46%; a: b c; d: e\n{PLURAL}msgstr[0] "un gato"\nmsgstr[1] "%d gatos"\n'
+    assert (
+        after
+        == f'# translucid: The confidence is 46%. A: b c. D: e.\n{PLURAL}msgstr[0] "un gato"\nmsgstr[1] "%d gatos"\n'
+    )
     fuzzy = document.filled({**targets, 1: Target(TaggedText("%d gatos"))}).decode()
     assert "\n#, fuzzy\nmsgid" in fuzzy
 

@@ -89,7 +89,8 @@ def test_each_kind_of_span_is_kept(name):
             text = f"They see {example} here."
             (segment,) = _document(name, text).segments
             source = segment.source
-            if source.syntax not in row.syntaxes or (name == "a.xml" and row.name == "shortcut of GTK"):
+            is_break = name in ("a.srt", "a.vtt") and "\\h" in example  # in subtitles, a space
+            if source.syntax not in row.syntaxes or is_break or (name == "a.xml" and row.name == "shortcut of GTK"):
                 continue
             marked = "".join(mark.raw for mark in source.marks)
             kept = [part for part, _, _ in parts_of(source)]
@@ -134,8 +135,8 @@ def test_each_line_of_a_string_is_translated(name, end):
         ("See <link>the house</link> and <1>it</1>", ["See the house and it"]),
         ("{0} no house|{1} a house|]1,Inf] %count% houses", ["no house", "a house", "%count% houses"]),
         ("a house|%count% houses", ["a house", "%count% houses"]),
-        ("House files|*.house|All files (*.*)|*.*", ["House files", "All files (*.*)"]),
-        ("Images (*.png *.jpg);;All files (*)", ["Images (*.png *.jpg)", "All files (*)"]),
+        ("House files|*.house|All files (*.*)|*.*", ["House files", "All files"]),
+        ("Images (*.png *.jpg);;All files (*)", ["Images", "All files"]),
         ("The house\tCtrl+H", ["The house"]),
         ("The house (Ctrl+Shift+H)", ["The house"]),
         ("Use {{ x | upper }} or a||b", ["Use {{ x | upper }} or a||b"]),

@@ -58,7 +58,7 @@ def test_each_plural_form_is_translated_and_existing_ones_stay():
 
 def test_the_confidence_becomes_a_comment_that_is_replaced():
     first = filled(read("a cat"), confidence=0.8349, doubts=("lost: %1",))
-    comment = "<translatorcomment>translucid: confidence 83%; lost: %1</translatorcomment>"
+    comment = "<translatorcomment>translucid: The confidence is 83%. Missing: %1.</translatorcomment>"
     assert first == f'{comment}\n        <translation type="unfinished">A CAT</translation>'
     assert read("a cat", first).segments[0].note is None
     assert filled(read("a cat", first)) == '<translation type="unfinished">A CAT</translation>'

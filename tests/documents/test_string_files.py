@@ -1,5 +1,7 @@
 """JSON, YAML, .strings and .properties files with all constructs."""
 
+import json
+
 import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
@@ -195,9 +197,64 @@ def test_an_arb():
     assert read_and_fill("a.ARB", ARB, ("en", None))[1] == after.replace("pt_BR", "en")
     assert read_and_fill("a.arb", '["One"]') == (["1, None: One"], '["ONE"]')
     assert read_and_fill("a.arb", '"One"') == (["1, None: One"], '"ONE"')
-    assert read_and_fill("a.json", '{"@a": "One"}')[0] == ["1, @a: One"]
+    assert read_and_fill("a.json", '{"@a": "One", "_comment": "So", "b": "two"}')[0] == ["1, b: two"]
     document = read_document("a.arb", ARB.encode(), ("en", "pt-BR"))
     assert document.filled({}).decode() == ARB
+
+
+@pytest.mark.parametrize(
+    ("content", "lines", "changes"),
+    [
+        (
+            {
+                "a": {
+                    "message": "Hi $T$",
+                    "description": "D e",
+                    "placeholders": {"t": {"content": "$1", "example": "E x"}},
+                }
+            },
+            ["D e: Hi $T$"],
+            {"Hi ": "HI "},
+        ),
+        ({"a": {"defaultMessage": "One", "description": {"x": "so it is"}}}, ["a.defaultMessage: One"], {"One": "ONE"}),
+        ({"a": {"defaultMessage": "One", "description": "D e"}}, ["D e: One"], {"One": "ONE"}),
+        (
+            {
+                "messages": [
+                    {"id": "One", "message": "One", "translation": "", "placeholders": [{"id": "It", "string": "%s"}]}
+                ]
+            },
+            ["messages.message: One"],
+            {'"translation": ""': '"translation": "ONE"'},
+        ),
+        ([{"id": "a", "description": "D e", "translation": "One"}], ["D e: One"], {'"One"': '"ONE"'}),
+        (
+            {"a": {"description": "D e", "one": "one cat", "other": "cats", "hash": "x y"}},
+            ["D e: one cat", "D e: cats"],
+            {"one cat": "ONE CAT", "cats": "CATS"},
+        ),
+        ({"a": {"string": "One", "developer_comment": "D e", "context": "c d"}}, ["D e: One"], {"One": "ONE"}),
+        ({"@metadata": {"authors": ["Ana Sea"]}, "b": "Two"}, ["b: Two"], {"Two": "TWO"}),
+        (
+            {"b": "{{PLURAL:$1|a house|0=none|$1 houses}} so"},
+            ["b: {{PLURAL:$1|a house|0=none|$1 houses}} so", "b: a house", "b: none", "b: $1 houses"],
+            {"a house|0=none|$1 houses}} so": "A HOUSE|0=NONE|$1 HOUSES}} SO"},
+        ),
+        (
+            {"form": {"message": "Message", "description": "Description", "name": "Name"}},
+            ["form.message: Message", "form.description: Description", "form.name: Name"],
+            {"Message": "MESSAGE", "Description": "DESCRIPTION", "Name": "NAME"},
+        ),
+        ({"a": {"message": "One", "title": "Two"}}, ["a.message: One", "a.title: Two"], {"One": "ONE", "Two": "TWO"}),
+    ],
+)
+def test_what_is_about_messages_in_json_stays(content, lines, changes):
+    text = json.dumps(content)
+    found, after = read_and_fill("a.json", text)
+    assert [line.partition(", ")[2] for line in found] == lines
+    for before, new in changes.items():
+        text = text.replace(before, new)
+    assert after == text
 
 
 YAML = """en:

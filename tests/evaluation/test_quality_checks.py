@@ -150,7 +150,9 @@ def test_fewer_sentences_are_too_short_only_with_fewer_tokens():
 
 
 @pytest.mark.parametrize(
-    ("source", "ids", "is_reported"), [("ABCD", 6, True), ("ABCD", 5, False), ("ABC", 9, False), ("ABCd", 9, False)]
+    ("source", "ids", "is_reported"),
+    [("ABCD", 6, True), ("ABCD", 5, False), ("ABC", 9, False), ("ABCd", 9, False)]
+    + [("Abcd Efgh", 14, True), ("Abcd of Efg", 17, True), ("Abcd Efgh", 8, False), ("Abcd efgh", 14, False)],
 )
 def test_capitals_by_hand(source, ids, is_reported):
     """Reported: four letters or more, with at least 1.5 times as many pieces as in lower case."""

@@ -116,6 +116,42 @@ class Target:
         return replace(self, doubts=(*self.doubts, f"length: {length} characters, {longest} at most"))
 
 
+_SENTENCES = {
+    "lost": "Missing: {}.",
+    "invented": "Not in the source: {}.",
+    "placed": "Check the place of {}.",
+    "length": "The translation is too long: {}.",
+    "long": "The text is too long for the model: {}.",
+    "too short": "The translation may be incomplete: {}.",
+    "too long": "The translation may have too much: {}.",
+    "repeated": "The translation repeats itself: {}.",
+    "copied": "The translation may be a copy: {}.",
+    "wrong language": "Check the language: {}.",
+    "unknown characters": "The model does not know these characters: {}",
+    "unknown words": "The model may not know all words: {}.",
+    "capitals": "Check the meaning: {}.",
+    "lower case": "Check the meaning: {}.",
+    "term not used": "A term is not used: {}.",
+    "improbable": "The text is unlike what the model has learned: {}.",
+    "detached attention": "The translation may not follow the text: {}.",
+    "placeholders": "Check the placeholders: {}.",
+}
+"""The sentences for translators by the kind of a doubt."""
+
+
+def sentence(doubt: str) -> str:
+    """Return a doubt about a translation as a sentence for translators.
+
+    >>> sentence("lost: %d")
+    'Missing: %d.'
+    """
+    kind, _, details = " ".join(doubt.split()).partition(": ")
+    if kind in _SENTENCES and details:
+        return _SENTENCES[kind].format(details)
+    text = f"{kind}: {details}" if details else kind
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 class Document(Protocol):
     """A document after parsing."""
 

@@ -43,6 +43,8 @@ FEW, SLACK = 8, 10
 """The number of source tokens from which a translation may be too short, and the tokens added to the limit `LONG`."""
 SHOUTING = 1.5
 """The ratio of pieces of a text in capitals to those in lower case from which capitals are unknown to the model."""
+TITLE = 4
+"""The fewest letters of a word that begins with a capital in every heading in Title Case."""
 UNSURE = -1.0
 """The mean log-probability of a token below which the languages of a translation are checked."""
 MIN_LETTERS, MIN_PROBABILITY, MAX_EXPECTED = 15, 0.7, 0.05
@@ -128,13 +130,18 @@ class QualityChecks:
         return SPECIAL.unknown in self.tokenizer.encode_source([character])[0]
 
     def _capitals(self, source: str, ids: Sequence[int]) -> list[str]:
-        """Return a warning if a text in capitals has many more pieces than in lower case."""
-        if SPECIAL.unknown in ids or not source.isupper() or sum(map(str.isalpha, source)) < 4:
+        """Return a warning if a text in capitals, or in Title Case, has many more pieces than in lower case."""
+        if SPECIAL.unknown in ids or sum(map(str.isalpha, source)) < 4:
             return []
-        lower = len(self.tokenizer.encode_source([source.lower()])[0]) - len(self.tokenizer.source_opening)
-        if len(ids) < SHOUTING * lower:
+        lower, what = source.lower(), "in capitals"
+        if not source.isupper():
+            if not _is_title(source):
+                return []
+            lower, what = source[:1] + source[1:].lower(), "that begin with capitals"
+        pieces = len(self.tokenizer.encode_source([lower])[0]) - len(self.tokenizer.source_opening)
+        if len(ids) < SHOUTING * pieces:
             return []
-        return ["capitals: the model has hardly seen words in capitals; lower case may do better"]
+        return [f"capitals: the model has hardly seen words {what}; lower case may do better"]
 
     def _length(self, source: str, ids: Sequence[int], target: str, tokens: Sequence[int]) -> list[str]:
         if not target.strip():
@@ -150,6 +157,13 @@ class QualityChecks:
         if len(tokens) > LONG * len(ids) + SLACK:
             return [f"too long: {words}"]
         return []
+
+
+def _is_title(source: str) -> bool:
+    """Return whether all longer words of a text begin with a capital, and more than one does."""
+    words = list(filter(str.isalpha, (word.strip(_EDGE_SIGNS) for word in source.split())))
+    longer_words = [word for word in words if len(word) >= TITLE]
+    return sum(word[0].isupper() for word in words) > 1 and all(word[0].isupper() for word in longer_words)
 
 
 def known_scripts(tokenizer: Tokenizer) -> set[str | None]:

@@ -14,7 +14,7 @@ from translucid.documents.xml.xml_inline import WORD_BREAK, Divider, Item, escap
 
 _SPECIAL = re.compile(
     rf"{STYLE_OR_SCRIPT}"
-    r"|\\u[0-9A-Fa-f]{4}|\\.|\"|</?[A-Za-z][^<>]*>|\\",
+    r"|\\u[0-9A-Fa-f]{4}|\\.|\"|(?<!%)</?[A-Za-z][^<>]*>|\\",
     re.DOTALL,
 )
 _PLAIN = {r"\'": "'", r"\"": '"', r"\\": "\\", r"\@": "@", r"\?": "?"}

@@ -19,6 +19,34 @@ _CODE = re.compile(
     r"|v\d[\w.:+-]*|(?!\d+(?:st|nd|rd|th|s|[ap]m)\Z)\d[\w.:+]*|\d[\d.:+-]*(?:T[\d:.+-]*Z?)?|\d[\d.]*\.\d[\w.:+-]*"
     r"|(?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?"
 )
+_ICON = re.compile(
+    r"(?:(?:fa[srlbdt]?|fa-(?:solid|regular|brands)|mdi|bi|bx|pi|ti|ri|glyphicon|icon|material-icons) )?"
+    r"(?:fa|mdi|bi|bx[sl]?|pi|ti|ri|glyphicon|icon|ion|el-icon|uil|la[srb]?|codicon|octicon|lucide|heroicons?)"
+    r"(?:-[a-z0-9]++)++(?: (?:fa|mdi|icon|bx)-[a-z0-9-]++)*"
+)
+"""Names of icons in fonts and collections of them."""
+_DATA = re.compile(r"data:[\w/+.;=-]{0,100},")
+_PATH_OF_SVG = re.compile(r"[Mm]\s*-?[\d.][\d\s.,eE+MmZzLlHhVvCcSsQqTtAa-]*+")
+_ACCESS_KEY = re.compile(
+    r"(?:^|[._-]|(?<=[a-z]))(?:access|hot|shortcut|command|mnemonic)[_-]?keys?$|(?:^|[._-])(?:shortcut|accelerator|hotkey"
+    r"|keybinding|mnemonic|KeyboardAccelerators)$",
+    re.IGNORECASE,
+)
+"""Keys of strings that are keys of the keyboard."""
+_LAYOUT = re.compile(
+    r"\.(?:AccessKey|FlowDirection|ReadingDirection|RightToLeft|(?:Horizontal|Vertical|Text|Content|Check|Image)\w*?Align\w*"
+    r"|Font(?:Family|Size|Weight|Style|Stretch)?|Foreground|Background|(?:Fore|Back|Border)(?:Color|Brush)"
+    r"|(?:Min|Max)?(?:Width|Height)|(?:Client|Minimum|Maximum)Size|Margin|Padding|Orientation|(?:Image|Uri)Source|Glyph"
+    r"|NavigateUri|ImeMode|AutoSize\w*|ShortcutKeys|TextWrapping|TextTrimming)$"
+)
+"""Properties of elements that decide how a program looks or works, in .NET's keys `element.Property`."""
+_VALUE_KEY = re.compile(
+    r"(?:^|[._-])(?:icon|iconName|glyph|class|className|cssClass|style|type|align|direction|dir|position|color|theme"
+    r"|fontFamily|variant|route|slug|rel|method|component|layout)$",
+    re.IGNORECASE,
+)
+"""Keys whose values, if they are words in lower case without spaces, are for the program."""
+_LOWER = re.compile(r"[a-z][a-z0-9-]*")
 _KEY_OF_LANGUAGE = re.compile(r"(?:^|[^a-z])(?:lang|language|locale|lng|hreflang)(?:[_-]?code)?$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2,4})?")
 _FORMULA = re.compile(r"=\s*[-+]?(?:[A-Za-z_.]+\(|\$?[A-Za-z]{1,3}\$?\d|\d|'[^']*'!|\"|\()")
@@ -52,11 +80,18 @@ def is_code(text: str, key: str = "") -> bool:
     >>> list(filter(is_code, ("Save", "user_name", "yyyy-MM-dd", "=SUM(A1:A3)", "color: red;", "2nd")))
     ['user_name', 'yyyy-MM-dd', '=SUM(A1:A3)', 'color: red;']
     """
-    if _FORMULA.match(text) or _is_style(text) or _is_script(text):
+    if _FORMULA.match(text) or _is_style(text) or _is_script(text) or _DATA.match(text):
+        return True
+    if _PATH_OF_SVG.fullmatch(text) and sum(map(str.isdigit, text)) > 2:
         return True
     if len(text) > LONGEST_CODE:
         return False
     if _LANGUAGE.fullmatch(text) and _KEY_OF_LANGUAGE.search(key):
+        return True
+    if _LAYOUT.search(key) or (len(text) < 3 and _ACCESS_KEY.search(key)) or _ICON.fullmatch(text):
+        return True
+    # A button may be labelled `left`, and so may its alignment: only the key tells.
+    if _LOWER.fullmatch(text) and _VALUE_KEY.search(key) and text != key.casefold():
         return True
     if _CODE.fullmatch(text) or _is_date_pattern(text):
         return True

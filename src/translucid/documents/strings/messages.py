@@ -55,6 +55,8 @@ _BREAK = re.compile(
     rf"\s*(?P<bar>\||;;)(?:\s*{_INTERVAL}|\s*)|\A\s*(?P<first>{_INTERVAL})(?=[^|]*\|)"
     # A shortcut at the end, as in `Save (Ctrl+S)`.
     rf"|\s*[(\[](?:{SHORTCUT})[)\]]\s*\Z"
+    # The patterns of a filter of files, as in `Pictures (*.png *.jpg);;All files (*)`.
+    r"|\s*\(\*[^()\n]{0,300}\)\s*(?=\||;;|\Z)"
     # Line ends, also where a string is escaped twice.
     r"|[ \t]*(?P<line>\r?\n|\r|(?<![:\\])\\r?\\n(?![\[\\]))(?:[ \t]*(?:\r?\n|\r))*[ \t]*|[ ]*\t[ \t]*"
 )

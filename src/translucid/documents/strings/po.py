@@ -13,7 +13,7 @@ from typing import NamedTuple
 from translucid.data.languages import Languages, usual_code
 from translucid.data.protected_spans import PlaceholderSyntax, fixed_parts, syntax_of_flags
 from translucid.data.readers.po import Entry, entries
-from translucid.documents.document import Segment, SegmentList, Target
+from translucid.documents.document import Segment, SegmentList, Target, sentence
 from translucid.documents.spans import Span, Spans
 from translucid.documents.splicing import LINE_END, Edit, TextFile
 from translucid.documents.strings.documentation_markup import markup_of
@@ -219,14 +219,14 @@ class Po:
 
     def _comment_edits(self, entry: Entry, doubts: Iterable[str], confidence: float | None) -> Iterator[Edit]:
         """Yield the edits that replace our comment on a translation."""
-        remarks = [" ".join(doubt.split()) for doubt in doubts]
+        remarks = list(map(sentence, doubts))
         if confidence is not None:
-            remarks.insert(0, f"confidence {confidence:.0%}")
+            remarks.insert(0, f"The confidence is {confidence:.0%}.")
         for start, end in entry.comments:
             if self._file.text.startswith(OURS, start):
                 yield Edit(start, end, "")
         if remarks:
-            yield Edit(entry.start, entry.start, f"{OURS} {'; '.join(remarks)}{self._end}")
+            yield Edit(entry.start, entry.start, f"{OURS} {' '.join(remarks)}{self._end}")
 
     def _header_edits(self, to_unicode: bool) -> Iterator[Edit]:
         """Yield the edits that complete the header; `to_unicode`: the encoding of the file becomes UTF-8."""

@@ -13,7 +13,7 @@ from functools import partial
 from translucid.data.languages import Languages, short_code, usual_code
 from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
-from translucid.documents.document import Segment
+from translucid.documents.document import Segment, sentence
 from translucid.documents.strings.plural_forms import PluralForms, place_of_form
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Render, SlottedXml, Targets
@@ -229,11 +229,11 @@ def _remark(numbers: range, targets: Targets) -> str:
     confidences: list[float] = []
     for number in numbers:
         if target := targets.get(number):
-            remarks += [" ".join(doubt.split()) for doubt in target.doubts]
+            remarks += map(sentence, target.doubts)
             if target.confidence is not None:
                 confidences.append(target.confidence)
     if confidences:
-        remarks.insert(0, f"confidence {min(confidences):.0%}")
+        remarks.insert(0, f"The confidence is {min(confidences):.0%}.")
     if not remarks:
         return ""
-    return f"<translatorcomment>{_OURS} {escaped('; '.join(dict.fromkeys(remarks)))}</translatorcomment>"
+    return f"<translatorcomment>{_OURS} {escaped(' '.join(dict.fromkeys(remarks)))}</translatorcomment>"

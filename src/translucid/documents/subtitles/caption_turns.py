@@ -15,6 +15,8 @@ Kind = Literal["speech", "sound", "song"]
 
 TAG = re.compile(
     r"<rt\b[^<>\r\n]*>[^<\r\n]*</rt>"  # the pronunciation of a word
+    r"|\{[^{}\r\n]*\\p[1-9][^{}\r\n]*\}[^{}\r\n]*(?:\{\\p0[^{}\r\n]*\})?"  # a drawing
+    r"|(?<!:)\\[Nnh]"  # a line break or a space of SubStation Alpha
     r"|<(?P<close>/?)(?P<name>i|b|u|s|font|v|c|lang|ruby|rt)\b[^<>\r\n]*>|<\d[\d:.]*>|\{\\[^{}\r\n]*\}"
     r"|\{(?P<ends>/?)(?P<sign>[ibus])\}|&(?:lrm|rlm);|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )

@@ -157,7 +157,7 @@ def _tag(match: re.Match[str]) -> Part:
     """Return the mark for a tag."""
     name = match["name"] or match["sign"]
     if not name:
-        return Part(*match.span(), Side.alone)
+        return Part(*match.span(), Side.alone, spaces=match[0].startswith("\\"))
     return Part(*match.span(), Side.of_tag(closes=match["close"] or match["ends"]), name)
 
 

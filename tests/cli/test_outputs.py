@@ -140,8 +140,9 @@ def test_a_standard_output_without_room_is_one_line_to_the_end_of_the_process(sm
 def test_without_a_temporary_folder_the_error_is_one_line(call, tmp_path, monkeypatch):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("I sing\tcanto\n")
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "nowhere")])
-    code, _, stderr = call("data", "clean", pairs, "--out", tmp_path / "clean.tsv")
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", None)
+        patched.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "nowhere")])
+        code, _, stderr = call("data", "clean", pairs, "--out", tmp_path / "clean.tsv")
     assert code == 2
     assert stderr == "error: no temporary folder can be written to. Set TMPDIR to one that can.\n"

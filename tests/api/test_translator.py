@@ -12,8 +12,10 @@ from translucid import Translations, Translator, UserError
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.words import linked_words
 from translucid.decoding import pair_scores
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.inspection.alignment import read_alignment
 from translucid.models.transformer import Transformer
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
@@ -203,6 +205,21 @@ def test_attention_and_alignment_come_with_the_translation(translator):
     )
     assert translation.alternatives[0] == translation.text
     assert len(translation.alternatives) == 2
+
+
+@pytest.mark.parametrize("character", "\u200b\u200e\u200f\ufeff\u000b\u001f\ufffd\u00a0\u202f\u00ad")
+def test_alignments_count_words_between_spaces(translator, character):
+    source, target = "The house, the car and the dog", "La casa, el coche y el perro"
+    marked = source.replace("house", f"house{character}").replace("dog", f"{character} dog{character}")
+    words = len(linked_words(marked))
+    assert words == 8
+    translation = translator.translate(marked)
+    (inspected,) = translator.inspect([(marked, target)])
+    read = read_alignment(inspected, translator.configuration.alignment)
+    linked = [translator.align(marked, target), read]
+    assert linked[0] == linked[1] and max(s for s, _ in read) < words and max(t for _, t in read) < 7
+    assert max(s for s, _ in translation.alignment) < words
+    assert max(t for _, t in translation.alignment) < len(linked_words(translation.text))
 
 
 def test_reading_the_attention_changes_no_translation(translator):

@@ -108,12 +108,25 @@ def test_links_between_words_become_weights_of_pieces(tokenizer, dropout):
             assert row.sum() == pytest.approx(expected_weights.sum().item())
 
 
-def test_a_text_that_the_tokenizer_cuts_otherwise_has_no_links(tokenizer):
-    segmented_otherwise = LinkedPair.of(Pair("\u200b I like", "Me gusta"), [(2, 1)])
-    pairs = [PAIRS[0], segmented_otherwise, Pair("I", "Yo"), PAIRS[1]]
+@pytest.mark.parametrize(
+    ("source", "target", "link"),
+    [
+        ("\u200b I like", "Me gusta", (2, 1)),  # the tokenizer reads nothing in the first word
+        ("I\u00a0like", "Me gusta", (0, 1)),  # and two words in this one
+        ("I like", "Me \ufeff gusta", (1, 2)),
+    ],
+)
+def test_links_of_words_that_the_tokenizer_cuts_otherwise(tokenizer, source, target, link):
+    pairs = [PAIRS[0], LinkedPair.of(Pair(source, target), [link]), Pair("I", "Yo"), PAIRS[1]]
     corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=100, starts=WordStarts.of(tokenizer))
     weights = dense(corpus.batch([0, 1, 2, 3]))
-    assert [bool(row.any()) for row in weights] == [True, False, False, True]
+    assert [bool(row.any()) for row in weights] == [True, True, False, True]
+    # The last target word is linked to all pieces of its source words.
+    last_word = dense(corpus.batch([1]))[0][-2]
+    pieces = corpus.source(1)[:-1].tolist()
+    words = [piece.startswith("▁") for piece in tokenizer.source_pieces(pieces)]
+    first = 0 if source == "I\u00a0like" else len(words) - 1 - words[::-1].index(True)
+    assert (last_word > 0).nonzero().flatten().tolist() == [*range(first, len(pieces))]
 
 
 def test_a_store_has_the_links_of_all_chunks(tokenizer, tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from translucid.distillation.bounds import Bounds
 from translucid.distillation.report import Report
 from translucid.distillation.request import Request
 from translucid.distillation.selection import nearest
+from translucid.distillation.sources import write_sources
 from translucid.distillation.student import STUDENTS, chosen_preset, estimated_bytes
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
@@ -179,6 +180,10 @@ REFUSED = {
     "one side": (["--pairs", "text.en"], "its partner is missing"),
     "blank text": (["--text", "blank.txt", "--valid", "valid.tsv"], "nothing is left to translate"),
     "wrong size": (["--pairs", "pairs.tsv", "--size", "ten"], "is not a positive number with a unit"),
+    "other directions": (
+        ["--pairs", "pairs.tsv:en-es", "--valid", "valid.tsv:es-en"],
+        "the files have several directions",
+    ),
     "wrong setting": (["--pairs", "pairs.tsv", "--set", "model.widht=3"], "Did you mean"),
     "no such preset": (["--pairs", "pairs.tsv", "--preset", "studnet-demo"], "Did you mean 'student-demo'"),
 }
@@ -207,6 +212,21 @@ def test_pairs_of_the_other_direction_and_a_choice_of_languages(call, files, cor
     swapped.write_text("".join(f"{target}\t{source}\n" for source, target in rows(corpus / "train.tsv")))
     outcome = call("distill", run_with_languages, "--pairs", swapped, "--valid", files / "valid.tsv", "--out", out)
     assert outcome.code == 2 and "looks like es first, and the teacher translates from en to es" in outcome.err
+    other = ["--pairs", f"{swapped}:es-en", "--valid", f"{files}/valid.tsv:en-fr", "--out", tmp_path / "none"]
+    outcome = call("distill", run_with_languages, *other)
+    assert outcome.code == 2 and "valid.tsv:en-fr: has other languages than the teacher, en and es" in outcome.err
+    assert not (tmp_path / "none").exists()
+    # Files are read in the direction of the teacher; test pairs are left out, whatever their white space is.
+    lines = rows(files / "valid.tsv")
+    test = tmp_path / "test.tsv"
+    wide = [f"{source.replace(' ', ' ' + chr(160))}\t{target}\n" for source, target in lines]
+    test.write_text("".join(wide), encoding="utf-8")
+    pairs = (f"{swapped}:es-en", f"{files}/valid.tsv:en-es")
+    request = Request((run_with_languages,), out, pairs, valid=(f"{files}/pairs.tsv:en-es",), test=(str(test),))
+    collected = write_sources(request, None, *(tmp_path / name for name in ("sources", "valid", "tested")))
+    assert collected.pairs.reasons["held out"] > 70 and not {source for source, _ in lines} & {
+        source for source, _ in rows(tmp_path / "sources")
+    }
     many_languages_folder(tmp_path / "many", end=2.0, codes=("en", "es", "fr"))
     arguments = [
         "--pairs",

@@ -63,6 +63,16 @@ def test_a_link_to_a_word_that_is_not_there_is_refused_with_its_line(tmp_path, l
         read_gold(tmp_path / "a.txt", [PAIR] * 2)
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u200b", "\u000b", "\u2003"])
+def test_only_spaces_and_tabs_separate_words(tmp_path, space):
+    pair = Pair("Who is\tTom?", f"Qui est Tom{space}?")
+    (tmp_path / "a.txt").write_text("0-0 2-2\n")
+    assert read_gold(tmp_path / "a.txt", [pair]) == [gold([(0, 0), (2, 2)])]
+    (tmp_path / "a.txt").write_text("0-0 2-3\n")
+    with pytest.raises(UserError, match=r"a\.txt:1: links 2-3, but the pair has 3 and 3 words"):
+        read_gold(tmp_path / "a.txt", [pair])
+
+
 @pytest.mark.parametrize("pairs", [1, 3])
 def test_gold_of_other_pairs_is_refused(tmp_path, pairs):
     (tmp_path / "a.txt").write_text("0-0\n1-1\n")

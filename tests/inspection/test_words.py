@@ -8,7 +8,7 @@ from rich.console import Console
 
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.terminal import attention_table, heatmap
-from translucid.inspection.word_weights import link, source_shares
+from translucid.inspection.word_weights import joined_links, link, source_shares
 from translucid.inspection.words import WordMap, word_map, word_spans
 
 SOURCE = ["▁I", "▁drink", "▁wa", "ter", "</s>"]
@@ -75,3 +75,10 @@ def test_words_are_text_not_markup():
     console.print(heatmap(words, 80))
     assert console.file.getvalue().count("[/red]") == 2
     assert console.file.getvalue().count("[bold]") == 2
+
+
+def test_links_of_words_that_the_tokenizer_cuts():
+    links = [(0, 0, 1.0), (1, 1, 0.5), (2, 2, 1.0), (3, 2, 0.25), (9, 0, 1.0)]
+    # The second source word is two words of the tokenizer, the third none, and the second target word is two.
+    assert joined_links(links, [1, 2, 0, 1], [1, 2]) == [(0, 0, 1.0), (1, 1, 0.75), (3, 1, 0.125)]
+    assert joined_links(links, [1] * 4, [1] * 3) == links

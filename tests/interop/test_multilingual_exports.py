@@ -2,15 +2,17 @@
 
 import pytest
 import torch
+import yaml
 
 from tests.probes.foreign import many_languages_folder
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
+from translucid.engines.target_pieces import pieces_file
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.importing import import_model
 from translucid.runs.configuration import resolve
-from translucid.runs.run_folder import RunFolder
+from translucid.runs.run_folder import RunFolder, _with_learned
 from translucid.runs.tensor_file import load_tensors
 
 TEXTS = ["I like soccer.", "Ana has two cats.", "We go to the beach."]
@@ -91,7 +93,9 @@ def extended(request, corpus, tmp_path_factory):
         (folder / f"{split}.tsv").write_text(lines)
     languages = "eng_Latn-ita_Latn" if nllb else "en-it"
     files = ["--train", f"{folder}/train.tsv:{languages}", "--valid", f"{folder}/test.tsv:{languages}"]
+    # The bias stays frozen although other parts are named.
     limits = ["training.max_steps=1", "training.learning_rate=1e-9", "training.validate_sentences=2"]
+    limits.append("training.freeze=[encoder]")
     command = ["train", "added-language", "--init-from", f"{folder}/run", *files, "--out", f"{folder}/more"]
     assert run_command([*command, "--both-directions", "--set", *limits]) == 0
     return folder, nllb
@@ -112,12 +116,29 @@ def test_an_imported_model_gets_a_language(extended):
     torch.testing.assert_close(new[name][size + 1], old[name][len(SPECIAL) :].mean(0))
     # M2M100 has no bias, so the new pieces have none.
     assert not new["output.bias"][size:].any()
+    assert torch.equal(new["output.bias"][:size], old["output.bias"])
     for target in LANGUAGES:
         outputs = []
         for run in (original_run, extended_run):
             translator = Translator.load(run.path, "cpu", "torch", source="en", target=target)
             outputs.append([result.text for result in translator.translate(TEXTS, split=False, **GREEDY)])
         assert outputs[0] == outputs[1]
+
+
+def test_an_imported_model_keeps_its_directions(extended):
+    folder, nllb = extended
+    english, spanish, italian = ("eng_Latn", "spa_Latn", "ita_Latn") if nllb else ("en", "es", "it")
+    run = RunFolder(folder / "more")
+    data = run.configuration().data
+    learned = [(english, spanish), (spanish, english), (english, italian), (italian, english)]
+    assert not any(map(data.is_zero_shot, learned))
+    assert data.is_zero_shot((spanish, italian)) and data.is_zero_shot((italian, spanish))
+    # The few pairs of a fine-tuning do not say what else is Spanish or English.
+    assert pieces_file(run, (italian, spanish), data) is None and pieces_file(run, (spanish, italian), data)
+    settings = yaml.safe_load(run.config_file.read_text())
+    del settings["data"]["learned"]  # as in runs of earlier versions
+    older = _with_learned(settings)["data"]["learned"]
+    assert {spanish, english} <= {*older["*"]}
 
 
 def test_token_log_probabilities_are_without_the_language_token(extended):

@@ -14,6 +14,7 @@ from translucid.data.filtering import Skipped, keep, reservoir_sample
 from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import BadLines
 from translucid.data.readers.corpus import Pair, sides
+from translucid.data.words import linked_words
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -68,8 +69,8 @@ class LinkedPairs(NamedTuple):
             pair, links = Pair("", ""), Gold(frozenset(), frozenset())
             while True:
                 index = generator.randrange(len(self.pairs))
-                words = len(self.pairs[index].source.split())
-                if pair.source and len(pair.source.split()) + words > max_words:
+                words = len(linked_words(self.pairs[index].source))
+                if pair.source and len(linked_words(pair.source)) + words > max_words:
                     break
                 links = _joined_links(links, self.links[index], pair)
                 pair = Pair(*(" ".join(texts) for texts in zip(pair, self.pairs[index], strict=True)))
@@ -80,7 +81,7 @@ class LinkedPairs(NamedTuple):
 
 def _joined_links(links: Gold, next_links: Gold, preceding: Pair) -> Gold:
     """Return links with those of a pair that follows the pair `preceding`."""
-    source, target = len(preceding.source.split()), len(preceding.target.split())
+    source, target = len(linked_words(preceding.source)), len(linked_words(preceding.target))
     sure = {(s + source, t + target) for s, t in next_links.sure}
     possible = {(s + source, t + target) for s, t in next_links.possible}
     return Gold(links.sure | sure, links.possible | possible)
@@ -193,7 +194,7 @@ def usable_pairs(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> 
     usable = []
     for text, pair, gold_links in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
         if gold_links.possible and pair.longest <= t.longest:
-            words = len(text.source.split()), len(text.target.split())
+            words = len(linked_words(text.source)), len(linked_words(text.target))
             pair_links = link_pieces(t.tokenizer, *pair.ids, gold_links, words)
             if pair_links:
                 usable.append((pair_links, gold_links))

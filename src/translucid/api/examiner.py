@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -161,7 +161,12 @@ class Examiner:
         """
         _refuse_one_pair(pairs)
         encoded, before = self.pipeline.pairs(pairs), self.sentences_before(context)
-        return self.inspect_encoded(encoded, first=first, contributions=contributions, before=before)
+        results = self.inspect_encoded(encoded, first=first, contributions=contributions, before=before)
+        return [replace(result, words_read=self.words_read(*pair)) for result, pair in zip(results, pairs, strict=True)]
+
+    def words_read(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        """Return how many words the tokenizer reads in each word of a source and of a target."""
+        return self.tokenizer.words_read(source), self.tokenizer.words_read(target, of_target=True)
 
     def inspect_encoded(
         self,
@@ -187,6 +192,7 @@ class Examiner:
         if not self.can_look() or pair.longest > self.longest:
             return []
         (weights,) = word_weights(self, [pair.ids], [pair.masked])
+        weights = weights._replace(words_read=self.words_read(source, target))
         return weights.links(both=self.configuration.alignment.both)
 
     def refuse_too_long(self, pairs: Sequence[EncodedPair], first: int = 1) -> None:

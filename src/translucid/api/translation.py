@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from translucid.api.word_weights import word_weights
 from translucid.data.text_pipeline import Piece, translatable
+from translucid.data.words import linked_words
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
-from translucid.inspection.word_weights import WordWeights
+from translucid.inspection.word_weights import WordWeights, joined_links
 from translucid.kernels.pytorch import has_pytorch
 from translucid.runs.configuration import Configuration, checked
 from translucid.terminology.links import certain_links
@@ -293,15 +294,18 @@ class Translation(NBest):
                 source_sizes, target_sizes = piece.masked.sizes(source, in_source=True), piece.masked.sizes(target)
                 piece_links = spread(read_links(piece_weights), [source_sizes, target_sizes])
                 text = self._translator.pipeline.text(piece, next(hypotheses).tokens)
+                words_read = self._translator.words_read(piece.text, text)
+                piece_links = joined_links(piece_links, *words_read)
                 piece_links = self._translator.with_term_links(piece_links, piece.text, text)
+                words = len(words_read[0]), len(words_read[1])
             else:  # a copied piece is linked word by word
-                count = len(piece.text.split())
-                source_sizes = target_sizes = [1] * count
+                count = len(linked_words(piece.text))
+                words = count, count
                 piece_links = [(i, i, 1.0) for i in range(count)]
             for s, t, weight in piece_links:
                 links.append((source_words + s, target_words + t, weight))
-            source_words += sum(source_sizes)
-            target_words += sum(target_sizes)
+            source_words += words[0]
+            target_words += words[1]
         return links
 
     def _repr_html_(self) -> str:

@@ -159,7 +159,8 @@ def _weights(
         return
     from translucid.api.word_weights import word_weights
 
-    for pair in translator.pipeline.pairs(texts):
-        yield from word_weights(translator, [pair.ids], [pair.masked], options=options)
+    for text, pair in zip(texts, translator.pipeline.pairs(texts), strict=True):
+        (weights,) = word_weights(translator, [pair.ids], [pair.masked], options=options)
+        yield weights._replace(words_read=translator.words_read(*text))
         if on_done:
             on_done(1)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from translucid.data.readers.corpus import Pair, SyntheticPair
+from translucid.data.words import LINKED_WORD
 
 WordLinks: TypeAlias = frozenset[tuple[int, int]]
-"""Pairs of a source word and a target word, counted from 0; white space separates words."""
-_WORD = re.compile(r"\S+")
+"""Pairs of a source word and a target word, counted from 0, of the words in `data.words.linked_words`."""
 
 
 class LinkedPair(Pair):
@@ -72,9 +71,9 @@ def moved_words(text: str, edits: Sequence[Edit]) -> list[int]:
     >>> moved_words("see {{ a b }} now", [Edit(4, 13, "⟦1⟧")])
     [0, 1, 1, 1, 1, 2]
     """
-    starts = [match.start() for match in _WORD.finditer(with_edits(text, edits))]
+    starts = [match.start() for match in LINKED_WORD.finditer(with_edits(text, edits))]
     moved = []
-    for match in _WORD.finditer(text):
+    for match in LINKED_WORD.finditer(text):
         offset, shift = match.start(), 0
         for start, end, replacement in edits:
             if offset < start:

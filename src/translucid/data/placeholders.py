@@ -18,6 +18,7 @@ from translucid.data.linked_pairs import Edit, edited, with_edits
 from translucid.data.protected_spans import Part, kept_parts
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import PLACEHOLDERS, RESERVED_PIECES
+from translucid.data.words import linked_words
 from translucid.ground.special import SPELLINGS
 
 _PIECE = re.compile("|".join(sorted(RESERVED_PIECES)))
@@ -90,7 +91,7 @@ class Masked(NamedTuple):
         masked = self
         if in_source:
             masked = self._replace(names=tuple(name._replace(target=name.source) for name in self.names))
-        return [max(len(masked.unmask(word).split()), 1) for word in words]
+        return [max(len(linked_words(masked.unmask(word))), 1) for word in words]
 
 
 def name_pattern(words: Iterable[str]) -> re.Pattern[str]:

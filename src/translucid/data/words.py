@@ -15,12 +15,26 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 
 
+LINKED_WORD = re.compile(r"[^ \t\n]+")
+"""A word between which word links are: spaces, tabs and line feeds separate words, and nothing else does. No-break
+spaces and invisible characters are parts of words, as in the files that aligners such as fast_align read."""
+
+
 class Word(NamedTuple):
     """A word or a sign, with its offsets in a text."""
 
     text: str
     start: int
     end: int
+
+
+def linked_words(text: str) -> list[str]:
+    """Return the words of a text that word links count.
+
+    >>> len(linked_words("Qui est Tom\N{NO-BREAK SPACE}?"))
+    3
+    """
+    return LINKED_WORD.findall(text)
 
 
 def words_in(text: str) -> list[Word]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -13,13 +12,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from translucid.data.words import LINKED_WORD
+
 Vector: TypeAlias = NDArray[np.float64]
 """One number for each target word, `[T]`."""
 Indices: TypeAlias = NDArray[np.int64]
 
 Links = Sequence[tuple[int, int, float]]
-"""Links as the index of a source word, the index of a target word, and a weight in any unit; words are separated by
-white space."""
+"""Links as the index of a source word, the index of a target word, and a weight in any unit; words are
+those of `linked_words`."""
 Span = tuple[int, int]
 """The start and end of a range of characters."""
 
@@ -36,7 +37,7 @@ _NO_LINKS = np.zeros(0, np.int64), np.zeros(0)
 
 
 class Word(NamedTuple):
-    """A word between white space."""
+    """A word between spaces."""
 
     start: int
     end: int
@@ -318,13 +319,13 @@ def columns_of(words: Iterable[Word]) -> tuple[list[int], ...]:
 
 
 def words_of(text: str) -> list[Word]:
-    """Split a text at white space.
+    """Return the words of a text, as `linked_words` separates them.
 
     >>> words_of("«yes» …")
     [Word(start=0, end=5, core_start=1, core_end=4), Word(start=6, end=7, core_start=6, core_end=7)]
     """
     words = []
-    for match in re.finditer(r"\S+", text):
+    for match in LINKED_WORD.finditer(text):
         start, end = match.span()
         core_start = end - len(match[0].lstrip(_STRIPPED))
         core_end = start + len(match[0].rstrip(_STRIPPED))

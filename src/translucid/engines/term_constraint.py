@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.words import linked_words
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.decoding.limits import length_penalty
@@ -261,12 +262,12 @@ class TermConstraint:
             # Terms that are present are constraints as well, as they might get lost; their words cost nothing extra.
             constrained: list[Match] = []
             replaced_tokens: list[list[int]] = []
-            for match, use, linked_words in zip(task.matches, task.uses, words, strict=True):
+            for match, use, target_words in zip(task.matches, task.uses, words, strict=True):
                 if use.outcome != "inflected":
                     constrained.append(match)
                     replaced_tokens.append([])
                 if use.outcome == "missing":
-                    replaced_tokens[-1] += [word.token for word in linked_words]
+                    replaced_tokens[-1] += [word.token for word in target_words]
             if phrases := self._forms.constraints(constrained, replaced_tokens):
                 phrases_by_sentence[i] = phrases
         hypotheses = defaultdict[int, list[Hypothesis]](list)
@@ -417,10 +418,10 @@ def _source_words(source: str, match: Match, count: int) -> range:
     """Return the numbers of the source words, of which there are `count`, that a term covers."""
     # The words of attention end at white space: a term may begin within one, such as after a bracket.
     preceding = source[: match.start]
-    start = len(preceding.split())
+    start = len(linked_words(preceding))
     if preceding and not preceding[-1].isspace():
         start -= 1
-    return range(start, min(start + len(match.text.split()), count))
+    return range(start, min(start + len(linked_words(match.text)), count))
 
 
 def _most_linked_word(words: Sequence[LinkedWord], shares: Floats) -> LinkedWord:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from translucid.data.readers.corpus import Pair, read_lines
 from translucid.data.readers.file_kinds import ending_of
+from translucid.data.words import linked_words
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 
@@ -137,7 +138,7 @@ def linked_to_gold(file: str | Path, pairs: Iterable[Pair], *, reverse: bool = F
     """Yield sentence pairs with their gold links, of which a file has one line per pair.
 
     A line is `0-0 1?2`, with `-` for sure links and `?` for links that are only possible; in .jsonl it is the field
-    `alignment`. Spaces separate words.
+    `alignment`. Words are those of `linked_words`.
 
     Args:
         file: the file.
@@ -156,12 +157,9 @@ def linked_to_gold(file: str | Path, pairs: Iterable[Pair], *, reverse: bool = F
         if not number:
             raise _unequal(file, previous, previous + 1 + sum(1 for _ in remaining))
         gold = _links_of_line(line, file, number)
-        words = len(pair.source.split()), len(pair.target.split())
+        _refuse_outside(gold, pair.swapped if reverse else pair, file, number)
         if reverse:
-            _refuse_outside(gold, words[::-1], file, number)
             gold = Gold(_swapped(gold.sure), _swapped(gold.possible))
-        else:
-            _refuse_outside(gold, words, file, number)
         yield pair, gold
     extra = sum(1 for _ in lines)
     if extra:
@@ -196,11 +194,16 @@ def _parse_links(text: str) -> Gold:
     return Gold(frozenset(sure), frozenset(possible))
 
 
-def _refuse_outside(gold: Gold, words: tuple[int, int], file: str | Path, line: int) -> None:
+def _refuse_outside(gold: Gold, pair: Pair, file: str | Path, line: int) -> None:
+    words = len(linked_words(pair.source)), len(linked_words(pair.target))
     for source, target in sorted(gold.possible):
         if source >= words[0] or target >= words[1]:
             what = f"links {source}-{target}, but the pair has {words[0]} and {words[1]} words"
-            raise UserError(what, file=file, line=line, fix="Count words from 0, source word first.")
+            fix = "Count words from 0, source word first."
+            if source < len(pair.source.split()) and target < len(pair.target.split()):
+                what += " between spaces and tabs"
+                fix = "The aligner also split at other spaces, such as no-break spaces: replace those in the text."
+            raise UserError(what, file=file, line=line, fix=fix)
 
 
 def to_pharaoh(links: Iterable[tuple[int, int]]) -> str:

@@ -42,7 +42,7 @@ SEED = 1
 
 
 def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Inspected | None = None) -> Links:
-    """Return the word alignment that the options derive from the attention, between words separated by white space.
+    """Return the word alignment that the options derive from the attention, between words as `linked_words` has them.
 
     `reverse` is the same pair in a model of the opposite direction: the weights of the two are multiplied.
     """
@@ -61,7 +61,8 @@ def weights_of(inspected: Inspected, options: AlignmentOptions) -> WordWeights:
         method: Method = "weights" if inspected.contributions is None else options.method
         weights = inspected.cross(options.layer, options.head, shift=options.shift, method=method)
     word_weights = inspected.words(weights).between_words.cpu().float().numpy()
-    return WordWeights(inspected.source_spans[:-1], inspected.target_spans[:-1], word_weights)
+    spans = inspected.source_spans[:-1], inspected.target_spans[:-1]
+    return WordWeights(*spans, word_weights, inspected.words_read)
 
 
 def choose(

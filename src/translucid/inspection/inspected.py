@@ -77,6 +77,8 @@ class Inspected:
     """The contributions of source and target prefix, and the norms of attention, if they were computed."""
     context: int = 0
     """The number of leading source pieces of previous sentences, each of which its separator follows."""
+    words_read: tuple[list[int], list[int]] | None = field(default=None, compare=False)
+    """How many words the tokenizer reads in each word of both texts (`Tokenizer.words_read`), if texts are given."""
 
     @property
     def heads(self) -> dict[str, int]:
@@ -143,7 +145,7 @@ class Inspected:
 
     @property
     def text_words(self) -> tuple[list[str], list[str]]:
-        """The words of both texts, separated by white space: `{{ a b }}` is one word of the model, but four here."""
+        """The words of both texts, separated by spaces: `{{ a b }}` is one word of the model, but four here."""
         return split_at_spaces(self.source_words[:-1]), split_at_spaces(self.target_words[:-1])
 
     @cached_property

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.data.readers.corpus import Pair
-from translucid.data.words import folded, words_in
+from translucid.data.words import folded, linked_words, words_in
 from translucid.evaluation.alignment_error import Gold
 from translucid.inspection.word_weights import grow_diagonal
 
@@ -37,7 +37,7 @@ class _Words(NamedTuple):
     ids: list[int]
     """The number of each word in the vocabulary."""
     position: list[int]
-    """For each word, the position among the words separated by white space of the one that it is part of."""
+    """For each word, the position among the words as `linked_words` separates them of the one that it is part of."""
 
 
 class _Batch(NamedTuple):
@@ -56,7 +56,7 @@ class _Batch(NamedTuple):
 
 
 def statistical_links(pairs: Sequence[Pair], count: int) -> list[Gold]:
-    """Return links between the words, separated by white space, of the first `count` of some sentence pairs.
+    """Return links between the words, as `linked_words` separates them, of the first `count` of some sentence pairs.
 
     The model learns from all pairs. Links that both directions have are sure; those that `grow_diagonal` adds are
     possible. Signs at the edges of a word, and case, are ignored.
@@ -84,7 +84,7 @@ def _numbered(texts: Sequence[str]) -> tuple[list[_Words], int]:
     numbered = []
     for text in texts:
         words = _Words([], [])
-        for position, token in enumerate(text.split()):
+        for position, token in enumerate(linked_words(text)):
             words_inside = words_in(token)
             # A sign is linked only if it stands alone.
             without_signs = [word for word in words_inside if word.text.isalnum()]

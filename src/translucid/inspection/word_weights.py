@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,8 @@ class WordWeights(NamedTuple):
     target: list[tuple[str, int, int]]
     weights: Floats
     """[T, S], from target to source words."""
+    words_read: tuple[list[int], list[int]] | None = None
+    """How many words the tokenizer reads in each word of both texts (`Tokenizer.words_read`), if texts are given."""
 
     @property
     def shares(self) -> Floats:
@@ -38,11 +40,11 @@ class WordWeights(NamedTuple):
 
     @property
     def text_words(self) -> tuple[list[str], list[str]]:
-        """The words of both texts, separated by white space: `{{ a b }}` is one word of the model, but four here."""
+        """The words of both texts, separated by spaces: `{{ a b }}` is one word of the model, but four here."""
         return split_at_spaces(span_words(self.source)), split_at_spaces(span_words(self.target))
 
     def links(self, *, both: bool, reverse: WordWeights | None = None) -> Links:
-        """Return the word alignment, between words separated by white space.
+        """Return the word alignment, between words as `linked_words` separates them.
 
         Args:
             both: whether to combine both directions; see `link`.
@@ -68,15 +70,39 @@ class WordWeights(NamedTuple):
         return self._between_texts(links)
 
     def _between_texts(self, links: list[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
-        """Turn links between the words that the model reads into links between words separated by white space.
+        """Turn links between the words that the model reads into links between the words of the texts.
 
-        The two differ where a placeholder contains white space.
+        They differ where a placeholder contains spaces, and where the tokenizer reads several words in one of the text.
         """
         sources = [len(split_at_spaces([word])) for word, _, _ in self.source]
         targets = [len(split_at_spaces([word])) for word, _, _ in self.target]
-        if {*sources, *targets} == {1}:
-            return links
-        return spread(links, [sources, targets])
+        if {*sources, *targets} != {1}:
+            links = spread(links, [sources, targets])
+        return joined_links(links, *self.words_read) if self.words_read else links
+
+
+def joined_links(
+    links: list[tuple[int, int, float]], sources: Sequence[int], targets: Sequence[int]
+) -> list[tuple[int, int, float]]:
+    """Return links between the words of texts, given links between the words that a tokenizer reads in them.
+
+    The weights of links to one target word still sum to the same.
+
+    Args:
+        links: links (source word, target word, weight).
+        sources: for each source word, how many words the tokenizer reads in it.
+        targets: the same for each target word.
+    """
+    if {*sources, *targets} == {1}:
+        return links
+    source_words, target_words = (np.repeat(np.arange(len(counts)), counts).tolist() for counts in (sources, targets))
+    weights: dict[tuple[int, int], float] = {}
+    for source, target, weight in links:
+        # A placeholder may contain what the tokenizer would read otherwise; then the last words are left out.
+        if source < len(source_words) and target < len(target_words):
+            word_pair = source_words[source], target_words[target]
+            weights[word_pair] = weights.get(word_pair, 0.0) + weight / targets[word_pair[1]]
+    return sorted((source, target, weight) for (source, target), weight in weights.items())
 
 
 def source_shares(weights: Floats) -> Floats:

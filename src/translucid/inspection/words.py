@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.words import linked_words
 from translucid.ground.special import SPELLINGS
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def split_at_spaces(words: Iterable[str]) -> list[str]:
     """
     parts: list[str] = []
     for word in words:
-        parts += word.split()
+        parts += linked_words(word)
     return parts
 
 

@@ -5,17 +5,16 @@ When a constraint makes a model write a term, its attention is often on other wo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from translucid.data.words import words_without_signs
+from translucid.data.words import LINKED_WORD, words_without_signs
 
 Span: TypeAlias = tuple[int, int]
 """The start and end of a range of characters."""
 Links: TypeAlias = Sequence[tuple[int, int, float]]
-"""Links as the index of a source word, the index of a target word, and a weight; words are separated by white space."""
+"""Links as the index of a source word, the index of a target word, and a weight; words are those of `linked_words`."""
 
 
 class TermLink(NamedTuple):
@@ -69,7 +68,7 @@ def with_term_links(links: Links, source: str, target: str, terms: Iterable[Term
 def _words(text: str, span: Span) -> tuple[list[int], list[int]]:
     """Return the indices of the words that overlap a span, and of those without letters outside of it."""
     overlapping, whole_words = [], []
-    for number, match in enumerate(re.finditer(r"\S+", text)):
+    for number, match in enumerate(LINKED_WORD.finditer(text)):
         if match.start() >= span[1]:
             break
         if match.end() <= span[0]:

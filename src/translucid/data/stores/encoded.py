@@ -96,7 +96,7 @@ class EncodedCorpus:
             targets.append(accepted_targets)
             if starts:
                 counts = word_counts(accepted_sources, starts.source), word_counts(accepted_targets, starts.target)
-                links.append(EncodedLinks.of(accepted, *counts, starts))
+                links.append(EncodedLinks.of(accepted, *counts, starts, tokenizer))
             if documents:
                 chunk_documents.append(document_numbers(accepted))
         all_links = EncodedLinks.joined(links, starts) if starts else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, product
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from translucid.data.batching import LinkedPieces
 from translucid.data.linked_pairs import LinkedPair
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.words import linked_words
 from translucid.ground.special import SPECIAL
 
 
@@ -48,25 +50,31 @@ class EncodedLinks:
 
     @classmethod
     def of(
-        cls, pairs: Sequence[Pair], source_words: Sequence[int], target_words: Sequence[int], starts: WordStarts
+        cls,
+        pairs: Sequence[Pair],
+        source_words: Sequence[int],
+        target_words: Sequence[int],
+        starts: WordStarts,
+        tokenizer: Tokenizer,
     ) -> Self:
         """Store the links of pairs.
 
-        Links count words that white space separates. If the tokenizer separates other words, as it does at other kinds
-        of spaces, the pair loses its links.
+        A word in which the tokenizer reads several, as it does at no-break spaces, gives its links to all of them. If
+        the tokenizer separates yet other words, the pair loses its links.
 
         Args:
             pairs: the pairs, with links or without.
             source_words: the number of words of each source, as the tokenizer separates them.
             target_words: the same for each target.
             starts: the pieces that begin words.
+            tokenizer: the tokenizer.
         """
         flat: list[int] = []
         lengths = [0]
         for pair, *counts in zip(pairs, source_words, target_words, strict=True):
             start = len(flat)
-            if isinstance(pair, LinkedPair) and [len(text.split()) for text in pair] == counts:
-                for link in sorted(pair.links):
+            if isinstance(pair, LinkedPair):
+                for link in _between_tokenizer_words(pair, counts, tokenizer):
                     flat += link
             lengths.append(len(flat) - start)
         return cls(np.array(flat, np.uint16), np.cumsum(lengths, dtype=np.int64), starts)
@@ -101,6 +109,21 @@ class EncodedLinks:
         shares = 1 / np.maximum(weights.sum(-1, dtype=np.float32), 1)  # [B, T]
         position_weights = shares.reshape(-1)[positions // source.shape[1]]
         return LinkedPieces(torch.from_numpy(positions), torch.from_numpy(position_weights))
+
+
+def _between_tokenizer_words(pair: LinkedPair, counts: list[int], tokenizer: Tokenizer) -> list[tuple[int, int]]:
+    """Return the links of a pair between the words that the tokenizer reads, given their numbers; none if it can't."""
+    if [len(linked_words(text)) for text in pair] == counts:
+        return sorted(pair.links)
+    sources, targets = tokenizer.words_read(pair.source), tokenizer.words_read(pair.target, of_target=True)
+    if [sum(sources), sum(targets)] != counts:
+        return []
+    source_starts, target_starts = list(accumulate(sources, initial=0)), list(accumulate(targets, initial=0))
+    links: list[tuple[int, int]] = []
+    for source, target in sorted(pair.links):
+        source_range = range(source_starts[source], source_starts[source + 1])
+        links += product(source_range, range(target_starts[target], target_starts[target + 1]))
+    return links
 
 
 def word_counts(sentences: Sequence[Sequence[int]], starts: NDArray[np.bool_]) -> list[int]:

@@ -59,7 +59,7 @@ class VariedCorpus:
         self.target = _VariedSide(targets_of(pairs), tokenizer.target_segmenter, dropout, generator)
         self.links: EncodedLinks | None = None
         if starts:
-            self.links = EncodedLinks.of(pairs, self.source.word_counts, self.target.word_counts, starts)
+            self.links = EncodedLinks.of(pairs, self.source.word_counts, self.target.word_counts, starts, tokenizer)
         self.documents = document_numbers(pairs) if documents else None
 
     def draw(self, seed: Sequence[int]) -> EncodedCorpus:

@@ -24,6 +24,7 @@ from translucid.data.tokenizing.learning import Learning
 from translucid.data.tokenizing.pieces import SPACE, named_pieces, sanitised
 from translucid.data.tokenizing.reserved import PLACEHOLDERS, RESERVED_PIECES, TERM
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.words import linked_words
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
@@ -271,6 +272,19 @@ class Tokenizer:
     def target_vocabulary(self) -> list[str]:
         """The target pieces in the order of their ids."""
         return self.target_pieces(range(self.target_size))
+
+    def words_read(self, text: str, *, of_target: bool = False) -> list[int]:
+        """Return how many words the tokenizer reads in each word of a text, as `linked_words` separates them.
+
+        A no-break space within a word separates two words for most tokenizers, and a character that the normalization
+        removes is none.
+        """
+        processor = self._target if of_target else self._source
+        counts = []
+        for word in linked_words(text):
+            normalized = processor.normalize(sanitised(word))
+            counts.append(len([part for part in normalized.split(SPACE) if part]))
+        return counts
 
     def source_word_starts(self) -> list[bool]:
         """Return for each source id whether its piece begins a word."""

@@ -1,6 +1,7 @@
 """How many small wrong changes do the tests detect? `make mutation SAMPLE=200 SEED=1`.
 
     python -m benchmarks.mutation [--sample 150] [--seed 1] [--rooms decoding training] [--write] [--again]
+    python -m benchmarks.mutation --since COMMIT --sample 100    # only lines that have changed
 
 A mutant is a copy of the package with one wrong change, such as < for <=. It is killed if a test fails or times out; it
 survives if all tests pass. `selection.py` decides which tests run, `behaviour.py` what is never changed, and
@@ -17,7 +18,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.mutation.mutants import ROOMS, Mutant, sample
+from benchmarks.mutation.mutants import ROOMS, Mutant, sample, sample_since
 from benchmarks.mutation.page import RECORD, write_page
 from benchmarks.mutation.selection import place_of, tests_of
 from benchmarks.mutation.trial import Bench, Outcome
@@ -59,7 +60,7 @@ def run(mutants: list[Mutant], folder: Path) -> dict[Mutant, Outcome]:
 def rooms_of(verdicts: dict[Mutant, str]) -> dict[str, dict[str, float]]:
     """Count the outcomes by package and in total; a mutant that times out counts as killed."""
     rooms = {}
-    for room in [*ROOMS, "all"]:
+    for room in [*dict.fromkeys([*ROOMS, *sorted(mutant.room for mutant in verdicts)]), "all"]:
         counts = Counter(verdict for mutant, verdict in verdicts.items() if room in (mutant.room, "all"))
         real = counts.total() - counts["equivalent"]
         if real:
@@ -74,9 +75,12 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=150, help="number of mutants, spread evenly over the packages")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample")
     parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=ROOMS)
+    parser.add_argument("--since", metavar="COMMIT", help="only lines that have changed since, in all packages")
     parser.add_argument("--write", action="store_true", help="write the results to docs")
     parser.add_argument("--again", action="store_true", help="only the survivors recorded in docs")
     arguments = parser.parse_args()
+    if arguments.since and (arguments.write or arguments.again):
+        parser.error("--since prints its results, which docs do not keep")
     from benchmarks.reliability.page import machine  # not at the top: mutants reload the package
     from translucid.ground.atomic import write_atomically
 
@@ -84,7 +88,10 @@ def main() -> None:
     name = f"{arguments.sample} {arguments.seed} {' '.join(arguments.rooms)}"
     previous = samples.get(name, {}) if arguments.again else {}
     before = previous.get("verdicts", {})
-    mutants = sample(arguments.sample, arguments.seed, arguments.rooms)
+    if arguments.since:
+        mutants = sample_since(arguments.since, arguments.sample, arguments.seed)
+    else:
+        mutants = sample(arguments.sample, arguments.seed, arguments.rooms)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         remaining = [mutant for mutant in mutants if before.get(str(mutant), "survived") == "survived"]

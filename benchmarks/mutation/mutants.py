@@ -15,6 +15,7 @@ from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator
 
 from benchmarks.mutation.behaviour import behaviour
+from benchmarks.mutation.selection import changed_lines
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "translucid"
 CORE = ("kernels", "attention", "layers", "models", "training", "decoding", "evaluation")
@@ -74,6 +75,15 @@ def sample(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
         sampled += islice(filter(None, (_mutant(*candidate) for candidate in candidates)), size)
     random.Random(seed).shuffle(sampled)
     return sampled
+
+
+def sample_since(commit: str, count: int, seed: int) -> list[Mutant]:
+    """Sample mutants of the lines that have changed since a commit, in all packages together."""
+    lines = changed_lines(commit, SOURCE)
+    candidates = [candidate for name in sorted(lines) for candidate in _candidates(SOURCE / name)]
+    random.Random(seed).shuffle(candidates)
+    mutants = filter(None, (_mutant(*candidate) for candidate in candidates))
+    return list(islice((mutant for mutant in mutants if mutant.line in lines[mutant.file]), count))
 
 
 def _candidates(file: Path) -> Iterator[tuple[Path, str, int]]:

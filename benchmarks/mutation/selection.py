@@ -1,6 +1,7 @@
-"""Which tests run on a mutant, and in which order."""
+"""Which lines are mutated, and which tests run on a mutant, in which order."""
 
 import re
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +28,10 @@ TESTS = {
     "cli/test_embedding.py cli/test_generate.py cli/test_taught_links.py jobs/test_captioning.py",
     "interop": "interop",
     "serving": "serving",
+    **{
+        package: package
+        for package in ("cli", "corpora", "distillation", "ground", "inspection", "jobs", "lessons", "runs")
+    },
 }
 """The tests of each package; two files have their own."""
 LEFT_OUT = {"training": "tests/training/test_workers.py"}
@@ -64,3 +69,18 @@ def nearest_tests(changed: str, tests: Sequence[str]) -> list[str]:
     # Those that are named and import it come first: they take the least time and detect the most.
     nearest = dict.fromkeys([*by_name, *importing])
     return sorted(nearest, key=lambda test: (test in by_name) + (test in importing), reverse=True)
+
+
+def changed_lines(commit: str, folder: Path) -> dict[str, set[int]]:
+    """Return the numbers of the lines that have changed since a commit, by Python file below a folder."""
+    command = ["git", "diff", "-U0", "--diff-filter=d", "--relative", commit, "--", "*.py"]
+    difference = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    lines: dict[str, set[int]] = {}
+    name = ""
+    for line in difference.splitlines():
+        if line.startswith("+++ b/"):
+            name = line.removeprefix("+++ b/")
+        elif hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+            first, size = int(hunk[1]), int(hunk[2] or 1)
+            lines.setdefault(name, set()).update(range(first, first + size))
+    return lines

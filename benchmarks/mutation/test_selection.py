@@ -1,9 +1,11 @@
 """Which tests `make mutation` runs on a changed file."""
 
+import subprocess
+
 import pytest
 
 from benchmarks.mutation import selection
-from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, nearest_tests
+from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, changed_lines, nearest_tests
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,26 @@ def test_an_import_counts_only_as_a_whole_name(tmp_path):
 def test_tests_of_the_page_are_left_out_and_all_others_exist(place):
     tests = selection.tests_of(place)
     assert tests and all((ROOT / test).is_file() for test in tests)
-    assert not any("test_page" in test for test in tests)
+    assert not any("serving/test_page" in test for test in tests)
     assert LEFT_OUT.get(place) not in tests
     for name in TESTS[place].split():
         assert any(test.startswith(f"tests/{name}") for test in tests), f"no test in tests/{name}"
+
+
+def test_lines_that_changed_since_a_commit(tmp_path):
+    def git(*arguments):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    package = tmp_path / "src"
+    package.mkdir()
+    for name in ("changed", "same", "removed"):
+        (package / f"{name}.py").write_text("a\nb\nc\n")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "first")
+    (package / "changed.py").write_text("a\nB\nc\nd\ne\n")
+    (package / "removed.py").unlink()
+    (package / "new.py").write_text("x\n")
+    git("add", ".")
+    assert changed_lines("HEAD", package) == {"changed.py": {2, 4, 5}, "new.py": {1}}

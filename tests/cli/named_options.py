@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from typer.core import TyperGroup
 
-from translucid.cli.main import tree
+from translucid.cli.main import called_command, tree
 
 _OPTION = re.compile(r"(?<![\w'\"/.-])--([a-z][a-z0-9-]*)")
 _MESSAGE = re.compile(r"^(?:error|warning):\s", re.MULTILINE)
@@ -13,12 +13,8 @@ _MESSAGE = re.compile(r"^(?:error|warning):\s", re.MULTILINE)
 
 def options_of(words: list[str]) -> set[str]:
     """Return all options of the command that some arguments call, and those of `translucid` itself."""
-    command = tree()
     names = {"--help", "--log-format", "--debug", "--code", "--version"}
-    for word in words:
-        if isinstance(command, TyperGroup) and word in command.commands:
-            command = command.commands[word]
-    for parameter in command.params:
+    for parameter in called_command(words, tree()).params:
         names.update([*parameter.opts, *parameter.secondary_opts])
     return names
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tests.cli.named_options import unknown_options
+
 
 @pytest.fixture
 def multilingual_file(corpus):
@@ -59,7 +61,7 @@ def test_statistics_of_several_languages_are_apart(call, corpus, tmp_path):
     # A pair that other languages have in their training files is no leak of translations.
     (overlap,) = record["overlap"]
     assert overlap["split"] == "test en-es" and not overlap["pairs"]
-    assert set(json.loads(call("data", "stats", *files[:2], "--json").out)) == {"train", "overlap"}
+    assert set(json.loads(call("data", "stats", *files[:2], "--json").out)) == {"train", "overlap", "advised"}
 
 
 def test_clean_takes_the_languages_from_the_name(call, corpus, tmp_path):
@@ -67,3 +69,29 @@ def test_clean_takes_the_languages_from_the_name(call, corpus, tmp_path):
     assert "en to es" in call("data", "clean", f"{corpus}/test.tsv:en-es", *out).err
     result = call("data", "clean", f"{corpus}/test.tsv:en-es", f"{corpus}/train.tsv:en-fr", *out, "--overwrite")
     assert result.code == 2 and "several pairs of languages: en-es, en-fr" in result.err
+
+
+def test_training_names_settings_where_it_lacks_an_option(call, multilingual_run, corpus, tmp_path):
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "out"]
+    result = call("train", "--init-from", multilingual_run, *files)
+    assert result.code == 2 and "needs the target language. Give --set data.target_language=CODE, one of" in result.err
+    assert "--target-language" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "unknown"),
+    [
+        (["train"], "error: none. Give --target-language.", ["--target-language"]),
+        (["translate"], "error: none. Give --target-language.", []),
+        (["translate"], "error: none. Train one with train --init-from.", []),
+        (["translate"], "error: none. See translucid memory add --source-language.", []),
+        (["translate"], "error: none. See translucid memory add --init-from.", ["--init-from"]),
+        (["memory", "add"], "warning: none; --relearn takes all", ["--relearn"]),
+        (["data", "stats"], "error: none. --json shows it.", []),
+        (["translate"], "a line of progress with --strange", []),
+    ],
+)
+def test_options_that_a_command_lacks_are_found(arguments, message, unknown):
+    """As the fixture `call` checks for each message of each test."""
+    found = unknown_options(arguments, message)
+    assert [item.split()[0] for item in found] == unknown

@@ -29,6 +29,10 @@ _MEASURED = 1000
 """The number of sentence pairs on which the ranges of activations are measured."""
 
 
+SINGLE_DIRECTION = ("marian", "firefox", "web")
+"""The formats that multilingual models can't have."""
+
+
 def export(
     run: option.Run,
     out: Annotated[Path, Argument(metavar="OUT", help="The folder to write.")],
@@ -116,10 +120,6 @@ def _mark_of(to: str) -> tuple[str, str]:
     else:
         from translucid.engines.ctranslate2.convert import MARKER
     return MARKER
-
-
-SINGLE_DIRECTION = ("marian", "firefox", "web")
-"""The formats that multilingual models can't have."""
 
 
 @dataclass(frozen=True)

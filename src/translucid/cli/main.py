@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -33,6 +34,11 @@ from translucid.runs.settings import UPGRADING
 SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS", "NAMES")
 """Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
+SETTINGS_OF = {
+    "--source-language": "--set data.source_language=CODE",
+    "--target-language": "--set data.target_language=CODE",
+}
+"""The settings that stand for options, in commands that lack these."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 """A full disk, a full quota, a read-only disk, somebody else's folder."""
 
@@ -236,14 +242,14 @@ def run(arguments: list[str]) -> int:
         commands = tree()
         expanded = several(arguments, commands)
         if not {"--help", "--version"}.intersection(options):
-            check_environment(commands, _called_command(options, commands), os.environ)
+            check_environment(commands, called_command(options, commands), os.environ)
         result = commands(expanded, prog_name="translucid", standalone_mode=False, obj=arguments)
         # Not being standalone, Typer returns the exit code of `typer.Exit`.
         return result if isinstance(result, int) else 0
     except UserError as error:
         if debug:
             raise
-        return _refused(str(error))
+        return _refused(with_own_options(str(error), options))
     except TyperException as error:
         if not error.format_message():  # a group without a command, whose help is printed already
             return 2
@@ -342,16 +348,29 @@ def several(arguments: Sequence[str], commands: TyperGroup) -> list[str]:
     return expanded + texts
 
 
+def with_own_options(message: str, arguments: Sequence[str]) -> str:
+    """Return a message that names settings in place of options that the command lacks.
+
+    The code that several commands share names the option that most of them have.
+    """
+    command = called_command(arguments, tree())
+    own = {flag for option in command.params for flag in option.opts}
+    for option, setting in SETTINGS_OF.items():
+        if option not in own and "--set" in own:
+            message = re.sub(rf"(?<![\w-]){option}(?![\w-])", setting, message)
+    return message
+
+
 def _repeatable_options(options: Sequence[str], commands: TyperGroup) -> set[str]:
     """Return the options of the called command that take several values; those of other commands may differ."""
     names: set[str] = set()
-    for option in _called_command(options, commands).params:
+    for option in called_command(options, commands).params:
         if option.multiple and option.metavar in SEVERAL:
             names.update(option.opts)
     return names
 
 
-def _called_command(options: Sequence[str], commands: TyperGroup) -> Any:
+def called_command(options: Sequence[str], commands: TyperGroup) -> Any:
     """Return the command that the arguments call, or the last group that they name."""
     command: Any = commands
     for argument in options:

@@ -205,7 +205,7 @@ def test_bad_files_are_one_clear_line(call, tmp_path, content, message):
         (["--set", "model.width=17"], "heads"),
         (["--set", "model.width"], "--set key=value"),
         (["--set", "training.batch_tokens=many"], "training.batch_tokens"),
-        (["--set", "data.tokenizer.vocabulary=90000"], "data.tokenizer.vocabulary="),
+        (["--model", "tiny", "--set", "data.tokenizer.vocabulary=90000"], "data.tokenizer.vocabulary="),
         (["--set", "data.tokenizer.joint=false"], "share_embeddings"),
         (["--model", "tinny"], "'tiny'"),
         (["nowhere.yaml"], "nowhere.yaml"),

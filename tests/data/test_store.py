@@ -194,7 +194,7 @@ def test_a_store_takes_the_place_of_another(tokenizer, tmp_path):
 
 def test_an_unwritable_folder_is_reported_in_one_line(tokenizer, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"can't be made \(.*Choose another --out"):
+    with pytest.raises(UserError, match=r"can't be made \(.*Choose another folder"):
         build(tmp_path / "file" / "corpus", tokenizer)
     for rows in (0, 1):
         calls = []

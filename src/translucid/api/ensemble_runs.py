@@ -41,7 +41,7 @@ class EnsembleRuns:
                 fix = "Train it with train --init-from, which keeps the vocabulary, or on the same pairs and settings."
                 raise UserError(f"has another vocabulary than {run.path}", file=folder.path, fix=fix)
             if member_configuration.data.reverse != configuration.data.reverse:
-                fix = "To rank translations by it, give it with --rerank-with."
+                fix = "translate --rerank-with ranks translations by it."
                 raise UserError(f"translates the other way round than {run.path}", file=folder.path, fix=fix)
             runs.append((folder, member_configuration))
         return cls(runs, tokenizer)

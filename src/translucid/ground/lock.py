@@ -28,11 +28,11 @@ def locked_folder(folder: Path, work: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
-        fix = "Wait until it ends, or choose another --out."
+        fix = "Wait until it ends, or choose another folder."
         raise UserError(f"another {work} is at work in this folder", file=folder, fix=fix) from error
     except OSError as error:
         what = f"can't be written ({error.strerror})"
-        raise UserError(what, file=folder, fix="Choose another --out.") from error
+        raise UserError(what, file=folder, fix="Choose another folder.") from error
     try:
         yield
     finally:

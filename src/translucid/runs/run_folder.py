@@ -108,7 +108,9 @@ class RunFolder:
         try:
             (self.path / "state").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(f"can't be made ({error.strerror})", file=self.path, fix="Choose another --out.") from error
+            raise UserError(
+                f"can't be made ({error.strerror})", file=self.path, fix="Choose another folder."
+            ) from error
         # The configuration comes first: `--resume` compares it with that of an interrupted preparation.
         self.save_configuration(configuration)
         tokenizer.save(self.path)
@@ -125,14 +127,14 @@ class RunFolder:
         if not self.path.exists():
             return
         if not self.path.is_dir():
-            raise UserError("is a file, not a folder", file=self.path, fix="Choose another --out.")
+            raise UserError("is a file, not a folder", file=self.path, fix="Choose another folder.")
         if self.exists and not overwrite:
-            fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
+            fix = "Replace it with --overwrite, or choose another folder; train --resume continues a training."
             raise UserError("holds a run already", file=self.path, fix=fix)
         visible = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
         allowed = {*RUN_FILES, "state", DIRECTIONS, TARGET_PIECES, SCENES, PAIRS, DISTILLATION}
         if not self.exists and not visible <= allowed:
-            raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
+            raise UserError("holds other files", file=self.path, fix="Choose a new folder.")
 
     def tidy(self) -> None:
         """Remove temporary files of a killed process, and put a complete checkpoint in its place."""

@@ -204,13 +204,13 @@ def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> N
     for source in (options.begin_from, options.init_encoder, options.init_decoder, options.elmo, *options.teachers):
         if source and _is_replaced(RunFolder(Path(source)).model_file, run):
             raise UserError(
-                "is a run from which the new run is initialised", file=run.path, fix="Choose another --out."
+                "is a run from which the new run is initialised", file=run.path, fix="Choose another folder."
             )
     names = (*data.train, *data.valid, *data.synthetic, *data.target_text, *data.mix, *data.valid_general)
     names += tuple(data.train_alignments)
     for file in (*chain.from_iterable(map(sides, names)), *map(Path, data.images)):
         if _is_replaced(file, run):
-            fix = "Copy it elsewhere, or choose another --out."
+            fix = "Copy it elsewhere, or choose another folder."
             raise UserError(f"is part of the run in {run.path}, which would be replaced", file=file, fix=fix)
 
 

@@ -75,7 +75,7 @@ class ChunkedFiles:
                 self.folder.mkdir(parents=True)
             except OSError as error:
                 what = f"can't be made ({error.strerror})"
-                raise UserError(what, file=self.folder, fix="Choose another --out.") from error
+                raise UserError(what, file=self.folder, fix="Choose another folder.") from error
             chunks = []
         write_atomically(self.folder / INDEX, "".join(map(_line, [{"identity": identity}, *chunks])).encode())
         return chunks

@@ -90,10 +90,15 @@ def test_missing_attention_heads_and_parts_are_reported(translation):
         translation.equation(part=1)
 
 
-def test_an_equation_has_a_notebook_display(translation):
-    html = translation.equation()._repr_html_()
-    assert "decoder.0.cross" in html
-    assert "query [" in html
+def test_an_equation_has_a_short_text_and_small_heat_maps(translation):
+    terms = translation.equation()
+    queries, keys = terms.scores.shape
+    assert len(repr(terms)) < 250 and repr(terms).startswith("Equation('decoder.0.cross', head 0: query [")
+    html = terms._repr_html_()
+    assert "decoder.0.cross" in html and html.count("<table") == 6 and f"weights {[queries, keys]}" in html
+    assert f"title='{terms.weights[0, 0]:.3f}'" in html and f"title='{terms.value[0, 0]:.3f}'" in html
+    cells = sum(tensor.numel() for tensor in terms._tensors().values())
+    assert html.count("<td style=") == cells
 
 
 def build(preset, *assignments):

@@ -15,7 +15,7 @@ from translucid.cli.main import run
 from translucid.inspection.bundling import bundle
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
-from translucid.lessons.pages import Excerpt, recorded, static_files
+from translucid.lessons.pages import EQUATIONS, Excerpt, recorded, static_files
 from translucid.lessons.recording import LESSON, SENTENCE
 from translucid.lessons.state_recording import PAIRS, patching_sentence
 
@@ -62,6 +62,8 @@ def test_shown_code_equals_the_sources(lesson, files):
         assert [line.strip() for line in text.splitlines()] == [line.strip() for line in source_lines]
         assert name.split(":")[1].split(".")[-1] in text.splitlines()[0]
     assert 8 <= sum(len(text.splitlines()) for text in shown) <= 60
+    before = [text for text in page.texts[: -len(lesson.code)] if text.startswith("def ")]
+    assert before == [Excerpt.of(f"{EQUATIONS}:{name}").text for name in lesson.equations]
 
 
 @pytest.mark.parametrize("name", NAMES)

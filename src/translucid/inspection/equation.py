@@ -30,7 +30,7 @@ from translucid.models.recurrent import PlainDecoder, RecurrentModel
 from translucid.models.transformer import BlockStacks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Equation:
     """context = weights value, weights = softmax(scores), scores = score(query, key): one head, one sentence.
 
@@ -59,23 +59,52 @@ class Equation:
     context: Tensor
     """[n_q, d_v], weights times values."""
 
+    def __repr__(self) -> str:
+        """Return the name and the shapes; the terms themselves have hundreds of numbers."""
+        shapes = ", ".join(f"{name} {[*tensor.shape]}" for name, tensor in self._tensors().items())
+        return f"Equation({self.name!r}, head {self.head}: {shapes})"
+
+    def _tensors(self) -> dict[str, Tensor]:
+        names = "query", "key", "value", "scores", "weights", "context"
+        return {name: getattr(self, name) for name in names}
+
     def _repr_html_(self) -> str:
-        """Show itself in a notebook: the equation with its shapes, and the scores and weights as a table."""
-        sizes = f"query {[*self.query.shape]}, key {[*self.key.shape]}, value {[*self.value.shape]}"
-        html = f"<p><code>{escape(self.name)}</code>, head {self.head}: context = softmax(scores) value; {sizes}</p>"
-        html += "<table><tr><td></td>"
-        for piece in self.key_pieces:
-            html += f"<th>{escape(piece)}</th>"
+        """Show itself in a notebook: each term as a small heat map, in which a cell's title is its number."""
+        html = f"<p><code>{escape(self.name)}</code>, head {self.head}: context = softmax(scores) value</p>"
+        html += "<div style='display:flex;flex-wrap:wrap;gap:1em;align-items:start'>"
+        for name, tensor in self._tensors().items():
+            rows = self.key_pieces if name in ("key", "value") else self.query_pieces
+            columns = self.key_pieces if name in ("scores", "weights") else None
+            html += _heat_map(f"{name} {[*tensor.shape]}", tensor, rows, columns)
+        return html + "</div>"
+
+
+CELL = 14
+"""The height of a cell of a heat map in pixels, and its width if the columns are pieces of words."""
+MAP_WIDTH = 160
+"""The width in pixels of a heat map whose columns are dimensions."""
+
+
+def _heat_map(title: str, values: Tensor, rows: Sequence[str], columns: Sequence[str] | None) -> str:
+    """Return a table of colored cells [rows, columns]: positive numbers are blue, negative ones orange."""
+    scale = max(values.abs().max().item(), 1e-9)
+    width = CELL if columns else max(1, MAP_WIDTH // values.size(1))
+    html = "<table style='border-collapse:collapse;font-size:11px'>"
+    html += f"<caption style='text-align:left'>{escape(title)}</caption>"
+    if columns:
+        html += "<tr><td></td>"
+        for piece in columns:
+            style = "writing-mode:vertical-rl;font-weight:normal"
+            html += f"<th style='{style}'>{escape(piece)}</th>"
         html += "</tr>"
-        for row, piece in enumerate(self.query_pieces):
-            html += f"<tr><th style='text-align:right'>{escape(piece)}</th>"
-            columns = self.scores[row].tolist(), self.weights[row].tolist(), self.mask[row].tolist()
-            for score, weight, allowed in zip(*columns, strict=True):
-                text = f"{weight:.2f}" if allowed else "·"
-                style = f"background:rgba(37,99,235,{weight:.3f})"
-                html += f"<td style='{style}' title='score {score:.3f}'>{text}</td>"
-            html += "</tr>"
-        return html + "</table>"
+    for piece, numbers in zip(rows, values.tolist(), strict=True):
+        html += f"<tr><th style='text-align:right;font-weight:normal;padding-right:4px'>{escape(piece)}</th>"
+        for number in numbers:
+            color = "37,99,235" if number >= 0 else "234,88,12"
+            style = f"background:rgba({color},{abs(number) / scale:.2f});width:{width}px;height:{CELL}px;padding:0"
+            html += f"<td style='{style}' title='{number:.3f}'></td>"
+        html += "</tr>"
+    return html + "</table>"
 
 
 @torch.inference_mode()

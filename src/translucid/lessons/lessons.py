@@ -16,8 +16,10 @@ class Lesson:
     title: str
     summary: str
     """The summary in the list of lessons."""
+    equations: Sequence[str]
+    """The functions of `equations.py` that are shown as the code of the lesson's equation."""
     code: Sequence[str]
-    """The functions and classes whose source is shown, as `module:name`."""
+    """The functions and classes of the package whose source is shown below them, as `module:name`."""
     runs: Sequence[str] = ("demo",)
     """The names of the runs whose numbers the figure shows."""
     view: str = ""

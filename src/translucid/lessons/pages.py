@@ -31,6 +31,8 @@ DEMO_PAGE = "translator"
 """The folder next to saved pages with the demo's web export, which some of them embed."""
 
 
+EQUATIONS = "translucid.lessons.equations"
+"""The module of the lines that the pages show as the code of an equation."""
 SOURCES = PAGES.parent.parent.parent
 """The folder of the package."""
 
@@ -109,6 +111,7 @@ def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = Fals
         title=escape(lesson.title),
         lead=lead,
         explanation=explanation,
+        equations=_equations(lesson),
         code=_code(lesson),
         question=question,
         embedded=embedded,
@@ -142,13 +145,23 @@ def _card(lesson: Lesson) -> str:
     return f'<li><a href="{lesson.name}.html"><b>{title}</b> <span>{summary}</span></a>\n'
 
 
+def _equations(lesson: Lesson) -> str:
+    """Return the lines that are the equation of a lesson."""
+    return "\n".join(_listing(name, Excerpt.of(f"{EQUATIONS}:{name}")) for name in lesson.equations)
+
+
 def _code(lesson: Lesson) -> str:
+    """Return the code of the package that computes the same."""
     parts = []
     for name in lesson.code:
-        excerpt, label = Excerpt.of(name), escape(name.split(":")[1])
-        parts.append(f'<p class="file"><b>{label}</b> src/{escape(excerpt.file)}, line {excerpt.line}</p>')
-        parts.append(f'<pre tabindex="0" aria-label="{label}"><code>{excerpt.html()}</code></pre>')
-    return "\n".join(parts) + "\n"
+        excerpt, label = Excerpt.of(name), name.split(":")[1]
+        parts.append(f'<p class="file"><b>{escape(label)}</b> src/{escape(excerpt.file)}, line {excerpt.line}</p>')
+        parts.append(_listing(label, excerpt))
+    return "\n".join(parts)
+
+
+def _listing(label: str, excerpt: Excerpt) -> str:
+    return f'<pre tabindex="0" aria-label="{escape(label)}"><code>{excerpt.html()}</code></pre>'
 
 
 def _pagination(number: int) -> str:

@@ -52,6 +52,7 @@ def _train_and_record(folder: Path) -> None:
         patched.setattr(recording, "PER_LENGTH", 3)
         patched.setattr(recording, "LENGTHS", (3, 5, 13))
         patched.setattr(recording, "CANDIDATES", 6)
+        patched.setattr(recording, "LAYER_CANDIDATES", 3)
         patched.setattr(state_recording, "HELD_OUT", 3)
         patched.setattr(state_recording, "HEAD_STEP", 5)
         for lesson in LESSONS:

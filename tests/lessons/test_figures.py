@@ -15,7 +15,9 @@ from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.decoding.maps import forced_pass
 from translucid.lessons.context_recording import PASSAGES
+from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import translated
+from translucid.lessons.pages import recorded, save_pages
 from translucid.lessons.recording import BOOK
 from translucid.lessons.state_recording import PAIRS
 
@@ -395,3 +397,94 @@ def test_beam(lesson, models):
     assert "kept" in page.inner_text(".live-region")
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".node").nth(5)).to_be_attached()
+
+
+def share(value):
+    return f"{100 * value + 1e-9:.0f} %".replace("-0 %", "0 %").replace("-", "−")
+
+
+def nearly(value, digits):
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def expected_facts(name, record):
+    """Return texts that a page must contain, computed from the record that it shows."""
+    first = (record.get("sentences") or [None])[0]
+    match name:
+        case "bottleneck":
+            ends = record["chart"][0], record["chart"][-1]
+            return [f"{nearly(row['without'], 1)} for sentences of {row['words']} words" for row in ends]
+        case "positions":
+            return [f"model: {record['width']} in the demo"]
+        case "heads":
+            return [f"The demo has {len(first['maps']['decoder.0.cross'])} heads", f"In “{first['text']}” it is"]
+        case "beam":
+            return [
+                f"Of {record['candidates']} held-out sentences, a beam of 5 changes {record['differing']} translations",
+                f"by chrF, {record['better']} get better and {record['worse']} worse",
+            ]
+        case "layers":
+            places = [
+                (step[0][0], read)
+                for sentence in record["sentences"]
+                for step, read in zip(sentence["predictions"][0], sentence["fed"], strict=True)
+            ]
+            copied = sum(predicted == read for predicted, read in places)
+            decided = record["decided"][1] / sum(record["decided"])
+            return [f"In {copied} of {len(places)} places", f"{share(decided)} are decided by layer 0"]
+        case "contributions":
+            sentence = record["sentences"][-1]
+            pieces = sentence["target"]
+            step = pieces.index("▁la") if "▁la" in pieces else 0
+            largest = [max(sentence[measure][step]) for measure in ("weights", "contributions")]
+            return [f"({share(value)})" for value in largest]
+        case "ablation":
+            unchanged = first["alone"].count(first["together"][0])
+            return [f"{unchanged} of {len(first['heads'])} heads can be switched off"]
+        case "patching":
+            noun = next(i for i, word in enumerate(first["parts"][0]["words"]) if word not in first["clean"].split())
+            carried = first["parts"][0]["carried"][1]
+            texts = [
+                first["moved"][1][noun - 1].removesuffix("."),
+                first["moved"][1][noun].removesuffix("."),
+                share(carried[noun - 1]),
+                share(carried[noun]),
+            ]
+            return [*texts, "the article’s state" if carried[noun - 1] > carried[noun] else "the noun’s state"]
+        case "context":
+            same = [s for s in record["sentences"] if s["translations"][0] == s["translations"][1]]
+            shown = max(same or record["sentences"], key=lambda s: abs(s["log_odds"][0] - s["log_odds"][1]))
+            return [shown["before"], *(nearly(odds, 2) for odds in shown["log_odds"])]
+    return []
+
+
+@pytest.mark.parametrize("source", ["new", "packaged"])
+def test_the_answers_are_those_of_the_record_that_is_shown(context, records, tmp_path, source):
+    """Of a demo that was trained just now, and of the one whose records come with the package."""
+    shown = records if source == "new" else {lesson.name: recorded(lesson.name) for lesson in LESSONS}
+    folder = tmp_path / "lessons"
+    folder.mkdir()
+    save_pages(folder, shown)
+    page = context.new_page()
+    for lesson in LESSONS:
+        page.goto(f"{folder.as_uri()}/{lesson.name}.html")
+        page.wait_for_selector("#figure[data-ready]")
+        if lesson.name != "positions":
+            assert "translucid learn --train --open" in page.locator(".sentence-select").inner_text()
+        facts = page.locator("[data-fact]").all_text_contents()
+        assert all(fact and "undefined" not in fact and "NaN" not in fact for fact in facts), (lesson.name, facts)
+        text = " ".join((page.locator("main").text_content() or "").split())
+        for expected in expected_facts(lesson.name, json.loads(shown[lesson.name])):
+            assert " ".join(expected.split()) in text, (lesson.name, expected)
+    page.close()
+
+
+def test_the_packaged_examples_show_what_the_lessons_are_about():
+    """A beam translates better than greedy search, and each layer of the encoder gives another translation."""
+    beam, layers = json.loads(recorded("beam")), json.loads(recorded("layers"))
+    assert beam["gains"] >= 1
+    for sentence in beam["sentences"][: beam["gains"]]:
+        greedy, *_, widest = sentence["searches"]
+        assert widest["text"] != greedy["text"] and widest["log_probability"] > greedy["log_probability"]
+    translations = layers["sentences"][0]["encoder"]
+    assert len(set(translations)) > 1

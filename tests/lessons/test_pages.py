@@ -1,6 +1,7 @@
 """The lesson pages: their code excerpts equal the sources, their script is complete, and their records fit them."""
 
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,7 +16,7 @@ from translucid.cli.main import run
 from translucid.inspection.bundling import bundle
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
-from translucid.lessons.pages import EQUATIONS, Excerpt, recorded, static_files
+from translucid.lessons.pages import EQUATIONS, PAGES, Excerpt, recorded, static_files
 from translucid.lessons.recording import LESSON, SENTENCE
 from translucid.lessons.state_recording import PAIRS, patching_sentence
 
@@ -78,6 +79,53 @@ def test_every_lesson_has_its_parts_and_loads_nothing_else(name, files):
     }
     assert linked <= {*files, f"records/{name}.js", "data:,"}
     assert not any(tag == "script" and "src" not in attributes for tag, attributes in tags)
+
+
+CONSTANTS = {
+    "alignment": {"4", "0", "1", "2015"},
+    "beam": {"5", "1.5", "3", "10", "1"},
+    "contributions": {"1", "2020", "2022", "12"},
+    "layers": {"2020", "1", "0"},
+    "masks": {"0", "1"},
+    "memory": {"0", "8", "1", "2017"},
+    "patching": {"2020", "0", "100"},
+    "positions": {"20", "0", "2", "6.3"},
+    "scale": {"0", "1", "1024"},
+    "ablation": {"2013", "6", "0", "1"},
+    "context": {"2013", "0"},
+}
+"""The numbers that the texts of lessons may have: of equations, of papers, of lessons and of the figure's controls."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_texts_contain_no_figure_of_a_model(name):
+    """What a model computes is a fact of the record that the page shows, which its script writes."""
+    text = (PAGES / "texts" / f"{name}.html").read_text(encoding="utf-8")
+    text = re.sub(r"<(math|pre)\b.*?</\1>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<sub>.*?</sub>|<[^>]*>|&\w+;|\((?:[A-Z][\w. ]+ )?(?:19|20)\d\d\)|(?:19|20)\d\d\b", "", text)
+    numbers = set(re.findall(r"\d+(?:[.,]\d+)*", text))
+    assert numbers <= CONSTANTS.get(name, set())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_says_above_and_below_where_things_are(name):
+    """The figure follows the lead, and the explanation and the question follow the figure."""
+    text = (PAGES / "texts" / f"{name}.html").read_text(encoding="utf-8")
+    lead, after = re.sub(r"<[^>!]*>", "", text).split("<!-- figure -->")
+    assert "above" not in lead.replace("above 0", "")
+    assert "below" not in after
+
+
+def test_the_documentation_of_patching_shows_the_recorded_figures():
+    page = (Path(__file__).parents[2] / "docs" / "interventions.md").read_text(encoding="utf-8")
+    pair = json.loads(recorded("patching"))["sentences"][0]
+    assert f'translucid patch runs/demo "{pair["clean"]}" "{pair["other"]}" --words {"/".join(pair["words"])}' in page
+    odds = pair["log_odds"]
+    assert f"{odds['clean']:+.2f} nats with CLEAN, {odds['other']:+.2f} with OTHER" in page
+    (part, *_) = pair["parts"]
+    for layer, carried in zip(part["layers"], part["carried"], strict=True):
+        row = re.search(rf"^ *{layer} +([-\d ]+)$", page, flags=re.MULTILINE)
+        assert row and row[1].split() == [str(round(100 * value)) for value in carried], layer
 
 
 def test_the_thirteen_lessons(files):

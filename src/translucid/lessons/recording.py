@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import torch
+from sacrebleu.metrics import CHRF
 
 from translucid.api.translation import Translation
 from translucid.attention.multi_head import MultiHeadAttention
@@ -44,8 +47,10 @@ LENGTHS = (3, 5, 7, 9, 11, 13, 16, 20)
 """The lengths, in source words, of the sentences of the first lesson."""
 PER_LENGTH = 60
 """The number of held-out sentences of each length whose translations are scored."""
-CANDIDATES = 400
-"""The number of held-out sentences in which the last lesson finds those that greedy search translates worse."""
+CANDIDATES = 1000
+"""The number of held-out sentences in which the lesson on beam search finds those that a beam translates better."""
+LAYER_CANDIDATES = 60
+"""The number of held-out sentences in which the lesson on layers finds one that each layer translates differently."""
 BEAMS = 5
 """The largest beam width."""
 FATES = "kept", "ended", "dropped"
@@ -247,17 +252,32 @@ def beam_sentence(models: Models, text: str) -> Record:
 
 
 def beam(models: Models) -> Record:
-    """Return sentences whose greedy translation has a lower probability than that of a beam, and one of the book."""
-    texts = [pair.source for pair in generate(CANDIDATES, split="test", min_words=3, max_words=9)]
+    """Return sentences that a beam translates better than greedy search, one of the book, and how many change."""
+    pairs = list(generate(CANDIDATES, split="test", min_words=3, max_words=9))
+    texts = [pair.source for pair in pairs]
     by_greedy_search = models.demo.translate(texts, split=False, beam=1)
     by_beam = models.demo.translate(texts, split=False, beam=BEAMS)
-    gains = []
-    for narrow, wide in zip(by_greedy_search, by_beam, strict=True):
+    gains = []  # of chrF, and whether the translation is also more probable
+    for narrow, wide, pair in zip(by_greedy_search, by_beam, pairs, strict=True):
         if narrow.text != wide.text:
-            gains.append((_log_probability(wide) - _log_probability(narrow), wide.source))
-    largest = [text for gain, text in sorted(gains, reverse=True)[:3] if gain > 0]
-    sentences = [beam_sentence(models, text) for text in [*sorted(largest, key=len), BOOK[1]]]
-    return {"sentences": sentences, "differing": len(gains)}
+            gain = _chrf(wide.text, pair.target) - _chrf(narrow.text, pair.target)
+            gains.append((gain, _log_probability(wide) > _log_probability(narrow), wide.source))
+    sentences = []
+    for gain, is_more_probable, text in sorted(gains, reverse=True):
+        if gain > 0 and is_more_probable and len(sentences) < 3:
+            sentences.append(beam_sentence(models, text))
+    return {
+        "sentences": [*sentences, beam_sentence(models, BOOK[1])],
+        "gains": len(sentences),
+        "candidates": len(texts),
+        "differing": len(gains),
+        "better": sum(gain > 0 for gain, *_ in gains),
+        "worse": sum(gain < 0 for gain, *_ in gains),
+    }
+
+
+def _chrf(translation: str, reference: str) -> float:
+    return float(CHRF().sentence_score(translation, [reference]).score)
 
 
 def _log_probability(translation: Translation) -> float:
@@ -266,7 +286,25 @@ def _log_probability(translation: Translation) -> float:
 
 def layers(models: Models) -> Record:
     """Return what the layers predict for the sentences of the book, and how many held-out pieces each decides."""
-    return {**of_book(layers_sentence)(models), **decided_pieces(models)}
+    texts = [text for text in [_differing(models), *BOOK] if text]
+    sentences = [layers_sentence(models, text) for text in texts]
+    return {"sentences": sentences, **decided_pieces(models)}
+
+
+def _differing(models: Models) -> str | None:
+    """Return a held-out sentence that the decoder translates differently from each layer of the encoder, at last right.
+
+    If there is none, return that with the most translations; None if all layers give the same.
+    """
+    best, most = None, 1
+    for pair in generate(LAYER_CANDIDATES, split="test", min_words=3, max_words=9):
+        translations = models.demo.decoder_lens(pair.source, split=False, beam=1).translations
+        count = len(set(translations))
+        if translations[-1] == pair.target and count > most:
+            best, most = pair.source, count
+        if most == len(translations):
+            break
+    return best
 
 
 def ablation(models: Models) -> Record:
@@ -318,7 +356,16 @@ def record_of(models: Models, lesson: Lesson) -> str:
         return recorded(lesson.name)
     file = models.runs / "lessons" / f"{lesson.name}.json"
     newest = max((models.runs / name / "model.safetensors").stat().st_mtime for name in lesson.runs)
-    if not file.exists() or file.stat().st_mtime < newest:
+    if not file.exists() or file.stat().st_mtime < newest or not _has_current_fields(file, lesson):
         file.parent.mkdir(exist_ok=True)
         write_atomically(file, as_json(LESSON[lesson.name](models)).encode())
     return file.read_text(encoding="utf-8")
+
+
+def _has_current_fields(file: Path, lesson: Lesson) -> bool:
+    """Whether a saved record has the fields that this version records."""
+    try:
+        saved = json.loads(file.read_bytes())
+    except ValueError:
+        return False
+    return isinstance(saved, dict) and saved.keys() == json.loads(recorded(lesson.name)).keys()

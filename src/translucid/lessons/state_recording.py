@@ -67,17 +67,20 @@ def layers_sentence(models: Models, text: str) -> Record:
 
 
 def decided_pieces(models: Models) -> Record:
-    """Return how many pieces of held-out sentences each layer decides; the last number is of those that none does."""
+    """Return how many pieces of held-out sentences each layer, and last none, decides: of all, and of first ones."""
     demo = models.demo
     counts: list[int] = []
+    first: list[int] = []
     for phrase in generate(HELD_OUT, split="test"):
         _, ids, target = translated(demo, phrase.source)
         ranks = lens_pass(demo.model, torch.tensor([ids]), torch.tensor([target])).ranks[:, 0]  # [L + 1, T]
-        counts = counts or [0] * (len(ranks) + 1)
-        for piece_ranks in ranks.T.tolist():
+        counts, first = counts or [0] * (len(ranks) + 1), first or [0] * (len(ranks) + 1)
+        for position, piece_ranks in enumerate(ranks.T.tolist()):
             layer = deciding_layer(piece_ranks)
-            counts[len(ranks) if layer is None else layer] += 1
-    return {"decided": counts, "held_out": HELD_OUT}
+            index = len(ranks) if layer is None else layer
+            counts[index] += 1
+            first[index] += position == 0
+    return {"decided": counts, "first": first, "held_out": HELD_OUT}
 
 
 def contributions_sentence(models: Models, text: str) -> Record:

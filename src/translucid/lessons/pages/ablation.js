@@ -117,3 +117,16 @@ function bleuChart(rows, width) {
   drawing.append(svg("text", { class: "muted", x: (marginLeft + xOf(maxOff)) / 2, y: height - 4, "text-anchor": "middle" }, "heads off"));
   return drawing;
 }
+
+// What the text says about the record.
+export function ablationFacts({ sentences: [sentence], chart }) {
+  const total = sentence.heads.length;
+  const unchanged = sentence.alone.filter((translation) => translation === sentence.together[0]).length;
+  const row = chart.findLast(({ off }) => off <= Math.max(total / 3, chart[1].off)); // a third of the heads
+  const [least, most] = [row.least, row.most].map((bleu) => formatNumber(bleu, 1));
+  return {
+    sentence: sentence.text,
+    unchanged: `${unchanged} of ${total}`,
+    off: `its ${row.off} least important heads of ${total}, the demo has a BLEU of ${least}; without the ${row.off} most important ones, of ${most}`,
+  };
+}

@@ -200,3 +200,13 @@ function textOf(nodes, node) {
   const pieces = pathTo(nodes, node).reverse().map((i) => nodes[i][1]);
   return pieces.join("").replaceAll("▁", " ").replace("</s>", "").trim();
 }
+
+// What the text says about the record.
+export function beamFacts({ candidates, differing, better, worse, gains }) {
+  const changed = `Of ${candidates} held-out sentences, a beam of 5 changes ${differing} translations`;
+  const gaining = gains ? `The first ${gains === 1 ? "sentence is one" : `${gains} sentences are some`} of those that get better.` : "";
+  return {
+    found: `${changed}. ${gaining}`,
+    quality: `${changed}: by chrF, ${better} get better and ${worse} worse.`,
+  };
+}

@@ -90,3 +90,10 @@ function bleuChart(rows, trained, sentenceLength, width) {
   drawing.append(svg("text", { x: middle, y: height - 4, "text-anchor": "middle", class: "muted" }, "source words"));
   return drawing;
 }
+
+// What the text says about the record.
+export function bottleneckFacts({ chart }) {
+  const [shortest, longest] = [chart[0], chart.at(-1)];
+  const describe = ({ words, without }) => `${formatNumber(without, 1)} for sentences of ${words} words`;
+  return { bleu: `${describe(shortest)} and ${describe(longest)}` };
+}

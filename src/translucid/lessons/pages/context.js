@@ -58,3 +58,17 @@ function highlightDifferences(text, reference) {
     return [separator, word === referenceWords[i] ? word : el("strong", {}, word)];
   });
 }
+
+// What the text says about the record: a passage whose translation does not need the previous sentence, if there is one.
+export function contextFacts({ sentences }) {
+  const same = sentences.filter(({ translations }) => translations[0] === translations[1]);
+  const change = ({ log_odds: [withSentence, without] }) => Math.abs(withSentence - without);
+  const [first, ...rest] = same.length ? same : sentences;
+  const shown = rest.reduce((a, b) => (change(b) > change(a) ? b : a), first);
+  const effect = same.length ? "stays the same" : "changes";
+  return {
+    question: `After “${shown.before}”, the translation of “${shown.sentence}” ${effect} when that sentence is off. Has the model read it?`,
+    with: formatNumber(shown.log_odds[0]),
+    without: formatNumber(shown.log_odds[1]),
+  };
+}

@@ -1,7 +1,7 @@
 // Lesson 10: contributions to one sublayer by hand, then of the source and the target prefix in a translation model.
 import { el } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
-import { sum } from "./linear_algebra.js";
+import { argmax, sum } from "./linear_algebra.js";
 import { bar, choice, gridCell, gridHeader, gridRow, gridTable, hint, liveRegion, pieceChoice, slider } from "./widgets.js";
 import { showRibbons } from "./ribbons.js";
 
@@ -128,4 +128,21 @@ function contributionShares(terms) {
   });
   const normalizer = sum(contributions);
   return contributions.map((contribution) => (normalizer ? contribution / normalizer : 0));
+}
+
+const ASKED = { sentence: "They are going to the beach", piece: "▁la" };
+
+// What the text says about the record: the largest weight and the largest contribution of a source piece.
+export function contributionsFacts({ sentences }) {
+  const sentence = sentences.find(({ text }) => text === ASKED.sentence) ?? sentences[0];
+  const step = Math.max(0, sentence.target.indexOf(ASKED.piece));
+  const describe = (values) => {
+    const largest = argmax(values);
+    return `${formatPiece(sentence.source[largest])} (${formatPercent(values[largest])})`;
+  };
+  const [weight, contribution] = [describe(sentence.weights[step]), describe(sentence.contributions[step])];
+  const word = formatPiece(sentence.target[step]);
+  return {
+    question: `For “${word}” in “${sentence.text}”, the largest weight is that of ${weight}, and the largest contribution that of ${contribution}. Which of the two measures is right?`,
+  };
 }

@@ -74,11 +74,15 @@ export function headsFigure(container) {
   }
 }
 
+// The log-probability that a translation loses without a head, in nats.
+function logProbabilityLost(probabilities, withoutHead) {
+  return sum(probabilities.map((p, t) => (
+    Math.log(Math.max(p, MIN_PROBABILITY)) - Math.log(Math.max(withoutHead[t], MIN_PROBABILITY))
+  )));
+}
+
 // Compare the probability of each target piece with that without a head, in a table and in a sentence.
 function ablationResults({ target, probabilities }, withoutHead) {
-  const logRatios = probabilities.map((p, t) => (
-    Math.log(Math.max(p, MIN_PROBABILITY)) - Math.log(Math.max(withoutHead[t], MIN_PROBABILITY))
-  ));
   const rows = target.map((piece, t) => {
     const row = gridRow(formatPiece(piece),
       gridCell(formatPercent(probabilities[t], 1), "amount"),
@@ -88,7 +92,7 @@ function ablationResults({ target, probabilities }, withoutHead) {
   });
   return [
     gridTable("ablation-table", "probabilities without this head", gridHeader("piece", "all heads", "without this head"), ...rows),
-    hint(`Forced decoding of the same translation with this head's context set to 0. The translation loses ${formatNumber(sum(logRatios))} nats of log-probability.`),
+    hint(`Forced decoding of the same translation with this head's context set to 0. The translation loses ${formatNumber(logProbabilityLost(probabilities, withoutHead))} nats of log-probability.`),
   ];
 }
 
@@ -100,4 +104,17 @@ function thumbnail(weights) {
   )));
   const viewBox = `0 0 ${weights[0].length} ${weights.length}`;
   return svg("svg", { viewBox, preserveAspectRatio: "none", "aria-hidden": "true" }, ...cells);
+}
+
+// What the text says about the record: the head without which the first translation loses most.
+export function headsFacts({ sentences: [sentence] }) {
+  const heads = Object.entries(sentence.without).flatMap(([name, rows]) => rows.map((row, head) => (
+    { name: `${name}.head.${head}`, loss: logProbabilityLost(sentence.probabilities, row) }
+  )));
+  const most = heads.reduce((a, b) => (b.loss > a.loss ? b : a));
+  return {
+    heads: String(Object.values(sentence.maps)[0].length),
+    sentence: sentence.text,
+    most: `${most.name}, without which the translation loses ${formatNumber(most.loss)} nats`,
+  };
 }

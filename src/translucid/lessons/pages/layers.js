@@ -93,3 +93,19 @@ function decidedSummary({ decided, held_out, sentences }) {
 function layerName(layer) {
   return layer === "input" ? "embeddings" : `layer ${layer}`;
 }
+
+// What the text says about the record.
+export function layersFacts(record) {
+  const { sentences, decided, first } = record;
+  const places = sentences.flatMap(({ predictions, fed }) => fed.map((piece, t) => predictions[0][t][0][0] === piece));
+  const layers = sentences[0].layers;
+  const describe = (counts) => counts.slice(1, -1).map((count, i) => (
+    `${formatPercent(count / sum(counts))} are decided by ${layerName(layers[i + 1])}`
+  )).join(" and ");
+  return {
+    layers: String(layers.length - 1),
+    copied: `${places.filter(Boolean).length} of ${places.length}`,
+    decided: describe(decided),
+    first: describe(first),
+  };
+}

@@ -1,18 +1,18 @@
 // Starts the figure of the page's lesson. On a server with models, readers can also enter their own sentences.
 import { el } from "./dom.js";
-import { bottleneckFigure } from "./bottleneck.js";
+import { bottleneckFacts, bottleneckFigure } from "./bottleneck.js";
 import { alignmentFigure } from "./alignment.js";
 import { memoryFigure } from "./memory.js";
 import { masksFigure } from "./masks.js";
-import { positionsFigure } from "./positions.js";
-import { headsFigure } from "./heads.js";
+import { positionsFacts, positionsFigure } from "./positions.js";
+import { headsFacts, headsFigure } from "./heads.js";
 import { scaleFigure } from "./scale.js";
-import { beamFigure } from "./beam.js";
-import { layersFigure } from "./layers.js";
-import { contributionsFigure } from "./contributions.js";
-import { ablationFigure } from "./ablation.js";
-import { patchingFigure } from "./patching.js";
-import { contextFigure } from "./context.js";
+import { beamFacts, beamFigure } from "./beam.js";
+import { layersFacts, layersFigure } from "./layers.js";
+import { contributionsFacts, contributionsFigure } from "./contributions.js";
+import { ablationFacts, ablationFigure } from "./ablation.js";
+import { patchingFacts, patchingFigure } from "./patching.js";
+import { contextFacts, contextFigure } from "./context.js";
 
 // The figure of each lesson: a function of a container and the lesson's record that returns a function of a sentence.
 // The first fills the container once, the second shows a sentence in it.
@@ -31,18 +31,34 @@ const FIGURES = {
   patching: patchingFigure,
   context: contextFigure,
 };
+// What the text of a lesson says about its record: a function of the record that returns texts by name. The page has an
+// element with the attribute data-fact for each.
+const FACTS = {
+  bottleneck: bottleneckFacts,
+  positions: positionsFacts,
+  heads: headsFacts,
+  beam: beamFacts,
+  layers: layersFacts,
+  contributions: contributionsFacts,
+  ablation: ablationFacts,
+  patching: patchingFacts,
+  context: contextFacts,
+};
 // Examples of what a reader can enter.
 const PLACEHOLDER = "We are going to the park";
-const PLACEHOLDERS_OF_PAIRS = {
-  patching: "I closed the window. / I closed the book.",
-  context: "I bought a lamp. / It is expensive.",
+const PAIRS = {
+  patching: { labels: ["or your own CLEAN", "and OTHER"], placeholders: ["I closed the window.", "I closed the book."] },
+  context: { labels: ["or your own previous sentence", "and sentence"], placeholders: ["I bought a lamp.", "It is expensive."] },
 };
+const SEPARATOR = " / "; // between two sentences in a request
 const lessonName = document.body.dataset.lesson;
 
 if (lessonName) startFigure(document.getElementById("figure"), globalThis.lessonRecords[lessonName]);
 
 function startFigure(root, record) {
   root.replaceChildren();
+  const facts = FACTS[lessonName]?.(record) ?? {};
+  for (const element of document.querySelectorAll("[data-fact]")) element.textContent = facts[element.dataset.fact];
   const container = el("div", { class: "figure-content" });
   if (record.sentences) root.append(sentenceSelect(record.sentences, (sentence) => showSentence(sentence)));
   root.append(container);
@@ -62,6 +78,7 @@ function sentenceSelect(sentences, onSelect) {
   select.addEventListener("change", () => onSelect(sentences[Number(select.value)]));
   const node = el("div", { class: "sentence-select" }, el("label", {}, el("span", {}, "Sentence"), select));
   if ("live" in document.body.dataset) node.append(...customSentenceForm(addSentence));
+  else node.append(el("p", { class: "hint" }, "Recorded. To type your own sentences: ", el("code", {}, "translucid learn --train --open")));
   return node;
 
   function addSentence(sentence) {
@@ -74,17 +91,20 @@ function sentenceSelect(sentences, onSelect) {
 
 // A form for a sentence, and a paragraph for its errors. onRecord is called with the server's record of the sentence.
 function customSentenceForm(onRecord) {
-  const placeholder = PLACEHOLDERS_OF_PAIRS[lessonName] ?? PLACEHOLDER;
-  const input = el("input", { type: "text", maxlength: 120, required: true, placeholder });
+  const { labels, placeholders } = PAIRS[lessonName] ?? { labels: ["or your own"], placeholders: [PLACEHOLDER] };
+  const inputs = placeholders.map((placeholder) => (
+    el("input", { type: "text", maxlength: Math.floor(120 / placeholders.length), required: true, placeholder })
+  ));
+  const fields = inputs.map((input, i) => el("label", {}, el("span", {}, labels[i]), input));
   const button = el("button", { type: "submit" }, "Show");
   const problem = el("p", { class: "problem", "aria-live": "polite" });
-  const form = el("form", {}, el("label", {}, el("span", {}, "or your own"), input), button);
+  const form = el("form", {}, ...fields, button);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     problem.textContent = "";
     button.disabled = true;
     try {
-      onRecord(await requestRecord(input.value));
+      onRecord(await requestRecord(inputs.map((input) => input.value).join(SEPARATOR)));
     } catch (error) {
       // fetch throws a TypeError if there is no connection.
       problem.textContent = error instanceof TypeError ? "The server does not respond." : error.message;

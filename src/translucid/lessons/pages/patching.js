@@ -86,3 +86,34 @@ function runTable({ words, clean, other, translations, log_odds }) {
 function formatWord(word) {
   return word.startsWith("<") ? word : formatPiece(`▁${word}`);
 }
+
+// What the text says about the record: the states after the first layer, at the article and at the noun.
+export function patchingFacts({ sentences: [sentence, ...others] }) {
+  const LAYER = 1; // the row after the embeddings
+  const [part] = sentence.parts;
+  const noun = differingWord(part);
+  const article = Math.max(0, noun - 1);
+  const share = (word) => part.carried[LAYER][word];
+  const other = others.at(-1) ?? sentence;
+  return {
+    layer: part.layers[LAYER],
+    article: part.words[article],
+    noun: `${part.clean_words[noun]} → ${part.words[noun]}`,
+    at_article: withoutPeriod(sentence.moved[LAYER][article]),
+    at_noun: withoutPeriod(sentence.moved[LAYER][noun]),
+    share_article: formatPercent(share(article)),
+    share_noun: formatPercent(share(noun)),
+    carrier: share(article) > share(noun) ? "the article’s state" : "the noun’s state",
+    other_clean: other.clean,
+    other_noun: formatPercent(other.parts[0].carried[LAYER][differingWord(other.parts[0])]),
+  };
+}
+
+// The first word at which the two sentences differ.
+function differingWord({ words, clean_words }) {
+  return words.findIndex((word, i) => word !== clean_words[i]);
+}
+
+function withoutPeriod(text) {
+  return text.replace(/\.$/, "");
+}

@@ -36,13 +36,15 @@ export function positionsFigure(container, { width }) {
   const waveLegend = el("p", { class: "legend" });
   const waveChart = draggableChart("sine and cosine of the chosen pair by position", chartWidth, onDrag);
   const clocks = el("div", { class: "clocks" });
+  const clockLegend = el("p", { class: "legend" });
   const summary = liveRegion();
   const similarityLegend = el("p", { class: "legend" });
   const similarityChart = draggableChart("dot product of this position with every other", chartWidth, onDrag);
   container.append(
     el("div", { class: "controls" }, position.node, shift.node, pairs.node), vectors,
+    hint("Each vector is a row of numbers: blue is positive, orange negative, white 0."),
     waveTitle, waveLegend, waveChart,
-    el("h3", {}, "The same pairs as clocks"), clocks, summary,
+    el("h3", {}, "The same pairs as clocks"), clockLegend, clocks, summary,
     el("h3", {}, "P[p] · P[q]: similarity of positions"), similarityLegend, similarityChart,
     hint("Drag in the pictures, or use the sliders. The curve moves with p and keeps its shape: it depends only on the distance q − p."),
   );
@@ -55,6 +57,10 @@ export function positionsFigure(container, { width }) {
     waveTitle.textContent = `Two waves of the table: dimensions ${2 * selectedPair} and ${2 * selectedPair + 1}`;
     waveLegend.replaceChildren(...waveValues(p, selectedPair, width));
     waveChart.replaceChildren(...waveCurves(p, selectedPair, width, chartWidth));
+    clockLegend.replaceChildren(
+      el("span", {}, el("span", { class: "hand-mark" }), `p = ${p}`),
+      el("span", {}, el("span", { class: "hand-mark shifted" }), `p + k = ${p + k}`),
+    );
     clocks.replaceChildren(...SHOWN_PAIRS.map((pair) => clock(pair, p, k, width, pair === selectedPair)));
     summary.textContent = rotationSummary(p, k, selectedPair, width);
     similarityLegend.replaceChildren(...similarityValues(p, k, width));
@@ -186,4 +192,9 @@ function axes(yOf, values, chartWidth) {
     svg("text", { class: "muted", x: xOf(q, chartWidth), y: HEIGHT - 6, "text-anchor": "middle" }, q)
   ));
   return [...lines, ...numbers];
+}
+
+// What the text says about the record.
+export function positionsFacts({ width }) {
+  return { width: String(width) };
 }

@@ -82,8 +82,13 @@ def test_invalid_sentences_are_refused(client, fields, status):
 def test_figures_are_cached_until_a_model_is_trained_again(models, records):
     (lesson,) = (candidate for candidate in LESSONS if candidate.name == "positions")
     file, model = models.runs / "lessons" / "positions.json", models.runs / "demo" / "model.safetensors"
-    file.write_text("kept")
-    assert record_of(models, lesson) == "kept"
+    kept = '{"width": 7}'
+    file.write_text(kept)
+    assert record_of(models, lesson) == kept
+    for damaged in ('{"breadth": 7}', "{"):  # fields of another version, and no record at all
+        file.write_text(damaged)
+        assert record_of(models, lesson) == records["positions"]
+    file.write_text(kept)
     os.utime(file, (0, model.stat().st_mtime - 1))
     assert record_of(models, lesson) == records["positions"] == file.read_text()
 

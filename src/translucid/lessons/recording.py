@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sacrebleu.metrics import CHRF
+from sacrebleu.metrics.chrf import CHRF
 
 from translucid.api.translation import Translation
 from translucid.attention.multi_head import MultiHeadAttention
@@ -262,7 +262,7 @@ def beam(models: Models) -> Record:
         if narrow.text != wide.text:
             gain = _chrf(wide.text, pair.target) - _chrf(narrow.text, pair.target)
             gains.append((gain, _log_probability(wide) > _log_probability(narrow), wide.source))
-    sentences = []
+    sentences: list[Record] = []
     for gain, is_more_probable, text in sorted(gains, reverse=True):
         if gain > 0 and is_more_probable and len(sentences) < 3:
             sentences.append(beam_sentence(models, text))

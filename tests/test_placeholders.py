@@ -1,6 +1,7 @@
 """Runs with data.placeholders: what they learn from, translate, and pass to later runs."""
 
 import re
+import shutil
 from collections import defaultdict
 
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from tests.training.test_resume import assert_same_run
 from translucid import Translator, UserError
 from translucid.api.segment_translator import SegmentTranslator
+from translucid.data.placeholders import masked_pairs
 from translucid.data.protected_spans import PlaceholderSyntax
+from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.tagged_text import Mark, Side, TaggedText
@@ -100,6 +103,27 @@ def test_no_mark_or_placeholder_is_lost_by_a_model_that_knows_nothing(run):
     for target, parts in zip(segments, [["%s", "{n}", "👋"], ["25", "&nbsp;"], ["_"]], strict=True):
         assert all(target.marked.full_text.count(part) == 1 for part in [*parts, "<b>", "<br/>", "</b>"])
         assert "⟦" not in target.marked.full_text
+
+
+def test_patterns_of_a_user_are_kept_like_placeholders(run, tmp_path):
+    """By texts with pieces, by segments of documents, and by the checks; those that could hang are refused."""
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    configuration = copy / "config.yaml"
+    text = configuration.read_text(encoding="utf-8")
+    assert "  protected: []\n" in text
+    configuration.write_text(text.replace("  protected: []\n", "  protected: ['ACME-[A-Z]+']\n"), encoding="utf-8")
+    translator = Translator.load(copy, device="cpu")
+    (piece,) = translator.pipeline.pieces(["I like ACME-XY."], split=True)[0]
+    assert piece.masked.parts == {"⟦1⟧": "ACME-XY"}
+    assert translator.translate("ACME-XY").text == "ACME-XY"
+    (target,) = SegmentTranslator(translator).stream([TaggedText("I like ACME-XY.")])
+    assert target.marked.text.count("ACME-XY") == 1
+    assert translator.quality_checks.protected == ("ACME-[A-Z]+",)
+    pairs = [Pair("Buy ACME-X", "Compra ACME-X")]
+    assert "⟦" in next(iter(masked_pairs(pairs, 0, 1, ["ACME-[A-Z]+"]))).source
+    with pytest.raises(UserError, match="could take very long"):
+        resolve(assignments=['data.protected=["(a+)+b"]'])
 
 
 def test_what_touches_letters_tags_or_others_comes_through_any_run(run):

@@ -118,3 +118,21 @@ def test_numbers_for_which_no_word_is_left_are_removed():
     requests, translation, doubts = attempts(f"{numbers} cats", ["x", "47 58 63 72 86 94 35 29 x"])
     assert requests == [f"0 {numbers} cats", "0 47 58 63 72 86 94 35 29  cats"]
     assert (translation, doubts) == (f"{numbers} x", ["placed: 9,999"])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("%s went home", "%s Fui a casa", "%s fui a casa"),
+        ("%s They went", "%s Fueron", "%s Fueron"),
+        ("%s. they went", "%s. Fueron", "%s. Fueron"),
+        ("%s of it", "%s TV", "%s TV"),
+        ("%s went home", "Fui %s a casa", "Fui %s a casa"),
+        ("they saw %s", "Vieron %s", "Vieron %s"),
+    ],
+)
+def test_a_word_that_continues_a_part_has_no_capital(source, target, expected):
+    strategy = PlaceholderStrategy.first(TaggedText(source, syntax=PlaceholderSyntax.message))
+    while strategy.level < 3:
+        strategy = strategy.after("")
+    assert strategy.continued(TaggedText(target)).text == expected

@@ -109,7 +109,9 @@ class Examiner:
     @cached_property
     def quality_checks(self) -> QualityChecks:
         """The checks of a translation that need no reference."""
-        return QualityChecks(self.tokenizer, *self.languages, scripts=lambda: self.loaded.known_scripts)
+        return QualityChecks(
+            self.tokenizer, *self.languages, scripts=lambda: self.loaded.known_scripts, protected=self.protected
+        )
 
     @property
     def heads(self) -> dict[str, int]:
@@ -125,6 +127,11 @@ class Examiner:
     def has_placeholders(self) -> bool:
         """Whether the vocabularies have the pieces that stand for placeholders."""
         return self.tokenizer.has_placeholders
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """The patterns of parts that a translation must keep (`data.protected`)."""
+        return tuple(self.configuration.data.protected)
 
     def can_look(self) -> bool:
         """Whether the model has cross-attention, without which there is no alignment."""

@@ -147,6 +147,14 @@ class AnyTranslator(Protocol):
     def has_placeholders(self) -> bool:
         """Whether placeholders may be left in texts."""
 
+    @property
+    def languages(self) -> Languages:
+        """The codes of the source and target language, where known."""
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """The patterns of parts that a translation must keep (`data.protected`)."""
+
     def can_look(self) -> bool:
         """Whether there are alignments."""
 
@@ -246,6 +254,11 @@ class PivotTranslator:
     def has_placeholders(self) -> bool:
         """Whether the vocabularies of both runs have the pieces that stand for placeholders."""
         return self.first.has_placeholders and self.second.has_placeholders
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """The patterns of both runs."""
+        return tuple(dict.fromkeys((*self.first.protected, *self.second.protected)))
 
     def can_look(self) -> bool:
         """Whether both models have cross-attention, without which there is no alignment."""

@@ -7,6 +7,7 @@ from itertools import repeat
 
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.translator import WINDOW, Translator
+from translucid.data.languages import short_code
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.document import NearMatch, Target
 from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
@@ -18,6 +19,9 @@ from translucid.memory.augmenting import MatchAnnotation
 from translucid.memory.match import Match
 from translucid.memory.recall import Recall
 from translucid.terminology.links import certain_links
+
+CAPITAL_NOUNS = frozenset({"de", "lb", "gsw", "bar", "nds"})
+"""Languages in which any word may begin with a capital."""
 
 
 class SegmentTranslator:
@@ -59,7 +63,8 @@ class SegmentTranslator:
             before: for each text, the texts before it in its document, for a run with document context.
         """
         contexts = repeat(()) if before is None else iter(before)
-        for window in batched(sources, WINDOW):
+        protected = self.translator.protected
+        for window in batched((source.protecting(protected) for source in sources), WINDOW):
             matches = self._matches(window)
             unmatched, unmatched_contexts = [], []
             for source, match, context in zip(window, matches, contexts, strict=False):
@@ -121,6 +126,8 @@ class SegmentTranslator:
             if links:
                 warnings += translation.attention_warnings
         tagged = strategy.target(translation.text, links)
+        if short_code(self.translator.languages[1] or "") not in CAPITAL_NOUNS:
+            tagged = strategy.continued(tagged)
         doubts = []
         for warning in warnings:
             # A placeholder may have stood in for another one: only those of the restored text count, added below.

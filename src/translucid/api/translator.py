@@ -113,7 +113,9 @@ class Translator(Examiner):
         tokenizer = self.tokenizer.between(*languages, configuration.data.tokenizer)
         if languages == self.languages:
             return self
-        pipeline = TextPipeline(tokenizer, self.longest, languages[0], context=self.pipeline.context)
+        pipeline = TextPipeline(
+            tokenizer, self.longest, languages[0], protected=self.protected, context=self.pipeline.context
+        )
         return Translator(self.loaded, configuration, pipeline, self.loaded.engine_for(languages, tokenizer))
 
     def through(self, pivot: str) -> PivotTranslator:
@@ -237,7 +239,9 @@ class Translator(Examiner):
         loaded = LoadedRun.load(folder, configuration, device, engine, others, threads).with_adapter(adapter)
         longest = loaded.ensemble.longest
         context = ContextOptions.of(configuration.data.context, loaded.tokenizer, longest)
-        pipeline = TextPipeline(loaded.tokenizer, longest, configuration.data.languages[0], context=context)
+        protected = tuple(configuration.data.protected)
+        language = configuration.data.languages[0]
+        pipeline = TextPipeline(loaded.tokenizer, longest, language, protected=protected, context=context)
         return cls(loaded, configuration, pipeline, loaded.engine)
 
     @overload

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
 from translucid.data.linked_pairs import Edit, edited, with_edits
-from translucid.data.protected_spans import Part, kept_parts
+from translucid.data.protected_spans import Part, PlaceholderSyntax, Syntax, kept_parts, with_patterns
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import PLACEHOLDERS, RESERVED_PIECES
 from translucid.data.words import linked_words
@@ -52,6 +52,8 @@ class Masked(NamedTuple):
     """The part that each piece stands for."""
     names: tuple[NameStandIn, ...] = ()
     """The names that were replaced by other words."""
+    syntax: Syntax = PlaceholderSyntax.prose
+    """The syntax of the parts."""
 
     def unmask(self, text: str) -> str:
         """Return another text, such as the translation, with the parts in place of their pieces.
@@ -73,7 +75,7 @@ class Masked(NamedTuple):
         if not self.parts:
             return text
         pieces = {part: piece for piece, part in self.parts.items()}
-        return _with_pieces(text, kept_parts(text), pieces)
+        return _with_pieces(text, kept_parts(text, self.syntax), pieces)
 
     def unmask_pieces(self, pieces: Iterable[str]) -> list[str]:
         """Return vocabulary pieces with the parts in place of the pieces that stand for them.
@@ -100,19 +102,21 @@ def name_pattern(words: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(alternatives)})(?![^\W_])")
 
 
-def mask(text: str) -> Masked:
-    """Replace the parts that a translation must keep by vocabulary pieces.
+def mask(text: str, patterns: Sequence[str] = ()) -> Masked:
+    """Replace the parts that a translation must keep by vocabulary pieces; `patterns`: those of a user for more parts.
 
-    >>> mask("Dear %s, write to a@b.org or %s")
-    Masked(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'}, names=())
+    >>> mask("Dear %s, write to a@b.org or %s")[:2]
+    ('Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', {'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'})
     """
-    parts = list(kept_parts(text))
+    syntax = with_patterns(PlaceholderSyntax.prose, patterns)
+    parts = list(kept_parts(text, syntax))
     distinct = dict.fromkeys(_part_texts(parts))
     pieces = dict(zip(distinct, PLACEHOLDERS, strict=False))  # parts beyond the last piece stay in the text
-    return Masked(_with_pieces(text, parts, pieces), {piece: part for part, piece in pieces.items()})
+    parts_by_piece = {piece: part for part, piece in pieces.items()}
+    return Masked(_with_pieces(text, parts, pieces), parts_by_piece, syntax=syntax)
 
 
-def masked_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pair]:
+def masked_pairs(pairs: Iterable[Pair], share: float, seed: int, patterns: Sequence[str] = ()) -> Iterator[Pair]:
     """Yield pairs with pieces in place of the parts that both sides have.
 
     Args:
@@ -120,14 +124,16 @@ def masked_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pai
         share: the share of pairs without such parts in which words of both sides, such as names and numbers, are
             replaced. So a corpus without placeholders also teaches the model to copy pieces.
         seed: with the text of a pair, determines what is replaced; the order of the pairs does not matter.
+        patterns: those of a user for further parts.
     """
+    syntax = with_patterns(PlaceholderSyntax.prose, patterns)
     for pair in pairs:
-        yield _masked_pair(pair, share, seed)
+        yield _masked_pair(pair, share, seed, syntax)
 
 
-def _masked_pair(pair: Pair, share: float, seed: int) -> Pair:
+def _masked_pair(pair: Pair, share: float, seed: int, syntax: Syntax) -> Pair:
     source, target = pair.source, pair.target
-    source_parts, target_parts = list(kept_parts(source)), list(kept_parts(target))
+    source_parts, target_parts = list(kept_parts(source, syntax)), list(kept_parts(target, syntax))
     common = _common_parts(source_parts, target_parts)
     if common:
         random = Random(f"{seed} {source}")

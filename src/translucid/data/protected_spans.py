@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache, partial
 from math import inf
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, overload
 
 Part: TypeAlias = tuple[str, int, int]
 """A part of a text, with the offsets of its first character and of the character after it."""
@@ -58,6 +58,14 @@ class ExtendedSyntax:
 
 Syntax: TypeAlias = PlaceholderSyntax | ExtendedSyntax
 """What a text may have besides words."""
+
+
+@overload
+def with_patterns(syntax: Syntax, patterns: tuple[()]) -> PlaceholderSyntax: ...
+
+
+@overload
+def with_patterns(syntax: Syntax, patterns: Sequence[str]) -> Syntax: ...
 
 
 def with_patterns(syntax: Syntax, patterns: Sequence[str]) -> Syntax:

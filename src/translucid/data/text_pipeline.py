@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.placeholders import Masked
-from translucid.data.protected_spans import is_non_translatable
+from translucid.data.protected_spans import PlaceholderSyntax, is_non_translatable, with_patterns
 from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
@@ -92,12 +92,18 @@ class TextPipeline:
     """The code of the source language, if known."""
     steps: tuple[TextStep, ...] = ()
     """The steps that add something to the text, in order."""
+    protected: tuple[str, ...] = ()
+    """The patterns of a user for parts that a translation must keep."""
     context: ContextOptions | None = None
     """How a sentence is joined to those before it in its document, if the model has learned that."""
 
     def with_steps(self, *steps: TextStep) -> TextPipeline:
         """Return the pipeline with these steps after its other ones."""
         return replace(self, steps=(*self.steps, *steps))
+
+    def mask(self, text: str) -> Masked:
+        """Return a text with pieces in place of the parts that its translation must keep."""
+        return self.tokenizer.mask(text, self.protected)
 
     def pieces(
         self, texts: Sequence[str], *, split: bool, before: Sequence[Sequence[str]] | None = None
@@ -120,9 +126,10 @@ class TextPipeline:
 
         They have no document context.
         """
+        syntax = with_patterns(PlaceholderSyntax.prose, self.protected)
         parts = []
         for sentences in texts:
-            parts.append([(sentence, after, self.tokenizer.mask(sentence)) for sentence, after in sentences])
+            parts.append([(sentence, after, self.mask(sentence)) for sentence, after in sentences])
         # One call for all texts, because SentencePiece encodes them in several threads.
         masked_texts = [masked.text for _, _, masked in chain.from_iterable(parts)]
         encoded = iter(self.tokenizer.encode_source(masked_texts))
@@ -131,7 +138,7 @@ class TextPipeline:
             pieces.append([])
             for part, after, masked in text_parts:
                 ids = next(encoded)
-                if split and is_non_translatable(part):
+                if split and is_non_translatable(part, syntax):
                     pieces[-1].append(Piece(part, [], after, masked=Masked(part, {})))
                 elif len(ids) < self.longest:
                     pieces[-1].append(Piece(part, [*ids, SPECIAL.end], after, masked=masked))
@@ -186,7 +193,7 @@ class TextPipeline:
 
     def encode(self, source: str) -> Piece:
         """Return a source of any length as one piece."""
-        masked = self.tokenizer.mask(source)
+        masked = self.mask(source)
         (ids,) = self.tokenizer.encode_source([masked.text])
         return Piece(source, [*ids, SPECIAL.end], "", masked=masked)
 
@@ -195,7 +202,7 @@ class TextPipeline:
 
         The same vocabulary piece masks a part on both sides, as in the training data.
         """
-        masked = [self.tokenizer.mask(source) for source, _ in pairs]
+        masked = [self.mask(source) for source, _ in pairs]
         targets = []
         for source, (_, target) in zip(masked, pairs, strict=True):
             targets.append(source.mask_target(target))

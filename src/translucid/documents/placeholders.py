@@ -9,6 +9,7 @@ There are four levels; the next is tried if a part was lost, doubled or invented
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import NamedTuple
 from translucid.data.protected_spans import differences, kept_parts, lost_numbers
 from translucid.documents import stand_ins, text_parts
 from translucid.documents.kept_elements import Collapsed, collapsed, find_copies, spans_of
+from translucid.documents.splicing import Edit as SplicedEdit
 from translucid.documents.stand_ins import is_sign, occurrences, parts_of
 from translucid.documents.tag_projection import project_tags, readable
 from translucid.documents.tagged_text import TaggedText
@@ -154,6 +156,22 @@ class PlaceholderStrategy:
         target = project_tags(self.source, text, with_copies(links, model_text, text, copied), unsplit)
         return text_parts.absorbed(_with_elements(self._restored(target, joins=True), self.collapsed_source))
 
+    def continued(self, target: TaggedText) -> TaggedText:
+        """Return a translation whose first word begins in lower case if it continues a part, as in `%s went home`.
+
+        A model that does not see the part begins a sentence after it, with a capital.
+        """
+        for mark in self.source.marks:
+            if not isinstance(mark, Part) or is_sign(mark.raw):
+                continue
+            source_start, start = _after(mark.raw, self.original.text), _after(mark.raw, target.text)
+            if source_start is None or start is None:
+                continue
+            first, second = target.text[start], target.text[start + 1 : start + 2]
+            if self.original.text[source_start].islower() and first.isupper() and not second.isupper():
+                return target.spliced([SplicedEdit(start, start + 1, first.lower())])
+        return target
+
     def restored(self, text: str) -> str:
         """Return the text for the model, or a translation of it, with the parts in place of their stand-ins."""
         return self._restored(TaggedText(text), joins=False).text
@@ -238,6 +256,12 @@ def _strategy(original: TaggedText, state: _State) -> PlaceholderStrategy:
             removed.update(range(unit.start, unit.end))
     expected = Counter(raw for raw, start, _ in parts if start not in removed)
     return PlaceholderStrategy(original, collapsed_source, edited(source, edits), by_name, expected, state)
+
+
+def _after(part: str, text: str) -> int | None:
+    """Return the offset of the letter that follows a part at the beginning of a text after white space."""
+    match = re.match(rf"\s*{re.escape(part)}\s+(?=[^\W\d_])", text)
+    return match.end() if match else None
 
 
 def _with_elements(marked: TaggedText, collapsed_source: Collapsed) -> TaggedText:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import accumulate
 
-from translucid.data.protected_spans import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax, Syntax, with_patterns
 from translucid.documents.splicing import LINE_BREAKS, Edit, splice
 
 _WHITE = " \t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -70,11 +70,11 @@ class TaggedText:
     text: str
     """The text to translate, without escapes."""
     marks: tuple[Mark, ...] = ()
-    syntax: PlaceholderSyntax = field(default=PlaceholderSyntax.prose, compare=False, repr=False)
+    syntax: Syntax = field(default=PlaceholderSyntax.prose, compare=False, repr=False)
     """The syntax of placeholders in the text."""
 
     @classmethod
-    def of(cls, parts: Iterable[str | Mark], syntax: PlaceholderSyntax = PlaceholderSyntax.prose) -> TaggedText:
+    def of(cls, parts: Iterable[str | Mark], syntax: Syntax = PlaceholderSyntax.prose) -> TaggedText:
         """Join texts and marks; their order determines the offsets of the marks."""
         texts: list[str] = []
         marks: list[Mark] = []
@@ -111,6 +111,10 @@ class TaggedText:
     def mark_offsets(self) -> list[int]:
         """The number of characters before each mark."""
         return [mark.offset for mark in self.marks]
+
+    def protecting(self, patterns: Sequence[str]) -> TaggedText:
+        """Return the text with the patterns of a user for parts that a translation must keep."""
+        return replace(self, syntax=with_patterns(self.syntax, patterns)) if patterns else self
 
     def spliced(self, edits: Sequence[Edit]) -> TaggedText:
         """Return the text with edits; a mark within an edited range goes before it.

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import product
 
 from translucid.data.languages import short_code
-from translucid.data.protected_spans import PlaceholderSyntax, lost_and_invented
+from translucid.data.protected_spans import PlaceholderSyntax, lost_and_invented, with_patterns
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.data.statistics import script
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -65,6 +65,8 @@ class QualityChecks:
     """The code of the target language, if known."""
     scripts: Callable[[], set[str | None]] | None = None
     """A function that returns the known scripts, if they have been computed already."""
+    protected: tuple[str, ...] = ()
+    """The patterns of a user for parts that a translation must keep."""
 
     @cached_property
     def _known_scripts(self) -> set[str | None]:
@@ -88,7 +90,8 @@ class QualityChecks:
         warnings += self._length(source, ids, target, tokens)
         if repeated := repetition_in(source, target):
             warnings.append(f"repeated: {repeated}")
-        lost, invented = lost_and_invented(source, target, PlaceholderSyntax.message)
+        syntax = with_patterns(PlaceholderSyntax.message, self.protected)
+        lost, invented = lost_and_invented(source, target, syntax)
         if lost:
             warnings.append(f"lost: {' '.join(lost)}")
         if invented:

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any, ClassVar
 
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.protected_spans import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.documents.document import NearMatch, Segment, Target
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.jobs.job import Done, Job, Worker, as_lines
@@ -84,7 +84,7 @@ def target_of(line: bytes) -> Target:
 
 def _record(marked: TaggedText) -> dict[str, Any]:
     marks = [(m.offset, m.raw, m.side.value, m.pair) for m in marked.marks]
-    return {"text": marked.text, "marks": marks, "syntax": marked.syntax.value}
+    return {"text": marked.text, "marks": marks, "syntax": with_patterns(marked.syntax, ()).value}
 
 
 def _marked(record: dict[str, Any]) -> TaggedText:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from translucid.data.document_context import MAX_SENTENCES
 from translucid.data.filtering import Filter
 from translucid.data.languages import Languages, find_code
+from translucid.data.protected_spans import bounded_pattern
 from translucid.data.readers.corpus_names import Direction
 from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, SEPARATOR, TERM
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
@@ -109,6 +110,9 @@ class DataOptions(OptionGroup):
     """Above 0, the vocabulary gets pieces that stand for placeholders, tags, addresses and emoji. In training, they
     replace those that both sides of a pair have and, in this share of the other pairs, names and numbers that both
     sides have. Translation replaces them in the same way (docs/placeholders.md)."""
+    protected: list[str] = Field(default_factory=list, max_length=100)
+    """Regular expressions of further parts that a translation must keep, such as `ACME-[0-9]+`, besides placeholders,
+    tags and the like (docs/placeholders.md)."""
     terms: float = Field(0.0, ge=0, lt=1)
     """The share of training pairs in which some words are followed by the dictionary form of their translation, between
     reserved pieces: the model learns to apply and to inflect terms (docs/terminology.md). Which words translate each
@@ -362,6 +366,14 @@ class DataOptions(OptionGroup):
             for code in codes:
                 if code not in pieces:
                     yield f"{corpus.name}: the model does not learn to write {code}, only {', '.join(pieces)}"
+
+    @field_validator("protected")
+    @classmethod
+    def _is_fast(cls, patterns: list[str]) -> list[str]:
+        """Refuse patterns that are invalid, or whose search may take very long."""
+        for pattern in patterns:
+            bounded_pattern(pattern)
+        return patterns
 
     @model_validator(mode="after")
     def _fits_together(self) -> DataOptions:

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.protected_spans import PlaceholderSyntax
+from translucid.data.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.documents.document import Document, Target
 from translucid.documents.kinds import read_document
 from translucid.documents.placeholders import PlaceholderStrategy
@@ -226,7 +226,8 @@ async def _translate_sentences(
     before = [context for _, context in sentences] if served.translator.context else None
     size = sum(map(len, texts))
     translations = await task.result(queue_sentences(task, served, texts, alternatives + 1, before))
-    sources = [TaggedText(text, syntax=PlaceholderSyntax.message) for text in texts]
+    protected = served.translator.protected
+    sources = [TaggedText(text, syntax=with_patterns(PlaceholderSyntax.message, protected)) for text in texts]
     complete = await off_the_loop(size, lambda: list(map(_complete, sources, translations)))
     incomplete = [i for i, translation in enumerate(translations) if translation.text not in complete[i][:1]]
     retranslated: list[Target] = []

@@ -208,7 +208,7 @@ class TextDataset:
         data, seed = self.configuration.data, self.configuration.training.seed
         corpora: list[Iterable[Pair]] = list(self.corpora.train)
         if data.placeholders:
-            corpora = [masked_pairs(corpus, data.placeholders, seed) for corpus in corpora]
+            corpora = [masked_pairs(corpus, data.placeholders, seed, data.protected) for corpus in corpora]
         if self._lemmas:
             corpora = [with_terms(corpus, self._lexicon, self._lemmas, data.terms, seed) for corpus in corpora]
         return corpora
@@ -232,7 +232,8 @@ class TextDataset:
         """Return validation pairs with masked placeholders, if the model translates with them."""
         if not self.configuration.data.placeholders:
             return pairs
-        return list(masked_pairs(pairs, 0, self.configuration.training.seed))
+        configuration = self.configuration
+        return list(masked_pairs(pairs, 0, configuration.training.seed, configuration.data.protected))
 
     def _mixture(self, sizes: Sequence[int]) -> tuple[Sequence[float] | None, int | None]:
         """Return the share of each corpus in an epoch and the number of pairs in an epoch, or None for the defaults."""

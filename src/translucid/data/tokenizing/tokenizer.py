@@ -225,9 +225,14 @@ class Tokenizer:
         """Whether the vocabularies have the pieces that stand for placeholders."""
         return self.reserves(PLACEHOLDERS)
 
-    def mask(self, text: str) -> Masked:
-        """Return a text with such pieces in place of its placeholders, if the vocabularies have them."""
-        return mask(text) if self.has_placeholders else Masked(text, {})
+    def mask(self, text: str, patterns: Sequence[str] = ()) -> Masked:
+        """Return a text with such pieces in place of its placeholders, if the vocabularies have them.
+
+        Args:
+            text: the text.
+            patterns: those of a user for further parts (`data.protected`).
+        """
+        return mask(text, patterns) if self.has_placeholders else Masked(text, {})
 
     @property
     def marks_terms(self) -> bool:

@@ -22,7 +22,7 @@ _CODE = re.compile(
 _ICON = re.compile(
     r"(?:(?:fa[srlbdt]?|fa-(?:solid|regular|brands)|mdi|bi|bx|pi|ti|ri|glyphicon|icon|material-icons) )?"
     r"(?:fa|mdi|bi|bx[sl]?|pi|ti|ri|glyphicon|icon|ion|el-icon|uil|la[srb]?|codicon|octicon|lucide|heroicons?)"
-    r"(?:-[a-z0-9]++)++(?: (?:fa|mdi|icon|bx)-[a-z0-9-]++)*"
+    r"(?:-[a-z0-9]++)+(?: (?:fa|mdi|icon|bx)-[a-z0-9-]++)*"
 )
 """Names of icons in fonts and collections of them."""
 _DATA = re.compile(r"data:[\w/+.;=-]{0,100},")

@@ -50,7 +50,7 @@ _RST = re.compile(
 )
 _TRANSLATED_ROLES = re.compile(r"[:{](?:emphasis|strong|sup|superscript|sub|subscript|dfn|title)[:}]")
 _POD = re.compile(
-    r"(?P<alone>[BI]<[\w.:+-]{1,60}>\(\d\w{0,3}\)|[CFEXZL]<[^<>]*+>|[CFL]<<\s(?:[^>]|>(?!>))*+>>|[BI]<-[^<>]*+>)"
+    r"(?P<alone>[BI]<[\w.:+-]{1,60}>\(\d\w{0,3}\)|[CFEXZL]<[^<>]*+>|[CFL]<<\s[^>]*+(?:>(?!>)[^>]*+)*>>|[BI]<-[^<>]*+>)"
     r"|(?P<opens>(?<![\w&;])[BISU]<(?:<\s)?)|(?P<closes>\s?>>|>)"
 )
 _MARKDOWN = re.compile(

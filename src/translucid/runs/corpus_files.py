@@ -80,10 +80,11 @@ class Corpora:
 
         If it can be, a file is read in the direction of the first corpus of its pair.
         """
-        readings = set(zip(self.names, self.directions, strict=True))
+        names: Sequence[object] = self.names or range(len(self.directions))
+        readings = set(zip(names, self.directions, strict=True))
         first: dict[frozenset[str | None], Languages] = {}
         texts: dict[frozenset[str | None], list[int]] = {}
-        for index, (name, direction) in enumerate(zip(self.names, self.directions, strict=True)):
+        for index, (name, direction) in enumerate(zip(names, self.directions, strict=True)):
             pair = frozenset(direction)
             preferred = first.setdefault(pair, direction)
             if direction == preferred or (name, preferred) not in readings:

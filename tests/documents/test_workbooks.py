@@ -199,13 +199,24 @@ def test_cells_for_translations_keep_their_style_and_are_inserted_in_order():
     )
     strings = "".join(f"<si><t>{text}</t></si>" for text in ("source", "target", "note", "a cat"))
     document = read(workbook(cells, strings))
-    assert texts(document) == {"Data!A2": "a cat", "Data!A3": "a\tdog"}
+    assert [segment.source.text for segment in document.segments] == ["a cat", "a", "dog"]
     filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("xl/worksheets/sheet1.xml").decode()
     item = '<is><t xml:space="preserve">{}</t></is></c>'
     assert f'<c r="C2" s="4" t="inlineStr">{item.format("A CAT")}<c r="F2">' in filled
     assert '<row r="2" spans="1:3">' in filled
     assert '<row r="3"><c r="A3" t="inlineStr"><is><t>a_x0009_dog</t></is></c><c r="C3" t="inlineStr">' in filled
     assert "<f>F(A4)</f><v>x</v>" in filled and '<row r="5"><c r="B5" t="s"><v>3</v></c></row>' in filled
+
+
+def test_blocks_of_html_in_a_cell_are_segments():
+    content = workbook(
+        '<row><c t="s"><v>0</v></c></row>',
+        "<si><t>&lt;p&gt;A &lt;b>cat&lt;/b>.&lt;/p&gt;&lt;p&gt;A dog.&lt;/p&gt;</t></si>",
+    )
+    assert [segment.source.text for segment in read(content).segments] == ["A cat.", "A dog."]
+    assert strings_after(content) == (
+        "<si><t>&lt;p&gt;A &lt;b&gt;CAT&lt;/b&gt;.&lt;/p&gt;&lt;p&gt;A DOG.&lt;/p&gt;</t></si>"
+    )
 
 
 def test_a_string_that_one_cell_keeps_is_translated_in_others():

@@ -35,6 +35,7 @@ from translucid.documents.strings.table_columns import (
 from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import WORD_BREAK, Inline, Item, Role, add_text, escaped, unplaced
+from translucid.documents.xml.xml_messages import message_items
 from translucid.documents.xml.xml_tags import opened, prefix, with_attributes
 from translucid.documents.zip_container import Bundle, ZipContainer
 
@@ -501,8 +502,8 @@ def _add(document: SlottedXml, item: Element, place: str) -> None:
         add_paragraph(document, _RICH, runs, place)
     elif text.parts:
         # The space that the model reads for a line end is not written, unless the source has spaces there.
-        write = _written if _SPACED.search(words) else _written_closely
-        inline = Inline(document.file, _role, edges=False, texts=_items, write=write, syntax=PlaceholderSyntax.message)
+        write = _written if "<" in words or _SPACED.search(words) else _written_closely
+        inline = Inline(document.file, _role, edges=False, texts=_blocks, write=write, syntax=PlaceholderSyntax.message)
         add_text(document, inline, text.parts, place)
     numbers = range(first, len(document.segments))
     for pronunciation in pronunciations if numbers else ():
@@ -531,6 +532,15 @@ def _items(text: str) -> Iterator[Item]:
             yield WORD_BREAK
         yield unplaced(match[0])
     yield text[position:]
+
+
+def _blocks(text: str) -> Iterator[Item]:
+    """Yield the items of a cell, whose texts may have tags of HTML: blocks are segments of their own."""
+    for item in _items(text):
+        if isinstance(item, str) and "<" in item:
+            yield from message_items(item, folds=False)
+        else:
+            yield item
 
 
 def _written(text: str) -> str:

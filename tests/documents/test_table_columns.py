@@ -3,8 +3,10 @@
 import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.strings.table_columns import Columns, columns
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 
@@ -192,3 +194,9 @@ def test_broken_and_large_tables_are_refused(text, message, monkeypatch):
     with pytest.raises(UserError) as error:
         read_document("a.csv", text.encode(), ENGLISH_SPANISH)
     assert str(error.value).startswith(message)
+
+
+def test_texts_beyond_the_first_row_stay_in_their_columns():
+    document = read_document("a.csv", b"c1,c2\nOne word,more\nTwo words,a,One more\n", ("en", "es"))
+    assert [segment.source.text for segment in document.segments] == ["One word", "Two words", "One more"]
+    assert document.filled({2: Target(TaggedText("Uno"))}) == b"c1,c2\nOne word,more\nTwo words,a,Uno\n"

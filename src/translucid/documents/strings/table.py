@@ -60,8 +60,11 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         names_language = selected.language is not None and selected.language < len(row)
         if names_language and is_in_other_language(row[selected.language or 0].text, languages):
             continue
-        for source, target in selected.pairs:
-            if source < len(row) and _is_text(row[source].text):
+        between_steps()
+        for source, target in selected.pairs:  # in the order of the columns
+            if source >= len(row):
+                break
+            if _is_text(row[source].text):
                 cells += max(0, target - len(row) + 1)
                 _refuse_cells(cells, name)
                 _add_cell(strings, row, source, target, delimiter)

@@ -7,12 +7,13 @@ name languages, with or without a region (`en-US`, `Spanish (Mexico)`), or both 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, same_language, short_code, usual_code
 from translucid.documents.strings.messages import is_language
+from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
 _KIND = "(?: (?:text|string|content|value|segment|term|copy))"
@@ -97,6 +98,9 @@ def columns(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> C
     pairs = []
     by_stem, all_by_stem = _first_by_stem(names, languages[1]), _all_languages_by_stem(names)
     for source in sources:
+        if source >= len(names):  # the first row is shorter
+            pairs.append((source, source))
+            continue
         target = None
         if first_row and len(sources) == 1:
             target = _only_target(names, rows[1:], source, languages[1])
@@ -129,7 +133,7 @@ def columns_of_strings(file: str, rows: Sequence[Sequence[str]], languages: Lang
         return None
     names = [_name(i, text, languages) for i, text in enumerate(rows[0])]
     sources = _with_role(names, _SOURCE)[:1] or _of_language(names, languages[0])
-    if sources and not any(is_language(_text(row, i)) for i in sources for row in rows[1:]):
+    if sources and _columns_with(rows[1:], is_language).isdisjoint(sources):
         return None
     selected = columns(file, rows, languages)
     has_target = any(source != target for source, target in selected.pairs)
@@ -196,10 +200,10 @@ def _only_target(names: Sequence[_Name], body: Sequence[Sequence[str]], source: 
             return candidate
     if not body:
         return None
-    empty = []
+    empty, filled = [], _columns_with(body, bool)
     for i, name in enumerate(names):
         may_hold_text = name.plain and name.code is None and not _is_metadata(name)
-        if may_hold_text and not any(_text(row, i) for row in body):
+        if may_hold_text and i not in filled:
             empty.append(i)
     return empty[0] if len(empty) == 1 else None
 
@@ -228,11 +232,23 @@ def _beside_target(names: Sequence[_Name], rows: Sequence[Sequence[str]], code: 
     targets = [i for i in targets[:MOST_NAMED] if not _is_numeric(rows[1:], i)]
     if not targets:
         return []
+    with_text = _columns_with(rows[1:], is_language)
     for i, name in enumerate(names):
         is_candidate = i not in targets and (name.plain in _TEXT or not _is_metadata(name))
-        if is_candidate and any(is_language(_text(row, i)) for row in rows[1:]):
+        if is_candidate and i in with_text:
             return [i]
     return []
+
+
+def _columns_with(rows: Iterable[Sequence[str]], has: Callable[[str], bool]) -> set[int]:
+    """Return the columns in which some text has a property; each cell is read once, however short the rows are."""
+    columns = set()
+    for row in rows:
+        between_steps()
+        for i, text in enumerate(row):
+            if i not in columns and has(text.strip()):
+                columns.add(i)
+    return columns
 
 
 def _is_metadata(name: _Name) -> bool:
@@ -281,12 +297,7 @@ def _is_head(rows: Sequence[Sequence[str]]) -> bool:
 
 def _text_columns(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns in which some text has more than one word."""
-    indices = set()
-    for row in rows:
-        for i, text in enumerate(row):
-            if " " in text.strip() and is_language(text):
-                indices.add(i)
-    return sorted(indices)
+    return sorted(_columns_with(rows, lambda text: " " in text and is_language(text)))
 
 
 def _of_language(names: Sequence[_Name], code: str | None) -> list[int]:

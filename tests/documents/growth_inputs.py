@@ -129,8 +129,6 @@ _P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
 _S = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns"
 _ODT = f'xmlns:office="{_OASIS}:office:1.0" xmlns:text="{_OASIS}:text:1.0"'
-_W_RUN = "<w:r><w:t>a b </w:t></w:r>"
-_A_RUN = "<a:r><a:t>a b </a:t></a:r>"
 
 
 def _escaped(text):
@@ -251,38 +249,3 @@ def tokens_of(name):
     """Return the tokens that are repeated at a place."""
     escaped = (".xml", ".resx", ".ts", ".xlf", ".tmx", ".docx", ".pptx", ".xlsx", ".odt", ".epub")
     return IN_XML if name.startswith("text.") and name.endswith(escaped) else TOKENS
-
-
-ELEMENTS = {
-    ".docx": (_docx, [_W_RUN, f"</w:p><w:p>{_W_RUN}", "<w:r><w:br/></w:r>", "<w:r><w:tab/></w:r>", "<w:p/>"]),
-    ".pptx": (_pptx, [_A_RUN, f"</a:p><a:p>{_A_RUN}", "<a:br/>"]),
-    ".xlsx": (_xlsx, ["<si><t>a b</t></si>", "<si><r><t>a b</t></r></si>"]),
-    ".odt": (_odt, ["<text:p>a b</text:p>", "<text:p><text:span>a b</text:span></text:p>"]),
-    "span.odt": (
-        lambda text: _odt(f"<text:p>a b {text}</text:p>"),
-        ["<text:span>a b</text:span>", "<text:s/>", "<text:line-break/>"],
-    ),
-    ".epub": (_epub, ["<p>a b</p>", "<b>a</b> ", "<br/>"]),
-    ".xlf": (
-        _XLIFF.format,
-        [f'<file source-language="en">{_UNIT.format("a")}</file>', _FILE.format(_UNIT.format("a"))],
-    ),
-    "unit.xlf": (lambda text: _XLIFF.format(_FILE.format(text)), [_UNIT.format("a"), "<group/>", "<note>a</note>"]),
-    "tag.xlf": (
-        lambda text: _XLIFF.format(_FILE.format(_UNIT.format(text))),
-        ['<g id="1">a b </g>', '<x id="1"/>', '<mrk mtype="seg">a b </mrk>', "<!-- a -->"],
-    ),
-    ".tmx": (_TMX.format, [_TU.format("a"), _TU.format('<bpt i="1"/>a b<ept i="1"/>')]),
-    "tag.tmx": (lambda text: _TMX.format(_TU.format(text)), ['<bpt i="1"/>a<ept i="1"/>', '<ph x="1"/>', "<hi>a</hi>"]),
-    ".xml": (
-        "<resources>{}</resources>".format,
-        ["<string name='a'>a b</string>", "<string-array name='a'><item>a b</item></string-array>", "<!-- a -->"],
-    ),
-    ".resx": ("<root>{}</root>".format, ["<data name='a'><value>a b</value></data>"]),
-    ".ts": ("<TS>{}</TS>".format, ["<message><source>a b</source></message>"]),
-    "tag.xml": (
-        lambda text: f"<resources><string name='a'>a b {text}</string></resources>",
-        ["<b>a</b> ", "<br/>", "<xliff:g>a</xliff:g> ", "<![CDATA[a ]]>"],
-    ),
-}
-"""Elements that are repeated in XML documents, each complete."""

@@ -13,7 +13,7 @@ from time import process_time
 import pytest
 
 import translucid
-from tests.documents.growth_inputs import ELEMENTS, PLACES, TOKENS, tokens_of
+from tests.documents.growth_inputs import PLACES, TOKENS, tokens_of
 from tests.growth import no_garbage_collection
 from translucid.data.readers.corpus import read_pairs
 from translucid.documents.document import Target
@@ -94,20 +94,6 @@ def test_time_of_reading_grows_with_the_size(name):
     for token in tokens_of(name):
         if times := growth(seconds):
             too_fast[token] = times
-    assert not too_fast
-
-
-@pytest.mark.parametrize("name", ELEMENTS)
-def test_time_of_reading_grows_with_the_elements(name):
-    document, elements = ELEMENTS[name]
-
-    def seconds(characters):
-        return seconds_of_document(f"a{name[name.index('.') :]}", document(repeated(element, characters)))
-
-    too_fast = {}
-    for element in elements:
-        if times := growth(seconds, first=1):
-            too_fast[element] = times
     assert not too_fast
 
 

@@ -278,7 +278,8 @@ def _distinct(places: Iterable[Place]) -> list[Place]:
     by_kind: dict[str, Place] = {}
     for place in places:
         by_kind.setdefault(place.kind, place)
-    return list(by_kind.values())
+    distinct = list(by_kind.values())
+    return distinct[:: 1 + len(distinct) // MOST]
 
 
 def _stem(member: str) -> str:
@@ -469,6 +470,8 @@ def characters(name: str, content: bytes) -> int:
     return count
 
 
+MOST = 40
+"""The most strings and parts of a text; of more, every second or third is taken."""
 FEW = 4
 """The repetitions of the smallest document."""
 SINGLE = 60_000
@@ -479,14 +482,23 @@ LETTERS = 5_000
 
 def quadratic_steps(seed: Seed, changes: Sequence[Change]) -> dict[str, list[int]]:
     """Return the functions whose steps grow with the product of two numbers of repeated parts."""
-    counts = [steps(seed.name, seed.document(dict.fromkeys(changes, FEW * i))) for i in (1, 2, 3)]
-    found = {}
-    for function, last in counts[2].items():
-        first, middle = counts[0][function], counts[1][function]
-        # For a + b n + c n², this is 2 c FEW².
-        if last - 2 * middle + first > max(FEW**2, 0.05 * last):
-            found[function] = [first, middle, last]
-    return found
+
+    def growing(few: int) -> dict[str, list[int]]:
+        """Return the steps of suspicious functions: for a + b n + c n², the second difference is 2 c few²."""
+        counts = [steps(seed.name, seed.document(dict.fromkeys(changes, few * i))) for i in (1, 2, 3)]
+        found = {}
+        for function, last in counts[2].items():
+            first, middle = counts[0][function], counts[1][function]
+            if last - 2 * middle + first > max(few**2, 0.05 * last):
+                found[function] = [first, middle, last]
+        return found
+
+    suspicious = growing(FEW)
+    if not suspicious:
+        return {}
+    # Not something that happens once from a certain number of parts on: twice the parts, four times the difference.
+    confirmed = growing(2 * FEW)
+    return {function: confirmed[function] for function in suspicious if function in confirmed}
 
 
 def multiplied_output(seed: Seed, repeated: Sequence[Change]) -> int:

@@ -122,6 +122,33 @@ def test_both_engines_find_the_same(tokenizer, beam):
     assert results[-1][0].tokens == []
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"no_repeat_ngram": 1},
+        {"no_repeat_ngram": 2, "nbest": 4},
+        {"max_length_ratio": 0, "max_length_extra": 4, "nbest": 4},
+        {"max_length_ratio": 0.3, "max_length_extra": 1, "length_penalty": 0},
+        {"min_length": 3},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("beam", [1, 4])
+def test_an_option_gives_what_our_search_gives(tokenizer, beam, options):
+    """Forbidden tokens keep their probability, and an output that is cut off by its limit has to end."""
+    torch_engine, engine = engines(model_of(tokenizer), tokenizer)
+    options = {"max_loops": 0, "max_length_ratio": 0.5, **options}
+    decoding = DecodingOptions(beam=beam, **options | {"nbest": min(options.get("nbest", 1), beam)})
+    sources = sources_of(tokenizer)
+    equal = total = 0
+    for ours, theirs in zip(torch_engine.decode(sources, decoding), engine.decode(sources, decoding), strict=True):
+        equal += [hypothesis.tokens for hypothesis in ours] == [hypothesis.tokens for hypothesis in theirs]
+        total += 1
+        # Where the searches differ, as the one gets narrower, CTranslate2's is no worse.
+        assert theirs[0].score >= ours[0].score - 1e-3
+    assert equal >= 0.95 * total
+
+
 def test_the_rules_hold_whatever_the_engine(tokenizer):
     torch_engine, engine = engines(model_of(tokenizer), tokenizer)
     sources = sources_of(tokenizer)
@@ -178,7 +205,7 @@ def test_scores_are_higher_by_what_is_forbidden_there(tokenizer):
     assert compared > 5
 
 
-def test_loops_and_limits_need_no_other_engine(tokenizer, monkeypatch):
+def test_limits_are_those_of_our_search_and_loops_need_no_other_engine(tokenizer, monkeypatch):
     torch_engine, engine = engines(model_of(tokenizer), tokenizer)
     sources = sources_of(tokenizer)
     unlimited = DecodingOptions(beam=1, max_loops=0, max_length_ratio=0, max_length_extra=8)
@@ -187,8 +214,9 @@ def test_loops_and_limits_need_no_other_engine(tokenizer, monkeypatch):
     expected_lists_by_options = [torch_engine.decode(sources, options) for options in (loops, beam_options)]
     assert any(find_loop(best.tokens, 2, engine.word_starts) for (best,) in engine.decode(sources, unlimited))
     assert any(len(best.tokens) == 8 for best, *_ in expected_lists_by_options[1])
-    monkeypatch.setattr(torch_engine, "decode", None)
-    for options, expected_lists in zip((loops, beam_options), expected_lists_by_options, strict=True):
+    for options, expected_lists in zip((beam_options, loops), expected_lists_by_options[::-1], strict=True):
+        if options is loops:
+            monkeypatch.setattr(torch_engine, "decode", None)
         for ours, theirs in zip(expected_lists, engine.decode(sources, options), strict=True):
             assert [h.tokens for h in ours] == [h.tokens for h in theirs]
             assert [h.log_probability for h in theirs] == pytest.approx([h.log_probability for h in ours], abs=1e-3)

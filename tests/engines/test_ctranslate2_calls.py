@@ -129,7 +129,8 @@ def test_a_call_has_sentences_of_similar_length_and_batches_a_limit(make_engine)
         "min_decoding_length": 1,
         "max_decoding_length": 4,
         "max_input_length": 0,
-        "no_repeat_ngram_size": 4,
+        "no_repeat_ngram_size": 0,  # repetitions are left to PyTorch
+        "patience": 1,
         "disable_unk": True,
         "suppress_sequences": [["<pad>"], ["<s>"]],
     }
@@ -237,7 +238,7 @@ def test_a_sentence_that_keeps_looping_is_searched_eight_times(make_engine):
     assert len(translator.calls) == 1
 
 
-def test_an_output_beyond_its_limit_is_searched_for_again_and_scored(make_engine):
+def test_an_output_beyond_its_limit_is_left_to_pytorch_or_else_searched_for_again_and_scored(make_engine, monkeypatch):
     class Cut(Translator):
         def translate_batch(self, sources, prefixes, **options):
             self.outputs = [["a"] * min(options["max_decoding_length"], 6), ["b"]]
@@ -247,6 +248,8 @@ def test_an_output_beyond_its_limit_is_searched_for_again_and_scored(make_engine
     engine = make_engine(translator)
     options = DecodingOptions(beam=2, nbest=2, max_loops=0, max_length_ratio=0, max_length_extra=5, length_penalty=1)
     progress = []
+    assert engine.decode([[4, 3]], options)[0][0].tokens == [9] and len(translator.calls) == 1
+    monkeypatch.setattr("translucid.engines.ctranslate2.searching.has_pytorch", lambda: False)
     ((first, second),) = engine.decode([[4, 3]], options, progress.append)
     assert [(hypothesis.tokens, hypothesis.log_probability) for hypothesis in (first, second)] == [
         ([5], -1.0),

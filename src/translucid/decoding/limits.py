@@ -58,3 +58,9 @@ def find_loop(tokens: Sequence[int], times: int, word_starts: Sequence[bool]) ->
             if matches > n * (times - 1) and any(word_starts[token] for token in tokens[i - n : i]):
                 return tokens[i - n * times : i + 1]
     return None
+
+
+def has_repetition(tokens: Sequence[int], n: int) -> bool:
+    """Whether a run of n tokens occurs twice."""
+    ngrams = set(zip(*(tokens[start:] for start in range(n)), strict=False))
+    return len(ngrams) < len(tokens) - n + 1

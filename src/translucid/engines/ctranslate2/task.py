@@ -32,6 +32,8 @@ class Task:
     """The largest number of tokens of an output, without the end token."""
     banned: list[list[str]] = field(default_factory=list)
     """The loops of earlier outputs, which later ones may not have."""
+    needs_torch: bool = False
+    """Whether an output breaks a rule that CTranslate2 applies in another way, so that PyTorch has to search."""
 
 
 Search: TypeAlias = tuple[Task, ctranslate2.AsyncTranslationResult]

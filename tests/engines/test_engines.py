@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,10 +16,17 @@ from translucid.cli.main import run as run_command
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines import converted
+from translucid.engines.ctranslate2.conventions import is_supported as ct2_supports
+from translucid.engines.onnx.conventions import is_supported as onnx_supports
 from translucid.engines.tuned import Tuned, load_tuned, save_tuned
 from translucid.ground import cache
+from translucid.interop.huggingface_export import _kind as hugging_face_kind
+from translucid.interop.marian_export import refuse_other_functions
+from translucid.interop.web.export import refuse_other_models as refuse_in_browser
 from translucid.models.build import build_model
+from translucid.models.model_options import SIZES, RecurrentOptions, TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 
@@ -205,3 +214,59 @@ def test_neither_pytorch_nor_edit_distances_are_loaded_for_a_converted_model(run
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert completed.returncode == 0
     assert completed.stdout == capsys.readouterr().out != ""
+
+
+class NewerOptions(TransformerOptions):
+    """Options of a later version."""
+
+    gated: bool = False
+
+
+KNOWN = RecurrentOptions(attention="bahdanau", cell="gru"), TransformerOptions()
+CHOICES = [
+    (options, name)
+    for options in KNOWN
+    for name in type(options).model_fields
+    if name not in SIZES | {"first_position"}
+]
+
+
+def accepted_by(options):
+    """Return the engines and exporters that take a model with these options."""
+    model, tokenizer = (
+        SimpleNamespace(options=options),
+        SimpleNamespace(source_opening=[], target_opening=[], models=[]),
+    )
+    data = SimpleNamespace(tokenizer=SimpleNamespace(marks_sources=False, languages={}))
+    accepted = [
+        name for name, supports in (("onnx", onnx_supports), ("ctranslate2", ct2_supports)) if supports(options)
+    ]
+    for name, refuse in (
+        ("web", lambda: refuse_in_browser(model, tokenizer, DecodingOptions())),
+        ("marian", lambda: refuse_other_functions(model, tokenizer)),
+        ("hugging face", lambda: hugging_face_kind(SimpleNamespace(model=options, data=data))),
+    ):
+        with suppress(UserError):
+            refuse()
+            accepted.append(name)
+    return accepted
+
+
+def test_engines_take_what_they_know():
+    assert list(map(accepted_by, KNOWN)) == [["onnx", "web"], ["onnx", "ctranslate2", "web", "hugging face"]]
+    marian = TransformerOptions(positions="sinusoidal-tensor2tensor", zero_start=True)
+    assert accepted_by(marian) == ["onnx", "ctranslate2", "marian"]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), CHOICES, ids=lambda value: value if isinstance(value, str) else value.kind
+)
+def test_no_engine_takes_a_choice_that_is_newer_than_it(options, name):
+    """A choice that someone adds to the options is unknown to each engine until it is added there, too."""
+    assert accepted_by(options.model_copy(update={name: "newer"})) == []
+
+
+def test_no_engine_takes_an_option_that_is_newer_than_it():
+    for changes in ({}, {"positions": "sinusoidal-tensor2tensor", "zero_start": True}):
+        assert accepted_by(NewerOptions(gated=True, **changes)) == []
+        assert "onnx" in accepted_by(NewerOptions(**changes))

@@ -212,7 +212,10 @@ def test_firefox_computes_and_shows_the_same(exported, firefox, name):
     [
         (TransformerOptions(**BLOCKS, decoder="ssru"), "model.decoder=ssru does not run"),
         (TransformerOptions(**BLOCKS, positions="learned"), "model.positions=learned does not run"),
-        (RecurrentOptions(width=12, attention="luong-general"), "model.attention=luong-general does not run"),
+        (
+            RecurrentOptions(width=12, cell="gru", attention="luong-general"),
+            "model.attention=luong-general does not run",
+        ),
         (RecurrentOptions(width=12, attention="bahdanau", cell="lstm"), "model.cell=lstm does not run"),
     ],
 )

@@ -161,7 +161,7 @@ def test_a_key_may_be_a_field_or_a_header(headers, fields):
     assert limits.key(third, {"api_key": "third"}) == "third" and third.scope == {KEY_NAME: ""}
     for without_key in ({}, {"api_key": ""}, {"api_key": None}):
         assert refusal_of(limits.key, request(), without_key) == (
-            400,
+            401,
             "Invalid request: an API key is needed (api_key)",
             None,
         )

@@ -32,7 +32,7 @@ from translucid.interop.joined_layers import SIDES, separated
 from translucid.interop.model_card import ModelCard
 from translucid.interop.pieces import NEVER
 from translucid.layers.positions import sinusoidal_positions
-from translucid.models.model_options import TransformerOptions
+from translucid.models.model_options import Choices, TransformerOptions, unknown_option
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 
@@ -44,6 +44,16 @@ _CLASSES = {
     "m2m_100": "M2M100ForConditionalGeneration",
 }
 _FIX = "Use --to ctranslate2."
+_COMPUTED: Choices = {
+    "decoder": ("self-attention",),
+    "norm": ("pre", "post"),
+    "nonlinearity": ("relu", "swish", "gelu"),
+    "positions": ("sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor", "learned", "none"),
+    "first_position": range(1 << 20),
+    "scale_embeddings": (False, True),
+    "zero_start": (False, True),
+}
+"""The choices that the checks below tell apart."""
 _READ = ".tokens.weight", ".query.weight", ".key_value.weight", ".inner.weight"
 """Name endings of matrices whose columns are channels, as are those of `output.weight`, which computes the logits."""
 _WRITE = "attention.output.weight", "attention.output.bias", ".outer.weight", ".outer.bias", "norm.weight", "norm.bias"
@@ -124,6 +134,8 @@ def _kind(configuration: Configuration) -> str:
         raise UserError("Hugging Face has no translator that reads its source with ELMo", fix="Use the model as it is.")
     if o.decoder == "ssru":
         raise UserError("Hugging Face has no translator with model.decoder=ssru", fix="Use --to onnx or --to marian.")
+    if key := unknown_option(o, _COMPUTED):
+        raise UserError(f"Hugging Face has no translator with model.{key}={getattr(o, key)}", fix="Use --to onnx.")
     is_multilingual = configuration.data.tokenizer.marks_sources and bool(configuration.data.tokenizer.languages)
     if o.positions == "sinusoidal-tensor2tensor" and o.norm == "pre" and is_multilingual:
         kind, first_position = "m2m_100", 2

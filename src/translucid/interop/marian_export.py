@@ -20,12 +20,18 @@ from translucid.ground.special import SPECIAL
 from translucid.interop.joined_layers import separated
 from translucid.interop.marian import CONFIGURATION, NONLINEARITIES, layers, units
 from translucid.interop.pieces import pieces_of
-from translucid.models.model_options import TransformerOptions
+from translucid.models.model_options import Choices, TransformerOptions, unknown_option
 from translucid.models.protocol import SequenceModel
 
 _OPTIONS = Path(__file__).with_name("marian_options.yml")
 END, UNKNOWN = 0, 1
 """The rows of Marian's special pieces."""
+_COMPUTED: Choices = {
+    "decoder": ("self-attention", "ssru"),
+    "norm": ("pre", "post"),
+    "nonlinearity": NONLINEARITIES,
+}
+"""The choices that Marian has."""
 _NEEDED = {"positions": "sinusoidal-tensor2tensor", "first_position": 0, "scale_embeddings": True, "zero_start": True}
 """The only options that Marian supports."""
 
@@ -61,6 +67,8 @@ def refuse_other_functions(model: SequenceModel, tokenizer: Tokenizer) -> None:
             raise UserError(what, fix=f"Train with --set {' '.join(settings)} for it.")
     if options.nonlinearity not in NONLINEARITIES:
         raise UserError(f"Marian has no model.nonlinearity={options.nonlinearity}", fix="Train with relu or swish.")
+    if key := unknown_option(options, {**_COMPUTED, **{name: [value] for name, value in _NEEDED.items()}}):
+        raise UserError(f"Marian has no model.{key}={getattr(options, key)}", fix="Use --to onnx.")
     if tokenizer.source_opening or tokenizer.target_opening:
         raise UserError("Marian reads no language pieces, and this model is multilingual", fix="Use --to huggingface.")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from translucid.layers.variants import Sinusoids
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
@@ -18,6 +19,30 @@ from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 USER_CLASS = r"[^/\\:]+\.py:[A-Za-z_]\w*"
 """A pattern for a Python file and a class in it, such as `my_model.py:MyModel`, which `user_code.py` loads."""
+
+
+SIZES = frozenset(
+    {
+        *("kind", "width", "heads", "feed_forward", "layers", "encoder_layers", "decoder_layers", "dropout"),
+        *("max_length", "share_embeddings", "tie_output", "elmo_tuned"),
+    }
+)
+"""Options that select no equation: every engine takes any value of them."""
+Choices: TypeAlias = Mapping[str, Collection[object]]
+"""The values of options, by name, whose equations an engine computes."""
+
+
+def unknown_option(options: BaseModel, known: Choices) -> str | None:
+    """Return the first option with a value that an engine does not know; None if it knows all.
+
+    An option that is neither in `known` nor in `SIZES` is newer than the engine, and must have its default value.
+    """
+    for name, field in type(options).model_fields.items():
+        value = getattr(options, name)
+        values = known.get(name, [field.default])
+        if name not in SIZES and value not in values:
+            return name
+    return None
 
 
 class ContextualOptions(ModelShape):

@@ -45,7 +45,7 @@ def _errors(name: str, *statuses: int) -> dict[int | str, Schema]:
     """Describe error responses of the usual statuses and of these: an object with a message under this name."""
     schema = {"type": "object", "properties": {name: _TEXT}, "required": [name]}
     described = {"description": "The error.", "content": {"application/json": {"schema": schema}}}
-    return dict.fromkeys((400, 403, 408, 413, 415, 421, 429, 503, *statuses), described)
+    return dict.fromkeys((400, 401, 403, 408, 413, 415, 421, 429, 503, *statuses), described)
 
 
 _ERRORS, _DEEPL_ERRORS, _DEEPLX_ERRORS = _errors("error"), _errors("message", 404, 456), _errors("message")

@@ -148,18 +148,25 @@ def terms_of(entries: Iterable[Iterable[str]]) -> list[Term]:
     return list(_terms(enumerate(fields, 1), "terms"))
 
 
+def fault_of(source: str, target: str) -> tuple[str, str] | None:
+    """Return what is wrong with a term and its target, and how to correct it; None if they are valid."""
+    if not any(map(str.isalnum, source)):
+        return "has no source word", "Give a source, a tab and a target."
+    if max(len(words_in(source)), len(words_in(target))) > LONGEST:
+        return f"has more than {LONGEST} words", "Terms are shorter."
+    if max(len(source), len(target)) > LONGEST_CHARACTERS:
+        return f"has more than {LONGEST_CHARACTERS} characters", "Terms are shorter."
+    return None
+
+
 def _terms(numbered: Iterable[tuple[int, list[str]]], file: object) -> Iterator[Term]:
     for count, (number, (source, *fields)) in enumerate(numbered, 1):
         target, *attributes = fields or [""]
         if count > MOST:
             raise UserError(f"has more than {MOST:,} terms", file=file, line=number, fix="Leave some out.")
-        if not any(map(str.isalnum, source)):
-            raise UserError("has no source word", file=file, line=number, fix="Give a source, a tab and a target.")
-        if max(len(words_in(source)), len(words_in(target))) > LONGEST:
-            raise UserError(f"has more than {LONGEST} words", file=file, line=number, fix="Terms are shorter.")
-        if max(len(source), len(target)) > LONGEST_CHARACTERS:
-            what = f"has more than {LONGEST_CHARACTERS} characters"
-            raise UserError(what, file=file, line=number, fix="Terms are shorter.")
+        if fault := fault_of(source, target):
+            what, fix = fault
+            raise UserError(what, file=file, line=number, fix=fix)
         part_of_speech, case = None, False
         for word in filter(None, map(str.lower, attributes)):
             if word == "case":

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from translucid.models.model_options import TransformerOptions
+from translucid.models.model_options import Choices, TransformerOptions, unknown_option
 
 Quantization: TypeAlias = Literal["float32", "int8"]
 
@@ -11,6 +11,16 @@ POSITIONS = 1024
 """The largest number of rows of the required table of sinusoidal positions; CTranslate2 rejects longer sentences."""
 ACTIVATIONS = {"relu": 0, "swish": 2, "gelu": 3}
 """CTranslate2's numbers of our nonlinearities."""
+TRANSFORMERS: Choices = {
+    "decoder": ("self-attention",),
+    "norm": ("pre", "post"),
+    "nonlinearity": tuple(ACTIVATIONS),
+    "positions": ("sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor", "learned", "none"),
+    "first_position": range(1 << 20),
+    "scale_embeddings": (False, True),
+    "zero_start": (False, True),
+}
+"""The Transformers that CTranslate2, and `NumPyTransformer`, compute."""
 _LINEAR = {
     "self_attention": (("self_attention.query", "self_attention.key_value"), ("self_attention.output",)),
     "attention": (("cross_attention.query",), ("cross_attention.key_value",), ("cross_attention.output",)),
@@ -21,7 +31,7 @@ _LINEAR = {
 
 def is_supported(options: object) -> bool:
     """Whether CTranslate2 runs such models: it has Transformers only, no bidirectional LSTM for ELMo, and no SSRU."""
-    return isinstance(options, TransformerOptions) and options.elmo is None and options.decoder == "self-attention"
+    return isinstance(options, TransformerOptions) and unknown_option(options, TRANSFORMERS) is None
 
 
 def position_rows(options: Any) -> int:

@@ -15,10 +15,17 @@ from ctranslate2.specs.model_spec import index_spec
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
-from translucid.engines.ctranslate2.conventions import ACTIVATIONS, Quantization, layer_names, position_rows
+from translucid.engines.ctranslate2.conventions import (
+    ACTIVATIONS,
+    TRANSFORMERS,
+    Quantization,
+    layer_names,
+    position_rows,
+)
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLINGS
+from translucid.models.model_options import unknown_option
 from translucid.runs.transformer_weights import Floats, TransformerWeights
 
 if TYPE_CHECKING:
@@ -96,6 +103,9 @@ def weights_of(model: SequenceModel) -> TransformerWeights:
     if model.options.decoder == "ssru":
         fix = "CTranslate2 has decoders with self-attention only; use --to onnx or --to marian."
         raise UserError("a model with model.decoder=ssru can't become a CTranslate2 model", fix=fix)
+    if key := unknown_option(model.options, TRANSFORMERS):
+        what = f"a model with model.{key}={getattr(model.options, key)} can't become a CTranslate2 model"
+        raise UserError(what, fix="Use --to onnx.")
     rows, tables = position_rows(model.options), []
     for side in (model.source_embedding, model.target_embedding):
         embedding: Any = side  # submodules have no static types

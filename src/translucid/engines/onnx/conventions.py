@@ -5,8 +5,26 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from translucid.ground.errors import UserError, missing_package
-from translucid.models.model_options import RecurrentOptions, TransformerOptions
+from translucid.models.model_options import Choices, RecurrentOptions, TransformerOptions, unknown_option
 
+_SWITCH = False, True
+TRANSFORMERS: Choices = {
+    "decoder": ("self-attention", "ssru"),
+    "norm": ("pre", "post"),
+    "nonlinearity": ("relu", "swish", "gelu"),
+    "positions": ("sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor", "learned", "none"),
+    "first_position": range(1 << 20),
+    "scale_embeddings": _SWITCH,
+    "zero_start": _SWITCH,
+}
+"""The Transformers whose equations `transformer.py` writes."""
+RECURRENT: Choices = {
+    "cell": ("lstm", "gru"),
+    "bidirectional": _SWITCH,
+    "attention": ("none", "bahdanau", "luong-dot", "luong-scaled-dot", "luong-general", "luong-concat"),
+    "input_feeding": _SWITCH,
+}
+"""The recurrent models whose equations `recurrent.py` writes."""
 PACKAGES = "onnx", "onnxruntime"
 """The packages that write and run graphs."""
 
@@ -14,9 +32,9 @@ PACKAGES = "onnx", "onnxruntime"
 def is_supported(options: object) -> bool:
     """Whether the graphs have all equations of such models."""
     if isinstance(options, TransformerOptions):
-        return options.elmo is None
+        return unknown_option(options, TRANSFORMERS) is None
     if isinstance(options, RecurrentOptions):
-        return options.elmo is None and options.window is None and options.code is None
+        return unknown_option(options, RECURRENT) is None
     return False
 
 

@@ -30,7 +30,7 @@ from translucid.inspection.bundling import WEB, bundle
 from translucid.inspection.html import document
 from translucid.interop.pieces import pieces_of
 from translucid.layers.quantised import quantised, row_scales
-from translucid.models.model_options import ModelOptions, RecurrentOptions, TransformerOptions
+from translucid.models.model_options import Choices, ModelOptions, RecurrentOptions, TransformerOptions, unknown_option
 from translucid.models.protocol import SequenceModel
 
 MARKER = "model.js", "a web page of a model"
@@ -39,20 +39,19 @@ PAGE = Path(__file__).parent
 ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js")
 """The scripts that tokenise, compute and search, in the order in which a page loads them."""
 STYLES = WEB / "tokens.css", WEB / "inspector.css", PAGE / "page.css"
-_SHAPES: Mapping[type[ModelOptions], Mapping[str, tuple[Any, ...]]] = {
+_SHAPES: Mapping[type[ModelOptions], Choices] = {
     TransformerOptions: {
         "decoder": ("self-attention",),
         "nonlinearity": ("relu", "swish"),
+        "norm": ("pre", "post"),
         "positions": ("sinusoidal",),
-        "zero_start": (False,),
-        "elmo": (None,),
+        "first_position": range(1 << 20),
+        "scale_embeddings": (False, True),
     },
     RecurrentOptions: {
         "attention": ("bahdanau",),
         "cell": ("gru",),
-        "layers": (1,),
         "bidirectional": (True,),
-        "elmo": (None,),
     },
 }
 """The kinds of models that the scripts compute, and the values of their options."""
@@ -113,10 +112,13 @@ def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer, decoding: De
     if shape is None:
         what = f"model.kind={options.kind} does not run in the browser"
         raise UserError(what, fix="Export a Transformer or an rnn-bahdanau model.")
-    for key, values in shape.items():
-        if getattr(options, key) not in values:
-            what = f"model.{key}={_yaml(getattr(options, key))} does not run in the browser"
-            raise UserError(what, fix=f"Train with model.{key}={' or '.join(map(_yaml, values))} for it.")
+    key = unknown_option(options, shape)
+    if isinstance(options, RecurrentOptions) and options.layers > 1:
+        key = "layers"
+    if key:
+        value, values = getattr(options, key), shape.get(key, [type(options).model_fields[key].default])
+        what = f"model.{key}={_yaml(value)} does not run in the browser"
+        raise UserError(what, fix=f"Train with model.{key}={' or '.join(map(_yaml, values))} for it.")
     if decoding.no_repeat_ngram:
         what = f"decoding.no_repeat_ngram={decoding.no_repeat_ngram} is not a rule of the search in the browser"
         raise UserError(what, fix="Set it to 0 in the run's config.yaml.")

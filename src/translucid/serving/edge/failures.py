@@ -32,6 +32,9 @@ NO_ROOM = "The server's disk is full, please come again later"
 DEEPL = "/v2/", "/v3/"
 """The beginnings of the paths of DeepL's API."""
 
+LIBRETRANSLATE = "/translate", "/detect", "/download_file/", "/suggest", "/frontend/"
+"""The beginnings of the paths of LibreTranslate's API with a key, whose status for a missing key is 400."""
+
 DEEPLX = "/deeplx/"
 """The beginning of the paths of DeepLX's API."""
 
@@ -53,7 +56,7 @@ class ApiError(Exception):
         """Store the response.
 
         Args:
-            status: 400, 403, 404, 408, 413, 415, 421, 429, 501 or 503.
+            status: 400, 401, 403, 404, 408, 413, 415, 421, 429, 501 or 503.
             message: the error message.
             retry_after: the seconds after which the client should retry.
         """
@@ -87,7 +90,11 @@ def answer_errors(app: FastAPI) -> None:
     @app.exception_handler(sqlite3.Error)
     async def failed(request: Request, error: Exception) -> JSONResponse:
         status, message = status_of(error)
+        if status == 401 and _path_of(request.scope).startswith(LIBRETRANSLATE):
+            status = 400
         response = JSONResponse(error_body(request.scope, message, status), status)
+        if status == 401:
+            response.headers["WWW-Authenticate"] = "Bearer"
         if retry_after := getattr(error, "retry_after", None):
             response.headers["Retry-After"] = str(retry_after)
         return response
@@ -145,10 +152,15 @@ def status_of(error: BaseException) -> tuple[int, str]:
 
 def error_body(scope: Scope, message: str, status: int) -> dict[str, Any]:
     """Return the body of an error response in the form of the API to which the path belongs."""
-    path = scope["path"].removeprefix(scope.get("root_path", ""))
+    path = _path_of(scope)
     if path.startswith(DEEPLX):
         return {"code": status, "message": message}
     return {"message" if path.startswith(DEEPL) else "error": message}
+
+
+def _path_of(scope: Scope) -> str:
+    path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+    return path
 
 
 def _is_full(error: BaseException) -> bool:

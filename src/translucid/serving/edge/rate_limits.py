@@ -184,7 +184,7 @@ class RateLimits:
         """Return the API key of a request, None if no keys are required.
 
         Raises:
-            ApiError: 400 without a key where one is required, 403 with a wrong one, 429 after too many wrong ones.
+            ApiError: 401 without a key where one is required, 403 with a wrong one, 429 after too many wrong ones.
         """
         if not self.options.api_keys:
             return None
@@ -194,7 +194,7 @@ class RateLimits:
         # DeepLX's clients send it as `token`, in the query.
         credential = fields.get("api_key") or fields.get("token") or authorization.strip()
         if not credential:
-            raise ApiError(400, "Invalid request: an API key is needed (api_key)")
+            raise ApiError(401, "Invalid request: an API key is needed (api_key)")
         address = network_of(request)
         key = self._valid_key(str(credential))
         # A client that has a valid key is served even if others behind the same address try wrong ones.

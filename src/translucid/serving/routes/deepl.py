@@ -66,7 +66,7 @@ class DeepL(Handlers):
         """Check that a request has a key, if keys are required.
 
         Raises:
-            ApiError: 403, the key is missing; LibreTranslate's API answers 400.
+            ApiError: 403, the key is missing; other APIs answer 401, and LibreTranslate's 400.
         """
         if self.context.options.api_keys and not request.headers.get("authorization"):
             raise ApiError(403, "Authorization: DeepL-Auth-Key is missing")

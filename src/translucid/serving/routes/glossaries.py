@@ -19,6 +19,7 @@ from cachetools import TTLCache
 
 from translucid.data.languages import same_language
 from translucid.serving.edge.failures import ApiError
+from translucid.terminology.term import fault_of
 
 MOST, SHARE = 200, 50
 """The maximum number of glossaries, of all clients and of one client."""
@@ -203,6 +204,8 @@ def read_entries(text: str, form: str) -> dict[str, str]:
             raise ApiError(400, f"Invalid request: line {number} of the entries is not a term and its translation")
         if max(len(source), len(target)) > LONGEST or not (source + target).isprintable():
             raise ApiError(400, f"Invalid request: line {number} of the entries has what can't stand in a term")
+        if fault := fault_of(source, target):
+            raise ApiError(400, f"Invalid request: line {number} of the entries {fault[0]}")
         if source in entries:
             raise ApiError(400, f"Invalid request: line {number} of the entries has a term a second time")
         entries[source] = target

@@ -124,7 +124,7 @@ def test_keys_have_limits_of_their_own_and_lines_may_be_comments(serve, tmp_path
             read_keys(file)
 
 
-@pytest.mark.parametrize(("metrics", "without", "with_key"), [("key", 400, 200), ("open", 200, 200), ("off", 404, 404)])
+@pytest.mark.parametrize(("metrics", "without", "with_key"), [("key", 401, 200), ("open", 200, 200), ("off", 404, 404)])
 def test_metrics_are_for_who_may_see_them(serve, metrics, without, with_key):
     client = serve(api_keys={"secret": None}, metrics=metrics)
     assert client.get("/metrics").status_code == without

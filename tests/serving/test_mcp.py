@@ -86,9 +86,11 @@ def test_texts(ask, run):
         {"text": "I like soccer", "target": "es"},
     ]
     calls[2]["terms"] = {"soccer": "balompié"}
-    plain, unchanged, with_term = ask([("translate", fields) for fields in calls])
+    named_call = {**calls[0], "source": " english", "target": "Spanish"}
+    plain, unchanged, with_term, named = ask([("translate", fields) for fields in (*calls, named_call)])
     first, second = (Translator.load(run).translate(text).text for text in ("I sing.", "I like soccer."))
     assert plain.structured_content["translation"] == f"{first}\n\n{second}"
+    assert (named.structured_content["source"], named.structured_content["target"]) == ("en", "es")
     assert unchanged.structured_content == {"translation": SPANISH, "source": "es", "target": "es"}
     assert "balompié" in with_term.structured_content["translation"]
 
@@ -113,7 +115,7 @@ def test_errors_are_one_line(ask):
 
 
 def test_a_document_gets_a_new_file_beside_it(ask, run, tmp_path):
-    file, result = tmp_path / "notes.docx", tmp_path / "notes.es.docx"
+    file, result = tmp_path / "my notes.docx", tmp_path / "my notes.es.docx"
     document = Document()
     document.add_paragraph("I like soccer.")
     document.save(file)
@@ -128,6 +130,7 @@ def test_a_document_gets_a_new_file_beside_it(ask, run, tmp_path):
     assert error_of(second) == f"{result}: exists already. Rename it, or set overwrite to true."
     result.write_bytes(b"mine")
     assert error_of(ask([call])[0]) and result.read_bytes() == b"mine"
+    overwriting_call[1]["path"] = file.as_uri()
     assert not ask([overwriting_call])[0].is_error and result.read_bytes() != b"mine"
     assert sorted(tmp_path.iterdir()) == [file, result]
 
@@ -140,6 +143,8 @@ def test_documents_that_cannot_be_translated(ask, tmp_path):
     calls = [("translate_document", {"path": str(path), "target": "es"}) for path in paths]
     kind, size, missing = map(error_of, ask(calls, file_bytes=1000))
     assert "is of no kind that is translated here" in kind and "more than 1000 bytes" in size
+    (elsewhere,) = ask([("translate_document", {"path": "file://server/a.txt", "target": "es"})])
+    assert error_of(elsewhere).startswith("file://server/a.txt: is on another machine")
     assert missing == f"{paths[2]}: is no file. Give the absolute path of a document."
     assert sorted(tmp_path.iterdir()) == [picture, large]
 

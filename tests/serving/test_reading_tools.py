@@ -122,7 +122,8 @@ REQUESTS = {
 def test_keys_and_limits_apply(serve):
     client = serve(api_keys={"secret": ApiKey(Quota(per_minute=4))}, characters=10)
     for path, fields in REQUESTS.items():
-        assert client.post(path, json=fields).status_code == 400
+        response = client.post(path, json=fields)
+        assert (response.status_code, response.headers["www-authenticate"]) == (401, "Bearer")
         assert client.post(path, params={"token": "wrong"}, json=fields).status_code == 403
     for (path, fields), query in zip(REQUESTS.items(), ("token", "api_key", "token"), strict=True):
         assert client.post(path, params={query: "secret"}, json=fields).status_code == 200

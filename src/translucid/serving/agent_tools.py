@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from starlette.concurrency import run_in_threadpool
 
@@ -25,6 +27,7 @@ from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import AnyServed, ServedPivot
 from translucid.serving.queue.request_context import RequestContext, RequestTask
+from translucid.serving.routes.libretranslate import name_of
 from translucid.serving.texts import TextTranslation, queue_sentences, split_texts, translate_texts, with_terminology
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ class AgentTools:
         """
         self._check_length(text, self.context.options.characters)
         task = self._task()
-        source_code, target_code = self.context.catalogue.usual_codes(source, target)
+        source_code, target_code = self._codes(source, target)
         warnings: list[str] = []
 
         async def translate(served: AnyServed, batch: list[str]) -> list[TextTranslation]:
@@ -105,7 +108,7 @@ class AgentTools:
             overwrite: whether a file of this name may be replaced.
         """
         file = _document_file(path)
-        source_code, target_code = self.context.catalogue.usual_codes(source, target)
+        source_code, target_code = self._codes(source, target)
         output_file = file.with_name(f"{file.stem}.{target_code}{file.suffix}")
         _refuse_to_replace(output_file, overwrite)
         job = await run_in_threadpool(self._submit, file, source_code, target_code)
@@ -191,11 +194,21 @@ class AgentTools:
     async def _served(self, text: str, source: str, target: str) -> AnyServed:
         """Return the translator for a text, whose language is detected if the source is `auto`."""
         catalogue = self.context.catalogue
-        source_code, target_code = catalogue.usual_codes(source, target)
+        source_code, target_code = self._codes(source, target)
         if source_code is None:
             candidates = catalogue.sources(target_code)
             ((source_code, _),) = await run_in_threadpool(detect_sources, [text], candidates)
         return catalogue.find(source_code, target_code)
+
+    def _codes(self, source: str, target: str) -> tuple[str | None, str]:
+        """Return our codes of two languages, given their codes or English names; no source if it is `auto` or empty.
+
+        Raises:
+            ApiError: 400, no translator has one of the languages on its side.
+        """
+        codes = {name_of(code).casefold(): code for code in self.context.catalogue.languages}
+        source, target = (codes.get(language.strip().casefold(), language.strip()) for language in (source, target))
+        return self.context.catalogue.usual_codes(source, target)
 
     def _submit(self, file: Path, source: str | None, target: str) -> Job:
         try:
@@ -206,13 +219,19 @@ class AgentTools:
 
 
 def _document_file(path: str) -> Path:
-    """Return the file of a document.
+    """Return the file of a document, given its path or an address such as `file:///home/me/a%20b.docx`.
 
     Raises:
-        UserError: there is none of this path.
+        UserError: there is none of this path, or the address is of another machine.
     """
     try:
         file = Path(path).expanduser()
+        if path.lower().startswith("file:"):
+            address = urlsplit(path)
+            if address.netloc not in ("", "localhost"):
+                fix = "Give the path of a document on this one."
+                raise UserError("is on another machine", file=shortened(path, 200), fix=fix)
+            file = Path(url2pathname(address.path))
         if file.name and file.is_file():
             return file
     except (OSError, RuntimeError, ValueError):  # too long, the home of nobody, or with characters that no path has

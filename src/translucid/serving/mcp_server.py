@@ -29,8 +29,8 @@ from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge.failures import ApiError, ServerError
 
 Text = Annotated[str, Field(description="The text.")]
-Target = Annotated[str, Field(description="The code of the target language, such as es.")]
-Source = Annotated[str, Field(description="The code of the source language; auto detects it.")]
+Target = Annotated[str, Field(description="The code or the English name of the target language, such as es.")]
+Source = Annotated[str, Field(description="The code or the English name of the source language; auto detects it.")]
 Terms = Annotated[
     dict[str, str] | None, Field(description="Words or phrases of the text with the translations that must be used.")
 ]
@@ -126,7 +126,7 @@ def make_server(tools: AgentTools) -> MCPServer[Any]:
 
     @server.tool(annotations=WRITES)
     async def translate_document(
-        path: Annotated[str, Field(description="The absolute path of the document.")],
+        path: Annotated[str, Field(description="The absolute path of the document, or its file:// address.")],
         target: Target,
         context: Context[Any, Any],
         source: Source = "auto",

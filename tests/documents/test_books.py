@@ -210,3 +210,37 @@ def test_the_wrong_checksum_or_size_of_a_member_is_damage():
 def test_names_with_separate_accents():
     assert member_name("e\u0301") == "é"
     assert ZipContainer("a.zip", packed({"e\u0301": "x"})).read("é") == b"x"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_translated"),
+    [
+        *[
+            ("IV", False),
+            ("i", False),
+            ("xii.", False),
+            ("I", False),
+            ("Chapter I", True),
+            ("mix", True),
+            ("civil", True),
+        ],
+        *[("Ann Lee", False), ("LEE, Ann", False), ("By Ann Lee", True), ("An Actor", False), ("The cat", True)],
+    ],
+)
+def test_numerals_and_names_of_people_stay_in_a_book(text, is_translated):
+    people = "<dc:creator>Lee, Ann</dc:creator><dc:contributor>An actor</dc:contributor><dc:title>Cats</dc:title>"
+    labels = f"<docAuthor><text>The Author</text></docAuthor><navLabel><text>{text}</text></navLabel>"
+    members = {
+        "OPS/book.opf": MEMBERS["OPS/book.opf"].replace("</metadata>", f"{people}</metadata>"),
+        "OPS/toc.ncx": f'<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/">{labels}</ncx>',
+        "a a.xhtml": f"{HEAD}<h2>{text}</h2></body></html>",
+    }
+    document = read(**members)
+    texts = [segment.source.text for segment in document.segments]
+    assert texts.count(text) == 2 * is_translated and "The Author" not in texts
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.md", "a.txt"])
+def test_long_numerals_stay_in_every_document(name):
+    texts = [segment.source.text for segment in read_document(name, b"XIV\n\nI\n\nCivil", ("en", "es")).segments]
+    assert texts == (["XIV I Civil"] if name == "a.html" else ["I", "Civil"])

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.subtitles.caption_turns import ends_sentence, turns
 from translucid.documents.subtitles.cues import in_lines, split
@@ -244,7 +245,7 @@ def test_a_file_of_webvtt():
     lines, after = read_and_fill("a.vtt", VTT)
     assert lines == [
         "12  One & <c.x>two</c>",
-        "13  three <00:00:01.500>four",
+        "13  three four",
         "17 21 (laughs) five < six",
         "21 21 seven REGION x",
         "25 21 <ruby>eight<rt>no</rt></ruby> nine --> ten",
@@ -304,7 +305,78 @@ def test_other_files_are_refused(text, message):
     assert read_and_fill("a.vtt", "WEBVTT") == ([], "WEBVTT")
 
 
-def test_breaks_and_spaces_of_substation_alpha_are_tags():
-    lines, after = read_and_fill("a.srt", "1\n00:00:01,000 --> 00:00:05,000\nThey like it\\Nand the\\hbeach.\n")
-    assert [line.endswith(" They like it \\Nand the \\hbeach.") for line in lines] == [True]
-    assert after.endswith("\nTHEY LIKE IT \\NAND THE \\HBEACH.\n".replace("\\H", "\\h"))
+def rolling(times, arrow=" align:start position:0%", timed=str, blank=" \n"):
+    """Return captions in which each line is shown twice more, as converters of automatic captions write them."""
+    lines, text = ["one cat", "two &amp; dogs", "[Music]", "six"], ""
+    for number, line in enumerate(lines):
+        shown = [*lines[max(0, number - 1) : number], timed(line)]
+        for start, content in ((4 * number, shown), (4 * number + 2, [line])):
+            text += f"{times(start)} --> {times(start + 2)}{arrow}\n" + "\n".join(content) + f"\n{blank}\n"
+    return text
+
+
+def webvtt_time(seconds):
+    return f"00:00:{seconds:02}.000"
+
+
+def timed_words(line):
+    first, _, rest = line.partition(" ")
+    return f"{first}<00:00:01.500><c> {rest}</c>" if rest else line
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.vtt", "WEBVTT\n\n" + rolling(webvtt_time, timed=timed_words)),
+        ("a.vtt", "WEBVTT\n\n" + rolling(webvtt_time).replace("\n", "\r\n")),
+        ("a.srt", rolling(lambda seconds: webvtt_time(seconds).replace(".", ","), "", blank="").replace("&amp;", "&")),
+    ],
+)
+def test_lines_of_rolling_captions_are_translated_once(name, text):
+    document = read_document(name, text.encode(), ENGLISH_SPANISH)
+    texts = [segment.source.full_text for segment in document.segments]
+    assert texts == ["one cat", "two & dogs", "Music", "six"]
+    assert document.filled({}) == text.encode()
+    expected = text.replace("[Music", "[MUSIC")
+    for word in ("one", "cat", "two", "dogs", "six"):
+        expected = expected.replace(word, word.upper())
+    assert document.filled(all_changed(document)).decode() == expected
+    # A sentence over two lines.
+    joined = text.replace("one", "One").replace("six", "six.").replace("[Music]", "and")
+    segments = read_document(name, joined.encode(), ENGLISH_SPANISH).segments
+    assert [segment.source.full_text for segment in segments] == ["One cat two & dogs and six."]
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "after"),
+    [
+        ("a<00:01.000><c> b</c><00:02.000><c> c</c>", "uno", "uno<00:01.000><c></c><00:02.000><c></c>"),
+        ("a<00:01.000> b", "uno dos tres", "uno dos<00:01.000> tres"),
+        ("<c.x>a<00:01.000> b\nc</c>", "uno dos tres", "<c.x>uno<00:01.000> dos\ntres</c>"),
+    ],
+)
+def test_times_of_words_stay_in_order(text, translation, after):
+    document = read_document("a.vtt", f"WEBVTT\n\n00:00.000 --> 00:03.000\n{text}\n".encode(), ENGLISH_SPANISH)
+    filled = document.filled({0: Target(TaggedText(translation))}).decode()
+    assert filled.endswith(f"-> 00:03.000\n{after}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "after"),
+    [
+        (r"Two cats\Nand a dog", "Two cats and a dog", r"TWO CATS\NAND A DOG"),
+        (r"A\hcat {\i1}sat{\i0}", r"A cat {\i1}sat", r"A CAT {\i1}SAT{\i0}"),
+        (r"- One.\N- Two.", "One.|Two.", r"- ONE.\N- TWO."),
+        (r"C:\New and C:\home", r"C:\New and C:\home", r"C:\NEW AND C:\HOME"),
+        (r"{\p1}m 0 0 l 100 0{\p0}", "", None),
+        (r"{\an8\p2}m 0 0 {\b1}l 9 0 b", "", None),
+        (r"{\p1}m 0 0{\p0}Cat", "Cat", r"{\p1}m 0 0{\p0}CAT"),
+        (r"{\pos(1,2)}m", "m", r"{\pos(1,2)}M"),
+    ],
+)
+def test_codes_of_substation_alpha(text, source, after):
+    content = f"1\n{TIMES[0]}\n{text}\n"
+    document = read_document("a.srt", content.encode(), ENGLISH_SPANISH)
+    assert "|".join(segment.source.full_text for segment in document.segments) == source
+    filled = document.filled(all_changed(document)).decode()
+    assert filled == f"1\n{TIMES[0]}\n{after or text}\n"

@@ -233,6 +233,9 @@ def test_lines_places_and_changes_of_a_text():
     for word in ("Name", "Ann", "Lee", "One", "Two", "ten", "At ", "the<", "end", "ing"):
         after = after.replace(f">{word}", f">{word.upper()}")
     assert body(document.filled(all_changed(document))) == after
+    assert document.segments.remarks[0].startswith(
+        "tracked changes: insertions are translated (0), deletions stay as they are (1)"
+    )
 
 
 def test_elements_for_breaks_have_the_prefix_of_their_paragraph():

@@ -397,3 +397,27 @@ def test_relations_and_media_keep_their_bytes():
     changed = [name for name in before.namelist() if before.read(name) != after.read(name)]
     assert changed == ["word/document.xml"]
     assert before.namelist() == after.namelist()
+
+
+def test_an_initial_is_one_word_with_the_next_paragraph():
+    frame = '<w:pPr><w:framePr w:dropCap="drop"/></w:pPr>'
+    inside = f"{frame}{run('“T')}</w:p><w:p>{run('hey like it.')}</w:p><w:p>{run('End')}"
+    document = read(of_word(inside))
+    assert [segment.source.text for segment in document.segments] == ["“They like it.", "End"]
+    assert document.filled({}) == of_word(inside)
+    target = TaggedText("«É\u0301sta gusta.")
+    after = paragraph(document.filled({0: Target(target)}))
+    first = "«É\u0301"
+    assert after.startswith(f"{frame}{run(first)}</w:p><w:p>{run('sta gusta.')}")
+    alone = f"{frame}{run('Title')}</w:p><w:p>{run('hey')}"  # a frame with a whole text
+    assert [segment.source.text for segment in read(of_word(alone)).segments] == ["Title", "hey"]
+
+
+def test_tracked_changes_are_counted():
+    deletion = '<w:del w:id="2"><w:r><w:delText>b</w:delText></w:r></w:del>'
+    document = read(of_word(f"<w:ins>{run('a')}</w:ins>{deletion}<w:moveFrom>{run('c')}</w:moveFrom>"))
+    assert document.segments.remarks == [
+        "tracked changes: insertions are translated (1), deletions stay as they are (2); "
+        "to get a clean text, accept or reject them first"
+    ]
+    assert not read(of_word(run("a"))).segments.remarks

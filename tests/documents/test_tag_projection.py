@@ -225,3 +225,20 @@ def test_elements_hundreds_deep_are_put_like_others():
 
 def test_a_comment_parts_no_word():
     assert readable(TaggedText("seesaw", (Mark(3, "<!-- a -->"), Mark(3, "<?b?>")))).text == "seesaw"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('They like soc<x id="1"/>cer.', "They like soccer."),
+        ("soc<img/>cer, soc<a/>cer.<a/>Next", "soccer, soccer. Next"),
+        ('one<x id="1" ctype="lb"/>two<x id="LINE_BREAK"/>six<w:br/>ten<li/>end', "one two six ten end"),
+        ("soc\u00adcer ho\u200buse and/\u200bor wo\u2060rd", "soccer house and/or word"),
+        ("\u0e44\u0e17\u0e22\u200b\u0e44\u0e17\u0e22 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", None),
+    ],
+)
+def test_words_that_something_invisible_cuts_are_whole_for_the_model(text, expected):
+    source = parse(text)
+    assert readable(source).text == (text if expected is None else expected)
+    target = project_tags(source, readable(source).text, [])
+    assert [mark.raw for mark in target.marks] == [mark.raw for mark in source.marks]

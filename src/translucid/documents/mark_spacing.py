@@ -11,6 +11,13 @@ _SEPARATES_WORDS = re.compile(
     r"<(?!wbr|!--|\?)|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);|[ \t]*[\r\n]|\\[nh]\Z", re.IGNORECASE
 )
 _LINE_END = re.compile(r"[ \t]*(?:[\r\n]|\\[nN]\Z)")
+_BREAKS_LINES = re.compile(
+    r"<(?:[\w-]+:)?(?:br|hr|tab|ptab|cr|lb|pb|line-break|p|div|li|tr|td|th|ul|ol|dl|dd|dt|table|h[1-6]|blockquote)\b"
+    r"|<text:s\b|&|<[^<>]*?[\s:](?:ctype|type|equiv|equiv-text|disp|id)\s*=\s*[\"'][^\"'<>]*?(?:\b(?:lb|br)\b|LINE_BREAK)"
+    r"|[ \t]*[\r\n]|\\[nh]\Z",
+    re.IGNORECASE,
+)
+"""A mark that separates words wherever it stands; others, such as anchors and images, may stand in a word."""
 CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
 """Characters without a space before them."""
 
@@ -20,10 +27,11 @@ def separates_letters(text: str, mark: Mark) -> bool:
     before, after = text[mark.offset - 1 : mark.offset], text[mark.offset : mark.offset + 1]
     if _LINE_END.match(mark.raw):
         return bool(before.strip() and after.strip())
-    is_between_letters = (before.isalnum() or before in CLOSING) and bool(before) and after.isalnum()
-    if isinstance(mark, KeptElement) and WITHOUT_SPACES.match(after):
+    if not before or not after.isalnum() or not separates_words(mark):
         return False
-    return is_between_letters and separates_words(mark)
+    if isinstance(mark, KeptElement):
+        return (before.isalnum() or before in CLOSING) and not WITHOUT_SPACES.match(after)
+    return before in CLOSING or (before.isalnum() and bool(_BREAKS_LINES.match(mark.raw)))
 
 
 def separates_words(mark: Mark) -> bool:

@@ -31,6 +31,20 @@ _BLANK_CHARACTER = re.compile(rf"[\s{DIRECTION_SIGNS}]")
 _FOLDED = re.compile(r"[ \t\r\n\f]+")
 
 
+_NUMERAL = r"[(\[]?(?=[{0}])C{{0,3}}(?:XC|XL|L?X{{0,3}})(?:IX|IV|V?I{{0,3}})[.)\]:]?"
+_LONG_NUMERAL = re.compile(_NUMERAL.format("IVXLC][IVXLC"))
+_ANY_NUMERAL = re.compile(_NUMERAL.format("IVXLC"), re.IGNORECASE)
+
+
+def is_numeral(text: str, *, in_book: bool = False) -> bool:
+    """Whether a text is a number in Roman numerals; only in books, one small or single letter is one, too.
+
+    >>> list(map(is_numeral, ("IV", "XII.", "I", "xii", "CIVIL"))), is_numeral("i", in_book=True)
+    ([True, True, False, False, False], True)
+    """
+    return (_ANY_NUMERAL if in_book else _LONG_NUMERAL).fullmatch(text.strip()) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A range of a text that holds words or one mark."""
@@ -106,7 +120,7 @@ def spanned(
             mark_spans.append((part.start, part.end))
             # An image or a placeholder is visible, so a space after it counts again.
             ends_with_space = ends_with_space and (part.side is not Side.alone or part.spaces)
-    if not words.strip() or is_non_translatable(words, syntax):
+    if not words.strip() or is_non_translatable(words, syntax) or is_numeral(words):
         return None
     return Span(paired[0][0].start, paired[-1][0].end, TaggedText(words, tuple(marks), syntax), tuple(mark_spans))
 

@@ -7,6 +7,7 @@ well-nested tags stay well nested. A single mark goes where the fewest links cro
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,10 @@ ACCELERATORS = frozenset("_&~")
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»‹›‘’'", '"'))
 """Quotation marks, which differ between languages."""
 
+_NEEDS_ZERO_WIDTH_SPACE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
+_INVISIBLE = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_NEEDS_ZERO_WIDTH_SPACE}])\u200b(?![{_NEEDS_ZERO_WIDTH_SPACE}])")
+"""Characters that only say where a line may end; scripts of South East Asia separate words with one of them."""
+
 Offsets: TypeAlias = Indices
 """Offsets of characters in the target, `[N]`."""
 _MarkOffset = tuple[int, int]
@@ -50,11 +55,12 @@ def readable(source: TaggedText) -> TaggedText:
     """Return the text for the model.
 
     A single mark such as `<br/>` between letters becomes a space; a space that only a mark separates from punctuation
-    is removed.
+    is removed, and so are invisible characters in words, such as soft hyphens.
 
     >>> readable(TaggedText("Dear , onetwo", (Mark(5, "<x/>"), Mark(10, "<br/>")))).text
     'Dear, one two'
     """
+    source = source.replaced(_INVISIBLE, "") if _INVISIBLE.search(source.text) else source
     marks: list[Mark] = []
     text, copied = "", 0
     single = _single_marks(source)

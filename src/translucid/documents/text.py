@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from translucid.data.languages import Languages
 from translucid.documents.document import Segment, SegmentList, Target
-from translucid.documents.spans import DIRECTION_SIGNS
+from translucid.documents.spans import DIRECTION_SIGNS, is_numeral
 from translucid.documents.splicing import Edit, TextFile
 from translucid.documents.tagged_text import TaggedText
 
@@ -28,7 +28,7 @@ class Text:
         counted, line = 0, 1
         for match in _LINE.finditer(file.text):
             start, end = match.span()
-            if any(map(str.isalpha, match[0])):
+            if any(map(str.isalpha, match[0])) and not is_numeral(match[0]):
                 line += file.text.count("\n", counted, start)
                 counted = start
                 self._spans.append((start, end))

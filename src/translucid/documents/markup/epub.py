@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from translucid.data.languages import Languages, new_direction, same_language, short_code, usual_code
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.markup import html
+from translucid.documents.spans import is_numeral
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
@@ -25,6 +26,7 @@ _SPACES = {
 }
 _PAGE, _CONTENTS = "application/xhtml+xml", "application/x-dtbncx+xml"
 _BOOK = "application/oebps-package+xml"
+_PEOPLE = "dc:creator", "dc:contributor", "dc:publisher"
 _METADATA = "dc:title", "dc:description", "dc:subject"
 
 
@@ -37,23 +39,49 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     archive = ZipContainer(name, content)
     if "mimetype" not in archive.names or archive.read("mimetype").strip() != b"application/epub+zip":
         raise archive.error("is another kind of document than its name says")
-    bundle = Bundle(archive)
+    bundle, members = Bundle(archive), dict(_members(archive))
+    is_kept = _BookTexts(_people(archive, members))
     encrypted = set()
     for reference in _units(archive, _ENCRYPTION, "CipherReference"):
         encrypted.add(_path("", reference.attributes.get("URI", "")))
-    for member, kind in dict(_members(archive)).items():
+    for member, kind in members.items():
         if member in encrypted:
             raise archive.error("is protected against copying", member)
         if kind == _PAGE:
             page = archive.read(member)
             if b"<!ENTITY" in page:
                 raise archive.error("declares entities of its own, which is refused", member)
-            bundle.add(member, html.read(archive.display_name(member), page, languages), posixpath.basename(member))
+            document = html.read(archive.display_name(member), page, languages, is_kept)
+            bundle.add(member, document, posixpath.basename(member))
         elif kind == _CONTENTS:
-            bundle.add(member, _labels(archive, member, "ncx", ["text"], languages), "contents")
+            bundle.add(member, _labels(archive, member, "ncx", ["text"], languages, is_kept), "contents")
         else:
-            bundle.add(member, _labels(archive, member, "package", _METADATA, languages), "about the book")
+            bundle.add(member, _labels(archive, member, "package", _METADATA, languages, is_kept), "about the book")
     return bundle
+
+
+class _BookTexts:
+    """The texts of a book that stay: its people, and numbers of pages and chapters."""
+
+    def __init__(self, people: Iterable[str]) -> None:
+        self.people = frozenset(map(_plain, people))
+
+    def __call__(self, text: str) -> bool:
+        return is_numeral(text, in_book=True) or _plain(text) in self.people
+
+
+def _plain(name: str) -> str:
+    """Return a name for comparisons."""
+    return " ".join(name.split()).strip(" ,.").casefold()
+
+
+def _people(archive: ZipContainer, members: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names of the authors and others who made the book."""
+    for member, kind in members.items():
+        if kind == _BOOK:
+            for person in _units(archive, member, *_PEOPLE):
+                yield person.text
+                yield " ".join(reversed(person.text.split(",", 1)))  # `Lee, Ann`
 
 
 def _members(archive: ZipContainer) -> Iterator[tuple[str, str]]:
@@ -88,7 +116,14 @@ def _units(archive: ZipContainer, member: str, *names: str) -> list[Element]:
     return list(XmlFile(archive.display_name(member), archive.read(member)).units((), names, _SPACES))
 
 
-def _labels(archive: ZipContainer, member: str, root: str, names: Collection[str], languages: Languages) -> SlottedXml:
+def _labels(
+    archive: ZipContainer,
+    member: str,
+    root: str,
+    names: Collection[str],
+    languages: Languages,
+    is_kept: Callable[[str], bool],
+) -> SlottedXml:
     """Parse a table of contents of EPUB 2, or the metadata of a book.
 
     The source language among the languages of the book becomes the target language.
@@ -99,7 +134,7 @@ def _labels(archive: ZipContainer, member: str, root: str, names: Collection[str
     for element in document.file.units({root}, {*names, "dc:language"}, _SPACES):
         if element.name == "dc:language":
             declared.append(element)
-        elif element.parts:
+        elif element.parts and not is_kept(element.text) and not _is_of_author(element):
             place = f"line {element.line}" if element.name == "text" else element.name.removeprefix("dc:")
             add_text(document, inline, element.parts, place)
     code = usual_code(languages[1] or "")
@@ -131,6 +166,10 @@ def _adapt(document: SlottedXml, names: Sequence[str], languages: Languages) -> 
                 seen.add(element.start)
                 tag = document.file.raw(element.start, element.inner)
                 document.add_slot(element.start, element.inner, None, with_attributes(tag, attributes))
+
+
+def _is_of_author(label: Element) -> bool:
+    return label.parent is not None and label.parent.name == "docAuthor"
 
 
 def _ancestors(element: Element) -> Iterator[Element]:

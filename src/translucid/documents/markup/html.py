@@ -6,7 +6,7 @@ Elements whose text is never translated, and those with `translate="no"`, do not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape, unescape
 from typing import NamedTuple
 
@@ -56,13 +56,19 @@ class _OpenElement(NamedTuple):
 class Html:
     """A page or a fragment."""
 
-    def __init__(self, file: TextFile, languages: Languages) -> None:
+    def __init__(self, file: TextFile, languages: Languages, is_kept: Callable[[str], bool]) -> None:
         """Parse the segments.
+
+        Args:
+            file: the file.
+            languages: the source and the target language.
+            is_kept: whether a text stays as it is.
 
         Raises:
             UserError: the elements are nested too deep.
         """
         self._file, self._language = file, languages[1]
+        self._is_kept = is_kept
         self._direction = new_direction(languages)
         self._sources = list(filter(None, [usual_code(languages[0] or "")]))  # codes of the source language
         self._spans = Spans(file.text)
@@ -211,7 +217,7 @@ class Html:
         """Add the parts so far as a segment, and start a new one."""
         span = spanned(self._file.text, self._parts, unescape, blank=BLANK_OF_HTML, folds=True)
         self._parts = []
-        if span:
+        if span and not self._is_kept(span.marked.text):
             self._add(span, "", None)
 
     def _attributes(self, tag: Tag) -> None:
@@ -243,8 +249,14 @@ class Html:
         return f'"{escaped}"' if quote == "" else escaped
 
 
-def read(name: str, content: bytes, languages: Languages) -> Html:
+def read(name: str, content: bytes, languages: Languages, is_kept: Callable[[str], bool] = lambda text: False) -> Html:
     """Parse a page or a fragment. Its encoding is the one it declares, else UTF-8.
+
+    Args:
+        name: the file name for messages.
+        content: the bytes.
+        languages: the source and the target language.
+        is_kept: whether a text stays as it is, such as a number in a book.
 
     Raises:
         UserError: the page is not in its encoding, or its elements are nested too deep.
@@ -257,4 +269,4 @@ def read(name: str, content: bytes, languages: Languages) -> Html:
             encoding = None
         elif encoding.lower() == "iso-8859-1":
             encoding = "windows-1252"
-    return Html(TextFile.of(name, content, encoding), languages)
+    return Html(TextFile.of(name, content, encoding), languages, is_kept)

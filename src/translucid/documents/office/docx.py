@@ -38,6 +38,8 @@ _ROLES: dict[str, Role] = {
 }
 _REVISIONS = {"w:ins": "insertion", "w:moveTo": "insertion", "w:del": "deletion", "w:moveFrom": "deletion"}
 """The tracked changes of text; without content, they only change the end of a paragraph."""
+LONGEST_INITIAL = 3
+"""The largest number of characters of an initial, with its quotation mark."""
 _SOURCE_PROPERTIES = {"w:lang", "w:noProof"}
 """Properties of a run that depend on its words."""
 _AFTER_LANGUAGE = re.compile(r"<[^<>\s:]+:(?:eastAsianLayout|specVanish|oMath|rPrChange)\b")
@@ -87,24 +89,44 @@ def _read_part(archive: ZipContainer, member: str, languages: Languages, revisio
         subflow_names=("w:p", _PICTURE),
         with_language=partial(_with_language, code, script, direction),
     )
+    initial: Element | None = None
     for number, paragraph in enumerate(document.file.units((), {"w:p"}, NAMESPACES), 1):
         revisions.update(_REVISIONS[change.name] for change in paragraph.within(*_REVISIONS) if change.parts)
-        _add_paragraphs(document, dialect, paragraph, f"paragraph {number}", direction)
+        if initial is None and (initial := _drop_cap(paragraph)):
+            continue
+        _add_paragraphs(document, dialect, paragraph, f"paragraph {number}", direction, initial)
+        initial = None
     turn_layout(document, direction)
     add_descriptions(document, _PICTURE)
     return document
 
 
 def _add_paragraphs(
-    document: SlottedXml, dialect: Dialect, paragraph: Element, place: str, direction: Direction
+    document: SlottedXml,
+    dialect: Dialect,
+    paragraph: Element,
+    place: str,
+    direction: Direction,
+    initial: Element | None = None,
 ) -> None:
     """Add a paragraph, and the paragraphs of text boxes in it."""
     runs = paragraph.children_except("w:pPr")
     if runs:
-        numbers = add_paragraph(document, dialect, runs, place)
+        numbers = add_paragraph(document, dialect, runs, place, initial)
         turn_paragraph(document, paragraph, numbers, direction)
     for inner in paragraph.within("w:p"):
         _add_paragraphs(document, dialect, inner, f"{place}, text box", direction)
+
+
+def _drop_cap(paragraph: Element) -> Element | None:
+    """Return the element with the first letters of the next paragraph, if a paragraph consists only of these."""
+    properties = paragraph.child("w:pPr")
+    frame = properties and properties.child("w:framePr")
+    texts = list(paragraph.within("w:t"))
+    is_drop_cap = frame is not None and frame.attributes.get("w:dropCap", "none") != "none"
+    if not is_drop_cap or len(texts) != 1 or not 0 < len(texts[0].text.strip()) <= LONGEST_INITIAL:
+        return None
+    return texts[0]
 
 
 def _with_language(code: str | None, script: str, direction: Direction, name: str, properties: str) -> str:

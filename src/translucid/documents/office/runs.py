@@ -5,16 +5,18 @@ Text with the most frequent properties of the paragraph is plain; runs with othe
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import TypeAlias
 
 from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment, Target
-from translucid.documents.tagged_text import Mark, Side
+from translucid.documents.splicing import Edit
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import (
@@ -61,6 +63,8 @@ class Dialect:
     """Adds the target language to the properties of a run; `name` is the prefix of their elements."""
 
 
+_INITIAL = re.compile("[\\W_]*[^\\W_][\u0300-\u036f]*")
+"""The first letter of a text with its accents and the signs before it."""
 _Run: TypeAlias = tuple[str | None, Item]
 """A text or a mark, with the properties of the run that it is in; None outside of runs."""
 
@@ -222,17 +226,55 @@ class Paragraph:
         return f"<{self.name}t{space}>{written}</{self.name}t>"
 
 
-def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Element | Piece], place: str) -> range:
-    """Add the lines of a paragraph as segments, and a slot for them; return the numbers of the segments."""
+def add_paragraph(
+    document: SlottedXml,
+    dialect: Dialect,
+    parts: Sequence[Element | Piece],
+    place: str,
+    initial: Element | None = None,
+) -> range:
+    """Add the lines of a paragraph as segments, and a slot for them; return the numbers of the segments.
+
+    Args:
+        document: the document to add them to.
+        dialect: the syntax of its format.
+        parts: the parts of the paragraph, without its properties.
+        place: the position in the document.
+        initial: an earlier element with the first letters of the text, which is displayed larger, if there is one.
+    """
     paragraph = Paragraph(document.file, dialect, parts)
     first = len(document.segments)
     for _, content in paragraph.lines:
         if content:
-            document.segments.add(Segment(content.source, place))
+            is_first = initial is not None and len(document.segments) == first
+            source = _with_initial(content.source, initial.text) if initial and is_first else content.source
+            document.segments.add(Segment(source, place))
     numbers = range(first, len(document.segments))
 
     def write(targets: Targets, render: Render) -> str:
-        return paragraph.written(map(targets.get, numbers), render)
+        remaining = dict(targets)
+        if initial and first in remaining:
+            _, rest = _split_initial(remaining[first].marked)
+            remaining[first] = replace(remaining[first], marked=rest)
+        return paragraph.written(map(remaining.get, numbers), render)
+
+    def write_initial(targets: Targets, render: Render) -> str:
+        return dialect.write(_split_initial(targets[first].marked)[0])
 
     document.add_slot(parts[0].start, parts[-1].end, numbers, write)
+    if initial and numbers:
+        document.add_slot(initial.inner, initial.inner_end, numbers[:1], write_initial)
     return numbers
+
+
+def _with_initial(source: TaggedText, initial: str) -> TaggedText:
+    """Return a text with its first letters, which are in another paragraph."""
+    marks = tuple(replace(mark, offset=mark.offset + len(initial)) for mark in source.marks)
+    return replace(source, text=initial + source.text, marks=marks)
+
+
+def _split_initial(target: TaggedText) -> tuple[str, TaggedText]:
+    """Return the first letter of a translation, with the signs before it, and the rest."""
+    initial = _INITIAL.match(target.text)
+    end = initial.end() if initial else 0
+    return target.text[:end], target.spliced([Edit(0, end, "")])

@@ -13,14 +13,20 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["speech", "sound", "song"]
 
+_DRAWING = (
+    r"\{[^{}\r\n]*\\p[1-9][^{}\r\n]*\}"
+    r"[^{]*+(?:\{(?![^{}\r\n]*\\p0)[^{]*+)*(?:\{[^{}\r\n]*\\p0[^{}\r\n]*\})?"
+)
+"""A drawing of SubStation Alpha between `{\\p1}` and `{\\p0}`."""
 TAG = re.compile(
-    r"<rt\b[^<>\r\n]*>[^<\r\n]*</rt>"  # the pronunciation of a word
-    r"|\{[^{}\r\n]*\\p[1-9][^{}\r\n]*\}[^{}\r\n]*(?:\{\\p0[^{}\r\n]*\})?"  # a drawing
-    r"|(?<!:)\\[Nnh]"  # a line break or a space of SubStation Alpha
+    rf"{_DRAWING}"
+    r"|<rt\b[^<>\r\n]*>[^<\r\n]*</rt>"  # the pronunciation of a word
     r"|<(?P<close>/?)(?P<name>i|b|u|s|font|v|c|lang|ruby|rt)\b[^<>\r\n]*>|<\d[\d:.]*>|\{\\[^{}\r\n]*\}"
     r"|\{(?P<ends>/?)(?P<sign>[ibus])\}|&(?:lrm|rlm);|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
-"""Tags of WebVTT, SubRip, SubStation Alpha and MicroDVD, and controls of writing direction."""
+"""Tags of WebVTT, SubRip, SubStation Alpha and MicroDVD, drawings, and controls of writing direction."""
+CODED_SPACE = re.compile(r"(?<![:\\])\\(?:(?P<line>N)|h)")
+"""A line end or a space as SubStation Alpha writes it."""
 MUSIC = "♪♫♩♬"
 _SPEAKER = r"(?:[-‐‑‒–—―−]{1,2}|>{2,3}|(?:&gt;){2,3})"
 SPEAKER = re.compile(_SPEAKER)
@@ -63,6 +69,7 @@ def turns(text: str) -> Iterator[Turn]:
     """Yield the turns of a caption, which together cover its text."""
     # Tags are overwritten, not removed, so that all offsets stay the same.
     plain = TAG.sub(lambda match: "\0" * len(match[0]), text)
+    plain = CODED_SPACE.sub(lambda match: "\0\n" if match["line"] else "\0 ", plain)
     lines: list[_Line] = []
     for match in _LINE.finditer(plain):
         if content := match[0].replace("\0", "").strip():

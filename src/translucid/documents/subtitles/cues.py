@@ -15,9 +15,16 @@ from typing import NamedTuple
 
 from translucid.data.languages import Languages
 from translucid.documents.document import Segment, SegmentList, Target
-from translucid.documents.spans import Part, Span, Spans, spanned
+from translucid.documents.spans import DIRECTION_SIGNS, Part, Span, Spans, spanned
 from translucid.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile
-from translucid.documents.subtitles.caption_turns import TAG, Turn, ends_sentence, turns
+from translucid.documents.subtitles.caption_turns import CODED_SPACE, TAG, Turn, ends_sentence, turns
+from translucid.documents.subtitles.rolling import (
+    RollingLine,
+    distributed,
+    have_sentences,
+    plain,
+    rolling_lines,
+)
 from translucid.documents.tagged_text import Side, TaggedText
 from translucid.ground.errors import UserError
 
@@ -36,6 +43,10 @@ _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?(?:{
 _HEAD = re.compile(rf"(?:[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*)?{_TIMES.pattern}")
 """The number of a caption, if it has one, and its times."""
 _LINE = re.compile(rf"([^\r\n]*)(?:{LINE_END}|\Z)")
+_LINE_ENDS = re.compile(r"[\r\n]+|(?<![:\\])\\N")
+_BLANK = re.compile(rf"(?:[\s{DIRECTION_SIGNS}]|\\[Nh])*")
+"""White space and controls of writing direction, also as SubStation Alpha writes them."""
+_WORD_TIME = re.compile(r"<\d[\d:.]*>")
 _APART = re.compile(r"\s*[(#]")
 
 
@@ -62,7 +73,10 @@ class Subtitles:
         self.segments = SegmentList(file.name)
         self._groups: list[list[_Utterance]] = []
         line, counted = 1, 0
-        for group in _grouped(self._utterances(captions(file, web=web))):
+        shown = list(captions(file, web=web))
+        lines = rolling_lines(file.text, [(caption.start, caption.end) for caption in shown], self._decoded)
+        utterances = self._rolling(shown, lines) if lines else self._utterances(shown)
+        for group in _grouped(utterances):
             start = group[0].span.start
             line, counted = line + file.text.count("\n", counted, start), start
             marked = group[0].span.marked
@@ -75,15 +89,41 @@ class Subtitles:
             self.segments.add(Segment(marked, f"line {line}", longest=longest))
             self._groups.append(group)
 
-    def _utterances(self, captions: Iterator[Caption]) -> Iterator[_Utterance]:
+    def _rolling(self, captions: Sequence[Caption], lines: Sequence[RollingLine]) -> Iterator[_Utterance]:
+        """Yield the turns of lines that several captions show."""
+        may_join = have_sentences(lines)
+        for number, line in enumerate(lines):
+            caption = captions[line.caption]
+            places = [self._timed_turns(caption, start, end) for start, end in line.places]
+            for i, (turn, span) in enumerate(places[0]):
+                spans = [turns[i][1] for turns in places if len(turns) == len(places[0])]
+                is_only = may_join and len(places[0]) == 1
+                yield _Utterance(number, caption, span, turn, 1, is_only, spans)
+
+    def _timed_turns(self, caption: Caption, start: int, end: int) -> list[tuple[Turn, Span]]:
+        """Return the turns in a range of a caption, and their spans without tags."""
+        result: list[tuple[Turn, Span]] = []
+        for turn in turns(self._file.text[start:end]):
+            if span := self._spanned(start, turn):
+                words = plain(self._file.text[span.start : span.end], self._decoded)
+                result.append((turn, Span(span.start, span.end, TaggedText(words))))
+        return result
+
+    def _utterances(self, captions: Sequence[Caption]) -> Iterator[_Utterance]:
         """Yield the turns with text to translate."""
         for number, caption in enumerate(captions):
             text = self._file.text[caption.start : caption.end]
             utterances = []
             for turn in turns(text):
-                lines = len(list(filter(str.strip, re.split(r"[\r\n]+", text[turn.start : turn.end]))))
+                raw = text[turn.start : turn.end]
+                lines = len(list(filter(str.strip, _LINE_ENDS.split(raw))))
                 if span := self._spanned(caption.start, turn):
-                    utterances.append(_Utterance(number, caption, span, turn, lines))
+                    spans: list[Span] = []
+                    if _WORD_TIME.search(raw):
+                        words = plain(self._file.text[span.start : span.end], self._decoded)
+                        span = Span(span.start, span.end, TaggedText(words))
+                        spans = [span]
+                    utterances.append(_Utterance(number, caption, span, turn, lines, spans=spans))
             if len(utterances) == 1:
                 yield utterances[0]._replace(is_only_turn=True)
             else:
@@ -99,7 +139,14 @@ class Subtitles:
             parts += [Part(position, mark.start), mark]
             position = mark.end
         parts.append(Part(position, end))
-        return spanned(text, parts, unescape if self._web else str, folds=True)
+        if self._web:
+            return spanned(text, parts, self._decoded, folds=True)
+        return spanned(text, parts, self._decoded, blank=_BLANK, folds=True)
+
+    def _decoded(self, raw: str) -> str:
+        if self._web:
+            return unescape(raw)
+        return CODED_SPACE.sub(lambda match: "\n" if match["line"] else " ", raw)
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the file with translations, split over captions and lines."""
@@ -111,7 +158,10 @@ class Subtitles:
     def _edits(self, number: int, target: Target) -> Iterator[Edit]:
         group = self._groups[number]
         if len(group) == 1:
-            texts = [group[0].broken(target.marked, self._end)]
+            end = self._end
+            if not self._web and CODED_SPACE.search(self._file.text, group[0].span.start, group[0].span.end):
+                end = "\\N"
+            texts = [group[0].broken(target.marked, end)]
         else:
             full_text = target.marked.in_one_line.full_text
             parts = split(full_text, [len(utterance.span.marked.text) for utterance in group])
@@ -120,9 +170,19 @@ class Subtitles:
                 for utterance, part in zip(group, parts, strict=True)
             ]
         for utterance, marked in zip(group, texts, strict=True):
+            if utterance.spans:
+                yield from self._distributed(utterance.spans, marked.in_one_line.text)
+                continue
             spans = Spans(self._file.text)
             spans.add(0, utterance.span, self._written)
             yield from spans.edits({0: Target(marked)})
+
+    def _distributed(self, spans: Sequence[Span], text: str) -> Iterator[Edit]:
+        """Yield the edits that write a text between the tags of each span."""
+        for span in spans:
+            raw = self._file.text[span.start : span.end]
+            words = distributed(raw, lambda shares: list(map(self._written, split(text, shares))))
+            yield Edit(span.start, span.end, "".join(words))
 
     def _written(self, words: str) -> str:
         if self._web:
@@ -142,6 +202,8 @@ class _Utterance(NamedTuple):
     lines: int
     is_only_turn: bool = False
     """Whether it is the only turn of the caption."""
+    spans: Sequence[Span] = ()
+    """The spans of all its places, if the tags in them keep their order: times of words, or lines shown again."""
 
     def broken(self, target: TaggedText, end: str) -> TaggedText:
         """Return a translation in lines; line breaks that a person has set stay."""
@@ -204,7 +266,7 @@ def captions(file: TextFile, *, web: bool) -> Iterator[Caption]:
             is_skipped, position = False, end
         elif head := _HEAD.match(text, position):
             start = head.end()
-            position, is_skipped = _text_end(text, start), False
+            position, is_skipped = _text_end(text, start, web=web), False
             if position > start or not _TIMES.match(text, start):  # Some programs write the times twice.
                 previous = Caption(_seconds(*head.groups()[:4]), _seconds(*head.groups()[4:]), start, position)
                 yield previous
@@ -221,9 +283,12 @@ def captions(file: TextFile, *, web: bool) -> Iterator[Caption]:
             position = end
 
 
-def _text_end(text: str, position: int) -> int:
-    """Return the end of a caption's text: an empty line, or the beginning of the next caption."""
-    while (line := _LINE.match(text, position)) and line[1].strip():
+def _text_end(text: str, position: int, *, web: bool) -> int:
+    """Return the end of a caption's text: an empty line, or the beginning of the next caption.
+
+    In WebVTT, a line of spaces belongs to the caption.
+    """
+    while (line := _LINE.match(text, position)) and line.end() > position and (line[1] if web else line[1].strip()):
         if _HEAD.match(text, position):
             break
         position = line.end()

@@ -15,7 +15,7 @@ from xml.sax.saxutils import unescape
 from translucid.data.protected_spans import PlaceholderSyntax, is_non_translatable
 from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment
-from translucid.documents.spans import margins, trimmed
+from translucid.documents.spans import is_numeral, margins, trimmed
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
@@ -118,7 +118,7 @@ class Content(NamedTuple):
             tail.insert(0, last[size:])
             parts[-1] = last[:size]
         source = TaggedText.of(parts, syntax)
-        if not source.text.strip() or is_non_translatable(source.text, syntax):
+        if not source.text.strip() or is_non_translatable(source.text, syntax) or is_numeral(source.text):
             return None
         return cls(lead, source, tail)
 

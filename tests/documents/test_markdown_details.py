@@ -1,5 +1,7 @@
 """Markdown syntax in detail: segments and output."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, placed_and_filled
@@ -247,3 +249,68 @@ def test_a_marker_at_the_beginning_of_the_source_is_kept():
     for text in ("1986\\. One\n", "\\- One\n", "$5 One\n"):
         document = read_document("a.md", text.encode(), ENGLISH_SPANISH)
         assert document.filled(all_changed(document)).decode() == text.upper()
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "after"),
+    [
+        ("One {n > 0 && <b>two</b>} six", "One {n > 0 && <b>two</b>} six|two", "ONE {n > 0 && <b>TWO</b>} SIX"),
+        ("{a ? <p>One</p> : <p>two</p>}", "One|two", "{a ? <p>ONE</p> : <p>TWO</p>}"),
+        (
+            "{x.map(i => (\n  <li key={i}>One <b>two</b> {i}.\n</li>\n))}\n\nsix",
+            "One <b>two</b> {i}.|six",
+            "{x.map(i => (\n  <li key={i}>ONE <b>TWO</b> {i}.\n</li>\n))}\n\nSIX",
+        ),
+        (
+            "{a && <><p>One<br/>two</p><X>six</X></>}",
+            "One <br/>two|six",
+            "{a && <><p>ONE <br/>TWO</p><X>SIX</X></>}",
+        ),
+        ("{f(() => { return <p>One {y && <i>two</i>}</p> })}", None, None),
+        ("{a < 3 ? 'one' : \"two\"}", "", None),
+        ("{{{{{{{<b>one {}}}}}}</b>", None, None),
+        ("{a &&\none", "{a && one", None),
+        ("One v{version} or x{n} ab{c}", "One v{version} or x{n} ab{c}", "ONE v{version} OR x{n} AB{c}"),
+    ],
+)
+def test_texts_in_expressions_of_mdx(text, lines, after):
+    document = read_document("a.mdx", text.encode(), ENGLISH_SPANISH)
+    assert document.filled({}) == text.encode()
+    filled = document.filled(all_changed(document)).decode()
+    if lines is not None:
+        assert "|".join(segment.source.full_text for segment in document.segments) == lines
+    assert after is None or filled == after
+    special = {}
+    for i, segment in enumerate(document.segments):
+        marks = tuple(replace(mark, offset=0) for mark in segment.source.marks)
+        special[i] = Target(TaggedText("a < {b}", marks))
+    if after and text.startswith("{"):
+        assert "a &lt; &#123;b&#125;" in document.filled(special).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("# One two\n\n[x](#one-two) `[y](#one-two)`", "# ONE É\n\n[x](#one-é)"),
+        ("[Six](#one-two)\n\nOne `a` two\n===\n\n[no](#one-a-two)", None),
+        ("# One two {#one-two}\n\n[x](#one-two)", "[x](#one-two)"),
+        (
+            '# One two\n# One two\n\n<a href="#one-two-1">x</a>\n\n[y]: #one-two',
+            '<a href="#one-é-1">x</a>\n\n[y]: #one-é',
+        ),
+        ("# One two\n\n```\n[x](#one-two)\n```\n[z](b.md#one-two)", "```\n[x](#one-two)\n```\n[z](b.md#one-two)"),
+        ("# One `c` two\n\n[x](#one-c-two)", "[x](#one-c-é)"),
+    ],
+)
+def test_links_follow_the_headings_of_a_file(text, after):
+    document = read_document("a.md", text.encode(), ENGLISH_SPANISH)
+    targets = {}
+    for i, segment in enumerate(document.segments):
+        if segment.source.text.lower().startswith("one"):
+            targets[i] = Target(
+                replace(segment.source, text=segment.source.text.replace("One", "ONE").replace("two", "É"))
+            )
+    filled = document.filled(targets).decode()
+    assert document.filled({}) == text.encode()
+    if after:
+        assert after in filled

@@ -250,12 +250,15 @@ class Spans:
         """
         self._spans[number] = (span, write, write_first or write)
 
-    def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
-        """Return the edits that put these translations into the text."""
+    def edits(self, targets: Mapping[int, Target], in_marks: Iterable[Edit] = ()) -> list[Edit]:
+        """Return the edits that put these translations into the text; `in_marks`: edits of marks and between spans."""
         edits: list[Edit] = []
+        pending = sorted(in_marks)
         # From the last to the first, so that the spans in its marks are edited before the outer span.
         for number in sorted(self._spans, key=lambda number: self._spans[number][0].start, reverse=True):
             between_steps()
+            while pending and pending[-1].start >= self._spans[number][0].start:
+                edits.append(pending.pop())
             if number in targets:
                 span, write, write_first = self._spans[number]
                 mark_edits = []
@@ -263,7 +266,7 @@ class Spans:
                     mark_edits.append(edits.pop())
                 translation = "".join(self._written(span, targets[number].marked, mark_edits, write, write_first))
                 edits.append(Edit(span.start, span.end, translation))
-        return edits
+        return edits + pending
 
     def filled(self, targets: Mapping[int, Target]) -> str:
         """Return the text with these translations."""

@@ -7,20 +7,21 @@ translation of a paragraph of several lines is written in one line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from html import unescape
+from html import escape, unescape
 from typing import Any
+from urllib.parse import unquote
 
 from translucid.data.languages import Languages
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.markup.html_elements import VOID
 from translucid.documents.markup.markdown_blocks import Block, Kind, blocks
-from translucid.documents.markup.markdown_inline import Construct, constructs, parser, title_of
+from translucid.documents.markup.markdown_inline import Construct, constructs, parser, texts_in_expression, title_of
 from translucid.documents.spans import BLANK_OF_HTML, Part, Span, Spans, spanned
-from translucid.documents.splicing import TextFile
-from translucid.documents.tagged_text import Side
+from translucid.documents.splicing import Edit, TextFile
+from translucid.documents.tagged_text import Side, TaggedText
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])|(&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});)")
 _SPECIAL = re.compile(
@@ -34,6 +35,13 @@ _BEGINS_BLOCK = re.compile(
 )
 """The marker of a list item, a quote, a heading, a table or the like, and the digits or spaces before it."""
 _CLOSES_HEADING = re.compile(r"(?:(?<=\s)|\A)#(?=#*\Z)")
+_ANCHOR = re.compile(r"\{[^{}\n]*#[^{}\n]+\}[ \t]*\Z")
+_LETTER = re.compile(r"(?<!\w)[^\W\d_]\Z")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_LINK = re.compile(
+    r"(?:\]\([ \t]*<?|\bhref=[\"']|^[ \t>]*\[[^\[\]\n]+\]:[ \t]*<?)#(?P<anchor>[^\s<>()\[\]\"'`]+)(?=[\s>)\"']|\Z)"
+)
+"""A link to an anchor of the same file, in Markdown, in HTML, or the definition of a reference."""
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)[^<>]*?(/?)>\Z", re.DOTALL)
 _JSX_TAG = re.compile(r"<()([A-Za-z][\w.-]*).*?(/?)>\Z", re.DOTALL)
 
@@ -53,21 +61,49 @@ class Markdown:
         self._spans = Spans(file.text)
         self.segments = SegmentList(file.name)
         self._line, self._line_offset = 1, 0
+        self._headings: list[tuple[int | None, TaggedText]] = []  # the number of the segment, and the source
         env: dict[str, Any] = {"modules": self._modules}
         markdown = parser()
         # All blocks first: a link may refer to a definition at the end of the file.
-        for block in list(blocks(markdown, file.name, file.text, env, modules=self._modules)):
+        found = blocks(markdown, file.name, file.text, env, modules=self._modules)
+        for block in sorted(found, key=lambda block: block.offsets[0]):
+            if block.kind == "expression":
+                self._add_expression(block, 0, len(block.content))
+                continue
+            first = len(self.segments)
             self._add_block(block, constructs(markdown, block.content, env))
+            if block.kind in ("heading", "underlined"):
+                self._add_heading(block, first)
+        self._links = list(_links(file.text)) if self._headings else []
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the file with translations, each in one line, because a line end may begin another block."""
         lines = {number: replace(target, marked=target.marked.in_one_line) for number, target in targets.items()}
-        return self._file.spliced(self._spans.edits(lines))
+        return self._file.spliced(self._spans.edits(lines, self._moved_links(lines)))
+
+    def _moved_links(self, targets: Mapping[int, Target]) -> Iterator[Edit]:
+        """Yield the edits of links to headings, whose anchors are made from their text."""
+        old, new = _Anchors(), _Anchors()
+        moved: dict[str, str] = {}
+        for number, source in self._headings:
+            text = source if number is None or number not in targets else targets[number].marked
+            before, after = old.add(source), new.add(text)
+            if before != after:
+                moved.setdefault(before, after)
+        for start, end in self._links if moved else ():
+            anchor = moved.get(unquote(self._file.text[start:end]))
+            if anchor is not None:
+                yield Edit(start, end, anchor)
 
     def _add_block(self, block: Block, constructs: list[Construct]) -> None:
         """Add a block, and the titles and alternative texts in it."""
+        if self._modules:
+            constructs = [_with_letter(block.content, construct) for construct in constructs]
         self._add(block, (0, len(block.content)), constructs, "")
         for construct in constructs:
+            if self._modules and construct.kind == "kept" and block.content[construct.end - 1] == "}":
+                brace = block.content.index("{", construct.start)
+                self._add_expression(block._replace(kind="expression"), brace, construct.end)
             if not construct.label:
                 continue
             close = construct.start
@@ -79,6 +115,26 @@ class Markdown:
             if title := title_of(block.content[close : construct.end]):
                 self._add(block, (close + title[0], close + title[1]), [], ", title")
 
+    def _add_expression(self, block: Block, start: int, end: int) -> None:
+        """Add the texts of the elements in an expression of MDX."""
+        for bounds, inside in texts_in_expression(block.content, start, end):
+            words, position = "", bounds[0]
+            for construct in inside:
+                words += block.content[position : construct.start]
+                position = construct.end
+            words += block.content[position : bounds[1]]
+            if "{" not in words and "}" not in words:  # else it is nested too deep to be sure
+                self._add(block, bounds, inside, "")
+
+    def _add_heading(self, block: Block, number: int) -> None:
+        """Remember a heading whose anchor is made from its text; one with `{#id}` has that anchor."""
+        if _ANCHOR.search(block.content):
+            return
+        if number < len(self.segments):
+            self._headings.append((number, self.segments[number].source))
+        else:
+            self._headings.append((None, TaggedText(block.content)))
+
     def _add(self, block: Block, bounds: tuple[int, int], constructs: list[Construct], suffix: str) -> None:
         """Add a segment; `bounds`: its range in the block."""
         parts, position = [], bounds[0]
@@ -87,7 +143,8 @@ class Markdown:
                 parts += [Part(position, construct.start), _part(block.content, construct)]
                 position = construct.end
         parts.append(Part(position, bounds[1]))
-        span = spanned(block.content, parts, _decoded, blank=BLANK_OF_HTML, folds=True)
+        decode = unescape if block.kind == "expression" else _decoded
+        span = spanned(block.content, parts, decode, blank=BLANK_OF_HTML, folds=True)
         if not span:
             return
         marks, mark_spans = [], []
@@ -103,7 +160,7 @@ class Markdown:
         quote = self._file.text[start - 1] if suffix == ", title" else ""
         write = partial(_written, kind=block.kind, quote=quote, hard_space=self._hard_space, modules=self._modules)
         write_first = None
-        if not suffix and block.kind not in ("cell", "title"):
+        if not suffix and block.kind not in ("cell", "title", "expression"):
             marker = _BEGINS_BLOCK.match(block.content[span.start : span.start + 40])
             write_first = partial(_begun, write=write, source_marker=marker and marker[2])
         marked = replace(span.marked, marks=tuple(marks))
@@ -119,6 +176,46 @@ class Markdown:
             return content.replace("\n", " ")
         # A line break includes the beginning of the next line, such as the marker of a quote.
         return self._file.text[block.offsets[start] : block.offsets[end] if end < len(block.offsets) else None]
+
+
+def _with_letter(content: str, construct: Construct) -> Construct:
+    """Return an expression with the letter before it, as in `v{version}`."""
+    if construct.kind != "kept" or content[construct.start] != "{":
+        return construct
+    letter = _LETTER.search(content, max(0, construct.start - 2), construct.start)
+    return construct._replace(start=letter.start()) if letter else construct
+
+
+class _Anchors:
+    """The anchors of headings, as GitHub and most other programs make them; equal ones are numbered."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def add(self, heading: TaggedText) -> str:
+        """Return the anchor of the next heading."""
+        text = ""
+        for part in heading.parts:
+            text += part if isinstance(part, str) else part.raw.strip("`") if part.raw.startswith("`") else ""
+        anchor = re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+        count = self.counts.get(anchor, 0)
+        self.counts[anchor] = count + 1
+        return f"{anchor}-{count}" if count else anchor
+
+
+def _links(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the anchors in links within the file, except in fenced code."""
+    fence, offset = "", 0
+    for line in text.splitlines(keepends=True):
+        if match := _FENCE.match(line):
+            if not fence:
+                fence = match[1]
+            elif match[1].startswith(fence):
+                fence = ""
+        elif not fence:
+            for link in _LINK.finditer(line):
+                yield offset + link.start("anchor"), offset + link.end("anchor")
+        offset += len(line)
 
 
 def _in_file(block: Block, start: int, end: int) -> tuple[int, int]:
@@ -163,6 +260,8 @@ def _written(words: str, kind: Kind, quote: str, hard_space: str, modules: bool)
     if quote:
         quotes = re.escape("()" if quote == "(" else quote)
         return re.sub(rf"[\\{quotes}]", r"\\\g<0>", words)
+    if kind == "expression":
+        return escape(words, quote=False).replace("{", "&#123;").replace("}", "&#125;").replace("\xa0", hard_space)
     words = _SPECIAL.sub(_escaped, words).replace("\xa0", hard_space)
     if modules:
         words = re.sub(r"(?<!\\)[<{]", r"\\\g<0>", words)

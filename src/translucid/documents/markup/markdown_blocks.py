@@ -17,8 +17,9 @@ DEEPEST = 200
 """The largest depth of nested lists and quotes as markdown-it counts it: a list and its item are two."""
 _INLINE = 20
 """The largest depth of nested links and images; deeper ones are read as plain text."""
-Kind = Literal["text", "cell", "heading", "underlined", "title"]
-"""`heading` is after `#`, `underlined` is a heading over a line, `title` is that of an admonition, in quotes."""
+Kind = Literal["text", "cell", "heading", "underlined", "title", "expression"]
+"""`expression` is one of MDX over several lines. `heading` is after `#`, `underlined` is a heading over a line; `title`
+is that of an admonition, in quotes."""
 
 
 class Block(NamedTuple):
@@ -48,7 +49,13 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
     text = text.replace("\0", "\ufffd")
     starts = [0, *map(re.Match.end, _LINE_END.finditer(text))]
     lines = _LINE_END.split(text)
-    plain = plain_lines(lines, modules=modules)
+    plain, expressions = plain_lines(lines, modules=modules)
+    for first_line, last_line in expressions:
+        content = "\n".join(lines[first_line : last_line + 1])
+        offsets: list[int] = []
+        for i in range(first_line, last_line + 1):
+            offsets += range(starts[i], starts[i] + len(lines[i]) + 1)
+        yield Block(content, offsets[: len(content)], "expression")
     kind: Kind = "text"
     row, position = -1, 0
     for token in _tokens(markdown, name, "\n".join(line.text for line in plain), env):

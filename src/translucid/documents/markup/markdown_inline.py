@@ -6,7 +6,7 @@ The rules of markdown-it-py create tokens without offsets. So each rule is wrapp
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
@@ -16,6 +16,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from translucid.documents.limits import MOST_PARTS, TooManyParts, max_segments
+from translucid.documents.markup.html_elements import is_inline
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
@@ -52,13 +53,18 @@ _KEPT = re.compile(
 _EXPRESSION = re.compile(
     rf"(?=\{{[ \t]*(?:[A-Za-z_$][\w$]*(?:\??\.[\w$]|[(\[]|[ \t]*[=+?&|])|[<`'\"(\d]))(?:{_BRACES})"
 )
-_ANY_EXPRESSION = re.compile(_BRACES)
+ANY_EXPRESSION = re.compile(_BRACES_OVER_LINES)
 """JavaScript in braces: any in MDX, but in Markdown only expressions that cannot be text."""
 _JSX = re.compile(
     r"<[A-Za-z][\w.-]*(?=[\s/])(?:[^<>{}\"']++|\"[^\"]*+\"|'[^']*+'"
     rf"|(?P<braces>{_BRACES_OVER_LINES}))*>"
 )
 """A tag with JavaScript in it, which HTML does not allow."""
+_ELEMENT = re.compile(
+    r"<(?P<closes>/?)(?P<name>[A-Za-z][\w.-]*)?(?:[^<>{}\"'/]++|/(?!>)|\"[^\"]*+\"|'[^']*+'"
+    rf"|{_BRACES_OVER_LINES})*+(?P<empty>/?)>|(?P<braces>{_BRACES_OVER_LINES})"
+)
+"""A tag of JSX, or braces."""
 _WIKI_LINK = re.compile(r"(\[\[[^\[\]\n|]+\|)[^\[\]\n|]+\]\]")
 _HIGHLIGHT = re.compile(
     r"(==)(?=[^\s=])[^=\n]*+(?:=(?!=)[^=\n]*+)*(?<=[^\s=])==|(\^\^)(?=[^\s^])[^^\n]*+(?:\^(?!\^)[^^\n]*+)*(?<=[^\s^])\^\^"
@@ -142,7 +148,7 @@ def _construct_at(text: str, offset: int, *, modules: bool) -> tuple[str, re.Mat
         ("highlight", _HIGHLIGHT),
         ("loose", _LOOSE),
         ("kept", _KEPT),
-        ("kept", _ANY_EXPRESSION if modules else _EXPRESSION),
+        ("kept", ANY_EXPRESSION if modules else _EXPRESSION),
     )
     for kind, pattern in kinds:
         match = pattern.match(text, offset)
@@ -225,6 +231,42 @@ def _constructs(content: str, tokens: list[Token]) -> list[Construct]:
             )
         constructs.append(Construct(start, end, token.meta.get("kind", token.type), token.meta.get("label"), inside))
     return sorted(constructs)
+
+
+Text = tuple[tuple[int, int], list[Construct]]
+"""The bounds of a text, and the constructs in it."""
+
+
+def texts_in_expression(content: str, start: int, end: int) -> Iterator[Text]:
+    """Yield the texts of the elements in an expression of MDX; `start` and `end` are the offsets of its braces."""
+    open_elements = 0
+    text_start = 0
+    inside: list[Construct] = []
+    for match in _ELEMENT.finditer(content, start + 1, end - 1):
+        between_steps()
+        if match["braces"]:
+            yield from texts_in_expression(content, *match.span())
+            inside.append(Construct(*match.span(), "kept"))
+            continue
+        is_in_sentence = open_elements > 0 and _is_in_sentence(match["name"] or "")
+        if match["closes"]:
+            open_elements = max(0, open_elements - 1)
+            is_in_sentence = is_in_sentence and open_elements > 0
+        if is_in_sentence:
+            inside.append(Construct(*match.span(), "html_inline"))
+        else:
+            if text_start:
+                yield (text_start, match.start()), inside
+            inside, text_start = [], match.end()
+        if not match["closes"] and not match["empty"]:
+            open_elements += 1
+        if not open_elements:
+            text_start = 0
+
+
+def _is_in_sentence(name: str) -> bool:
+    """Whether an element of JSX is a part of a sentence; components, with a capital, may be."""
+    return name[:1].isupper() or is_inline(name) or name == "br"
 
 
 def title_of(raw: str) -> tuple[int, int] | None:

@@ -47,6 +47,8 @@ _REGIONS = (
     (re.compile(r"[ \t]*%%[ \t]*$"), re.compile(r"[ \t]*%%[ \t]*$")),
 )
 """The beginnings and ends of formulas and comments of several lines."""
+_EXPRESSION = -1
+"""The number of expressions of MDX in the set of regions without an end."""
 _MODULE = re.compile(r"import[ \t]*[ \t{*'\"]|export[ \t]*[ \t{*]")
 _CODE = re.compile(
     r"import[ \t]+(?:\{|\*[ \t]+as\b)|export[ \t]+(?:const|let|var|async|default[ \t]+function|function)[ \t]"
@@ -65,14 +67,18 @@ class Line(NamedTuple):
     """The number of admonitions and tabs around the line; a paragraph ends where it changes."""
 
 
-def plain_lines(lines: Sequence[str], *, modules: bool) -> list[Line]:
+def plain_lines(lines: Sequence[str], *, modules: bool) -> tuple[list[Line], list[tuple[int, int]]]:
     """Convert the lines of a file to CommonMark.
 
     Args:
         lines: the lines of the file, without line ends.
         modules: whether it is MDX, in which paragraphs that begin with `import` or `export` are JavaScript.
+
+    Returns:
+        The lines, and the first and last index of the lines of each expression of MDX that spans several.
     """
-    return _Lines(lines, modules).plain
+    state = _Lines(lines, modules)
+    return state.plain, state.expressions
 
 
 class _Lines:
@@ -81,6 +87,7 @@ class _Lines:
     def __init__(self, lines: Sequence[str], modules: bool) -> None:
         self.lines, self.modules = lines, modules
         self.plain: list[Line] = []
+        self.expressions: list[tuple[int, int]] = []
         self.fence, self.fence_depth, self.fence_column = "", 0, 0
         self.indents: list[int] = []  # the columns of the open admonitions and tabs
         self.table = False
@@ -100,6 +107,9 @@ class _Lines:
             self.plain.append(Line(line, depth=len(self.indents)))
         elif end := self._region(number, line):
             self._omit(end)
+        elif last := self._expression_end(number, line):
+            self.expressions.append((number, last))
+            self._omit(last + 1)
         else:
             self.plain.append(self._text(number, line))
 
@@ -144,6 +154,18 @@ class _Lines:
             self.unclosed.add(region)
         if (_MODULE if self.modules else _CODE).match(line):
             return self._after_module(number)
+        return None
+
+    def _expression_end(self, number: int, line: str) -> int | None:
+        """Return the index of the last line of an expression of MDX that begins here and spans several lines."""
+        if not self.modules or not line.lstrip(" \t").startswith("{") or _EXPRESSION in self.unclosed:
+            return None
+        depth = 0
+        for index in range(number, len(self.lines)):
+            depth += self.lines[index].count("{") - self.lines[index].count("}")
+            if depth <= 0:
+                return index if index > number else None
+        self.unclosed.add(_EXPRESSION)
         return None
 
     def _after_module(self, number: int) -> int:

@@ -7,7 +7,9 @@ import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from tests.probes.packed import packed, types
+from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml"
@@ -225,3 +227,38 @@ def test_a_string_that_one_cell_keeps_is_translated_in_others():
     filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("xl/worksheets/sheet1.xml").decode()
     assert '<c t="s"><f>A9</f><v>0</v></c><c s="2" t="inlineStr"><is><t xml:space="preserve">A CAT</t>' in filled
     assert '<c t="inlineStr"><is><t xml:space="preserve">A DOG</t></is></c>' in filled
+
+
+@pytest.mark.parametrize(
+    ("rule", "after"),
+    [
+        ('<dataValidation type="list"><formula1>"A cat, a dog,x_1"</formula1></dataValidation>', '"A CAT,A DOG,x_1"'),
+        ('<dataValidation type="list"><formula1>"Yes,""No"""</formula1></dataValidation>', '"YES,""NO"""'),
+        ('<dataValidation type="list"><formula1>Data!$A$1:$A$2</formula1></dataValidation>', None),
+        ('<dataValidation type="custom"><formula1>A1="a cat"</formula1></dataValidation>', 'A1="A CAT"'),
+        (
+            '<filters><filter val="A cat"/></filters><customFilter val="*at*"/>',
+            'val="A CAT"/></filters><customFilter val="*at*"',
+        ),
+        (
+            '<cfRule text="a dog"><formula>NOT(ISERROR(SEARCH("a dog",A1)))</formula></cfRule>',
+            '<cfRule text="A DOG"><formula>NOT(ISERROR(SEARCH("A DOG",A1)))',
+        ),
+        ('<dataValidation prompt="Choose a pet" promptTitle="Pet"/>', 'prompt="CHOOSE A PET" promptTitle="PET"'),
+    ],
+)
+def test_what_names_the_value_of_a_cell_names_its_translation(rule, after):
+    cells = '<row><c t="s"><v>0</v></c><c t="s"><v>1</v></c><c><f>IF(A1="a cat",INDIRECT("a"),"")</f></c>'
+    cells += '<c><f>IF(A1="A cat","b","a dog")</f><v>b</v></c></row>'
+    strings = "<si><t>a cat</t></si><si><t>A dog</t></si>"
+    content = workbook(f"{cells}</sheetData>{rule}<sheetData>", strings)
+    document = read(content)
+    assert document.filled({}) == content
+    filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("xl/worksheets/sheet1.xml").decode()
+    assert (after or rule) in filled
+    assert '<f>IF(A1="A CAT","b","A DOG")</f><v>b</v>' in filled and '<f>IF(A1="a cat",INDIRECT("a"),"")</f>' in filled
+    remark = "Data: filters or formatting rules name texts that no translated cell has, and stay: “at”"
+    assert document.segments.remarks == [remark] * ("*at*" in rule)
+    with_comma = {i: Target(TaggedText("one, two")) for i in range(len(document.segments))}
+    filled = ZipFile(BytesIO(document.filled(with_comma))).read("xl/worksheets/sheet1.xml").decode()
+    assert ('"list"' in rule) <= (rule in filled)

@@ -10,28 +10,38 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple, overload
 
 from translucid.data.languages import Languages, new_direction
 from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
-from translucid.documents.document import Segment
+from translucid.documents.document import Segment, Target
 from translucid.documents.limits import LONGEST_PLACE, shortened
+from translucid.documents.office.cell_references import (
+    choices,
+    named_texts,
+    plain_value,
+    refers_to_values,
+    with_translated_values,
+)
 from translucid.documents.office.drawings import read_drawing
 from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.spans import Spans
 from translucid.documents.strings.messages import is_language, message_spans, message_writer
 from translucid.documents.strings.table_columns import (
+    MOST_NAMED,
     Columns,
     columns_of_strings,
     described,
     is_in_other_language,
     names_columns,
 )
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import WORD_BREAK, Inline, Item, Role, add_text, escaped, unplaced
@@ -55,6 +65,8 @@ _CELL = re.compile(r"\$?([A-Z]{1,3})\$?([0-9]{1,7})")
 _SPECIAL = re.compile(r"\n|_x[0-9A-Fa-f]{4}_")
 """A line end, or the escape of a UTF-16 unit that XML or Excel would not keep."""
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_MESSAGES = {"promptTitle": 32, "prompt": 255, "errorTitle": 32, "error": 255}
+"""The attributes with messages of a rule for the input, and the largest number of characters of each."""
 FIRST_ROWS = 20
 """The number of rows among which the names of a table's columns are searched for."""
 _SPACED = re.compile(rf" (?:{_SPECIAL.pattern})|(?:{_SPECIAL.pattern}) ")
@@ -183,7 +195,7 @@ class _Workbook:
 
     def __init__(self, archive: ZipContainer, languages: Languages) -> None:
         """Read all texts, in the order of the parts."""
-        self.archive, self.bundle, self.languages = archive, Bundle(archive), languages
+        self.archive, self.bundle, self.languages = archive, _WorkbookBundle(archive), languages
         members = list(parts(archive, _KINDS, _MAIN))
         self.sheets = self._sheet_names(members[0][0])
         self.owners: dict[str, str] = {}  # the sheet of each table, drawing and list of notes
@@ -204,8 +216,14 @@ class _Workbook:
         for member, kind in members:
             if kind == _STRINGS:
                 self.bundle.add(member, self._shared_strings(member), "")
+        cell_texts = {plain_value(self.strings[i]) for i in self.places.keys() - self.fixed if i < len(self.strings)}
         for member in sheets:
-            self.bundle.add(member, self._sheet(member, tables.get(member)), "")
+            table = tables.get(member)
+            self.bundle.add(member, self._sheet(member, table, cell_texts), "")
+        self.bundle.cell_segments = len(self.bundle.segments)
+        for member, kind in members:
+            if kind in (_SHEET, _TABLE) and member not in tables and refers_to_values(archive.read(member)):
+                self.bundle.referring.append(member)
         for member, kind in members:
             owner = shortened(self.owners.get(member, ""), LONGEST_PLACE)
             if kind == _NOTES:
@@ -326,7 +344,7 @@ class _Workbook:
         """Return the name of a sheet for people."""
         return shortened(self.sheets.get(member, ""), LONGEST_PLACE)
 
-    def _sheet(self, member: str, table: _Table | None) -> SlottedXml:
+    def _sheet(self, member: str, table: _Table | None, cell_texts: set[str]) -> SlottedXml:
         """Add the strings in a sheet itself, and shared strings of translated cells that other cells keep."""
         document = self._open(member)
         targets = _TargetCells(document, table, self._label(member)) if table else None
@@ -346,8 +364,34 @@ class _Workbook:
                 element.release()
         if targets:
             targets.end_row()
+        elif not table:
+            cell_texts |= {plain_value(segment.source.text) for segment in document.segments}
+            self._add_validations(document, self._label(member), cell_texts)
         self._turn(document)
         return document
+
+    @cached_property
+    def _kept_texts(self) -> set[str]:
+        """The texts of cells that are not translated."""
+        return {plain_value(self.strings[i]) for i in self.fixed if i < len(self.strings)}
+
+    def _add_validations(self, document: SlottedXml, label: str, cell_texts: Collection[str]) -> None:
+        """Add the messages of rules for the input, and choices that no cell has; remark on what stays."""
+        if not refers_to_values(document.file.content):
+            return
+        for rule in document.file.units({"s:worksheet"}, {"s:dataValidation"}, NAMESPACES):
+            place = f"{label}!{shortened(rule.attributes.get('sqref', ''), LONGEST_PLACE)}"
+            for choice in choices(rule):
+                value = plain_value(choice)
+                if is_language(choice) and value not in cell_texts and value not in self._kept_texts:
+                    document.segments.add(Segment(TaggedText(choice), f"{place}, list"))
+            _add_messages(document, rule, place)
+        texts = set(map(plain_value, named_texts(document))) - set(cell_texts)
+        names = sorted(filter(is_language, texts))
+        if names:
+            listed = ", ".join(f"“{name[:40]}”" for name in names[:MOST_NAMED])
+            remark = f"{label}: filters or formatting rules name texts that no translated cell has, and stay: {listed}"
+            document.segments.remarks.append(remark)
 
     def _turn(self, document: SlottedXml) -> None:
         """Let the columns of a sheet begin on the side of the target language."""
@@ -387,6 +431,55 @@ class _Workbook:
             if text and not text.words().startswith(_THREADED):
                 _add(document, text, f"{owner}!{note.attributes.get('ref', '')[:20]}, note")
         return document
+
+
+class _WorkbookBundle(Bundle):
+    """A workbook, in which the translations of cells are used wherever a list, a filter or a formula names them."""
+
+    def __init__(self, archive: ZipContainer) -> None:
+        super().__init__(archive)
+        self.cell_segments = 0  # the number of segments of cells and lists, which come first
+        self.referring: list[str] = []  # the members that refer to values of cells
+
+    def filled(self, targets: Mapping[int, Target]) -> bytes:
+        """Return the workbook with translations."""
+        content = super().filled(targets)
+        values: dict[str, str] = {}
+        for number in range(self.cell_segments if self.referring else 0):
+            source = self.segments[number].source
+            if number in targets and not source.marks:
+                values.setdefault(plain_value(source.text), targets[number].marked.full_text.strip())
+        if not values:
+            return content
+        archive = ZipContainer(self.archive.name, content)
+        contents: dict[str, bytes] = {}
+        for member in self.referring:
+            part = archive.read(member)
+            changed = with_translated_values(archive.display_name(member), part, values)
+            if changed != part:
+                contents[member] = changed
+        return archive.filled(contents)
+
+
+def _add_messages(document: SlottedXml, rule: Element, place: str) -> None:
+    """Add the messages that a rule for the input of a cell shows."""
+    first, numbers = len(document.segments), dict[str, int]()
+    for attribute, longest in _MESSAGES.items():
+        text = rule.attributes.get(attribute, "")
+        if is_language(text):
+            segment = Segment(TaggedText(text), f"{place}, message", longest=longest)
+            numbers[attribute] = document.segments.add(segment)
+    tag = document.file.raw(rule.start, rule.inner)
+
+    def write(targets: Targets, render: Render) -> str:
+        attributes: dict[str, str | None] = {}
+        for attribute, number in numbers.items():
+            if number in targets:  # Excel refuses longer messages.
+                attributes[attribute] = targets[number].marked.full_text[: _MESSAGES[attribute]]
+        return with_attributes(tag, attributes)
+
+    if numbers:
+        document.add_slot(rule.start, rule.inner, range(first, len(document.segments)), write)
 
 
 class _TargetCells:

@@ -12,6 +12,7 @@ from translucid.documents.text_parts import (
     nested,
     tag_of,
     with_direction_signs,
+    with_edges,
     with_key,
     with_wordless_elements,
 )
@@ -173,3 +174,21 @@ def test_a_mark_within_an_edited_range_goes_before_it():
 def test_white_space_at_the_ends(text, marks, stripped, in_one_line):
     marked = TaggedText(text, tuple(Mark(at, "|") for at in marks))
     assert (marked.stripped.full_text, marked.in_one_line.full_text) == (stripped, in_one_line)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("• One two.", "•"),
+        ("“One.” — ", "“ ” —"),
+        ("( «One» )", "« »"),  # the bracket is known, so what is in it stays
+        ("One • two", ""),
+        ("• — •", ""),
+        ("•", ""),
+    ],
+)
+def test_signs_at_the_ends_that_the_model_cannot_read_are_parts(text, parts):
+    marked = with_edges(TaggedText(text), "•“”—«»".__contains__)
+    expected = "" if text.startswith("(") else parts
+    assert " ".join(mark.raw for mark in marked.marks) == expected
+    assert absorbed(marked).full_text == text

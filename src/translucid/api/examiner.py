@@ -17,6 +17,7 @@ from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 from translucid.runs.configuration import Configuration
 
 if TYPE_CHECKING:
@@ -132,6 +133,10 @@ class Examiner:
     def protected(self) -> tuple[str, ...]:
         """The patterns of parts that a translation must keep (`data.protected`)."""
         return tuple(self.configuration.data.protected)
+
+    def lacks(self, character: str) -> bool:
+        """Return whether the vocabulary of the source lacks a character."""
+        return SPECIAL.unknown in self.tokenizer.encode_source([character])[0]
 
     def can_look(self) -> bool:
         """Whether the model has cross-attention, without which there is no alignment."""

@@ -155,6 +155,9 @@ class AnyTranslator(Protocol):
     def protected(self) -> tuple[str, ...]:
         """The patterns of parts that a translation must keep (`data.protected`)."""
 
+    def lacks(self, character: str) -> bool:
+        """Return whether the vocabulary of the source lacks a character."""
+
     def can_look(self) -> bool:
         """Whether there are alignments."""
 
@@ -259,6 +262,10 @@ class PivotTranslator:
     def protected(self) -> tuple[str, ...]:
         """The patterns of both runs."""
         return tuple(dict.fromkeys((*self.first.protected, *self.second.protected)))
+
+    def lacks(self, character: str) -> bool:
+        """Return whether the vocabulary of the source lacks a character."""
+        return self.first.lacks(character)
 
     def can_look(self) -> bool:
         """Whether both models have cross-attention, without which there is no alignment."""

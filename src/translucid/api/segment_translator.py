@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import repeat
 
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.translator import WINDOW, Translator
 from translucid.data.languages import short_code
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.documents import text_parts
 from translucid.documents.document import NearMatch, Target
 from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
 from translucid.documents.tag_projection import readable
@@ -98,7 +100,10 @@ class SegmentTranslator:
         pieces = self.translator.has_placeholders
         strategies: dict[int, PlaceholderStrategy] = {}
         translations: dict[int, AnyTranslation] = {}
-        pending = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
+        lacks = cache(self.translator.lacks)
+        pending: dict[int, PlaceholderStrategy] = {}
+        for i, source in enumerate(sources):
+            pending[i] = PlaceholderStrategy.first(text_parts.with_edges(source, lacks), pieces=pieces)
         while pending:
             texts = [strategy.text for strategy in pending.values()]
             contexts = None

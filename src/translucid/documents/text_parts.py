@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -74,6 +75,30 @@ def with_wordless_elements(source: TaggedText) -> TaggedText:
 def with_direction_signs(source: TaggedText) -> TaggedText:
     """Return a text with its controls of writing direction as parts."""
     return edited(source, [Edit(*sign.span(), Part(0, sign[0])) for sign in _DIRECTION_SIGN.finditer(source.text)])
+
+
+def with_edges(source: TaggedText, lacks: Callable[[str], bool]) -> TaggedText:
+    """Return a text with the bullets, quotation marks and other signs at its ends that the model cannot read as parts.
+
+    Args:
+        source: the text.
+        lacks: whether the vocabulary lacks a character.
+    """
+    text = source.text
+    offsets: list[int] = []
+    for order in (range(len(text)), reversed(range(len(text)))):
+        for offset in order:
+            character = text[offset]
+            if character.isspace():
+                continue
+            if unicodedata.category(character)[0] not in "PS" or not lacks(character):
+                break
+            offsets.append(offset)
+    if not offsets or not any(map(str.isalpha, text)):
+        return source
+    for _, start, end in kept_parts(text, source.syntax):
+        offsets = [offset for offset in offsets if not start <= offset < end]
+    return edited(source, [Edit(offset, offset + 1, Part(0, text[offset])) for offset in sorted(set(offsets))])
 
 
 def _pairs(tags: Iterable[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:

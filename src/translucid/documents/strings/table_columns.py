@@ -136,6 +136,10 @@ def columns_of_strings(file: str, rows: Sequence[Sequence[str]], languages: Lang
     if sources and _columns_with(rows[1:], is_language).isdisjoint(sources):
         return None
     selected = columns(file, rows, languages)
+    named = {*_with_role(names, _TARGET), *_of_language(names, languages[1])}
+    # In a .csv, the only empty column may be for translations; here, it may be anything.
+    pairs = [(source, target if target in named else source) for source, target in selected.pairs]
+    selected = selected._replace(pairs=pairs)
     has_target = any(source != target for source, target in selected.pairs)
     has_keys = bool(_with_name(names, _NAMES_OF_KEYS))
     return selected if selected.first_row and selected.pairs and (has_target or has_keys) else None

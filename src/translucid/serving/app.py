@@ -127,13 +127,13 @@ class _PlainPath:
     """Middleware that answers paths with repeated slashes or with one at their end, as `/translate` is answered."""
 
     def __init__(self, app: ASGIApp, root: str) -> None:
-        self.app, self.root = app, f"{root}/"
+        self.app, self.folders = app, (f"{root}/", f"{root}/lessons/")  # these pages end with a slash
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
-        if scope["type"] == "http" and path != self.root and ("//" in path or path.endswith("/")):
+        if scope["type"] == "http" and path not in self.folders and ("//" in path or path.endswith("/")):
             plain = re.sub("//+", "/", path)
-            if plain != self.root:
+            if plain not in self.folders:
                 plain = plain.rstrip("/") or "/"
             scope = {**scope, "path": plain, "raw_path": quote(plain).encode()}
         await self.app(scope, receive, send)

@@ -411,7 +411,7 @@ MAX_LENGTH = 5_000
 _UNLIMITED = 1000, 200, 64
 """The number of repetitions that `*` and `+` in a pattern of a user allow: the first for which it is fast enough."""
 _QUANTIFIER = re.compile(
-    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|(?P<sign>[*+]|\{(?P<least>\d*),\})(?P<suffix>[?+]?)", re.DOTALL
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\]){0,300}\]|(?P<sign>[*+]|\{(?P<least>\d*),\})(?P<suffix>[?+]?)", re.DOTALL
 )
 
 
@@ -421,6 +421,8 @@ def bounded_pattern(pattern: str) -> str:
     Raises:
         ValueError: the expression is invalid, or searching for it may take too long.
     """
+    if len(pattern) > 300:
+        raise ValueError(f"{pattern[:50]!r}… has more than 300 characters: divide it")
     for limit in _UNLIMITED:
         bounded = _QUANTIFIER.sub(partial(_limited, limit=limit), pattern)
         try:

@@ -52,13 +52,14 @@ _INTERVAL = r"(?:\{\d[\d, ]*+\}|[\[\]]\s*(?:-?\d+|-?Inf|\*)\s*,\s*(?:-?\d+|\+?In
 """The numbers for which a form of a message holds, as in Symfony and Laravel: `{0}`, `]1,Inf]`, `[2,*]`."""
 _BREAK = re.compile(
     # A bar between the plural forms of a message, between the parts of a title, or those of a filter of files.
-    rf"\s*(?P<bar>\||;;)(?:\s*{_INTERVAL}|\s*)|\A\s*(?P<first>{_INTERVAL})(?=[^|]*\|)"
+    rf"(?:(?<!\s)\s*+|)(?P<bar>\||;;)(?:\s*{_INTERVAL}|\s*)|\A\s*(?P<first>{_INTERVAL})(?=[^|]*\|)"
     # A shortcut at the end, as in `Save (Ctrl+S)`.
-    rf"|\s*[(\[](?:{SHORTCUT})[)\]]\s*\Z"
+    rf"|(?:(?<!\s)\s*+|)[(\[](?:{SHORTCUT})[)\]]\s*\Z"
     # The patterns of a filter of files, as in `Pictures (*.png *.jpg);;All files (*)`.
-    r"|\s*\(\*[^()\n]{0,300}\)\s*(?=\||;;|\Z)"
+    r"|(?:(?<!\s)\s*+|)\(\*[^()\n]{0,300}\)\s*(?=\||;;|\Z)"
     # Line ends, also where a string is escaped twice.
-    r"|[ \t]*(?P<line>\r?\n|\r|(?<![:\\])\\r?\\n(?![\[\\]))(?:[ \t]*(?:\r?\n|\r))*[ \t]*|[ ]*\t[ \t]*"
+    r"|(?:(?<![ \t])[ \t]*+|)(?P<line>\r?\n|\r|(?<![:\\])\\r?\\n(?![\[\\]))(?:[ \t]*(?:\r?\n|\r))*[ \t]*"
+    r"|(?:(?<![ ])[ ]*+|)\t[ \t]*"
 )
 _LINE_END = re.compile(r"\r?\n|\r|\\n")
 _MAY_BREAK = re.compile(r"[\n\r\t|]|;;|\\n|[)\]]\s*\Z")

@@ -97,3 +97,11 @@ def test_a_text_that_is_to_be_copied_is_not_broken():
     file = io.StringIO()
     Console(file=file, width=20).print(unbroken("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp"))
     assert file.getvalue() == "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp\n"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_status_is_one_line_in_a_pipe(quiet):
+    file = io.StringIO()
+    with Console(file=file, width=20, quiet=quiet).status("2 of 7, translating: reading the corpora"):
+        pass
+    assert file.getvalue() == ("" if quiet else "2 of 7, translating: reading the corpora\n")

@@ -18,6 +18,7 @@ from rich.console import ConsoleOptions, OverflowMethod, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
 from rich.progress import ProgressColumn as Column
 from rich.segment import Segment
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -83,6 +84,12 @@ class Console(RichConsole):
                 record[name] = _json_number(figure)
             line = json.dumps(record, ensure_ascii=False)
         print(line, file=sys.stderr, flush=True)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """Show what is being done, as Rich does; a pipe or a file gets it as a line instead."""
+        if not (self.is_terminal or self.is_jupyter):
+            self.print(status, soft_wrap=True)
+        return super().status(status, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Return what is written, segment by segment; Rich calls this for everything that it prints."""

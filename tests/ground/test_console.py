@@ -100,8 +100,9 @@ def test_a_text_that_is_to_be_copied_is_not_broken():
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_a_status_is_one_line_in_a_pipe(quiet):
+def test_long_work_without_progress_is_one_line_in_a_pipe(quiet):
     file = io.StringIO()
-    with Console(file=file, width=20, quiet=quiet).status("2 of 7, translating: reading the corpora"):
+    console = Console(file=file, width=20, quiet=quiet)
+    with console.status("2 of 7, translating: reading the corpora", is_long=True), console.status("reading"):
         pass
     assert file.getvalue() == ("" if quiet else "2 of 7, translating: reading the corpora\n")

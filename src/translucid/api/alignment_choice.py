@@ -170,7 +170,7 @@ def choose_alignment(
     t = Translator.load(run, device, "torch", source=languages[0], target=languages[1])
     if not t.can_look():
         return {}
-    with console.status("choosing the attention from which alignments are read"):
+    with console.status("choosing the attention from which alignments are read", is_long=True):
         try:
             valid = statistically_linked(t)[1]
         except TooFewPairsError:

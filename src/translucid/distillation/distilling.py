@@ -205,7 +205,7 @@ class _Distillation:
     def _translate(self) -> Results:
         request, folder = self.request, self.folder
         synthetic = folder / "synthetic.tsv" if request.target_text else None
-        with self.console.status(f"{self.stages.label(TRANSLATE)}: reading the corpora"):
+        with self.console.status(f"{self.stages.label(TRANSLATE)}: reading the corpora", is_long=True):
             collected = write_sources(
                 request, synthetic, folder / "sources.tsv", folder / "valid.tsv", folder / "test.tsv"
             )

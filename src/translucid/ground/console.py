@@ -85,9 +85,9 @@ class Console(RichConsole):
             line = json.dumps(record, ensure_ascii=False)
         print(line, file=sys.stderr, flush=True)
 
-    def status(self, status: RenderableType, **options: Any) -> Status:
-        """Show what is being done, as Rich does; a pipe or a file gets it as a line instead."""
-        if not (self.is_terminal or self.is_jupyter):
+    def status(self, status: RenderableType, *, is_long: bool = False, **options: Any) -> Status:
+        """Show what is being done, as Rich does; a pipe or a file gets long work as a line instead."""
+        if is_long and not (self.is_terminal or self.is_jupyter):
             self.print(status, soft_wrap=True)
         return super().status(status, **options)
 

@@ -55,7 +55,7 @@ def tune_weights(
     wide_options = channel.widened(options)
     with progress_bar(console, "searching", len(pieces)) as advance:
         nbest_lists = translator.stages.decode(pieces, wide_options, advance)
-    with console.status("tuning the weights"):
+    with console.status("tuning the weights", is_long=True):
         # Only the ranking depends on the weights: hypotheses are searched and scored once.
         reverse = channel.reverse_log_probs(pieces, nbest_lists)
         texts = []

@@ -261,7 +261,7 @@ class TextDataset:
             return stored
         target = store if start.checkpoint_fingerprints is None else next_store
         if self._lemmas:
-            with start.console.status("learning which words translate each other"):
+            with start.console.status("learning which words translate each other", is_long=True):
                 _ = self._lexicon  # computed and cached
         try:
             with corpora.writing_bad_lines(start.run.bad_lines_file):

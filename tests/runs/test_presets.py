@@ -97,6 +97,10 @@ def test_training_and_statistics_agree(call, corpus, tmp_path, monkeypatch):  # 
         assert result.code == 0, result.err
         assert f"{pairs:,} training pairs: the {'recipe' if few > 1 else 'preset'} {name}" in result.err
         assert (RunFolder(out).configuration().training.optimizer == "muon") == (few > 1)
+    # Of the processes of torchrun, the first one says it.
+    monkeypatch.setenv("RANK", "1")
+    assert "training pairs:" not in call("train", *files, "--overwrite", "--no-tune", "--set", *settings).err
+    monkeypatch.delenv("RANK")
     # A run that is resumed keeps its settings, whatever would be chosen now.
     monkeypatch.setattr(staging, "configuration_by_size", None)
     assert call("train", "--resume", "--out", out, "--no-tune", "--set", "training.max_steps=2").code == 0

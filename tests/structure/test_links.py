@@ -10,7 +10,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "translucid"
 TEXTS = {".md", ".py", ".yaml", ".yml", ".toml", ".ipynb", ".js", ".css", ".html", ""}
-PATH = re.compile(r"(?<![\w/.*<>{}$:-])((?:[\w.-]+/)+[\w.-]*\w\.(?:md|py|ya?ml|json|ipynb|toml|js|css|html))(#[\w-]+)?")
+PATH = re.compile(
+    r"(?<![\w/.*<>{}$:-])((?:[\w.-]+/)+[\w.-]*\w\.(?:md|py|ya?ml|json|ipynb|toml|js|css|html))(?!\w)(#[\w-]+)?"
+)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PLACEHOLDERS = ("cli/NAME.py",)
 

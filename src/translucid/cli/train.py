@@ -263,6 +263,7 @@ def _train(
     )
     from translucid.training.experiment import prepared
     from translucid.training.post_training import measure_trained, show_gain, tune_trained
+    from translucid.training.workers import is_first_process
 
     config = recipe(config) if config else None
     files, overrides = data.files(), data.settings()
@@ -291,7 +292,7 @@ def _train(
     if not earlier:  # a run that is resumed is not lost
         run.refuse_overwrite(options.overwrite)
         refuse_to_replace_sources(run, configuration)
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=not is_first_process())
     reads_pairs = configuration.model.reads in {"text", "images"}
     files = _with_kept_input(files, out, options.overwrite or run.exists, pairs=reads_pairs, console=console)
     if reads_pairs:

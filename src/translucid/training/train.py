@@ -16,6 +16,7 @@ from translucid.runs.data_options import DataOptions
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import configuration_by_size, configuration_to_resume, configuration_to_train
 from translucid.training.experiment import run_experiment
+from translucid.training.workers import is_first_process
 
 
 def train(
@@ -65,7 +66,7 @@ def train(
     earlier = configuration_to_resume(RunFolder(Path(out))) if resume else None
     configure = partial(configuration_to_train, earlier, device, overrides)
     configuration = configure(preset=model)
-    console = Console(quiet=True) if quiet else Console(stderr=True)
+    console = Console(stderr=True, quiet=quiet or not is_first_process())
     if not earlier and not model:
         configuration = configuration_by_size(
             configuration,

@@ -29,6 +29,11 @@ UPDATE_TIMEOUT = timedelta(minutes=30)
 CPU = torch.device("cpu")
 
 
+def is_first_process() -> bool:
+    """Return whether this is the first process of torchrun, or the only one, before the processes are connected."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 class Workers:
     """The processes, from the point of view of one of them."""
 

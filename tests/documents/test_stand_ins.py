@@ -111,7 +111,7 @@ def test_numbers_are_units_with_their_unit_of_measurement():
         Unit("10", 7, 9, counts=True),
         Unit("5", 10, 11, counts=True),
         Unit("10", 13, 15, counts=True),
-        Unit("10km", 16, 20, counts=True),
+        Unit("10km", 16, 20, counts=True, has_letters=True),
     ]
     assert list(numbers_of(marked, {"5"})) == [Unit("5", 10, 11, counts=True)]
 
@@ -158,7 +158,8 @@ def test_each_word_stands_in_for_one_unit_and_is_not_in_the_text():
     [
         ("a{x}b", "1", "1"),
         ("1{x}2", "1", "1"),
-        ("a%s", "1", "0"),
+        ("ab%s", "1", "0"),
+        ("a%s", "0", "0"),  # the letter belongs to it
         ("{x}", "0", "0"),
         ("日{x}本", "0", "0"),
         ("{x} {y}", "00", "00"),
@@ -171,7 +172,7 @@ def test_each_word_stands_in_for_one_unit_and_is_not_in_the_text():
         ("{x}<b>{y}", "001", "000"),  # one space is enough
         ("{x}😀%d", "001", "000"),
         ("a😀{x}", "01", "00"),
-        ("a{x} b{y}", "11", "00"),
+        ("ab{x} ba{y}", "11", "00"),
         ("{x}a {y}a", "00", "11"),
     ],
 )

@@ -74,6 +74,8 @@ class PlaceholderStrategy:
     """The replaced parts by their stand-in."""
     expected: Counter[str] = field(default_factory=Counter)
     """The number of times that the translation must contain each part that is not a mark."""
+    with_letters: frozenset[str] = frozenset()
+    """Units that include letters, such as `v{version}`: the translation must not lose the letters."""
     state: _State = field(default_factory=_State)
 
     @classmethod
@@ -191,6 +193,11 @@ class PlaceholderStrategy:
                 return True
         if any(differences(self.expected, target, self.original.syntax)):
             return True
+        # A language may put a space before a unit of measurement.
+        without_spaces = "".join(source.split()), "".join(target.split())
+        for raw in map("".join, map(str.split, self.with_letters)):
+            if without_spaces[0].count(raw) > without_spaces[1].count(raw):
+                return True
         return self._is_nested(source) and not self._is_nested(target)
 
     def _is_nested(self, text: str) -> bool:
@@ -227,8 +234,9 @@ def _strategy(original: TaggedText, state: _State) -> PlaceholderStrategy:
             replaced.append(copy)
     parts = parts_of(source)
     units = [stand_ins.unit_of(copy.core, copy.start) for copy in replaced]
+    merged = list(stand_ins.merged(source, (part for part in parts if part[1] not in in_copies)))
     if level or pieces:
-        units += stand_ins.merged(source, (part for part in parts if part[1] not in in_copies))
+        units += merged
     units += (unit for unit in stand_ins.numbers_of(source, state.lost) if unit.start not in in_copies)
     units.sort(key=lambda unit: unit.start)
     # At level 0 without pieces, only lost numbers and copies have stand-ins, as at level 1.
@@ -255,7 +263,9 @@ def _strategy(original: TaggedText, state: _State) -> PlaceholderStrategy:
             edits.append(Edit(unit.start, unit.end, Part(0, unit.raw)))
             removed.update(range(unit.start, unit.end))
     expected = Counter(raw for raw, start, _ in parts if start not in removed)
-    return PlaceholderStrategy(original, collapsed_source, edited(source, edits), by_name, expected, state)
+    with_letters = frozenset(unit.raw for unit in merged if unit.has_letters)
+    edited_source = edited(source, edits)
+    return PlaceholderStrategy(original, collapsed_source, edited_source, by_name, expected, with_letters, state)
 
 
 def _after(part: str, text: str) -> int | None:

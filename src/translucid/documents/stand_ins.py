@@ -23,6 +23,11 @@ _COUNTS = re.compile(
 )
 """Placeholders for numbers."""
 _UNIT = re.compile(rf"(?:{UNITS})(?![^\W_])")
+_TIMES = re.compile(r"[xXkKM](?![^\W_])")
+"""A letter that belongs to the number before it, as in `{n}x`."""
+_PREFIX = re.compile(r"(?<![\w'’\\&%])(?:[A-Za-z]|[A-Z]{2,4})\Z")
+"""A letter or an abbreviation that belongs to the placeholder after it, as in `v{version}` and `SP%d`."""
+_LONGEST_PREFIX = 4
 _ENDINGS = {"s", "in"}
 """Units that may also be the ending of a word, as in `{name}s`."""
 _BLOCK = re.compile(r"\{\{\s*(?:[#/^!>]|else\b)|\{[#/:@]|\{%|<%(?!=)|<\?php")
@@ -51,6 +56,8 @@ class Unit(NamedTuple):
     """Whether it is a tag, an entity or a pictogram, which no word can stand in for."""
     counts: bool = False
     """Whether it is a number, or a placeholder for one."""
+    has_letters: bool = False
+    """Whether it includes letters that touch its parts, such as a unit of measurement."""
 
 
 def parts_of(marked: TaggedText) -> list[tuple[str, int, int]]:
@@ -84,17 +91,27 @@ def _cuts(marked: TaggedText) -> list[int]:
 
 
 def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterator[Unit]:
-    """Yield units of adjacent parts; signs, and parts with a mark between them, are not merged."""
-    marks = set(marked.mark_offsets)
+    """Yield units of adjacent parts, with the letters that belong to them.
+
+    Signs, and parts with a mark between them, are not merged. An `x` joins two parts, as in `{width}x{height}`.
+    """
+    text, marks = marked.text, set(marked.mark_offsets)
     units: list[Unit] = []
     for raw, start, end in parts:
-        is_separate = is_sign(raw)
-        if units and units[-1].end == start and start not in marks and not is_separate and not units[-1].is_sign:
-            units[-1] = Unit(units[-1].raw + raw, units[-1].start, end)
-        else:
-            units.append(Unit(raw, start, end, is_separate, counts=bool(_COUNTS.fullmatch(raw))))
+        unit = Unit(raw, start, end, is_sign(raw), counts=bool(_COUNTS.fullmatch(raw)))
+        previous = units[-1] if units else None
+        if previous and not unit.is_sign and not previous.is_sign and start not in marks:
+            joint = text[previous.end : start]
+            if not joint or (joint == "x" and previous.end not in marks):
+                has_letters = previous.has_letters or bool(joint)
+                units[-1] = Unit(previous.raw + joint + raw, previous.start, end, has_letters=has_letters)
+                continue
+        units.append(unit)
+    last_end = 0
     for unit in units:
-        yield _with_unit(marked.text, unit, marks)
+        with_letters = _with_prefix(text, _with_unit(text, unit, marks), marks, last_end)
+        yield with_letters
+        last_end = with_letters.end
 
 
 def numbers_of(marked: TaggedText, values: Collection[str]) -> Iterator[Unit]:
@@ -115,9 +132,29 @@ def _with_unit(text: str, unit: Unit, marks: Collection[int]) -> Unit:
     if unit.is_sign or unit.end in marks:
         return unit
     match = _UNIT.match(text, unit.end)
-    if not match or (match[0] in _ENDINGS and not unit.counts):
+    if match and match[0] in _ENDINGS and not unit.counts:
         return unit
-    return unit._replace(raw=unit.raw + match[0], end=match.end())
+    if not match and unit.counts:
+        match = _TIMES.match(text, unit.end)
+    return unit._replace(raw=unit.raw + match[0], end=match.end(), has_letters=True) if match else unit
+
+
+def _with_prefix(text: str, unit: Unit, marks: Collection[int], first: int) -> Unit:
+    """Return a unit extended by the letters before it, as in `v{version}`, unless it is within a word.
+
+    Args:
+        text: the text.
+        unit: the unit.
+        marks: the offsets of marks.
+        first: the smallest offset at which the letters may begin.
+    """
+    is_in_word = is_letter(text[unit.end : unit.end + 1])
+    if unit.is_sign or unit.start in marks or is_in_word or is_address(unit.raw):
+        return unit
+    match = _PREFIX.search(text, max(first, unit.start - _LONGEST_PREFIX), unit.start)
+    if not match:
+        return unit
+    return unit._replace(raw=match[0] + unit.raw, start=match.start(), has_letters=True)
 
 
 def stand_in_names(text: str, units: Iterable[Unit], level: int, pieces: bool) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from urllib.parse import unquote
 
 from translucid.data.languages import Languages, new_direction, same_language, short_code, usual_code
@@ -151,7 +152,10 @@ def _adapt(document: SlottedXml, names: Sequence[str], languages: Languages) -> 
     code, direction = usual_code(languages[1] or ""), new_direction(languages)
     seen = set[int]()
     for unit in document.file.units((), set(names) - {names[0]}, _SPACES):
-        for element in (unit, *_ancestors(unit)):
+        for element in chain([unit], _ancestors(unit)):
+            if element.start in seen:  # and so are the elements around it
+                break
+            seen.add(element.start)
             attributes: dict[str, str | None] = {}
             current = element.attributes.get("xml:lang", "")
             is_source = languages[0] is None or same_language(current, short_code(languages[0]))
@@ -162,8 +166,7 @@ def _adapt(document: SlottedXml, names: Sequence[str], languages: Languages) -> 
             progression = element.attributes.get("page-progression-direction")
             if element.name == "spine" and direction and (progression or "ltr") != direction:
                 attributes["page-progression-direction"] = direction
-            if attributes and element.start not in seen:
-                seen.add(element.start)
+            if attributes:
                 tag = document.file.raw(element.start, element.inner)
                 document.add_slot(element.start, element.inner, None, with_attributes(tag, attributes))
 

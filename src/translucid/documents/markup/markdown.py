@@ -196,7 +196,10 @@ class _Anchors:
         """Return the anchor of the next heading."""
         text = ""
         for part in heading.parts:
-            text += part if isinstance(part, str) else part.raw.strip("`") if part.raw.startswith("`") else ""
+            if isinstance(part, str):
+                text += part
+            elif part.raw.startswith("`"):
+                text += part.raw.strip("`")
         anchor = re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
         count = self.counts.get(anchor, 0)
         self.counts[anchor] = count + 1

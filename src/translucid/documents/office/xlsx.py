@@ -162,23 +162,37 @@ class _Table:
     other_rows: frozenset[int]
     """The numbers of the rows in other languages."""
 
+    @cached_property
+    def _sources(self) -> frozenset[int]:
+        """The columns that are translated, in place or into others, from 1."""
+        return frozenset(source + 1 for source, _ in self.columns.pairs)
+
+    @cached_property
+    def _in_place(self) -> frozenset[int]:
+        """The columns that are translated in place, from 1."""
+        return frozenset(source + 1 for source, target in self.columns.pairs if source == target)
+
+    @cached_property
+    def _pairs(self) -> list[tuple[int, int]]:
+        """The columns with translations in order, each with the column of its sources, from 1."""
+        pairs = [(target + 1, source + 1) for source, target in self.columns.pairs if source != target]
+        return sorted(pairs)
+
     def translates(self, column: int, row: int) -> bool:
         """Whether a cell, given by its column and row from 1, is translated in place."""
-        return self.is_source(column, row) and (column - 1, column - 1) in self.columns.pairs
+        return column in self._in_place and self.is_source(column, row)
 
     def is_source(self, column: int, row: int) -> bool:
         """Whether a cell is translated, in place or into another one."""
-        is_of_table = row >= self.first_row and row not in self.other_rows
-        return is_of_table and any(source == column - 1 for source, _ in self.columns.pairs)
+        return column in self._sources and row >= self.first_row and row not in self.other_rows
 
     def targets(self, row: int) -> dict[int, int]:
         """Return the columns of a row into which texts of others are translated, and those, in order and from 1."""
         targets: dict[int, int] = {}
-        for source, target in sorted(self.columns.pairs, key=itemgetter(1)):
-            text = self.texts.get(row, {}).get(source, "")
-            is_formula = text.startswith("=")
-            if source != target and self.is_source(source + 1, row) and not is_formula and is_language(text):
-                targets[target + 1] = source + 1
+        for target, source in self._pairs:
+            text = self.texts.get(row, {}).get(source - 1, "")
+            if self.is_source(source, row) and not text.startswith("=") and is_language(text):
+                targets[target] = source
         return targets
 
 

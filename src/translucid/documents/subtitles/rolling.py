@@ -20,6 +20,8 @@ SHARE = 3
 """In rolling captions, at least one caption of so many repeats a line."""
 SENTENCES = 10
 """In captions with punctuation, at least one line of so many has the end of a sentence."""
+MOST_LINES = 20
+"""The largest number of lines that the next caption repeats; programs show two or three."""
 _LINE = re.compile(r"[^\r\n]+")
 _FIXED = re.compile(rf"{TAG.pattern}|{LINE_END}")
 """What stays between words that are distributed."""
@@ -76,7 +78,7 @@ def have_sentences(lines: Sequence[RollingLine]) -> bool:
 
 def _overlap(before: Sequence[str], after: Sequence[str]) -> int:
     """Return the number of lines at the end of a caption that the next one repeats at its beginning."""
-    for size in range(min(len(before), len(after)), 0, -1):
+    for size in range(min(len(before), len(after), MOST_LINES), 0, -1):
         if before[len(before) - size :] == after[:size]:
             return size
     return 0

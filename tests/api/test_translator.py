@@ -222,6 +222,19 @@ def test_alignments_count_words_between_spaces(translator, character):
     assert max(t for _, t in translation.alignment) < len(linked_words(translation.text))
 
 
+@pytest.mark.parametrize("text", ["“{}”", "• {}", "☞ {} —", "“{} ”"])
+def test_signs_that_the_vocabulary_lacks_stay_at_the_ends(translator, text):
+    plain = translator.translate("She likes soccer.")
+    translation = translator.translate(text.format("She likes soccer."))
+    assert translation.text == text.format(plain.text) and translation.warnings == plain.warnings
+    moved = int(text.split("{")[0].endswith(" "))
+    links = [(source - moved, target - moved) for source, target in translation.alignment]
+    assert set(plain.alignment) <= set(links)
+    assert max(target for _, target in translation.alignment) == len(linked_words(translation.text)) - 1
+    (confidences,) = translator.word_probabilities([translation])
+    assert [word for word, _ in confidences] == translation.text.split()
+
+
 def test_reading_the_attention_changes_no_translation(translator):
     before = translator.translate("She likes soccer")
     assert before.attention

@@ -10,13 +10,15 @@ from translucid.data.tokenizing.pieces import SPACE
 class Words:
     """A tokenizer that gives an id to each word; `+` begins another piece of the same word, and `?` is unknown."""
 
+    has_placeholders = True
+
     def __init__(self, *opening):
         self.source_opening = opening
         self.pieces = ["<pad>", "<unk>", "<s>", "</s>", "<en>"]
         self.calls = 0
 
-    def mask(self, text):
-        return mask(text)
+    def mask(self, text, patterns=()):
+        return mask(text, patterns)
 
     def encode_source(self, texts):
         self.calls += 1
@@ -81,7 +83,7 @@ def test_sentences_are_translated_one_by_one_and_what_has_no_words_is_copied(wor
     pipeline = TextPipeline(words, 5, "en")
     texts = ["One %s. {n}: 42.\n\nTwo three four five. Six seven eight nine ten.", "", "7"]
     first, blank, number = pipeline.pieces(texts, split=True)
-    assert words.calls == 1
+    assert words.calls == 2  # the signs at the ends of all sentences, and all sentences
     assert described(first) == [
         ("One %s.", 3, " ", 0),
         ("{n}: 42.", 0, "\n\n", 0),
@@ -98,6 +100,37 @@ def test_sentences_are_translated_one_by_one_and_what_has_no_words_is_copied(wor
     translations = [words.encode_target([text])[0] for text in ("Uno ⟦1⟧.", "Dos", "Seis", "diez.")]
     assert pipeline.join(first, translations) == "Uno %s. {n}: 42.\n\nDos Seis diez."
     assert list(pipeline.warnings(first)) == ["long: 6 tokens are more than the model takes (5), translated in pieces"]
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("? one", [("?", " "), ("one", "")]),
+        ("?one?", [("?", ""), ("one", ""), ("?", "")]),
+        ("? ?  one. Two ?", [("? ?", "  "), ("one.", " "), ("Two", " "), ("?", "")]),
+        ("?? 5 ?", [("?? 5 ?", "")]),
+        ("? !", [("? !", "")]),
+        ("?%s one", [("?", ""), ("%s one", "")]),
+        ("☎ one", [("☎ one", "")]),
+    ],
+)
+def test_signs_at_the_ends_that_the_vocabulary_lacks_are_copied(words, text, pieces):
+    pipeline = TextPipeline(words, 20, "en")
+    (row,) = pipeline.pieces([text], split=True)
+    assert [(piece.text, piece.after) for piece in row] == pieces
+    assert [bool(piece.ids) for piece in row] == [any(map(str.isalpha, piece.text)) for piece in row]
+    assert pipeline.join(row, [words.encode_target([piece.text])[0] for piece in translatable(row)]) == text
+    assert len(pipeline.pieces([text], split=False)[0]) == 1
+
+
+@pytest.mark.parametrize("character", "\u00ad\u200b\u2060\ufeff")
+def test_characters_that_only_say_where_a_line_may_end_are_left_out(words, character):
+    pipeline = TextPipeline(words, 20, "en")
+    ((plain,), (marked,)) = pipeline.pieces(["one two", f"o{character}ne two"], split=True)
+    assert plain.ids == marked.ids
+    assert marked.text == f"o{character}ne two"
+    ((unchanged,),) = pipeline.pieces([f"o{character}ne two"], split=False)
+    assert unchanged.ids != plain.ids
 
 
 @pytest.mark.parametrize(

@@ -124,15 +124,20 @@ class ConfidenceFeatures:
         rows: list[list[tuple[str, float]]] = []
         for pieces, _ in texts:
             row: list[tuple[str, float]] = []
+            continues = False
             for piece in pieces:
                 if piece.ids:
                     (_, hypothesis), log_probs = next(scored_parts)
                     words = self._piece_words(piece, hypothesis, log_probs)
                     if hypothesis.free:
                         words = as_in_free(words, self._piece_words(piece, hypothesis.free, next(free_log_probs)))
-                    row += words
                 else:  # copied
-                    row += [(word, 1.0) for word in piece.text.split()]
+                    words = [(word, 1.0) for word in piece.text.split()]
+                if continues and row and words:  # its first word is a part of the word before it
+                    word, probability = row.pop()
+                    words[0] = word + words[0][0], probability * words[0][1]
+                row += words
+                continues = not piece.after
             rows.append(row)
         return rows
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from translucid.api.word_weights import word_weights
 from translucid.data.text_pipeline import Piece, translatable
-from translucid.data.words import linked_words
+from translucid.data.words import linked_words, without_invisible
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
 from translucid.evaluation.alignment_error import spread
@@ -98,10 +98,11 @@ class Translation(NBest):
                 warnings.append(use.warning)
             words_of_terms.update(map(str.casefold, use.source.split()))
         familiarity = translator.loaded.familiarity(translator.languages, translator.tokenizer)
-        for (piece, best), (_, text) in zip(self.parts, self.sentences, strict=True):
+        for (piece, best), (source, text) in zip(self.parts, self.sentences, strict=True):
             ids, judged = piece.ids[:-1], best.judged
-            warnings += translator.quality_checks.about(piece.text, ids, text, best.tokens, judged.log_probability)
-            warnings += familiarity.about(piece.text, ids, judged.tokens, judged.log_probability, words_of_terms)
+            warnings += translator.quality_checks.about(source, ids, text, best.tokens, judged.log_probability)
+            words = without_invisible(source)
+            warnings += familiarity.about(words, ids, judged.tokens, judged.log_probability, words_of_terms)
         return list(dict.fromkeys(warnings))
 
     @cached_property
@@ -284,8 +285,9 @@ class Translation(NBest):
     ) -> list[tuple[int, int, float]]:
         """Return the links that `read_links` finds in each piece, as links between the words of the whole texts."""
         links: list[tuple[int, int, float]] = []
-        source_words = target_words = 0
+        source_words, target_words = list[int](), list[int]()  # for each word, how many of the pieces have a part of it
         weights, hypotheses = iter(self._weights_by_piece), iter(self.nbest[0].hypotheses)
+        continues = False
         for piece in self.pieces:
             if piece.ids:
                 piece_weights = next(weights)
@@ -302,11 +304,17 @@ class Translation(NBest):
                 count = len(linked_words(piece.text))
                 words = count, count
                 piece_links = [(i, i, 1.0) for i in range(count)]
+            first_source, first_target = sum(source_words), sum(target_words)
             for s, t, weight in piece_links:
-                links.append((source_words + s, target_words + t, weight))
-            source_words += words[0]
-            target_words += words[1]
-        return links
+                links.append((first_source + s, first_target + t, weight))
+            for counts, count in zip((source_words, target_words), words, strict=True):
+                counts += [1] * count
+                if continues and count and len(counts) > count:
+                    # Without white space between two pieces, a word consists of the last and the first word of both.
+                    last = len(counts) - count - 1
+                    counts[last] += counts.pop(last + 1)
+            continues = not piece.after
+        return joined_links(links, source_words, target_words)
 
     def _repr_html_(self) -> str:
         """Show the texts and the attention in a notebook."""

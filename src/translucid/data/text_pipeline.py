@@ -10,19 +10,24 @@ output. Add a new feature as a `TextStep` or as another method here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple, Protocol
 
 from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.placeholders import Masked
-from translucid.data.protected_spans import PlaceholderSyntax, is_non_translatable, with_patterns
+from translucid.data.protected_spans import PlaceholderSyntax, is_non_translatable, kept_parts, with_patterns
 from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.words import without_invisible
 from translucid.ground.special import SPECIAL
+
+VARIATION = "\ufe0e\ufe0f"
+"""Characters that belong to the sign before them: it is shown as text, or as an emoji."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +121,10 @@ class TextPipeline:
                 only texts that are too long are cut.
             before: for each text, the texts before it in its document, for a model with document context.
         """
-        pieces = self.pieces_of([self._parts(text, split=split) for text in texts], split=split)
+        parts = [self._parts(text, split=split) for text in texts]
         if not self.context:
-            return pieces
+            return self.pieces_of(self._with_edges(parts) if split else parts, split=split)
+        pieces = self.pieces_of(parts, split=split)
         return self._with_context(texts, pieces, before or [()] * len(texts), split=split)
 
     def pieces_of(self, texts: Sequence[Sequence[tuple[str, str]]], *, split: bool) -> list[list[Piece]]:
@@ -129,7 +135,7 @@ class TextPipeline:
         syntax = with_patterns(PlaceholderSyntax.prose, self.protected)
         parts = []
         for sentences in texts:
-            parts.append([(sentence, after, self.mask(sentence)) for sentence, after in sentences])
+            parts.append([(sentence, after, self._masked(sentence, split=split)) for sentence, after in sentences])
         # One call for all texts, because SentencePiece encodes them in several threads.
         masked_texts = [masked.text for _, _, masked in chain.from_iterable(parts)]
         encoded = iter(self.tokenizer.encode_source(masked_texts))
@@ -255,6 +261,57 @@ class TextPipeline:
             return []
         return split_sentences(text, self.language) if split else [(text, "")]
 
+    def _masked(self, sentence: str, *, split: bool) -> Masked:
+        """Return a masked sentence, without invisible characters unless the text must reach the model unchanged."""
+        masked = self.mask(sentence)
+        return masked._replace(text=without_invisible(masked.text)) if split else masked
+
+    def _with_edges(self, texts: Sequence[Sequence[tuple[str, str]]]) -> list[list[tuple[str, str]]]:
+        """Return sentences without the signs at their ends that the vocabulary lacks, such as bullets.
+
+        These become parts of their own, which are copied.
+
+        Args:
+            texts: for each text, its sentences, each with the white space after it.
+        """
+        edges = {sentence: _ends(sentence) for sentences in texts for sentence, _ in sentences}
+        signs = sorted(set().union(*edges.values()))
+        unknown = set[str]()
+        for sign, ids in zip(signs, self.tokenizer.encode_source(signs), strict=True):
+            if SPECIAL.unknown in ids:
+                unknown.add(sign)
+        if not unknown:
+            return [list(sentences) for sentences in texts]
+        results: list[list[tuple[str, str]]] = []
+        for sentences in texts:
+            results.append([])
+            for sentence, after in sentences:
+                results[-1] += self._cut_edges(sentence, after, unknown)
+        return results
+
+    def _cut_edges(self, sentence: str, after: str, unknown: Collection[str]) -> list[tuple[str, str]]:
+        """Return a sentence and the unknown signs at its ends, each with the white space after it."""
+        start, end = 0, len(sentence)
+        while start < end and (sentence[start].isspace() or sentence[start] in unknown):
+            start += 1
+        while end > start and (sentence[end - 1].isspace() or sentence[end - 1] in unknown):
+            end -= 1
+        # Parts that the model has learned to copy, and parts that continue in the sentence, stay in it.
+        for _, part_start, part_end in kept_parts(sentence, with_patterns(PlaceholderSyntax.prose, self.protected)):
+            if part_start < start and (part_end > start or self.tokenizer.has_placeholders):
+                start = part_start
+            if part_end > end and (part_start < end or self.tokenizer.has_placeholders):
+                end = max(end, part_end)
+        if not any(map(str.isalpha, sentence[start:end])):
+            return [(sentence, after)]
+        parts: list[tuple[str, str]] = []
+        space = ""  # the white space after the part before
+        for text in reversed((sentence[:start], sentence[start:end], sentence[end:])):
+            if part := text.strip():
+                parts.insert(0, (part, text[len(text.rstrip()) :] + (space if parts else after)))
+                space = text[: len(text) - len(text.lstrip())]
+        return parts
+
     def _with_context(
         self, texts: Sequence[str], pieces: Sequence[list[Piece]], before: Sequence[Sequence[str]], *, split: bool
     ) -> list[list[Piece]]:
@@ -318,3 +375,17 @@ class TextPipeline:
             if len(encoded) < self.longest:
                 model_text, ids = extended, [*encoded, SPECIAL.end]
         return ids
+
+
+def _ends(sentence: str) -> set[str]:
+    """Return the signs before the first and after the last letter or digit of a sentence."""
+    signs = set[str]()
+    for characters in (sentence, reversed(sentence)):
+        for character in characters:
+            if character.isspace():
+                continue
+            is_sign = unicodedata.category(character)[0] in "PS" or character in VARIATION
+            if not is_sign:
+                break
+            signs.add(character)
+    return signs

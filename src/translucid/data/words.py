@@ -20,6 +20,11 @@ LINKED_WORD = re.compile(r"[^ \t\n]+")
 spaces and invisible characters are parts of words, as in the files that aligners such as fast_align read."""
 
 
+_NEEDS_ZERO_WIDTH_SPACE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
+INVISIBLE = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_NEEDS_ZERO_WIDTH_SPACE}])\u200b(?![{_NEEDS_ZERO_WIDTH_SPACE}])")
+"""Characters that only say where a line may end; scripts of South East Asia separate words with one of them."""
+
+
 class Word(NamedTuple):
     """A word or a sign, with its offsets in a text."""
 
@@ -35,6 +40,15 @@ def linked_words(text: str) -> list[str]:
     3
     """
     return LINKED_WORD.findall(text)
+
+
+def without_invisible(text: str) -> str:
+    r"""Return a text without characters that only say where a line may end.
+
+    >>> without_invisible("foot\u00adball")
+    'football'
+    """
+    return text if text.isascii() else INVISIBLE.sub("", text)
 
 
 def words_in(text: str) -> list[Word]:

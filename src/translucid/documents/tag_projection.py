@@ -7,7 +7,6 @@ well-nested tags stay well nested. A single mark goes where the fewest links cro
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from translucid.data.protected_spans import kept_parts
+from translucid.data.words import INVISIBLE
 from translucid.documents.mark_spacing import CLOSING, is_space, outer_space, separates_letters, wants_space
 from translucid.documents.tag_tree import TagNode, tag_tree, walk
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
@@ -32,10 +32,6 @@ ACCELERATORS = frozenset("_&~")
 """Markers of access keys, which stand before the letter of the key."""
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»‹›‘’'", '"'))
 """Quotation marks, which differ between languages."""
-
-_NEEDS_ZERO_WIDTH_SPACE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
-_INVISIBLE = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_NEEDS_ZERO_WIDTH_SPACE}])\u200b(?![{_NEEDS_ZERO_WIDTH_SPACE}])")
-"""Characters that only say where a line may end; scripts of South East Asia separate words with one of them."""
 
 Offsets: TypeAlias = Indices
 """Offsets of characters in the target, `[N]`."""
@@ -60,7 +56,7 @@ def readable(source: TaggedText) -> TaggedText:
     >>> readable(TaggedText("Dear , onetwo", (Mark(5, "<x/>"), Mark(10, "<br/>")))).text
     'Dear, one two'
     """
-    source = source.replaced(_INVISIBLE, "") if _INVISIBLE.search(source.text) else source
+    source = source.replaced(INVISIBLE, "") if INVISIBLE.search(source.text) else source
     marks: list[Mark] = []
     text, copied = "", 0
     single = _single_marks(source)

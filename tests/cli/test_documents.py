@@ -46,8 +46,9 @@ def test_the_name_of_a_file_is_no_text(call, small_run, tmp_path, monkeypatch, n
         (tmp_path / name).write_text("I like soccer.")
     result = call("translate", small_run, name, "--output", "out")
     if exists or name not in ("notes", "a b.xyz"):
-        assert result.code == 2 and f"{name}: is not a document that can be translated. Supported:" in result.err
-        assert ".docx" in result.err and result.err.count("\n") == 1 and not (tmp_path / "out").exists()
+        remedy = "Save it as .xlsx" if name == "a.xls" else "Supported:"
+        assert result.code == 2 and f"{name}: is not a document that can be translated. {remedy}" in result.err
+        assert result.err.count("\n") == 1 and not (tmp_path / "out").exists()
     else:
         assert result.code == 0 and (tmp_path / "out").exists()
     if exists and name in ("a.xls", "a.zip"):
@@ -59,6 +60,11 @@ def test_a_document_that_is_missing_is_no_text(call, small_run, tmp_path, monkey
     result = call("translate", small_run, "leter.docx", "--output", "out.docx")
     assert result.code == 2 and "leter.docx: is not there. Check the path." in result.err and result.out == ""
     assert call("translate", small_run, "https://example.org/a.html").code == 0
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "leter.docx").touch()
+    for options in ([], ["--output-dir", "out", "--overwrite"]):
+        result = call("translate", small_run, "--input", "leter.docx", *options)
+        assert result.code == 2 and result.err.startswith("error: leter.docx: can't be read (No such file"), result.err
 
 
 def test_several_documents_need_a_folder(call, small_run, tmp_path, monkeypatch):

@@ -82,7 +82,7 @@ def planned(
             replace its source.
     """
     if folder is None:
-        if len(inputs) == 1 and inputs[0].is_file():
+        if len(inputs) == 1 and not is_folder(str(inputs[0])):
             return [Planned(inputs[0], output)]
         what = "is a folder" if is_folder(str(inputs[0])) else f"is one of {len(inputs)} documents or folders"
         fix = "Write the translations to a folder with --output-dir; a name that is a text goes to standard input."
@@ -92,7 +92,7 @@ def planned(
     sources: dict[Path, Path] = {}
     others: list[Path] = []
     for item in inputs:
-        files = [(item, Path(item.name))] if item.is_file() else list(_files_of(item, folder))
+        files = list(_files_of(item, folder)) if is_folder(str(item)) else [(item, Path(item.name))]
         for file, place in files:
             target = folder / place
             if kind_of(file.name) is None:
@@ -100,7 +100,7 @@ def planned(
             elif target in sources:
                 what = f"and {sources[target]} would both be written to {target}"
                 raise UserError(what, file=file, fix="Give the folder that has both, or translate them one by one.")
-            elif target.exists() and target.samefile(file):
+            elif _same(target, file):
                 raise UserError("would be replaced by its translation", file=file, fix="Choose another --output-dir.")
             else:
                 sources[target] = file

@@ -7,15 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.kinds import kind_of
 from translucid.documents.limits import max_segments
 from translucid.documents.tagged_text import Mark, TaggedText
 from translucid.ground.cancellation import Cancelled
 from translucid.ground.errors import UserError
+from translucid.ground.lock import LOCK
 from translucid.serving.documents import document_job, document_jobs, document_translation
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import INTERNAL, ApiError, GoneError
+from translucid.serving.queue.request_context import Usage
 from translucid.serving.server_options import ServerOptions
 
 from .refusals import refusal_of, stopped_clock
@@ -80,7 +82,8 @@ def make(clock, monkeypatch):
 
     def create(**options):
         catalogue = SimpleNamespace(languages=["en", "es"], find=find, candidates=candidates)
-        context = SimpleNamespace(catalogue=catalogue, options=ServerOptions(**options), worker_pool=Pool())
+        options = ServerOptions(**options)
+        context = SimpleNamespace(catalogue=catalogue, options=options, worker_pool=Pool(), usage=Usage())
         jobs = DocumentJobs(context)
         jobs.found = found
         created.append(jobs)
@@ -119,6 +122,7 @@ def test_a_job_from_its_beginning_to_its_end(make, clock):
     assert job.written_corrections == job.corrections == 0
     assert job.files.result.read_bytes() == b"I SING.\n\nYOU SING.\n"
     assert jobs.found == [("en", "es", "tiny")] * 2
+    assert [sample.value for sample in jobs.context.usage.characters.collect()[0].samples[:1]] == [16]
     clock.now = 110
     assert jobs.find(job.id).last_request == 110
     for key in ("", job.key):
@@ -295,11 +299,12 @@ def test_the_next_server_removes_the_folders_of_killed_ones_of_this_user(make, m
     send(killed)
     send(running)
     killed._folder._lock.release()  # as the system does when the process is killed
-    without_lock = tmp_path / "translucid-documents-being-made"
-    without_lock.mkdir()
+    starting = tmp_path / "translucid-documents-starting"
+    starting.mkdir()
+    (starting / LOCK).touch()  # its server has not acquired it yet
     (tmp_path / "translucid-documents-link").symlink_to(running.folder.parent)
     other = make()
-    assert not killed.folder.parent.exists() and other.folder.exists() and without_lock.exists()
+    assert not killed.folder.parent.exists() and other.folder.exists() and starting.exists()
     assert len(list(running.folder.iterdir())) == 1
 
 
@@ -312,11 +317,12 @@ def test_large_segments_are_refused(make, monkeypatch):
         ("x" * 6, 3, "line 1 has more than 5 characters"),
         ("x", 4, "3 tags"),
     ):
-        segment = Segment(TaggedText(text, (*marks, marks[0])[:count]), "line 1")
+        segments = SegmentList("a.txt")
+        segments.add(Segment(TaggedText(text, (*marks, marks[0])[:count]), "line 1"))
 
-        def read(name, content, languages, segment=segment):
+        def read(name, content, languages, segments=segments):
             limits.append(max_segments())
-            return SimpleNamespace(segments=[segment], filled=lambda targets: b"")
+            return SimpleNamespace(segments=segments, filled=lambda targets: b"")
 
         monkeypatch.setattr(document_translation, "segments_to_translate", lambda document, retranslate: [0])
         monkeypatch.setattr(document_translation, "read_document", read)

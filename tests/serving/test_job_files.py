@@ -90,9 +90,8 @@ def test_segments_and_translations_come_back_as_they_were_stored(files):
     files.accept({1: correction})
     files.store_translations([(1, plain), (2, plain)])  # corrections by people are kept
     assert files.targets() == {0: marked, 1: correction, 2: plain}
-    files.accept(
-        {0: marked}
-    )  # unchanged: its origin and its warnings stay, but the document has a person's translation
+    # Unchanged: its origin and its warnings stay, but the document has a person's translation.
+    files.accept({0: marked})
     assert files.rows(0, 1) == [Row(0, SEGMENTS[0], marked, accepted=True)]
     assert files.targets()[0] == Target(marked.marked, "person")
     assert [row.accepted for row in files.rows()] == [True, True, False, False, False]
@@ -122,11 +121,11 @@ def test_some_segments_from_a_number_on(files, monkeypatch):
         return [row.number for row in files.rows(*arguments)]
 
     assert (numbers(0, 2), numbers(3, 9), numbers(2, 0), numbers(5, 2)) == ([0, 1], [3, 4], [], [])
-    monkeypatch.setattr(job_files, "MOST_CHARACTERS", 9)
+    monkeypatch.setattr(job_files, "MOST_CHARACTERS", 21)
     assert numbers(1) == [1, 2, 3, 4]
-    # Marks count by the length of their JSON: [] has two characters, so the first two segments have nine.
+    # The place counts ("line 2"), the source, and the JSON of the marks ([]): 6 + 2 + 2, then 6 + 3 + 2.
     assert numbers(1, 4) == [1, 2, 3]
-    monkeypatch.setattr(job_files, "MOST_CHARACTERS", 8)
+    monkeypatch.setattr(job_files, "MOST_CHARACTERS", 20)
     assert numbers(1, 4) == [1, 2]
 
 

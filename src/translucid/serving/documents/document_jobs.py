@@ -43,7 +43,9 @@ SHARE = 8
 MAX_STORED = 200
 """The maximum number of documents, including finished ones; the least recently requested are deleted first."""
 _FOLDERS = "translucid-documents-"
-"""The beginning of the names of folders with documents."""
+"""The beginning of the names of temporary folders."""
+_DOCUMENTS = "documents"
+"""The folder of all documents in a temporary folder."""
 MAX_STORED_BYTES = 2 << 30
 """The maximum size in bytes of the files of all finished documents, which are deleted in the same order."""
 
@@ -247,10 +249,11 @@ class _TemporaryFolder:
     def __init__(self) -> None:
         _remove_abandoned()
         self._temporary = tempfile.TemporaryDirectory(prefix=_FOLDERS, ignore_cleanup_errors=True)
-        self._lock = FileLock(Path(self._temporary.name) / LOCK)
+        # Another thread may release it than the one that made the folder again.
+        self._lock = FileLock(Path(self._temporary.name) / LOCK, thread_local=False)
         self._lock.acquire()
-        self.documents = Path(self._temporary.name) / "documents"
-        self.documents.mkdir(mode=0o700)
+        self.documents = Path(self._temporary.name) / _DOCUMENTS
+        self.documents.mkdir(mode=0o700)  # after the lock: without this folder, no other server removes ours
 
     def remove(self) -> None:
         """Delete the folder."""
@@ -259,12 +262,12 @@ class _TemporaryFolder:
 
 
 def _remove_abandoned() -> None:
-    """Delete the folders of servers of this user that were killed: they have a lock, which nobody holds."""
+    """Delete the folders of servers of this user that were killed: they have documents, and nobody holds their lock."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDERS}*"):
         with suppress(OSError, Timeout):  # it is in use, or another server removes it
             status = folder.lstat()
             is_ours = stat.S_ISDIR(status.st_mode) and (os.name != "posix" or status.st_uid == os.getuid())
-            if is_ours and (folder / LOCK).exists():
+            if is_ours and (folder / _DOCUMENTS).is_dir():
                 with FileLock(folder / LOCK, timeout=0):
-                    shutil.rmtree(folder / "documents", ignore_errors=True)
+                    shutil.rmtree(folder / _DOCUMENTS, ignore_errors=True)
                 shutil.rmtree(folder, ignore_errors=True)

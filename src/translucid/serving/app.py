@@ -90,8 +90,7 @@ def create_app(
         async def add_slash() -> RedirectResponse:  # the page refers to its files by relative paths
             return RedirectResponse(options.url_prefix + "/")
 
-        app.add_middleware(_UrlPrefix, prefix=options.url_prefix)
-    app.add_middleware(_PlainPath, root=options.url_prefix or "")
+    app.add_middleware(_PlainPaths, prefix=options.url_prefix)
     return app
 
 
@@ -123,31 +122,24 @@ async def _tidy_up(jobs: DocumentJobs) -> None:
             log.exception("old documents could not be forgotten")
 
 
-class _PlainPath:
-    """Middleware that answers paths with repeated slashes or with one at their end, as `/translate` is answered."""
+class _PlainPaths:
+    """Middleware that answers a path with too many slashes as the one without them: `//translate/` as `/translate`.
 
-    def __init__(self, app: ASGIApp, root: str) -> None:
-        self.app, self.folders = app, (f"{root}/", f"{root}/lessons/")  # these pages end with a slash
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope.get("path", "")
-        if scope["type"] == "http" and path not in self.folders and ("//" in path or path.endswith("/")):
-            plain = re.sub("//+", "/", path)
-            if plain not in self.folders:
-                plain = plain.rstrip("/") or "/"
-            scope = {**scope, "path": plain, "raw_path": quote(plain).encode()}
-        await self.app(scope, receive, send)
-
-
-class _UrlPrefix:
-    """Middleware for a server below a URL prefix, whether or not a proxy removes the prefix from paths."""
+    Below a URL prefix it also adds the prefix to paths from which a proxy has removed it.
+    """
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
         self.app, self.prefix = app, prefix
+        self.folders = (f"{prefix}/", f"{prefix}/lessons/")  # these pages end with a slash
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope = {**scope, "root_path": self.prefix}
+            path = re.sub("//+", "/", scope["path"])
+            if self.prefix and path != self.prefix and not path.startswith(f"{self.prefix}/"):
+                path = self.prefix + path
+            if path not in self.folders:
+                path = path.rstrip("/")
+            scope = {**scope, "root_path": self.prefix, "path": path, "raw_path": quote(path).encode()}
         await self.app(scope, receive, send)
 
 

@@ -102,17 +102,20 @@ def test_translated_characters_are_counted_by_pair(serve, caplog):
         for fields in ({"q": ["I sing", "You sing"]}, {"q": "<b>I</b> sing", "format": "html"}):
             assert client.post("/translate", json={"source": "en", "target": "es", **fields}).status_code == 200
         client.post("/look", json={"q": "I sing", "source": "en", "target": "es"})
+        unsplit = {"text": ["I sing"], "source_lang": "EN", "target_lang": "ES", "split_sentences": "0"}
+        client.post("/v2/translate", json=unsplit)
         client.get("/health")
     records = [json.loads(record.getMessage()) for record in caplog.records if "/" in record.getMessage()]
     assert [(record.get("pair"), record.get("characters")) for record in records] == [
         ("en-es", 14),
         ("en-es", 13),
         ("en-es", 6),
+        ("en-es", 6),
         (None, None),
     ]
     text = client.get("/metrics").text
-    assert 'translucid_characters_total{pair="en-es"} 33.0' in text
-    assert 'translucid_texts_total{pair="en-es"} 4.0' in text
+    assert 'translucid_characters_total{pair="en-es"} 39.0' in text
+    assert 'translucid_texts_total{pair="en-es"} 5.0' in text
 
 
 def test_a_request_without_an_answer_is_one_of_a_client_that_left(app, caplog):

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.growth import assert_linear
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
@@ -139,6 +140,16 @@ def test_outcomes_of_terms(translation, plain, forms):
         constrained = TermList(terms, target=lemmas)
         uses = constrained.uses(constrained.matches("The house, the dog"), translation)
         assert [use.outcome for use in uses] == expected
+
+
+def test_the_time_for_outcomes_is_in_proportion_to_the_text():
+    def uses(count):
+        numbered_terms = [(f"w{i}", f"the y{i}") for i in range(count)]
+        terms = TermList(terms_of(numbered_terms))
+        text = " ".join(source for source, _ in numbered_terms)
+        return lambda: terms.uses(terms.matches(text), "the " * count)
+
+    assert_linear(uses, 250, 2_000)
 
 
 def test_each_place_of_a_translation_counts_once():

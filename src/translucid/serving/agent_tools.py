@@ -28,7 +28,14 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import AnyServed, ServedPivot
 from translucid.serving.queue.request_context import RequestContext, RequestTask
 from translucid.serving.routes.libretranslate import name_of
-from translucid.serving.texts import TextTranslation, queue_sentences, split_texts, translate_texts, with_terminology
+from translucid.serving.texts import (
+    TextTranslation,
+    missing_terms,
+    queue_sentences,
+    split_texts,
+    translate_texts,
+    with_terminology,
+)
 
 if TYPE_CHECKING:
     from translucid.api.translation import Translation
@@ -77,7 +84,7 @@ class AgentTools:
             served = await run_in_threadpool(with_terminology, served, terms or {})
             with_confidence = served.translator.has_confidence
             (result,) = await translate_texts(task, served, batch, context=before, with_confidence=with_confidence)
-            warnings.extend(served.translator.missing_terms(text, result.versions[0]))
+            warnings.extend(await task.run(lambda: missing_terms(served, batch, result.versions[:1])))
             return [result]
 
         (code,), (translation,) = await translate_from_any(
@@ -137,6 +144,7 @@ class AgentTools:
         before = sentences_before(served, [layout]) if served.translator.context else None
         translations: list[Any] = []
         if layout.sentences:
+            task.count(served, layout.sentences)
             translations = await task.result(queue_sentences(task, served, layout.sentences, before=before))
         record = {"source": served.source, "target": served.target}
         if not isinstance(served, ServedPivot):

@@ -85,6 +85,15 @@ def with_terminology(served: AnyServed, terms: Mapping[str, str]) -> AnyServed:
     return replace(served, translator=served.translator.with_terms(terms.items()))
 
 
+def missing_terms(served: AnyServed, texts: Sequence[str], translations: Sequence[str]) -> list[str]:
+    """Return a warning for each term of a text that its translation lacks; called in the worker pool."""
+    warnings: list[str] = []
+    for text, translation in zip(texts, translations, strict=True):
+        between_steps()
+        warnings += served.translator.missing_terms(text, translation)
+    return warnings
+
+
 def translated(
     context: RequestContext,
     served: AnyServed,

@@ -12,7 +12,7 @@ from typing import Literal
 
 from translucid.data.languages import Languages
 from translucid.data.protected_spans import kept_parts
-from translucid.data.words import capitalised, find_sequence, folded, words_in
+from translucid.data.words import capitalised, folded, words_in
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.links import Links, TermLink, with_term_links
 from translucid.terminology.term import Term, read_terms, terms_of
@@ -169,8 +169,8 @@ class TermList:
         if not matches:
             return occurrences
         positions = words_in(translation)
-        words = [word.text for word in positions]
-        plain = list(map(str.casefold, words))
+        words = _WordIndex([word.text for word in positions])
+        plain = _WordIndex([word.text.casefold() for word in positions])
         # All unchanged targets come first: another form of one term may be the target of another term.
         for inflected in (False, True):
             for i, match in enumerate(matches):
@@ -179,7 +179,8 @@ class TermList:
                 if span := self._target_span(match, words, plain, inflected):
                     start, end = span
                     occurrences[i] = Occurrence(positions[start].start, positions[end - 1].end, inflected)
-                    words[start:end] = plain[start:end] = [""] * (end - start)
+                    words.clear(start, end)
+                    plain.clear(start, end)
         return occurrences
 
     def with_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
@@ -192,32 +193,57 @@ class TermList:
         return with_term_links(links, source, target, term_links) if term_links else list(links)
 
     def _target_span(
-        self, match: Match, words: Sequence[str], plain: Sequence[str], inflected: bool
+        self, match: Match, words: _WordIndex, plain: _WordIndex, inflected: bool
     ) -> tuple[int, int] | None:
         """Return the word indices of the start and the end of a match's target in a translation, if it has one."""
         for target in match.targets:
             target_words = [word.text for word in words_in(target)]
+            if not target_words:
+                continue
             if match.exact:
-                starts = find_sequence(target_words, words)
-                if target_words and not starts:  # A sentence may begin with it.
-                    starts = find_sequence([capitalised(target_words[0]), *target_words[1:]], words)
+                start = words.find(target_words)
+                if start is None:  # A sentence may begin with it.
+                    start = words.find([capitalised(target_words[0]), *target_words[1:]])
             elif inflected:
-                starts = self._forms_at(target_words, plain)
+                start = self._form_in(plain.words, target_words)
             else:
-                starts = find_sequence(list(map(str.casefold, target_words)), plain)
-            if starts:
-                return starts[0], starts[0] + len(target_words)
+                start = plain.find(list(map(str.casefold, target_words)))
+            if start is not None:
+                return start, start + len(target_words)
         return None
 
-    def _forms_at(self, target_words: Sequence[str], plain: Sequence[str]) -> list[int]:
-        """Return the indices at which forms of all target words follow each other in a translation."""
+    def _form_in(self, words: Sequence[str], target_words: Sequence[str]) -> int | None:
+        """Return the first index at which forms of all target words follow each other in a translation."""
         assert self.target
-        starts = []
-        for index in range(len(plain) - len(target_words) + 1):
-            pairs = zip(target_words, plain[index:], strict=False)
+        for start in range(len(words) - len(target_words) + 1):
+            pairs = zip(target_words, words[start : start + len(target_words)], strict=True)
             if all(word and self.target.same_word(target, word) for target, word in pairs):
-                starts.append(index)
-        return starts
+                return start
+        return None
+
+
+class _WordIndex:
+    """The words of a translation, which are searched for many terms."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self._indices: dict[str, list[int]] = defaultdict(list)
+        for index, word in enumerate(words):
+            self._indices[word].append(index)
+
+    def find(self, sequence: list[str]) -> int | None:
+        """Return the first index at which these words follow each other."""
+        counts = [len(self._indices.get(word, ())) for word in sequence]
+        rarest = counts.index(min(counts))
+        for index in self._indices.get(sequence[rarest], ()):
+            start = index - rarest
+            if start >= 0 and self.words[start : start + len(sequence)] == sequence:
+                return start
+        return None
+
+    def clear(self, start: int, end: int) -> None:
+        """Remove words that are found, so that no other term finds them."""
+        self.words[start:end] = [""] * (end - start)
 
 
 def terms_in(terms: TermList, text: str) -> list[Match]:

@@ -137,8 +137,8 @@ def _text_line(request: Request, _: str, figures: Mapping[str, object]) -> str:
     client, key = address_of(request), request.scope.get(KEY_NAME, "")
     if key:
         client += f" {key}"
-    method, path, status, seconds, size = figures.values()
-    return f"{_now()} {client} {method} {path} {status} {seconds:.3f} s {size} bytes"
+    work = "{method} {path} {status} {seconds:.3f} s {bytes} bytes".format_map(figures)
+    return f"{_now()} {client} {work}"
 
 
 def _now() -> str:

@@ -29,7 +29,13 @@ from translucid.serving.queue.batcher import in_chunks
 from translucid.serving.queue.request_context import Handlers, RequestTask
 from translucid.serving.routes.glossaries import Glossaries
 from translucid.serving.routes.libretranslate import name_of
-from translucid.serving.texts import translate_html, translate_tagged, translate_texts, with_terminology
+from translucid.serving.texts import (
+    missing_terms,
+    translate_html,
+    translate_tagged,
+    translate_texts,
+    with_terminology,
+)
 
 UNLIMITED = 10**12
 """The character limit in the answer of /v2/usage, whose clients expect one: there is no limit."""
@@ -88,8 +94,7 @@ class DeepL(Handlers):
                 warnings.add(f"context was not read: the run {served.name} was trained without data.context")
             translations = await self.translated(task, served, batch, split, fields)
             if terms:  # an exact match of the server's translation memory comes before the glossary
-                for text, translation in zip(batch, translations, strict=True):
-                    warnings.update(served.translator.missing_terms(text, translation))
+                warnings.update(await task.run(lambda: missing_terms(served, batch, translations)))
             return translations
 
         catalogue = self.context.catalogue
@@ -128,6 +133,7 @@ class DeepL(Handlers):
             results = await translate_tagged(task, served, texts, read, context)
             return [result.versions[0] for result in results]
         if split == "0":
+            task.count(served, texts)
             return await task.run(lambda: _translate_unsplit(served, texts, context))
         if split == "nonewlines":
             texts = [_SPACE.sub(_without_newlines, text) for text in texts]

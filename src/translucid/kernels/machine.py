@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from translucid.ground.errors import UserError
@@ -57,7 +58,7 @@ def physical_memory() -> int:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 0
-    limits = [limit for values in _cgroup_values("memory", "memory.max", "memory.limit_in_bytes") for limit in values]
+    limits = chain.from_iterable(_cgroup_values("memory", "memory.max", "memory.limit_in_bytes"))
     return min([memory, *limits])
 
 
@@ -97,7 +98,8 @@ def _cgroup_values(controller: str, file: str, *former_files: str) -> Iterator[l
         # Within a container, the path may be that of the host, which is not visible.
         innermost = root / path.strip("/")
         for folder in (innermost, *innermost.parents):
-            yield [int(number) for name in names for number in _words_of(folder / name) if number.isdecimal()]
+            words = chain.from_iterable(_words_of(folder / name) for name in names)
+            yield [int(word) for word in words if word.isdecimal()]
             if folder == root:
                 break
 

@@ -105,7 +105,6 @@ SECONDS = {
     "tests/engines/test_ctranslate2.py": 3,
     "tests/decoding/test_constraints.py": 3,
     "tests/serving/test_names.py": 2,
-    "tests/data/test_placeholder_syntax.py": 2,
 }
 """Approximate CPU seconds of the files that take longest."""
 _FILES = {"browser": BROWSER, "train": TRAIN, "slow": tuple(SECONDS)}

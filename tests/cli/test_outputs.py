@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.probes.forked import Forked
-from translucid.cli.main import main
+from translucid.cli import main as main_module
+from translucid.cli.main import main, run
 
 
 @pytest.fixture(params=["", ".tsv", ".npz", ".json", ".html", ".svg"])
@@ -137,12 +138,15 @@ def test_a_standard_output_without_room_is_one_line_to_the_end_of_the_process(sm
     assert completed.stderr.startswith("error: standard output: can't be written (No space left on device)")
 
 
-def test_without_a_temporary_folder_the_error_is_one_line(call, tmp_path, monkeypatch):
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("I sing\tcanto\n")
-    with monkeypatch.context() as patched:
-        patched.setattr(tempfile, "tempdir", None)
-        patched.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "nowhere")])
-        code, _, stderr = call("data", "clean", pairs, "--out", tmp_path / "clean.tsv")
-    assert code == 2
-    assert stderr == "error: no temporary folder can be written to. Set TMPDIR to one that can.\n"
+def test_without_a_temporary_folder_the_error_is_one_line(capfd, tmp_path, monkeypatch):
+    def need_temporary_file(*_):
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "nowhere")])
+        try:
+            tempfile.gettempdir()
+        finally:
+            monkeypatch.undo()
+
+    monkeypatch.setattr(main_module, "several", need_temporary_file)
+    assert run(["data", "clean"]) == 2
+    assert capfd.readouterr().err == "error: no temporary folder can be written to. Set TMPDIR to one that can.\n"

@@ -63,6 +63,7 @@ def test_a_minus_is_a_sign_however_it_is_written(minus):
         assert match(f"Below {text} at night", f"Below {source} at night", f"Bajo {target}").percent == 97
     assert match(f"Below {minus}7 °C", "Below 7 °C", "Bajo 7 °C").target == f"Bajo {minus}7 °C"
     assert match(f"Below 9 {minus} 7 x", "Below 9, 7 x", "Bajo 9, 7 x").percent == 97
+    assert match(f"Below 9 {minus} 7 x", "Below 9 - 7 x", "Bajo 9 - 7 x").percent >= 98
 
 
 @pytest.mark.parametrize(

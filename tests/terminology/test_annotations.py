@@ -159,7 +159,8 @@ def test_a_file_has_terms_and_a_term_has_words_up_to_a_limit(tmp_path, monkeypat
     ):
         file.write_text(f"{heading}\na\tb\nc\td\n")
         assert [entry.source for entry in read_terms(file)] == ["a", "c"]
-    for entry in ("English\tinglés", "English\tEnglish", "house\tcasa", "Spanish\t"):
+    not_headings = "English\tEnglish", "Spanish\tespañol", "ice\tis", "car\tbar", "e-mail\tco-op"
+    for entry in ("English\tinglés", *not_headings, "house\tcasa", "Spanish\t"):
         file.write_text(f"{entry}\nc\td\n")
         assert len(read_terms(file)) == 2
     file.write_text("a\tb\nc\td\ne\tf\n")

@@ -150,13 +150,14 @@ def _tokens(text: str) -> list[Token]:
 def _meaning(text: str, position: int) -> str:
     """Return the usual form of a sign of a text that changes the meaning of a number; "" for any other character."""
     sign = text[position]
-    if sign in _MEANS or unicodedata.category(sign) in ("Sm", "Sc"):
-        return sign
-    if sign in _UNITS and text[position - 1 : position].isdigit():
-        return _UNITS[sign]
     if sign in _OPERATORS and _digit_beside(text, position, -1) and _digit_beside(text, position, 1):
         return "-" if sign in _MINUS else sign
-    return ""
+    if sign in _UNITS and text[position - 1 : position].isdigit():
+        return _UNITS[sign]
+    if sign in _PLUS:
+        return "+"
+    is_symbol = sign in _MEANS or unicodedata.category(sign) in ("Sm", "Sc")
+    return sign if is_symbol else ""
 
 
 def _digit_beside(text: str, position: int, step: int) -> bool:

@@ -27,7 +27,7 @@ LONGEST_CHARACTERS = 500
 """The largest number of characters of a term."""
 _WORDS_OF_HEADINGS = frozenset({"source", "target", "term", "translation", "language", "text", "phrase", "word"})
 _HEADING = re.compile(r"\([^()]*\)|[_.:]")
-_LARGE = "es fr de it pt nl pl ru uk cs sv da nb fi el tr ar he fa hi bn zh ja ko vi id ro hu bg ca"
+_LARGE = "en es fr de it pt nl pl ru uk cs sv da nb fi el tr ar he fa hi bn zh ja ko vi id ro hu bg ca"
 INFLECTED = frozenset({"noun", "verb", "adjective"})
 FIXED = frozenset({"name", "phrase", "adverb", "other"})
 """The parts of speech whose words have one form."""
@@ -83,30 +83,33 @@ def _numbered(content: list[str], file: Path) -> Iterator[tuple[int, list[str]]]
 
 
 def _is_heading(fields: Sequence[str]) -> bool:
-    """Whether a row names its columns: by languages, their codes, or words such as `source` and `target`."""
-    if len(fields) < 2 or fields[0] == fields[1]:
-        return False
-    return all(_names_column(field.casefold()) for field in fields[:2])
+    """Whether a row names its columns: by two languages, their codes, or words such as `source` and `target`."""
+    names = [_column_name(field.casefold()) for field in fields[:2]]
+    return len(names) == 2 and None not in names and names[0] != names[1]
 
 
-def _names_column(name: str) -> bool:
-    words = _HEADING.sub(" ", name).split()
-    if words and all(word in _WORDS_OF_HEADINGS for word in words):
-        return True
+def _column_name(field: str) -> str | None:
+    """Return the language that a field of a heading names, or the field if it has none; None for a term."""
+    words = _HEADING.sub(" ", field).split()
     language = " ".join(word for word in words if word not in _WORDS_OF_HEADINGS)
-    is_code = len(language) > 1 and " " not in language and usual_code(language.replace(" ", "-")) is not None
-    return is_code or usual_code(name) is not None or language in _language_names()
+    if not language:
+        return field or None
+    if language in _language_codes():
+        return _language_codes()[language]
+    # Many other short words are codes: `car` is Carib, `is` Icelandic.
+    return usual_code(field) if re.search("[-_]", field) else None
 
 
 @cache
-def _language_names() -> frozenset[str]:
-    """Return the names of languages in English, and those of large languages in the languages themselves."""
+def _language_codes() -> dict[str, str]:
+    """Return the codes of languages by their English names, and those of large languages by code and own name too."""
     from babel import Locale
 
-    names = [name.casefold() for name in Locale("en").languages.values()]
+    codes = {name.casefold(): code for code, name in Locale("en").languages.items()}
     for code in _LARGE.split():
-        names.append(str(Locale(code).languages.get(code, code)).casefold())
-    return frozenset(names)
+        codes[code] = code
+        codes[str(Locale(code).languages.get(code, code)).casefold()] = code
+    return codes
 
 
 def _delimiter(file: Path, content: list[str]) -> str:

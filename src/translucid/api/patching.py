@@ -96,26 +96,27 @@ def _similar_sentences(translator: Translator, text: str) -> list[str]:
     if not isinstance(tokens, nn.Embedding):  # an ensemble, or a model that adds ELMo's vectors
         return []
     tokenizer, opening = translator.tokenizer, len(translator.tokenizer.source_opening)
-    lengths = tokens.weight.norm(dim=1).clamp_min(1e-9)
+    norms = tokens.weight.norm(dim=1).clamp_min(1e-9)
     words = text.split()
-    found: list[tuple[float, str]] = []
+    sentences: list[tuple[float, str]] = []
     for i, word in enumerate(words):
         core = word.rstrip(MARKS)
         ids = tokenizer.encode_source([core])[0][opening:]
         if len(ids) != 1:
             continue
         vector = tokens.weight[ids[0]]
-        similarity = tokens.weight @ vector / (lengths * lengths[ids[0]])
+        similarity = tokens.weight @ vector / (norms * norms[ids[0]])
         nearest = similarity.topk(min(NEIGHBORS, len(similarity)))
         pieces = tokenizer.source_pieces(nearest.indices.tolist())
         replacements: list[tuple[float, str]] = []
         for piece, value in zip(pieces, nearest.values.tolist(), strict=True):
-            if piece.startswith(SPACE) and _may_replace(core, piece.removeprefix(SPACE)):
-                other = " ".join([*words[:i], piece.removeprefix(SPACE) + word[len(core) :], *words[i + 1 :]])
-                replacements.append((value, other))
-        found += replacements[:PER_WORD]
-    found.sort(reverse=True)
-    return [sentence for _, sentence in found[:CANDIDATES]]
+            other = piece.removeprefix(SPACE)
+            if piece.startswith(SPACE) and _may_replace(core, other):
+                marks = word[len(core) :]
+                replacements.append((value, " ".join([*words[:i], other + marks, *words[i + 1 :]])))
+        sentences += replacements[:PER_WORD]
+    sentences.sort(reverse=True)
+    return [sentence for _, sentence in sentences[:CANDIDATES]]
 
 
 def _may_replace(word: str, other: str) -> bool:

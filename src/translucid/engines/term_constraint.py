@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from translucid.data.text_pipeline import Piece
@@ -53,6 +52,17 @@ Links: TypeAlias = list[list[LinkedWord]]
 
 Candidate: TypeAlias = tuple[Draft, Hypothesis]
 """A translation with terms, and the free translation with which its faults are counted."""
+
+
+class RankedCandidate(NamedTuple):
+    """A translation with terms, and what is wrong with it."""
+
+    missing: int
+    """The number of terms that it lacks."""
+    faults: int
+    hypothesis: Hypothesis
+
+
 Attention: TypeAlias = Callable[[Sequence[tuple[list[int], list[int]]]], list[WordWeights]]
 """Returns the attention between the words of pairs of source and target ids, end tokens included."""
 
@@ -344,21 +354,25 @@ class TermConstraint:
 
         The best candidate has the most terms, then the fewest faults. Others may also be variants of it.
         """
-        ranked: list[tuple[int, int, float, Hypothesis]] = []
         texts: set[str] = set()
-        for draft, hypothesis in (*candidates, *variants):
+        ranked = self._ranked(task, candidates, texts)
+        if not ranked or ranked[0].missing >= len(task.missing):
+            return []
+        best, *others = ranked
+        others += self._ranked(task, variants, texts)
+        no_worse = [row.hypothesis for row in others if row.missing <= best.missing and row.faults <= best.faults]
+        return put_first(best.hypothesis, no_worse)
+
+    def _ranked(self, task: FreeTranslation, candidates: Sequence[Candidate], texts: set[str]) -> list[RankedCandidate]:
+        """Return the candidates with new texts, the best first, and add these texts to `texts`."""
+        ranked = []
+        for draft, hypothesis in candidates:
             text = self.tokenizer.decode(hypothesis.tokens)
             if text not in texts:
                 texts.add(text)
                 missing = self._missing(task.matches, text)
-                penalty = faults(draft, self.terms, task.source, text)
-                ranked.append((missing, penalty, -hypothesis.score, hypothesis))
-        own = {id(hypothesis) for _, hypothesis in candidates}
-        best = min((row for row in ranked if id(row[-1]) in own), key=itemgetter(0, 1, 2), default=None)
-        if best is None or best[0] >= len(task.missing):
-            return []
-        others = [row[-1] for row in ranked if row is not best and row[0] <= best[0] and row[1] <= best[1]]
-        return put_first(best[-1], others)
+                ranked.append(RankedCandidate(missing, faults(draft, self.terms, task.source, text), hypothesis))
+        return sorted(ranked, key=lambda row: (row.missing, row.faults, -row.hypothesis.score))
 
     def _linked_words(self, tasks: Sequence[FreeTranslation]) -> list[Links]:
         """Return for each term of each sentence the words of the free translation that are linked to it.

@@ -62,14 +62,9 @@ def open_translator(folder: Path, device: str, threads: int, compute_type: str) 
         try:
             return executor.submit(open_model).result()
         except ValueError as error:
-            if not forget_instructions():
-                raise _instructions_error(error) from error
-            return executor.submit(open_model).result()
-
-
-def _instructions_error(error: ValueError) -> Exception:
-    """Return the error for instructions that the user has chosen and the processor lacks; another error as it is."""
-    if INSTRUCTIONS not in os.environ or not str(error).startswith("The CPU does not support"):
-        return error
-    what = f"CTranslate2 can't use the instructions of {INSTRUCTIONS}={os.environ[INSTRUCTIONS]}"
-    return UserError(what, fix="Choose others, or unset the variable.")
+            if forget_instructions():
+                return executor.submit(open_model).result()
+            if INSTRUCTIONS in os.environ and str(error).startswith("The CPU does not support"):
+                what = f"CTranslate2 can't use the instructions of {INSTRUCTIONS}={os.environ[INSTRUCTIONS]}"
+                raise UserError(what, fix="Choose others, or unset the variable.") from error
+            raise

@@ -378,20 +378,14 @@ class CTranslate2Engine:
         """
         outputs = [list(map(self.target.__getitem__, pieces)) for pieces in answer.hypotheses]
         log_probabilities = list(answer.scores)
-        longest = max(map(len, outputs))
-        is_cut = longest > task.limit or (cut and longest == task.limit)
-        if is_cut and options.beam > 1 and has_pytorch():
-            within_limit = [tokens[: task.limit] for tokens in outputs]
-            task.needs_torch = not any(self._loops(within_limit, options.max_loops))
-        if options.no_repeat_ngram and has_pytorch():
-            task.needs_torch |= any(has_repetition(tokens, options.no_repeat_ngram) for tokens in outputs)
-        if task.needs_torch or longest > task.limit:
+        task.needs_torch = has_pytorch() and self._needs_torch(task, outputs, options, cut=cut)
+        if task.needs_torch or max(map(len, outputs)) > task.limit:
             # How far an output exceeds its limit, and which loops it has, depends on the other sentences of the call.
             return None
         if self._ban_loops(task, outputs, options.max_loops) or not all(map(math.isfinite, log_probabilities)):
             return None
-        if cut or options.no_repeat_ngram:
-            # These scores include the probability of the forbidden loops, and lack that of an end token at the limit.
+        if cut or (options.no_repeat_ngram and not has_pytorch()):
+            # These scores include the probability of forbidden tokens, and lack that of an end token at the limit.
             source = self._source(task.ids)
             answers = self.translator.score_batch([source] * len(outputs), answer.hypotheses, asynchronous=True)
             log_probabilities = list(map(sum, map(self._scores, answers)))
@@ -400,6 +394,18 @@ class CTranslate2Engine:
             penalty = length_penalty(len(tokens) + 1.0, options.length_penalty)
             hypotheses.append(Hypothesis(tokens, log_probability, log_probability / penalty))
         return in_order(hypotheses)[: options.nbest]
+
+    def _needs_torch(self, task: Task, outputs: Sequence[list[int]], options: DecodingOptions, *, cut: bool) -> bool:
+        """Whether an output repeats what it may not, or was cut off: CTranslate2 searches on in another way than we."""
+        if options.no_repeat_ngram and any(has_repetition(tokens, options.no_repeat_ngram) for tokens in outputs):
+            return True
+        longest = max(map(len, outputs))
+        is_cut = longest > task.limit or (cut and longest == task.limit)
+        if not is_cut or options.beam == 1:
+            return False
+        # Without its loops, an output may be shorter.
+        within_limit = [tokens[: task.limit] for tokens in outputs]
+        return not any(self._loops(within_limit, options.max_loops))
 
     def _ban_loops(self, task: Task, outputs: Sequence[list[int]], max_loops: int) -> bool:
         """Ban the loops in the outputs of a sentence from its next search; whether there are any."""

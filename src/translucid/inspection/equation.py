@@ -29,6 +29,11 @@ from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import PlainDecoder, RecurrentModel
 from translucid.models.transformer import BlockStacks
 
+CELL = 14
+"""The height of a cell of a heat map in pixels, and its width if the columns are pieces of words."""
+MAP_WIDTH = 160
+"""The width in pixels of a heat map whose columns are dimensions."""
+
 
 @dataclass(frozen=True, repr=False)
 class Equation:
@@ -77,12 +82,6 @@ class Equation:
             columns = self.key_pieces if name in ("scores", "weights") else None
             html += _heat_map(f"{name} {[*tensor.shape]}", tensor, rows, columns)
         return html + "</div>"
-
-
-CELL = 14
-"""The height of a cell of a heat map in pixels, and its width if the columns are pieces of words."""
-MAP_WIDTH = 160
-"""The width in pixels of a heat map whose columns are dimensions."""
 
 
 def _heat_map(title: str, values: Tensor, rows: Sequence[str], columns: Sequence[str] | None) -> str:

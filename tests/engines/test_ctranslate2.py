@@ -1,5 +1,6 @@
 """A converted model gives the same log-probabilities as ours, and its search follows the same rules."""
 
+import math
 import os
 from itertools import pairwise
 
@@ -120,6 +121,48 @@ def test_both_engines_find_the_same(tokenizer, beam):
             assert theirs[0].log_probability == pytest.approx(ours[0].log_probability, abs=1e-3)
             assert theirs[0].score == pytest.approx(ours[0].score, abs=1e-3)
     assert results[-1][0].tokens == []
+
+
+def bigram_model(tokenizer, probabilities):
+    """Return a model whose next token depends on the last one only: {token: {next token: probability}}."""
+    shape = {"width": 32, "norm": "pre", "positions": "none", "share_embeddings": False, "tie_output": False}
+    model = model_of(tokenizer, **shape, scale_embeddings=False)
+    for name, parameter in model.named_parameters():
+        if name.startswith("decoder"):
+            parameter.data.fill_(1.0 if name.endswith("norm.weight") else 0.0)
+    one_hot = torch.zeros(tokenizer.target_size, 32)
+    logits = torch.full((tokenizer.target_size, 32), -20.0)
+    logits[:31] = -40.0
+    one_hot[:, 31] = 1.0  # other tokens, which never end
+    for token, following in probabilities.items():
+        one_hot[token] = torch.eye(32)[token]
+        for next_token, probability in following.items():
+            logits[next_token, token] = math.log(probability)
+    model.target_embedding.tokens.weight.data = one_hot
+    normalized = torch.nn.functional.layer_norm(one_hot[2], (32,))
+    high, low = normalized[2], normalized[0]
+    model.output.weight.data = logits / (high - low)
+    model.output.bias.data = -low * model.output.weight.data.sum(1)
+    return model
+
+
+def test_short_hypotheses_do_not_end_the_search(tokenizer):
+    """The fifth hypothesis ends before the best one, which is the longest."""
+    start, end, first, second, third, other, *long = range(2, 15)
+    following = {
+        start: {first: 0.4, long[0]: 0.25, second: 0.2, third: 0.15},
+        first: {end: 0.8, other: 0.2},
+        second: {end: 0.61, other: 0.39},
+        third: {other: 1.0},
+        other: {end: 1.0},
+    }
+    following |= {token: {next_token: 1.0} for token, next_token in pairwise([*long, end])}
+    torch_engine, engine = engines(bigram_model(tokenizer, following), tokenizer)
+    options = DecodingOptions(beam=5, max_loops=0, max_length_ratio=0, max_length_extra=20)
+    for searching in (torch_engine, engine):
+        ((best,),) = searching.decode([[5, 3]], options)
+        assert best.tokens == long
+        assert best.log_probability == pytest.approx(math.log(0.25), abs=1e-3)
 
 
 @pytest.mark.parametrize(

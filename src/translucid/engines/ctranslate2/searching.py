@@ -64,8 +64,11 @@ PARTS = 16
 """The least number of batches in a call where results must not depend on the number of threads."""
 ATTEMPTS = 8
 """The largest number of searches for a sentence that keeps looping, before it is left to the PyTorch engine."""
-PATIENCE = 1.5
-"""The number of finished hypotheses that end a search, relative to the beam (Kasai et al. 2022, arXiv 2204.05424)."""
+PATIENCE = 1.2
+"""The number of finished hypotheses that end a search, relative to the beam (Kasai et al. 2022, arXiv 2204.05424).
+
+On sentences that are hard for the demo, a beam of 5 takes 5 % more processor time than with 1; 1.5 takes 16 % more.
+"""
 ALMOST_NO_PENALTY = 1e-6
 """A length penalty that changes no score; without any, CTranslate2 ends a search with its most probable hypothesis."""
 WIDEST = 32

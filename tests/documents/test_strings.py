@@ -282,6 +282,24 @@ def test_columns_of_a_table(text, translations, after):
 
 
 @pytest.mark.parametrize(
+    ("text", "translation", "after"),
+    [
+        ("k\ten\tes\na\tone, two; three\t\n", 'u "v", w', 'k\ten\tes\na\tone, two; three\tu "v", w\n'),
+        ('k\ten\tes\na\t"one" and two\t\n', '"u"\tv', 'k\ten\tes\na\t"one" and two\t"u" v\n'),
+        ('k\ten\tes\na\t"one ""two"""\t\n', 'u "v"', 'k\ten\tes\na\t"one ""two"""\t"u ""v"""\n'),
+        ("source\ttarget\r\none\r\n", "u", "source\ttarget\r\none\tu\r\n"),
+        ('en\tes\n5" pipe\t\n', "u", 'en\tes\n5" pipe\tu\n'),
+    ],
+)
+def test_tab_separated_tables_may_have_no_quotes(text, translation, after):
+    document = read("a.tsv", text)
+    (segment,) = document.segments
+    assert document.filled({}) == text.encode()
+    assert document.filled({0: Target(TaggedText(translation))}) == after.encode()
+    assert read("a.TSV", after).segments[0].source == segment.source
+
+
+@pytest.mark.parametrize(
     ("header", "language", "column"),
     [
         ("en,es-ES,es,es-MX", "es-MX", 3),

@@ -65,7 +65,7 @@ KINDS = (
     Kind("Qt translations", (".ts",), "application/x-linguist", "strings.qt"),
     Kind("Fluent", (".ftl",), "text/plain", "strings.fluent"),
     Kind("Java properties", (".properties",), "text/x-java-properties", "strings.properties"),
-    Kind("table", (".csv",), "text/csv", "strings.table"),
+    Kind("table", (".csv", ".tsv"), "text/csv", "strings.table"),
 )
 
 

@@ -1,13 +1,13 @@
-"""Tables of comma-separated values: some columns are translated; cells keep their quotes and get them if necessary.
+"""Tables of comma- or tab-separated values: some columns are translated; cells keep their quotes.
 
-`table_columns` chooses the columns.
+`table_columns` chooses the columns. A cell gets quotes if necessary, except in a .tsv in which quotes have no meaning.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -43,11 +43,14 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         UserError: a quote is not closed, or text follows a closed one.
     """
     file = TextFile.of(name, content)
+    has_quotes = True
     if separator := _SEPARATOR.match(file.text):
-        delimiter, start = separator[1], separator.end()
+        rows = _rows(file, delimiter := separator[1], separator.end())
+    elif name.lower().endswith(".tsv"):
+        delimiter = "\t"
+        rows, has_quotes = _tab_separated(file)
     else:
-        delimiter, start = _delimiter(file.text), 0
-    rows = _rows(file, delimiter, start)
+        rows = _rows(file, delimiter := _delimiter(file.text), 0)
     strings = Strings(file)
     texts = []
     for row in rows:
@@ -67,7 +70,7 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
             if _is_text(row[source].text):
                 cells += max(0, target - len(row) + 1)
                 _refuse_cells(cells, name)
-                _add_cell(strings, row, source, target, delimiter)
+                _add_cell(strings, row, source, target, delimiter, has_quotes=has_quotes)
     return strings
 
 
@@ -81,7 +84,18 @@ def _refuse_cells(count: int, name: str) -> None:
         raise UserError(f"has more than {MOST_CELLS:,} cells", file=name, fix="Split it.")
 
 
-def _add_cell(strings: Strings, row: Sequence[Cell], source: int, target: int, delimiter: str) -> None:
+def _tab_separated(file: TextFile) -> tuple[list[list[Cell]], bool]:
+    """Return the rows of a .tsv, and whether quotes enclose cells; otherwise, they are characters like others."""
+    try:
+        rows = _rows(file, "\t", 0)
+    except UserError:
+        return _rows(file, "\t", 0, has_quotes=False), False
+    return rows, any(any(cell.quoted for cell in row) for row in rows)
+
+
+def _add_cell(
+    strings: Strings, row: Sequence[Cell], source: int, target: int, delimiter: str, *, has_quotes: bool
+) -> None:
     """Add a cell whose translation goes into the column `target`, which the row may lack."""
     text = row[source].text
     cell, existing, padding = row[source], None, 0
@@ -93,7 +107,9 @@ def _add_cell(strings: Strings, row: Sequence[Cell], source: int, target: int, d
             cell = row[target]
         if cell.text.strip():
             existing = cell.text
-    write = partial(_written, quoted=cell.quoted, delimiter=delimiter, padding=padding)
+    write: Callable[[str], str] = partial(_written, quoted=cell.quoted, delimiter=delimiter, padding=padding)
+    if not has_quotes:
+        write = partial(_unquoted, padding=padding)
     strings.add(cell.start, cell.end, text, write, existing=existing)
 
 
@@ -105,10 +121,11 @@ def _delimiter(text: str) -> str:
         return ","
 
 
-def _rows(file: TextFile, delimiter: str, offset: int) -> list[list[Cell]]:
+def _rows(file: TextFile, delimiter: str, offset: int, *, has_quotes: bool = True) -> list[list[Cell]]:
     """Return the cells of each row from an offset on, without empty lines."""
     text = file.text
-    pattern = re.compile(rf'"(?P<quoted>[^"]*(?:""[^"]*)*)"|(?!")[^{re.escape(delimiter)}\r\n]*')
+    quoted_cell = '"(?P<quoted>[^"]*(?:""[^"]*)*)"|(?!")' if has_quotes else "(?P<quoted>(?!))?"
+    pattern = re.compile(rf"{quoted_cell}[^{re.escape(delimiter)}\r\n]*")
     rows: list[list[Cell]] = [[]]
     count = 0
     while offset <= len(text):
@@ -140,3 +157,8 @@ def _written(text: str, quoted: bool, delimiter: str, padding: int) -> str:
     if quoted or re.search(rf'[{re.escape(delimiter)}"\r\n]|^\s|\s$', text):
         text = '"' + text.replace('"', '""') + '"'
     return padding * delimiter + text
+
+
+def _unquoted(text: str, padding: int) -> str:
+    """Return a cell of a .tsv without quotes, whose cells have no tabs and line ends."""
+    return padding * "\t" + re.sub(r"[\t\r\n]+", " ", text)

@@ -35,7 +35,15 @@ def test_the_ending_determines_the_kind():
 
 @pytest.mark.parametrize(
     ("name", "ending"),
-    [("a.doc", "docx"), ("a.RTF", "docx"), ("a.xls", "xlsx"), ("a.ppt", "pptx"), ("a.mobi", "epub"), ("a.ass", "srt")],
+    [
+        ("a.doc", "docx"),
+        ("a.RTF", "docx"),
+        ("a.xls", "xlsx"),
+        ("a.ods", "xlsx"),
+        ("a.ppt", "pptx"),
+        ("a.mobi", "epub"),
+        ("a.ass", "srt"),
+    ],
 )
 def test_kinds_that_can_be_saved_as_others_are_named(name, ending):
     with pytest.raises(UserError, match=rf"is not a document .*\. Save it as \.{ending}, and translate that\.$"):

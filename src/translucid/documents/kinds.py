@@ -79,7 +79,7 @@ PDF_FIX = "Translate the file that it was exported from; or open it in Word, sav
 """The advice on PDF files, which cannot be translated."""
 _SAVE_AS = {
     ".docx": ".doc .docm .dot .dotm .dotx .pages .rtf .wpd .wps",
-    ".xlsx": ".numbers .xls .xlsb .xlsm .xlt .xltm .xltx",
+    ".xlsx": ".fods .numbers .ods .ots .xls .xlsb .xlsm .xlt .xltm .xltx",
     ".pptx": ".key .odp .pot .potm .potx .pps .ppsm .ppsx .ppt .pptm",
     ".odt": ".fodt .ott .sxw",
     ".epub": ".azw .azw3 .fb2 .mobi",

@@ -62,7 +62,7 @@ _JSX = re.compile(
 """A tag with JavaScript in it, which HTML does not allow."""
 _ELEMENT = re.compile(
     r"<(?P<closes>/?)(?P<name>[A-Za-z][\w.-]*)?(?:[^<>{}\"'/]++|/(?!>)|\"[^\"]*+\"|'[^']*+'"
-    rf"|{_BRACES_OVER_LINES})*+(?P<empty>/?)>|(?P<braces>{_BRACES_OVER_LINES})"
+    rf"|{_BRACES_OVER_LINES})*(?P<empty>/?)>|(?P<braces>{_BRACES_OVER_LINES})"
 )
 """A tag of JSX, or braces."""
 _WIKI_LINK = re.compile(r"(\[\[[^\[\]\n|]+\|)[^\[\]\n|]+\]\]")

@@ -19,7 +19,7 @@ LONGEST_LIST = 255
 """The largest number of characters of a list of choices that Excel accepts."""
 _REFERRING = re.compile(rb"<(?:\w+:)?(?:dataValidation|filter|customFilter|cfRule|f)[\s>]")
 _NAMES = frozenset(f"s:{name}" for name in ("dataValidation", "filter", "customFilter", "cfRule", "f"))
-_LITERAL = re.compile(r'"((?:[^"]|"")*+)"')
+_LITERAL = re.compile(r'"([^"]*+(?:""[^"]*+)*)"(?!")')
 _NAMES_OTHERS = re.compile(
     r"\b(?:INDIRECT|TEXT|CELL|HYPERLINK|GETPIVOTDATA|DATEVALUE|TIMEVALUE|INFO|ADDRESS)\(", re.IGNORECASE
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.core import TyperGroup, TyperOption
 
-from translucid.ground.errors import UserError, nearest
+from translucid.ground.errors import UPGRADING, UserError, nearest
 
 PREFIX = "TRANSLUCID"
 SHARED = ("--device", "--engine")
@@ -95,8 +95,6 @@ def check_environment(commands: TyperGroup, called: Any, environment: Mapping[st
                 raise UserError(what, fix="Set enableServiceLinks: false in the pod, or rename the Service.")
         elif name not in known:
             if current := _renamed_variable(name, known):
-                from translucid.runs.settings import UPGRADING  # not at the top: it needs a library for YAML
-
                 raise UserError(f"the environment variable {name} is now {current}", fix=UPGRADING)
             raise UserError(f"there is no environment variable {name}", fix=nearest(name, known))
         elif not value.strip():

@@ -24,12 +24,11 @@ from typer.main import get_command
 from translucid import __version__
 from translucid.cli.environment import apply_environment, check_environment, renamed_option
 from translucid.ground.console import Console, LogFormat
-from translucid.ground.errors import UserError, missing_package
+from translucid.ground.errors import UPGRADING, UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.kernels.devices import is_memory_full
 from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
 from translucid.kernels.process import configure_process
-from translucid.runs.settings import UPGRADING
 
 SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS", "NAMES")
 """Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""

@@ -14,6 +14,10 @@ _LONGEST = 2000
 """The most characters of a message: what it quotes from the user's files may be of any length."""
 
 
+UPGRADING = "docs/install.md#upgrading lists what has other names."
+"""The remedy for a former name."""
+
+
 class UserError(Exception):
     """The user's input is wrong. The message is one line: where, what is wrong, what to do."""
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
-from translucid.ground.errors import UserError, nearest
+from translucid.ground.errors import UPGRADING, UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.kernels.devices import certainly_cpu, choose_device
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
@@ -28,7 +28,6 @@ from translucid.runs.presets import PRESETS, preset_named
 from translucid.runs.settings import (
     RENAMED,
     RENAMED_VALUES,
-    UPGRADING,
     Settings,
     assigned,
     merged,

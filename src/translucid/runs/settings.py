@@ -14,8 +14,6 @@ from translucid.ground.reading import read_at_most
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
-UPGRADING = "docs/install.md#upgrading lists what has other names."
-"""The remedy for a former name."""
 Settings = dict[str, Any]
 """A dictionary of values and of groups, which are dictionaries too."""
 LONGEST = 1 << 20

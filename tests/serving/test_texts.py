@@ -13,7 +13,7 @@ from translucid.serving.language_pairs import Served
 from translucid.serving.layout import LONGEST, Layout
 from translucid.serving.queue import batcher
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, CHUNK_TEXTS, in_chunks
-from translucid.serving.queue.request_context import ON_THE_LOOP, RequestTask, off_the_loop
+from translucid.serving.queue.request_context import ON_THE_LOOP, RequestTask, Usage, off_the_loop
 from translucid.serving.server_options import ServerOptions
 from translucid.serving.texts import SHORT, TextTranslation, by_language, with_terminology
 
@@ -137,13 +137,15 @@ def context_of(known=None):
     recall = SimpleNamespace(replacement=lambda text: SimpleNamespace(target=known[text]) if text in known else None)
     memory = SimpleNamespace(recall=lambda source, target: recall if source == "en" else None)
     pool = SimpleNamespace(submit=submit)
-    return SimpleNamespace(memory=None if known is None else memory, worker_pool=pool), tasks
+    context = SimpleNamespace(memory=None if known is None else memory, worker_pool=pool, usage=Usage())
+    return context, tasks
 
 
 class Model:
     """A translator that writes capitals and loses placeholders in braces; `nbest` versions of each text."""
 
     context = None
+    protected = ()
 
     def __init__(self):
         self.calls = []
@@ -182,7 +184,7 @@ def ask(monkeypatch):
         context, ask.tasks = context_of(known)
         context.options = ServerOptions()
         served = Served("tiny", source, "es", ask.model, ask.model)
-        request = SimpleNamespace(receive=lambda: asyncio.sleep(60))
+        request = SimpleNamespace(receive=lambda: asyncio.sleep(60), scope={})
         return asyncio.run(
             texts.translate_texts(RequestTask(context, request, "somebody"), served, *arguments, **options)
         )

@@ -201,6 +201,8 @@ def files_of_the_readme() -> None:
     Path("es.po").write_text(
         'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "I sing"\nmsgstr ""\n'
     )
+    Path("docs").mkdir()
+    Path("docs/page.html").write_text("<p>I sing</p>")
     with zipfile.ZipFile("handbook.docx", "w") as packed:
         for name, content in DOCX.items():
             packed.writestr(name, content)

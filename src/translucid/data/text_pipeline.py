@@ -23,7 +23,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import without_invisible
+from translucid.data.words import CODE_SIGNS, without_invisible
 from translucid.ground.special import SPECIAL
 
 VARIATION = "\ufe0e\ufe0f"
@@ -296,6 +296,10 @@ class TextPipeline:
             start += 1
         while end > start and (sentence[end - 1].isspace() or sentence[end - 1] in unknown):
             end -= 1
+        while start and sentence[start - 1] in CODE_SIGNS:
+            start -= 1
+        while end < len(sentence) and sentence[end] in CODE_SIGNS:
+            end += 1
         # Parts that the model has learned to copy, and parts that continue in the sentence, stay in it.
         for _, part_start, part_end in kept_parts(sentence, with_patterns(PlaceholderSyntax.prose, self.protected)):
             if part_start < start and (part_end > start or self.tokenizer.has_placeholders):

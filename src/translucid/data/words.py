@@ -20,6 +20,8 @@ LINKED_WORD = re.compile(r"[^ \t\n]+")
 spaces and invisible characters are parts of words, as in the files that aligners such as fast_align read."""
 
 
+CODE_SIGNS = frozenset("%{}<>$@#&~_\\|[]")
+"""Signs that may be a part of the word that they touch, as in `%sfiles`: such words are not cut."""
 _NEEDS_ZERO_WIDTH_SPACE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
 INVISIBLE = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_NEEDS_ZERO_WIDTH_SPACE}])\u200b(?![{_NEEDS_ZERO_WIDTH_SPACE}])")
 """Characters that only say where a line may end; scripts of South East Asia separate words with one of them."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from translucid.data.protected_spans import kept_parts
+from translucid.data.words import CODE_SIGNS
 from translucid.documents import tag_tree
 from translucid.documents.kept_elements import expanded
 from translucid.documents.spans import DIRECTION_SIGNS
@@ -86,11 +87,14 @@ def with_edges(source: TaggedText, lacks: Callable[[str], bool]) -> TaggedText:
     """
     text = source.text
     offsets: list[int] = []
-    for order in (range(len(text)), reversed(range(len(text)))):
+    for order, inwards in ((range(len(text)), 1), (reversed(range(len(text))), -1)):
         for offset in order:
             character = text[offset]
             if character.isspace():
                 continue
+            neighbor = text[offset + inwards : offset + inwards + 1] if offset + inwards >= 0 else ""
+            if character in CODE_SIGNS and neighbor.strip():
+                break
             if unicodedata.category(character)[0] not in "PS" or not lacks(character):
                 break
             offsets.append(offset)

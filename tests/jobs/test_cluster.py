@@ -84,18 +84,6 @@ def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
     assert (tmp_path / "out").read_bytes() == (tmp_path / "one").read_bytes()
 
 
-def test_messages_of_ray_are_not_among_the_translations(ray, small_run, text, capsys):
-    def died(worker):
-        message = {"lines": [f"worker {worker} died"], "pid": "raylet", "is_err": False}
-        ray._private.worker.print_to_stdstream(message, ignore_prefix=False)
-
-    with ray_cluster(Job(small_run, DecodingOptions(), device="cpu"), text, "auto", workers=1):
-        died("one")
-    died("two")
-    output = capsys.readouterr().out
-    assert "worker one" not in output and "worker two" in output
-
-
 def test_without_ray_the_user_is_told_what_to_install(small_run, text, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     job = Job(small_run, DecodingOptions())

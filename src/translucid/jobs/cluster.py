@@ -57,13 +57,10 @@ def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) 
             fix = "Start a cluster with ray start --head, or use --ray local."
             raise UserError(f"there is no Ray cluster at {address} ({reason})", fix=fix) from error
     try:
-        # Ray would print that it replaces a dead worker, and to standard output, where the translations may go.
-        ray._private.worker._worker_logs_enabled = False
         # Errors that the user can correct are raised here, before any worker starts.
         Worker(replace(job, run=job.run.resolve(), device="cpu"), threads=1)
         yield _Mapping(ray, job, file, workers)
     finally:
-        ray._private.worker._worker_logs_enabled = True
         if is_new_connection:
             ray.shutdown()
 

@@ -37,7 +37,7 @@ def test_a_text_that_ends_like_a_document_is_a_text(call, small_run):
     assert result.code == 0 and result.out.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["a.xls", "a.mo", "dir/a.ods", "notes", "a.zip", "a b.xyz"])
+@pytest.mark.parametrize("name", ["a.xls", "a.mo", "dir/a.odg", "notes", "a.zip", "a b.xyz"])
 @pytest.mark.parametrize("exists", [True, False])
 def test_the_name_of_a_file_is_no_text(call, small_run, tmp_path, monkeypatch, name, exists):
     monkeypatch.chdir(tmp_path)

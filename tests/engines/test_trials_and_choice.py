@@ -38,7 +38,7 @@ class Tokens:
     def decode(self, tokens):
         return tokens
 
-    def mask(self, text):
+    def mask(self, text, patterns=()):
         return SimpleNamespace(text=text, unmask=lambda text: text)
 
 

@@ -292,7 +292,7 @@ def limits_of(schema):
 
 def test_the_described_errors_and_what_is_required(client):
     paths = client.get("/spec").json()["paths"]
-    errors = {"400", "403", "408", "413", "415", "421", "429", "503"}
+    errors = {"400", "401", "403", "408", "413", "415", "421", "429", "503"}
     for path, operations in paths.items():
         for method, operation in operations.items():
             extra = {"404", "456"} if path.startswith(("/v2", "/v3")) else set()

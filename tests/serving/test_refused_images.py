@@ -137,7 +137,7 @@ def test_the_command_says_how_many_bytes(captioner_run, serve_arguments):
 
 def test_keys_quotas_and_time(serve, captioner_run, scene):
     client = serve(str(captioner_run), api_keys={"secret": None})
-    assert ask(client, scene).status_code == 400
+    assert ask(client, scene).status_code == 401
     assert ask(client, scene, api_key="wrong").status_code == 403
     assert ask(client, scene, api_key="secret").status_code == 200
     limited = serve(str(captioner_run), quota=Quota(per_minute=1))

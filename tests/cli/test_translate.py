@@ -151,7 +151,7 @@ def test_sampling_draws_other_numbers_for_each_line_of_every_window(call, small_
 
 @pytest.mark.parametrize(
     "name",
-    ["film.ass", "memory.sdlxliff", "a.DOC", "table.ods", "pairs.tsv", "data.jsonl", "text.txt.gz"],
+    ["film.ass", "memory.sdlxliff", "a.DOC", "table.ods", "data.jsonl", "text.txt.gz"],
 )
 def test_a_file_with_a_structure_is_refused_by_name(call, small_run, tmp_path, name):
     file = tmp_path / name
@@ -159,7 +159,9 @@ def test_a_file_with_a_structure_is_refused_by_name(call, small_run, tmp_path, n
     result = call("translate", small_run, "--input", file)
     assert result.code == 2
     assert result.out == ""
-    assert result.err.startswith(f"error: {file}: is ") and "standard input" in result.err
+    assert result.err.startswith(f"error: {file}: is ") and (
+        "standard input" in result.err or "Save it as" in result.err
+    )
     assert result.err.count("\n") == 1
     assert call("translate", small_run, stdin=file.read_bytes()).code == 0
 

@@ -64,8 +64,9 @@ def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
         return {"text": target, "pieces": ["attention"]}
 
     monkeypatch.setattr(inspection.SentenceInspector, "_forced_row", force_decode)
-    inspector = inspection.SentenceInspector(None, "", ContrastFields("", None), "cross")
-    with_attention = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory"}
+    served = SimpleNamespace(translator=SimpleNamespace(missing_terms=lambda source, target: []))
+    inspector = inspection.SentenceInspector(served, "", ContrastFields("", None), "cross")
+    with_attention = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory", "warnings": []}
     assert inspector._memory_row("I", "x" * 1000, ()) == with_attention
     without_attention = {"pieces": [], "warnings": [], "confidence": None, "origin": "memory"}
     assert inspector._memory_row("I", "x" * 1001, ()) == {"source_text": "I", "text": "x" * 1001, **without_attention}

@@ -149,7 +149,9 @@ def test_failed_downloads_are_reported_in_one_line(folder, hub, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("commit", ["../../../../evil", "/tmp/evil", "", "main", "0" * 39 + "g", "0" * 40 + "/.."])
+@pytest.mark.parametrize(
+    "commit", ["../../../../evil", "/elsewhere/evil", "", "main", "0" * 39 + "g", "0" * 40 + "/.."]
+)
 def test_a_commit_that_is_a_path_writes_nothing(commit, folder, hub, tmp_path):
     with serve_hub(folder) as server:
         server.RequestHandlerClass.commit = commit

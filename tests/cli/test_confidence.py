@@ -141,7 +141,8 @@ def test_dropout_features_do_not_depend_on_calls_or_batches(fitted):
     translator = Translator.load(run, "cpu")
     assert translator.estimator.passes == 4
     alone = translator.translate("I like soccer.").confidence
-    assert alone == translator.translate(["She works.", "I like soccer."])[1].confidence
+    beside_another = translator.translate(["She works.", "I like soccer."])[1].confidence
+    assert alone == pytest.approx(beside_another, rel=1e-6)  # another seed changes it by 2e-4
     assert not translator.model.training
 
 

@@ -92,7 +92,8 @@ def test_outputs_have_only_pieces_of_the_shortlist(model, tokenizer, shortlist, 
     fast = CTranslate2Engine.of(torch_engine, tokenizer, considered="small shortlist", shortlist=shortlist)
     engine = fast if engine == "ctranslate2" else torch_engine.narrowed("small shortlist", shortlist, tokenizer)
     lines = lines_of(shortlist)
-    options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
+    # With a beam, the outputs that CTranslate2 cuts off would be those of PyTorch.
+    options = DecodingOptions(beam=1, max_length_ratio=1, max_length_extra=3, max_loops=0)
     sources = sources_of(tokenizer, PAIRS[:10])
     outputs = []
     for source in sources:

@@ -4,7 +4,7 @@
 
 Translates phrasebook sentences with a beam of 5, keeps the translations that are the reference, and measures tags and
 the alignment error rate with their gold links. CTranslate2 averages the heads of one layer. Prints a table for
-docs/tags.md.
+docs/tag-results.md.
 """
 
 from __future__ import annotations

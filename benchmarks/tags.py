@@ -4,7 +4,7 @@
     python benchmarks/tags.py segments RUN test.tsv           # tags and placeholders in real sentences
     python benchmarks/tags.py copying runs/demo               # placeholders in place of the phrasebook's names
 
-Prints tables for docs/placeholders.md.
+Prints tables for docs/tag-results.md.
 """
 
 from __future__ import annotations

@@ -114,10 +114,10 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "terminology.md": terms,
     "context.md": context,
     "importing.md": many_languages,
-    "pivoting.md": runs_to_pivot_through,
+    "multilingual.md": runs_to_pivot_through,
     "export.md": for_transformers,
     "fine-tuning.md": adapters,
-    "caption-inspection.md": captioner,
+    "captions.md": captioner,
     "interventions.md": an_opus_model,
 }
 """Functions that make the files and models of a page before its blocks run."""

@@ -14,7 +14,7 @@ Use a preset for little data on a Moses pair, or a recipe:
 
     translucid train tatoeba-eng-spa --train train.tsv --valid dev.tsv --out runs/es
 
-Train three runs that differ in their seed, and compare their mean (docs/experiments.md):
+Train three runs that differ in their seed, and compare their mean (docs/evaluation.md):
 
     translucid train --train train.tsv --valid dev.tsv --seeds 1 2 3 --out runs/es
 

@@ -133,7 +133,7 @@ class TrainingOptions(OptionGroup):
     """Updates between two rows in metrics.jsonl and in the trackers."""
     trackers: list[Literal["tensorboard", "wandb", "mlflow", "trackio"]] = Field(["tensorboard"])
     """Experiment trackers that get the figures of metrics.jsonl: TensorBoard, Weights & Biases, MLflow, Trackio
-    (docs/experiments.md); [] is none."""
+    (docs/evaluation.md); [] is none."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingOptions:

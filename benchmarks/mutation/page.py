@@ -1,18 +1,18 @@
-"""Write docs/mutation.md from the results of `make mutation`."""
+"""Write docs/reports/mutation.md from the results of `make mutation`."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-RECORD = DOCS / "mutation.json"
+REPORTS = Path(__file__).resolve().parents[2] / "docs" / "reports"
+RECORD = REPORTS / "mutation.json"
 
 PAGE = """# Mutation testing
 
 `make mutation` makes small wrong changes ("mutants"), one at a time: `<=` for `<`, 2 for 1, a loop that never runs, a
 negated `if`. After each it runs the tests that are named after the changed file or import it, then the others of its
 package, except those that need a browser. The score is the share of mutants that a test detects, without those that no
-test could detect; [equivalent.json](../benchmarks/mutation/equivalent.json) lists these with reasons.
+test could detect; [equivalent.json](../../benchmarks/mutation/equivalent.json) lists these with reasons.
 [cosmic-ray](https://cosmic-ray.readthedocs.io) generates the changes. Each sample has the same number for each of its
 packages.
 
@@ -62,4 +62,4 @@ def _sample(record: dict[str, Any]) -> str:
 
 def write_page() -> None:
     """Write the page from the records."""
-    (DOCS / "mutation.md").write_text(page(json.loads(RECORD.read_text(encoding="utf-8"))), encoding="utf-8")
+    (REPORTS / "mutation.md").write_text(page(json.loads(RECORD.read_text(encoding="utf-8"))), encoding="utf-8")

@@ -33,7 +33,7 @@ bit for bit. A damaged file must be repaired, or reported with one line that say
 that changes to another valid one looks like an edit; it is detected only for model, data and seed.
 
 [reliability.json](reliability.json) has the messages that users see in these trials, under `messages`. For the quality
-of the tests see [mutation.md](mutation.md).
+of the tests see [mutation.md](reports/mutation.md).
 
 ## Corpora larger than memory
 

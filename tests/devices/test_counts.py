@@ -15,7 +15,7 @@ from translucid.training.optimizer import Optimizer
 from translucid.training.weights import Weights
 from translucid.training.workers import Workers
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "docs" / "gpu-waits.md"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"
 
 
 def table():

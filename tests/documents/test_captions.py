@@ -347,6 +347,76 @@ def test_lines_of_rolling_captions_are_translated_once(name, text):
     assert [segment.source.full_text for segment in segments] == ["One cat two & dogs and six."]
 
 
+GROWING = [
+    "one",
+    "one cat",
+    "one cat",
+    "one cat ran",
+    "one cat ran\ntwo",
+    "one cat ran\ntwo dogs",
+    "two dogs",
+    "[Music]",
+]
+PARTS = [
+    "uno",
+    "uno dos",
+    "uno dos",
+    "uno dos tres",
+    "uno dos tres\ntú",
+    "uno dos tres\ntú y yo",
+    "tú y yo",
+    "[Ah]",
+]
+
+
+@pytest.mark.parametrize("name", ["a.vtt", "a.srt"])
+@pytest.mark.parametrize("full_stop", ["", "."])
+def test_lines_that_grow_word_by_word_are_translated_once(name, full_stop):
+    """Live captions: the time of each caption stays, and shows a part of the translation."""
+    head = "WEBVTT\n\n" if name == "a.vtt" else ""
+
+    def file(shown):
+        text = head
+        for number, lines in enumerate(shown):
+            lines = lines.replace("dogs", f"dogs{full_stop}").replace("yo", f"yo{full_stop}")
+            text += f"00:00:{number:02}.000 --> 00:00:{number + 1:02}.000\n{lines}\n\n"
+        return text if name == "a.vtt" else text.replace(".000", ",000")
+
+    document = read_document(name, file(GROWING).encode(), ENGLISH_SPANISH)
+    texts = [segment.source.full_text for segment in document.segments]
+    assert document.filled({}).decode() == file(GROWING)
+    if full_stop:
+        assert texts == ["one cat ran two dogs.", "Music"]
+        translations = ["uno dos tres tú y yo.", "Ah"]
+        assert document.segments[0].longest == 21 * 6, "it may be read as long as it grows"
+    else:
+        assert texts == ["one cat ran", "two dogs", "Music"]
+        translations = ["uno dos tres", "tú y yo", "Ah"]
+    targets = {i: Target(TaggedText(text)) for i, text in enumerate(translations)}
+    assert document.filled(targets).decode() == file(PARTS)
+
+
+@pytest.mark.parametrize(
+    ("shown", "texts"),
+    [
+        # A word that another one continues, a line that only begins alike, and scripts without spaces.
+        (["I", "In all", "In all we", "In all we do"], ["I", "In all we do"]),
+        (["私は", "私は猫", "私は猫です"], ["私は猫です"]),
+        (["So, yes", "So, yes\nand", "so no", "so no not"], ["So, yes", "and", "so no not"]),
+        (["<i>one</i>", "<i>one</i> two", "<i>one</i> two three"], ["one two three"]),
+    ],
+)
+def test_only_whole_words_make_a_line_grow(shown, texts):
+    content = "WEBVTT\n\n"
+    for number, text in enumerate(shown):
+        content += f"00:{number:02}.000 --> 00:{number + 1:02}.000\n{text}\n\n"
+    document = read_document("a.vtt", content.encode(), ENGLISH_SPANISH)
+    assert [segment.source.full_text for segment in document.segments] == texts
+    assert document.filled({}) == content.encode()
+    if shown[0] != "私は":
+        assert document.filled(all_changed(document)).decode().casefold() == content.casefold()
+
+
 @pytest.mark.parametrize(
     ("text", "translation", "after"),
     [

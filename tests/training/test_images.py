@@ -4,6 +4,7 @@ import io
 import re
 import tarfile
 from functools import cache
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tests.probes.forked import forked, forked_group
 from tests.training.conftest import KINDS, SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.images.image_files import ImageFiles
+from translucid.data.images.pixels import pixels, read_image
 from translucid.data.stores import image_store
 from translucid.data.stores.image_store import ImageStore
 from translucid.ground.console import Console
@@ -158,24 +160,35 @@ def test_reading_images_resumes_where_it_was_interrupted(scenes, tmp_path, monke
         store.open("x")
 
 
-def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path):
-    assignments = [*TINY, *TRAINING, f"data.train=[{scenes / 'train.tsv'}]", f"data.valid=[{scenes / 'valid.tsv'}]"]
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path, shuffled):
+    """The lines of a file may be in any order: the captions of an image need not follow each other."""
+    lines = (scenes / "train.tsv").read_text().splitlines(keepends=True)
+    if shuffled:
+        Random(1).shuffle(lines)
+    (tmp_path / "train.tsv").write_text("".join(lines))
+    assignments = [*TINY, *TRAINING, f"data.train=[{tmp_path / 'train.tsv'}]", f"data.valid=[{scenes / 'valid.tsv'}]"]
     assignments.append(f"data.images=[{scenes / 'images.tar'}]")
     configuration = resolve(preset="caption-soft", assignments=assignments)
     captions: dict[str, set[str]] = {}
-    for line in (scenes / "train.tsv").read_text().splitlines():
-        name, text = line.split("\t")
+    for line in lines:
+        name, text = line.rstrip("\n").split("\t")
         captions.setdefault(name, set()).add(text)
+    files = ImageFiles.open([scenes / "images.tar"])
+    size = configuration.model.image_encoder.size
+    names = {pixels(read_image(files.read(name), name, size=size), size).tobytes(): name for name in captions}
+    decoded: dict[str, set[str]] = {}
     with prepared(configuration, tmp_path / "run", device="cpu", console=Console(quiet=True)) as (trainer, _):
-        tokenizer, decoded = trainer.validator.tokenizer, []
+        tokenizer = trainer.validator.tokenizer
         for batch in trainer.epochs.batches(0):
             rows = batch.rows
             labels = rows.labels.unflatten(0, (len(rows.source), -1))
             assert int((rows.labels != 0).sum()) == batch.target_tokens
-            for image_labels in labels.tolist():
-                decoded.append(frozenset(tokenizer.decode(ids) for ids in image_labels if any(ids)))
-    assert set(decoded) == set(map(frozenset, captions.values()))
-    assert len(decoded) == len(captions)
+            for image, image_labels in zip(rows.source, labels.tolist(), strict=True):
+                name = names[image.numpy().tobytes()]
+                assert name not in decoded
+                decoded[name] = {tokenizer.decode(ids) for ids in image_labels if any(ids)}
+    assert decoded == captions
 
 
 def test_pixels_are_changed_in_another_way_each_epoch():

@@ -19,9 +19,12 @@ from typing import NamedTuple, overload
 from translucid.data.languages import Languages, new_direction
 from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.limits import LONGEST_PLACE, shortened
 from translucid.documents.office.cell_references import (
+    SPACES,
+    VALIDATIONS,
+    cached_texts,
     choices,
     named_texts,
     plain_value,
@@ -50,7 +53,8 @@ from translucid.documents.xml.xml_tags import opened, prefix, with_attributes
 from translucid.documents.zip_container import Bundle, ZipContainer
 
 _MAIN = "spreadsheetml.sheet.main+xml"
-_STRINGS, _SHEET, _NOTES, _DRAWING, _TABLE, _PIVOT = "strings", "sheet", "notes", "drawing", "table", "pivot"
+_STRINGS, _SHEET, _NOTES, _DRAWING, _TABLE = "strings", "sheet", "notes", "drawing", "table"
+_PIVOT, _CACHE, _RECORDS = "pivot table", "cache of pivot tables", "records of pivot tables"
 _KINDS = {
     _MAIN: "",
     "spreadsheetml.sharedStrings+xml": _STRINGS,
@@ -59,9 +63,13 @@ _KINDS = {
     "openxmlformats-officedocument.drawing+xml": _DRAWING,
     **CHARTS,
     "spreadsheetml.table+xml": _TABLE,
-    "spreadsheetml.pivotCacheDefinition+xml": _PIVOT,
+    "spreadsheetml.pivotCacheDefinition+xml": _CACHE,
+    "spreadsheetml.pivotCacheRecords+xml": _RECORDS,
+    "spreadsheetml.pivotTable+xml": _PIVOT,
 }
 _CELL = re.compile(r"\$?([A-Z]{1,3})\$?([0-9]{1,7})")
+_AREA = re.compile(r"(?:'((?:[^']|'')*+)'|([^'!()]+))!(\$?[A-Z]{1,3}\$?[0-9]{1,7}(?::\$?[A-Z]{1,3}\$?[0-9]{1,7})?)")
+"""An area of a sheet, as a defined name has it."""
 _SPECIAL = re.compile(r"\n|_x[0-9A-Fa-f]{4}_")
 """A line end, or the escape of a UTF-16 unit that XML or Excel would not keep."""
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -215,6 +223,7 @@ class _Workbook:
         self.owners: dict[str, str] = {}  # the sheet of each table, drawing and list of notes
         for member, sheet in self.sheets.items():
             self.owners.update(dict.fromkeys(related(archive, member).values(), sheet))
+        self.caches: list[str] = []  # the caches of pivot tables whose source is in the workbook
         self.headings = self._all_headings(members)
         self.strings: list[str] = []  # the text of each shared string
         for member, kind in members:
@@ -235,9 +244,8 @@ class _Workbook:
             table = tables.get(member)
             self.bundle.add(member, self._sheet(member, table, cell_texts), "")
         self.bundle.cell_segments = len(self.bundle.segments)
-        for member, kind in members:
-            if kind in (_SHEET, _TABLE) and member not in tables and refers_to_values(archive.read(member)):
-                self.bundle.referring.append(member)
+        self._find_referring(members, tables)
+        self._remark_on_pivots(cell_texts)
         for member, kind in members:
             owner = shortened(self.owners.get(member, ""), LONGEST_PLACE)
             if kind == _NOTES:
@@ -263,17 +271,52 @@ class _Workbook:
             names[member] = sheet.attributes.get("name", "")
         return names
 
-    def _all_headings(self, members: Iterable[tuple[str, str]]) -> _Headings:
-        headings = _Headings()
+    def _all_headings(self, members: Sequence[tuple[str, str]]) -> _Headings:
+        headings, areas = _Headings(), self._named_areas(members[0][0])
         for member, kind in members:
             if kind == _TABLE:
                 for table in self._units(member, "s:table", "s:table"):
                     if table.attributes.get("headerRowCount") != "0":
                         headings.add(self.owners.get(member, ""), table.attributes.get("ref", ""))
-            elif kind == _PIVOT:
+            elif kind == _CACHE:
                 for source in self._units(member, "s:pivotCacheDefinition", "s:worksheetSource"):
+                    if "r:id" in source.attributes:
+                        continue  # in another workbook
+                    if member not in self.caches[-1:]:
+                        self.caches.append(member)
                     headings.add(source.attributes.get("sheet", ""), source.attributes.get("ref", ""))
+                    headings.add(*areas.get(source.attributes.get("name", "").casefold(), ("", "")))
         return headings
+
+    def _named_areas(self, main: str) -> dict[str, tuple[str, str]]:
+        """Return the sheet and the area of each defined name that stands for an area, by the name in lower case."""
+        areas: dict[str, tuple[str, str]] = {}
+        for name in self._units(main, "s:workbook", "s:definedName"):
+            if area := _AREA.fullmatch(name.text.strip()):
+                sheet = area[2] or area[1].replace("''", "'")
+                areas[name.attributes.get("name", "").casefold()] = sheet, area[3]
+        return areas
+
+    def _find_referring(self, members: Sequence[tuple[str, str]], tables: Collection[str]) -> None:
+        """Remember the members that refer to values of cells; a sheet with strings for translators does not."""
+        caches = set(self.caches)
+        for member, kind in members:
+            if kind in ("", _SHEET, _TABLE):
+                refers = member not in tables and refers_to_values(self.archive.read(member))
+            else:
+                refers = kind == _PIVOT and not caches.isdisjoint(related(self.archive, member).values())
+            if refers:
+                self.bundle.referring.append(member)
+        records = {member for member, kind in members if kind == _RECORDS}
+        for cache in self.caches:
+            self.bundle.referring += [cache, *records.intersection(related(self.archive, cache).values())]
+
+    def _remark_on_pivots(self, cell_texts: Collection[str]) -> None:
+        """Remark on the items of pivot tables that stay, as no translated cell has them."""
+        texts = set[str]()
+        for cache in self.caches:
+            texts.update(map(plain_value, cached_texts(self._open(cache))))
+        _remark_on_texts(self.bundle.segments, "pivot tables", texts - self._kept_texts, cell_texts)
 
     def _cells(self, member: str, document: SlottedXml) -> Iterator[_Cell]:
         """Yield the cells of a sheet; they are emptied afterwards."""
@@ -393,19 +436,16 @@ class _Workbook:
         """Add the messages of rules for the input, and choices that no cell has; remark on what stays."""
         if not refers_to_values(document.file.content):
             return
-        for rule in document.file.units({"s:worksheet"}, {"s:dataValidation"}, NAMESPACES):
-            place = f"{label}!{shortened(rule.attributes.get('sqref', ''), LONGEST_PLACE)}"
+        for rule in document.file.units({"s:worksheet"}, VALIDATIONS, SPACES):
+            cells = next(rule.within("xm:sqref"), None)
+            place = f"{label}!{shortened(cells.text if cells else rule.attributes.get('sqref', ''), LONGEST_PLACE)}"
             for choice in choices(rule):
                 value = plain_value(choice)
                 if is_language(choice) and value not in cell_texts and value not in self._kept_texts:
                     document.segments.add(Segment(TaggedText(choice), f"{place}, list"))
             _add_messages(document, rule, place)
-        texts = set(map(plain_value, named_texts(document))) - set(cell_texts)
-        names = sorted(filter(is_language, texts))
-        if names:
-            listed = ", ".join(f"“{name[:40]}”" for name in names[:MOST_NAMED])
-            remark = f"{label}: filters or formatting rules name texts that no translated cell has, and stay: {listed}"
-            document.segments.remarks.append(remark)
+        named = set(map(plain_value, named_texts(document)))
+        _remark_on_texts(document.segments, f"{label}: filters or formatting rules", named, cell_texts)
 
     def _turn(self, document: SlottedXml) -> None:
         """Let the columns of a sheet begin on the side of the target language."""
@@ -448,7 +488,7 @@ class _Workbook:
 
 
 class _WorkbookBundle(Bundle):
-    """A workbook, in which the translations of cells are used wherever a list, a filter or a formula names them."""
+    """A workbook, in which the translations of cells are used wherever another part names the values of cells."""
 
     def __init__(self, archive: ZipContainer) -> None:
         super().__init__(archive)
@@ -473,6 +513,14 @@ class _WorkbookBundle(Bundle):
             if changed != part:
                 contents[member] = changed
         return archive.filled(contents)
+
+
+def _remark_on_texts(segments: SegmentList, what: str, named: set[str], cell_texts: Collection[str]) -> None:
+    """Remark on the texts that something names, and that no translated cell has; all are plain values."""
+    names = sorted(filter(is_language, named.difference(cell_texts)))
+    if names:
+        listed = ", ".join(f"“{name[:40]}”" for name in names[:MOST_NAMED])
+        segments.remarks.append(f"{what} name texts that no translated cell has, and stay: {listed}")
 
 
 def _add_messages(document: SlottedXml, rule: Element, place: str) -> None:

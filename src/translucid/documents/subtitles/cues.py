@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from html import escape, unescape
 from typing import NamedTuple
 
@@ -93,15 +94,17 @@ class Subtitles:
         """Yield the turns of lines that several captions show."""
         may_join = have_sentences(lines)
         for number, line in enumerate(lines):
-            caption = captions[line.caption]
-            places = [self._timed_turns(caption, start, end) for start, end in line.places]
-            for i, (turn, span) in enumerate(places[0]):
-                spans = [turns[i][1] for turns in places if len(turns) == len(places[0])]
-                is_only = may_join and len(places[0]) == 1
-                yield _Utterance(number, caption, span, turn, 1, is_only, spans)
+            caption = captions[line.whole]._replace(begins=captions[line.caption].begins)
+            places = [self._timed_turns(start, end) for start, end in line.places]
+            whole = places[line.partial]
+            for i, (turn, span) in enumerate(whole):
+                # Several captions may show only the beginning of the line, with fewer turns.
+                spans = [turns[i][1] for turns in places[: line.partial] if i < len(turns)]
+                spans += [turns[i][1] for turns in places[line.partial :] if len(turns) == len(whole)]
+                yield _Utterance(number, caption, span, turn, 1, may_join and len(whole) == 1, spans)
 
-    def _timed_turns(self, caption: Caption, start: int, end: int) -> list[tuple[Turn, Span]]:
-        """Return the turns in a range of a caption, and their spans without tags."""
+    def _timed_turns(self, start: int, end: int) -> list[tuple[Turn, Span]]:
+        """Return the turns in a range of the file, and their spans without tags."""
         result: list[tuple[Turn, Span]] = []
         for turn in turns(self._file.text[start:end]):
             if span := self._spanned(start, turn):
@@ -178,11 +181,17 @@ class Subtitles:
             yield from spans.edits({0: Target(marked)})
 
     def _distributed(self, spans: Sequence[Span], text: str) -> Iterator[Edit]:
-        """Yield the edits that write a text between the tags of each span."""
+        """Yield the edits that write a text between the tags of each span; shorter spans get the beginning of it."""
+        longest = max(len(span.marked.text) for span in spans)
         for span in spans:
-            raw = self._file.text[span.start : span.end]
-            words = distributed(raw, lambda shares: list(map(self._written, split(text, shares))))
+            raw, length = self._file.text[span.start : span.end], len(span.marked.text)
+            shown = text if length == longest else split(text, [length, longest - length])[0]
+            words = distributed(raw, partial(self._split, shown))
             yield Edit(span.start, span.end, "".join(words))
+
+    def _split(self, text: str, shares: Sequence[int]) -> list[str]:
+        """Return the parts of a text that `split` returns, as they are written in the file."""
+        return [self._written(part) for part in split(text, shares)]
 
     def _written(self, words: str) -> str:
         if self._web:

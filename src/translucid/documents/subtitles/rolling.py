@@ -1,7 +1,8 @@
 """Rolling captions: each repeats the last lines of the caption before it, as YouTube's automatic captions do.
 
-A line is translated once, and written wherever it is shown. Its words may have times, between which its translation is
-distributed.
+In live captions, the last line may also grow: the next caption repeats it with more words. A line is translated once,
+and written wherever it is shown; where only its beginning is shown, a part of the translation is. Its words may have
+times, between which its translation is distributed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from translucid.documents.splicing import LINE_END
 from translucid.documents.subtitles.caption_turns import TAG
 
 FEWEST_ROLLS = 2
-"""The smallest number of captions that repeat a line and add another; speakers repeat whole captions, too."""
+"""The smallest number of captions that repeat a line and add words; speakers repeat whole captions, too."""
 SHARE = 3
 """In rolling captions, at least one caption of so many repeats a line."""
 SENTENCES = 10
@@ -26,6 +27,8 @@ _LINE = re.compile(r"[^\r\n]+")
 _FIXED = re.compile(rf"{TAG.pattern}|{LINE_END}")
 """What stays between words that are distributed."""
 _SENTENCE_END = re.compile(r"[.!?…。！？]")
+_INSIDE_WORD = re.compile(r"(?<=[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])\w")
+"""A letter that continues a word; in scripts without spaces, a line may grow anywhere."""
 
 
 @dataclass
@@ -34,10 +37,19 @@ class RollingLine:
 
     caption: int
     """The number of the first caption that shows it."""
+    whole: int
+    """The number of the first caption that shows all of it."""
     text: str
     """The text without tags."""
     places: list[tuple[int, int]] = field(default_factory=list)
     """The ranges of the file in which it is."""
+    partial: int = 0
+    """The number of places, the first ones, that have only its beginning."""
+
+    def grow(self, caption: int, text: str) -> None:
+        """Set the text that a later caption shows, which begins with the former text."""
+        if text != self.text:
+            self.text, self.whole, self.partial = text, caption, len(self.places)
 
 
 def rolling_lines(text: str, captions: Iterable[tuple[int, int]], decode: Callable[[str], str]) -> list[RollingLine]:
@@ -61,10 +73,12 @@ def rolling_lines(text: str, captions: Iterable[tuple[int, int]], decode: Callab
                 texts.append(words)
         overlap = _overlap([line.text for line in shown], texts)
         repeats += overlap > 0
-        rolls += 0 < overlap < len(texts)
         shown = shown[len(shown) - overlap :]
+        rolls += overlap > 0 and texts != [line.text for line in shown]
+        if overlap:
+            shown[-1].grow(number, texts[overlap - 1])
         for words in texts[overlap:]:
-            shown.append(RollingLine(number, words))
+            shown.append(RollingLine(number, number, words))
             lines.append(shown[-1])
         for line, place in zip(shown, places, strict=True):
             line.places.append(place)
@@ -77,11 +91,19 @@ def have_sentences(lines: Sequence[RollingLine]) -> bool:
 
 
 def _overlap(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return the number of lines at the end of a caption that the next one repeats at its beginning."""
+    """Return the number of lines at the end of a caption that the next one repeats at its beginning.
+
+    The last of them may have more words in the next caption.
+    """
     for size in range(min(len(before), len(after), MOST_LINES), 0, -1):
-        if before[len(before) - size :] == after[:size]:
+        if before[len(before) - size : -1] == after[: size - 1] and _begins(after[size - 1], before[-1]):
             return size
     return 0
+
+
+def _begins(line: str, beginning: str) -> bool:
+    """Whether a line is the same as another one, or continues it with more words."""
+    return line.startswith(beginning) and not _INSIDE_WORD.match(line, len(beginning))
 
 
 def plain(raw: str, decode: Callable[[str], str]) -> str:

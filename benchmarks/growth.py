@@ -3,8 +3,8 @@
     python benchmarks/growth.py [--quick]
 
 Each point is measured in a separate process; memory is the growth of its peak. The model has the architecture of the
-preset `tiny` and fresh weights, and outputs have a fixed length. The script writes tables and a plot to docs/scaling.md
-and docs/pictures/growth.png.
+preset `tiny` and fresh weights, and outputs have a fixed length. The script writes the tables between the markers of
+docs/benchmarks.md, and a plot to docs/pictures/growth.png.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -165,20 +166,15 @@ def main() -> None:
         for i, value in enumerate(values):
             cells = [f"{number:,.0f}" for name in variants for number in scaled(points[factor][name][i])]
             rows.append(f"| {value:,} | " + " | ".join(cells) + " |")
-        parts.append(f"## By {factor}: {what}\n\n" + "\n".join(rows) + "\n")
+        parts.append(f"### By {factor}: {what}\n\n" + "\n".join(rows) + "\n")
         print(parts[-1])
     if quick:
         return
-    (DOCS / "scaling.md").write_text(
-        "# How time and memory grow\n\n"
-        f"Measured on {cores()} cores of {processor()}. Each point is a separate process; "
-        "times are the fastest of several\nrepeats, and memory is the growth of the peak. The model has the "
-        "architecture of `tiny` and fresh weights.\nTo reproduce: `python benchmarks/growth.py`\n\n"
-        "![Growth](pictures/growth.png)\n\n"
-        "With the fused kernel, the memory of attention grows linearly with the length; with all weights kept, it "
-        "grows with\nthe square.\n\n" + "\n".join(parts),
-        encoding="utf-8",
-    )
+    page = DOCS / "benchmarks.md"
+    before, begin, rest = page.read_text(encoding="utf-8").partition("<!-- growth -->\n")
+    _, end, after = rest.partition("<!-- end of growth -->")
+    machine = f"Measured on {cores()} cores of {processor()}, {date.today():%B %Y}.\n"
+    page.write_text("\n".join([before + begin, machine, *parts, end + after]), encoding="utf-8")
     draw(points)
 
 

@@ -49,7 +49,7 @@ def choose_engine(
     """Return the engine for a run; `auto` is the fastest one that can run the model.
 
     On a CPU this is CTranslate2 for a Transformer (docs/benchmarks.md), unless `translucid tune` has found otherwise,
-    and ONNX Runtime, if it is installed, for other models that it can run (docs/speed.md). The results of `tune` hold
+    and ONNX Runtime, if it is installed, for other models that it can run (docs/benchmarks.md). The results of `tune` hold
     on a CPU, but the name `torch` always means the whole vocabulary. PyTorch is not loaded where another engine
     suffices.
 
@@ -150,7 +150,7 @@ def _tuning_result(run: RunFolder, configuration: Configuration, *, use_shortlis
 
 
 def _onnx_is_faster(options: object, tuned: Tuned) -> bool:
-    """Whether ONNX Runtime finds what our own search would find: it is then the faster one (docs/speed.md)."""
+    """Whether ONNX Runtime finds what our own search would find: it is then the faster one (docs/benchmarks.md)."""
     if ctranslate2_supports(options) or tuned.difference is not None or tuned.considered in BY_WORDS:
         return False
     return onnx_supports(options) and onnx_is_installed()

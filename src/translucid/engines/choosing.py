@@ -48,10 +48,9 @@ def choose_engine(
 ) -> Engine:
     """Return the engine for a run; `auto` is the fastest one that can run the model.
 
-    On a CPU this is CTranslate2 for a Transformer (docs/benchmarks.md), unless `translucid tune` has found otherwise,
-    and ONNX Runtime, if it is installed, for other models that it can run (docs/benchmarks.md). The results of `tune` hold
-    on a CPU, but the name `torch` always means the whole vocabulary. PyTorch is not loaded where another engine
-    suffices.
+    On a CPU this is CTranslate2 for a Transformer, unless `translucid tune` has found otherwise, and ONNX Runtime, if
+    it is installed, for other models that it can run (docs/benchmarks.md). The results of `tune` hold on a CPU, but the
+    name `torch` always means the whole vocabulary. PyTorch is not loaded where another engine suffices.
 
     Args:
         name: the name of the engine.

@@ -181,7 +181,8 @@ def wait_asleep() -> None:
     By default they spin. If another program uses a core, a spinning thread can keep the thread that it waits for from
     running: a recurrent model, whose operations are tiny, then trains at a quarter of the speed. On an idle machine,
     waking up takes longer than most waits last, so the threads of GNU's OpenMP, which PyTorch uses on Linux, spin for a
-    third of a millisecond first (docs/benchmarks.md). Call this before PyTorch is loaded. Values that the user has set stay.
+    third of a millisecond first (docs/benchmarks.md). Call this before PyTorch is loaded. Values that the user has set
+    stay.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "passive"

@@ -22,7 +22,8 @@ class Muon(torch.optim.Optimizer):
     The factor gives the updates the length of Adam's (Liu et al. 2025, arXiv 2502.16982, section 2.2), so that one
     learning rate suits both. `torch.optim.Muon` computes the same, but always in bfloat16 and one matrix at a time. On
     a CPU without instructions for bfloat16, a step of the preset `tiny` takes one second with it, and 0.05 s here in
-    float32; on a CPU with them, 0.057 s and 0.025 s, because matrices of the same shape are batched (docs/benchmarks.md).
+    float32; on a CPU with them, 0.057 s and 0.025 s, because matrices of the same shape are batched
+    (docs/benchmarks.md).
     """
 
     def __init__(self, matrices: Iterable[Tensor] | Iterable[dict[str, Any]], lr: float, *, bfloat16: bool) -> None:

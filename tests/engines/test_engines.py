@@ -29,6 +29,7 @@ from translucid.models.build import build_model
 from translucid.models.model_options import SIZES, RecurrentOptions, TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import save_tensors
 
 TEXTS = ["I like soccer.", "", "She works at the hospital."]
 SHORTLIST = "\t.\n"
@@ -201,19 +202,55 @@ def test_a_model_that_does_not_fit_its_settings_is_refused_though_it_was_convert
         texts(run)
 
 
-def test_neither_pytorch_nor_edit_distances_are_loaded_for_a_converted_model(run, tmp_path, monkeypatch, capsys):
+def test_neither_pytorch_nor_edit_distances_are_loaded_to_translate(run, tmp_path, monkeypatch, capsys):
+    """Not even for the first translation, whose model is converted as this process, which has PyTorch, converts it."""
+    names = ["encoder.0.feed_forward.inner.weight", "decoder.0.cross_attention.query.weight"]
+    sizes = [(32, 16), (16, 16)]
+    factors = {}
+    for name, (outputs, inputs) in zip(names, sizes, strict=True):
+        factors |= {f"{name}.up": torch.randn(outputs, 2), f"{name}.down": torch.randn(2, inputs)}
+    save_tensors(tmp_path / "adapter.safetensors", factors, {"base": run.model_digest(), "scale": 0.5})
+    save_tuned(run.path, Tuned(quantization="int8", considered="seen pieces"), "\t. a o s\n")
     program = (
         "import sys\nfrom translucid.cli.main import run\n"
         "code = run(sys.argv[1:])\n"
         "sys.exit(code or 10 * ('torch' in sys.modules or 'rapidfuzz' in sys.modules))\n"
     )
-    command = [sys.executable, "-c", program, "translate", str(run.path), "I like soccer.", "--device", "cpu"]
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert run_command(command[3:]) == 0
-    assert list((tmp_path / "cache").rglob("model.bin"))
-    completed = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert completed.returncode == 0
+    arguments = ["translate", str(run.path), "I like soccer.", "--device", "cpu"]
+    arguments += ["--adapter", str(tmp_path / "adapter.safetensors")]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other process"))
+    completed = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert (completed.returncode, "error" in completed.stderr) == (0, False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "this process"))
+    assert run_command(arguments) == 0
     assert completed.stdout == capsys.readouterr().out != ""
+    conversions = []
+    for process in ("other process", "this process"):
+        (checksums,) = (tmp_path / process).rglob("sha256.json")
+        conversions.append((checksums.parent.name, json.loads(checksums.read_text())))
+    assert conversions[0] == conversions[1]
+    assert converted.DIFFERENCE in conversions[0][1]
+
+
+@pytest.mark.parametrize(
+    ("modules", "executable", "frozen"),
+    [
+        pytest.param({"torch": torch}, sys.executable, False, id="PyTorch is loaded"),
+        pytest.param({}, None, False, id="no interpreter"),
+        pytest.param({}, "/no/such/program", False, id="the interpreter is gone"),
+        pytest.param({}, shutil.which("false"), False, id="the process fails"),
+        pytest.param({}, sys.executable, True, id="a frozen program"),
+    ],
+)
+def test_where_no_other_process_converts_this_one_does(run, monkeypatch, cache_folder, modules, executable, frozen):
+    facts = {"modules": modules, "executable": executable, "frozen": frozen}
+    started = []
+    monkeypatch.setattr(converted, "sys", SimpleNamespace(path=sys.path, platform=sys.platform, **facts))
+    start = subprocess.run
+    monkeypatch.setattr(converted.subprocess, "run", lambda *a, **k: started.append(a) or start(*a, **k))
+    assert Translator.load(run.path, "cpu").engine.name == "ctranslate2"
+    assert len(list(cache_folder.glob("*/model.bin"))) == 1
+    assert len(started) == (not (modules or frozen or executable is None))
 
 
 class NewerOptions(TransformerOptions):

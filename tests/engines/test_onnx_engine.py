@@ -259,12 +259,14 @@ def test_tuning_tries_onnx_where_ctranslate2_can_t_run(engine_of, monkeypatch):
     ]
 
 
-def test_pytorch_is_not_loaded_for_a_converted_model(run, capsys):
+def test_pytorch_is_not_loaded_to_translate(run, tmp_path, monkeypatch):
     program = (
         "import sys\nfrom translucid.cli.main import run\nsys.exit(run(sys.argv[1:]) or 10 * ('torch' in sys.modules))"
     )
     command = [sys.executable, "-c", program, "translate", str(run.path), TEXTS[0], "--device", "cpu"]
     expected = texts(run)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))  # another process converts the model
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout == f"{expected[1][0]}\n"
+    assert list((tmp_path / "empty").rglob("sha256.json"))

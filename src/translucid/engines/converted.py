@@ -9,16 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from translucid import __version__
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.agreement import equations_digest
+from translucid.engines.tuned import Tuned
 from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
@@ -32,6 +35,9 @@ KEPT = 8
 """The number of models of a kind in the cache; the one that was used least recently is removed."""
 DIFFERENCE = "difference.json"
 """The file with the difference between the converted model and ours, in nats a token; see `agreement`."""
+
+_PROGRAM = "import sys; sys.path[:] = {path}; from translucid.engines.converted import convert_job; convert_job()"
+"""The conversion in another process, with the packages of this one. An installed module needs no `__main__` guard."""
 
 Opened = TypeVar("Opened")
 
@@ -61,6 +67,78 @@ def open_converted(
         with suppress(OSError):  # without space or a home folder, the model is not kept
             add_to_cache(kind, fingerprint, partial(shutil.copytree, folder), KEPT)
         return open_model(folder)
+
+
+def convert_in_other_process(
+    kind: str, run: RunFolder, configuration: Configuration, tuned: Tuned, adapter: Adapter | None, folder: Path
+) -> bool:
+    """Convert a run's model in another process, as `convert_job` does; return whether that has succeeded.
+
+    A server lives long, and would keep PyTorch and the model in it, which it needs for no ordinary translation.
+
+    Where this returns False, convert the model in this process: PyTorch is loaded already, so that its equations may
+    have been replaced in memory; or the other process failed, and the error, if it is one, will be raised here.
+
+    Args:
+        kind: the engine, ctranslate2 or onnx.
+        run: the run folder.
+        configuration: the configuration of the run.
+        tuned: the weights and candidates.
+        adapter: the model's adapter, if any.
+        folder: the folder to write; missing if the conversion fails.
+    """
+    if "torch" in sys.modules or not sys.executable or getattr(sys, "frozen", False):
+        return False
+    job = {
+        "kind": kind,
+        "run": str(run.path),
+        "configuration": configuration.model_dump(mode="json"),
+        "tuned": tuned.model_dump(mode="json"),
+        "shortlist": _text(tuned.shortlist(run.path)),
+        "adapter": _text(adapter and adapter.file),
+        "folder": str(folder),
+    }
+    command = [sys.executable, "-c", _PROGRAM.format(path=sys.path)]
+    options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    if sys.platform == "win32":
+        options["creationflags"] = subprocess.CREATE_NO_WINDOW  # which a program without a console would open
+    with suppress(OSError):
+        if subprocess.run(command, input=json.dumps(job).encode(), check=False, **options).returncode == 0:
+            return True
+    shutil.rmtree(folder, ignore_errors=True)
+    return False
+
+
+def _text(path: Path | None) -> str | None:
+    return str(path) if path else None
+
+
+def convert_job() -> None:
+    """Convert the model that standard input describes, and compare it with PyTorch's; see `convert_in_other_process`.
+
+    Raises:
+        UserError: the model is damaged or can't be converted.
+    """
+    import torch
+
+    from translucid.decoding.search import TorchEngine
+    from translucid.runs.adapters import Adapter, with_adapter
+
+    job = json.load(sys.stdin)
+    run, tuned = RunFolder(Path(job["run"])), Tuned.model_validate(job["tuned"])
+    configuration = Configuration.model_validate(job["configuration"])
+    tokenizer = run.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
+    shortlist = Path(job["shortlist"]) if job["shortlist"] else None
+    model = run.load_sequence_model(configuration, tokenizer)
+    if job["adapter"]:
+        model = with_adapter(model, Adapter(Path(job["adapter"]), run))
+    torch_engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
+    torch_engine = torch_engine.narrowed(tuned.considered, shortlist, tokenizer)
+    if job["kind"] == "onnx":
+        from translucid.engines.onnx.searching import OnnxEngine as FastEngine
+    else:
+        from translucid.engines.ctranslate2.searching import CTranslate2Engine as FastEngine
+    FastEngine.save(torch_engine, tokenizer, Path(job["folder"]), tuned, shortlist)
 
 
 def conversion_identity(

@@ -36,7 +36,13 @@ from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOp
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis, in_order
 from translucid.decoding.limits import find_loop, has_repetition, length_limit, length_penalty
 from translucid.engines.agreement import largest_difference
-from translucid.engines.converted import conversion_identity, load_difference, open_converted, save_difference
+from translucid.engines.converted import (
+    conversion_identity,
+    convert_in_other_process,
+    load_difference,
+    open_converted,
+    save_difference,
+)
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization, position_rows
 from translucid.engines.ctranslate2.opening import half_precision, open_translator
 from translucid.engines.ctranslate2.task import Search, Task, wait_for
@@ -201,16 +207,14 @@ class CTranslate2Engine:
         full_identity = identity | {"quantization": tuned.quantization, "compared": has_pytorch()}
 
         def convert(folder: Path) -> None:
-            from translucid.engines.ctranslate2.convert import save_ctranslate2, save_weights
-
             if not has_pytorch():
+                from translucid.engines.ctranslate2.convert import save_weights
+
                 rows = position_rows(configuration.model)
                 weights = TransformerWeights.of_run(run, configuration, tokenizer, adapter, rows)
                 save_weights(weights, tokenizer, folder, tuned.quantization, shortlist)
-                return
-            save_ctranslate2(torch_engine().model, tokenizer, folder, tuned.quantization, shortlist)
-            difference = cls.difference_from(torch_engine(), tokenizer)
-            save_difference(folder, difference)
+            elif not convert_in_other_process("ctranslate2", run, configuration, tuned, adapter, folder):
+                cls.save(torch_engine(), tokenizer, folder, tuned, shortlist)
 
         open_engine = partial(
             cls,
@@ -224,6 +228,20 @@ class CTranslate2Engine:
             compute_type=half_precision(device, tuned.quantization),
         )
         return open_converted("ctranslate2", full_identity, convert, open_engine)
+
+    @classmethod
+    def save(
+        cls, torch_engine: TorchEngine, tokenizer: Tokenizer, folder: Path, tuned: Tuned, shortlist: Path | None
+    ) -> None:
+        """Write the converted model of the PyTorch engine, and the difference between the two, into a folder.
+
+        Raises:
+            UserError: the model is not a Transformer, or there is no shortlist.
+        """
+        from translucid.engines.ctranslate2.convert import save_ctranslate2
+
+        save_ctranslate2(torch_engine.model, tokenizer, folder, tuned.quantization, shortlist)
+        save_difference(folder, cls.difference_from(torch_engine, tokenizer))
 
     @classmethod
     def difference_from(cls, torch_engine: TorchEngine, tokenizer: Tokenizer) -> float:

@@ -24,7 +24,13 @@ from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, 
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.limits import length_limit
 from translucid.engines.agreement import largest_difference
-from translucid.engines.converted import conversion_identity, load_difference, open_converted, save_difference
+from translucid.engines.converted import (
+    conversion_identity,
+    convert_in_other_process,
+    load_difference,
+    open_converted,
+    save_difference,
+)
 from translucid.engines.ctranslate2.conventions import POSITIONS
 from translucid.engines.onnx.conventions import refuse_unsupported
 from translucid.engines.tuned import Tuned
@@ -149,8 +155,9 @@ class OnnxEngine:
         identity = conversion_identity(run, configuration, tokenizer, shortlist=shortlist, adapter=adapter, code=code)
 
         def convert(folder: Path) -> None:
-            _save(torch_engine(), tokenizer, folder, considered)
-            save_difference(folder, cls.difference_from(torch_engine(), tokenizer))
+            options = tuned.model_copy(update={"considered": considered})
+            if not convert_in_other_process("onnx", run, configuration, options, adapter, folder):
+                cls.save(torch_engine(), tokenizer, folder, options, shortlist)
 
         open_engine = partial(
             cls,
@@ -161,6 +168,20 @@ class OnnxEngine:
             threads=threads,
         )
         return open_converted("onnx", identity, convert, open_engine)
+
+    @classmethod
+    def save(
+        cls, torch_engine: TorchEngine, tokenizer: Tokenizer, folder: Path, tuned: Tuned, shortlist: Path | None
+    ) -> None:
+        """Write the graphs for the model of the PyTorch engine, and the difference between the two, into a folder.
+
+        The PyTorch engine has the candidates, so that the file `shortlist` is not read.
+
+        Raises:
+            UserError: there are no graphs for the model, or a package is missing.
+        """
+        _save(torch_engine, tokenizer, folder, tuned.considered)
+        save_difference(folder, cls.difference_from(torch_engine, tokenizer))
 
     @classmethod
     def difference_from(cls, torch_engine: TorchEngine, tokenizer: Tokenizer) -> float:

@@ -23,6 +23,7 @@ from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import Finding, output_of, train, translucid
 from tests.probes.hostile.runner import SHARES, run_all
 from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TEXT
+from translucid import __version__
 from translucid.ground.atomic import write_atomically
 
 PARTS = [
@@ -174,11 +175,12 @@ def main() -> None:
                 print(json.dumps(findings[-1], ensure_ascii=False), file=sys.stderr, flush=True)
             table = tables(part, Path(folder), arguments.quick, arguments.large)
             seconds = round(time.monotonic() - started)
-            record[part] = {"findings": findings, "table": table, "seconds": seconds, "machine": machine()}
+            facts = {"seconds": seconds, "machine": machine(), "version": __version__}
+            record[part] = {"findings": findings, "table": table, **facts}
             if not arguments.quick:
                 write_atomically(RECORD, json.dumps(record, indent=1, ensure_ascii=False).encode())
     if not arguments.quick:
-        write_page()
+        write_page(PARTS)
     sys.exit(failed)
 
 

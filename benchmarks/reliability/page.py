@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,15 @@ RECORD = DOCS / "reliability.json"
 
 PAGE = """# Reliability: trials and results
 
-`make reliability` writes this page. It repeats all trials in {time} ({machine}).
-`make test` has a short version of each trial. For protection against hostile files see [security.md](security.md).
+`make reliability` repeats all trials and writes this page, and `--only PART` repeats some. The parts with figures took
+{time} ({machine}). Parts without figures have not been run at full length: {missing}. The figures are from the version
+that the table states, others from {versions}. `make test` has a short version of each trial. For protection against
+hostile files see [security.md](security.md).
 
 ## Trials
 
-| trial | figures | failures |
-| --- | --- | --- |
+| trial | figures | failures | version |
+| --- | --- | --- | --- |
 {rows}
 {notes}
 {attacks}
@@ -66,6 +69,8 @@ two cores of one machine there is little speed to gain. If a process dies, the j
 """
 
 
+_OTHERS = "siege", "scaling", "large"
+"""The parts with tables of their own."""
 ATTACK = "attack: "
 ASKED = "/translate", "/look"
 ATTACKS = """\
@@ -102,23 +107,27 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of {processor()}{has}, {platform.system()}, {versions}"
 
 
-def write_page() -> None:
-    """Write the page from the record."""
-    (DOCS / "reliability.md").write_text(page(json.loads(RECORD.read_text(encoding="utf-8"))), encoding="utf-8")
+def write_page(parts: Sequence[str]) -> None:
+    """Write the page from the record; `parts` are the names of all parts."""
+    text = page(json.loads(RECORD.read_text(encoding="utf-8")), parts)
+    (DOCS / "reliability.md").write_text(text, encoding="utf-8")
 
 
-def page(record: dict[str, dict[str, Any]]) -> str:
-    """Return the page's text from the findings of each part."""
-    findings = [finding for part in record.values() for finding in part["findings"]]
-    attacks = [finding for finding in findings if finding["trial"].startswith(ATTACK)]
-    rows = []
-    for finding in findings:
-        figures = ", ".join(_figure(what, value) for what, value in finding["figures"].items())
-        if finding not in attacks:
-            rows.append(f"| {finding['trial']} | {figures} | {len(finding['failures'])} |")
+def page(record: dict[str, dict[str, Any]], parts: Sequence[str]) -> str:
+    """Return the page's text from the findings of each part; `parts` are the names of all."""
+    attacks, rows = [], []
+    for part in record.values():
+        for finding in part["findings"]:
+            if finding["trial"].startswith(ATTACK):
+                attacks.append(finding)
+                continue
+            figures = ", ".join(_figure(what, value) for what, value in finding["figures"].items())
+            rows.append(f"| {finding['trial']} | {figures} | {len(finding['failures'])} | {part['version']} |")
     return PAGE.format(
         machine="; ".join(sorted({part["machine"] for part in record.values()})),
         time=clock(sum(part["seconds"] for part in record.values())),
+        missing=", ".join(f"`{part}`" for part in parts if part not in record) or "none",
+        versions=", ".join(sorted({record[part]["version"] for part in _OTHERS if part in record})),
         rows="\n".join(rows),
         notes="".join(f"\n{part['note']}\n" for part in record.values() if "note" in part),
         attacks=attack_section(attacks),

@@ -33,7 +33,9 @@ OPTIONS = ServerOptions()
         f"requests of up to {SHORT} characters are batched",
         f"At most {worker_pool.PLACES} jobs may run or wait, {worker_pool.SHARE} per client",
         f"at most {OPTIONS.documents} running or waiting, {document_jobs.SHARE} per client",
-        f"{OPTIONS.document_segments:,} segments and {document_translation.MOST_MARKS:,} tags each",
+        f"{OPTIONS.document_segments:,} segments, of at most {document_translation.LONGEST:,} characters and "
+        f"{document_translation.MOST_MARKS:,} tags each",
+        f"at most {document_jobs.MAX_STORED}, with {document_jobs.MAX_STORED_BYTES / 2**30:g} GiB of files",
         f"{glossaries.MOST}, in memory; one expires after a week without use",
         f"freed memory returns to the system within {NUMBERS[application.TIDY_SECONDS]} seconds",
         f"at most {NUMBERS[memory.WRITE_SECONDS]} seconds, in a thread of their own; at most {memory.PENDING} wait",

@@ -142,7 +142,7 @@ class RateLimits:
                 counted separately.
 
         Raises:
-            ApiError: 400 without a key where one is required, 403 with a wrong one, 429 for too many requests.
+            ApiError: 401 without a key where one is required, 403 with a wrong one, 429 for too many requests.
         """
         client, quota = self._client(request, fields)
         counted_as = f"light {client}" if light else client

@@ -13,14 +13,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.reliability import captions, interference, large, mixed, repetition, scaling, serving, siege
+from benchmarks.reliability import captions, interference, large, mixed, scaling, serving, siege
 from benchmarks.reliability.page import RECORD, machine, write_page
 from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import Finding, output_of, train, translucid
+from tests.probes.grown import SEEDS, faults
 from tests.probes.hostile.runner import SHARES, run_all
 from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TEXT
 from translucid import __version__
@@ -39,7 +40,7 @@ PARTS = [
     "siege",
     "interference",
     "hostile",
-    "repetition",
+    "growth",
 ]
 PARTS += ["images", "scaling", "large"]
 
@@ -78,8 +79,8 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
             yield from siege.under_attack(model(work), work, 5 if quick else 10, engine=engine)
     elif part == "interference":
         yield from interference.all_trials(model(work), work, 5 if quick else 30)
-    elif part == "repetition":
-        yield repetition.repeated_tokens()
+    elif part == "growth":
+        yield growing_documents(list(SEEDS)[:2] if quick else list(SEEDS))
     elif part == "hostile":
         yield from hostile([target for target in SHARES if target not in ("documents", "images")], quick)
     elif part == "images":
@@ -98,6 +99,15 @@ def hostile(targets: list[str], quick: bool) -> Iterator[Finding]:
     for tally in run_all(round(count), 1, targets):
         figures = {"tried": tally.tried, "rejected with one line": tally.refused, "harmless": tally.accepted}
         yield Finding(f"hostile input: {tally.target.replace('_', ' ')}", figures, tally.failures)
+
+
+def growing_documents(names: Sequence[str]) -> Finding:
+    """Make each string of small documents long, repeat each part, put each part into itself, and all to 1 MB."""
+    finding = Finding("strings of a document made long, parts repeated, parts within themselves: work, memory, output")
+    for name in names:
+        finding.failures += [f"{name}: {fault}" for fault in faults(name)]
+    finding.figures = {"documents": len(names)}
+    return finding
 
 
 def tables(part: str, work: Path, quick: bool, sizes: list[int]) -> str | None:

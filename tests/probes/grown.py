@@ -2,7 +2,7 @@
 
     python -m tests.probes.grown [NAME ...]
 
-reads documents of up to 1 MB, each reader in a process of its own with 1 GiB, and prints time and memory.
+reads documents of up to 1 MB, each in a process of its own with 1 GiB, and prints what takes too much time or memory.
 """
 
 from __future__ import annotations
@@ -624,41 +624,41 @@ def _measure(sender: Any, name: str, content: bytes, most_seconds: int) -> None:
 def main(names: Sequence[str]) -> None:
     """Print what is quadratic, multiplied or exponential, and what documents of 1 MB take."""
     for name in names or SEEDS:
+        print(name, flush=True)
+        for fault in faults(name):
+            print(f"    {fault}", flush=True)
+
+
+def faults(name: str) -> Iterator[str]:
+    """Yield what is quadratic, multiplied or exponential for one of the `SEEDS`, and what takes too much at 1 MB."""
+    try:
         seed = Seed(name)
-        try:
-            _print_findings(seed)
-        except (Exception, TimeoutError) as error:
-            print(f"{name}: FAULT {type(error).__name__}: {str(error)[:150]}", flush=True)
+        long, repeated, nested = seed.changes()
+        long, repeated = accepted(seed, long, LETTERS), accepted(seed, repeated, FEW)
+        for function, counts in quadratic_steps(seed, repeated).items():
+            yield f"QUADRATIC {function}: {counts} steps"
+        if count := multiplied_output(seed, repeated):
+            yield f"OUTPUT grows by {count} characters for each pair of repeated parts"
+        for change in multiplied_characters(seed, long, repeated):
+            yield f"COPIED {change}"
+        for line in exponential_nestings(seed, nested):
+            yield f"NESTED {line}"
+        yield from _costly(seed, "everything", large(seed, long, repeated, 1_000_000))
+        for change in repeated:
+            yield from _costly(seed, str(change), large(seed, [], [change], SINGLE))
+        for change in long:
+            yield from _costly(seed, f"{change}, and parts repeated", large(seed, [change], repeated, SINGLE))
+    except (Exception, TimeoutError) as error:
+        yield f"FAULT {type(error).__name__}: {str(error)[:150]}"
 
 
-def _print_findings(seed: Seed) -> None:
-    long, repeated, nested = seed.changes()
-    long, repeated = accepted(seed, long, LETTERS), accepted(seed, repeated, FEW)
-    print(f"{seed.name}: {len(long)} strings, {len(repeated)} parts, {len(nested)} nestings", flush=True)
-    for function, counts in quadratic_steps(seed, repeated).items():
-        print(f"    QUADRATIC {function}: {counts} steps", flush=True)
-    if count := multiplied_output(seed, repeated):
-        print(f"    OUTPUT grows by {count} characters for each pair of repeated parts", flush=True)
-    for change in multiplied_characters(seed, long, repeated):
-        print(f"    COPIED {change}", flush=True)
-    for line in exponential_nestings(seed, nested):
-        print(f"    NESTED {line}", flush=True)
-    _print_cost(seed, "everything", large(seed, long, repeated, 1_000_000))
-    for change in repeated:
-        _print_cost(seed, str(change), large(seed, [], [change], SINGLE))
-    for change in long:
-        _print_cost(seed, f"{change}, and parts repeated", large(seed, [change], repeated, SINGLE))
-
-
-def _print_cost(seed: Seed, what: str, content: bytes) -> None:
-    """Print what a document takes, if it is too much or the document is the largest one."""
+def _costly(seed: Seed, what: str, content: bytes) -> Iterator[str]:
+    """Yield what a document takes, if that is too much."""
     measured = cost(seed.name, content)
     share = max(0.2, len(content) / 1_000_000)
-    is_fault = measured.seconds > 10 * share or measured.mebibytes > 300 * share or "FAULT" in measured.result
-    if is_fault or what == "everything":
-        label = "FAULT" if is_fault else "fine"
+    if measured.seconds > 10 * share or measured.mebibytes > 300 * share or "FAULT" in measured.result:
         size = f"{len(content):,} bytes, {measured.seconds:.1f} s, {measured.mebibytes:.0f} MiB"
-        print(f"    {label} {what}: {size}, {measured.result}", flush=True)
+        yield f"COSTLY {what}: {size}, {measured.result}"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,48 @@ def test_uses_of_benchmarks_are_detected():
     ):
         assert uses_of_benchmarks(source), source
     assert not uses_of_benchmarks('"""Benchmark\nbenchmarks"""\nimport translucid.benchmark')
+
+
+def test_benchmarks_import_what_there_is():
+    """They run rarely, and neither tests nor mypy load them."""
+    missing = []
+    for file in sorted((ROOT / BENCHMARKS).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and module_file(node.module):
+                names = names_in(module_file(node.module))
+                for alias in node.names:
+                    if alias.name not in names and not module_file(f"{node.module}.{alias.name}"):
+                        missing.append(f"{file.relative_to(ROOT)}: {node.module}.{alias.name}")
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("tests.", "translucid.")):
+                missing.append(f"{file.relative_to(ROOT)}: {node.module}")
+    assert not missing
+
+
+def module_file(module: str) -> Path | None:
+    """Return the file of a module of this project."""
+    root = ROOT / "src" if module.startswith("translucid") else ROOT
+    path = root.joinpath(*module.split("."))
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if file.exists():
+            return file
+    return None
+
+
+@cache
+def names_in(file: Path) -> set[str]:
+    """Return the names that a module defines or imports; every name in one that makes its names when asked."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    if "__getattr__" in names:
+        words = ast.walk(ast.parse(file.read_text()))
+        names |= {node.value for node in words if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return names
 
 
 def test_ci_runs_the_commands_of_the_readme():

@@ -95,7 +95,7 @@ def convert_in_other_process(
         "configuration": configuration.model_dump(mode="json"),
         "tuned": tuned.model_dump(mode="json"),
         "shortlist": _text(tuned.shortlist(run.path)),
-        "adapter": _text(adapter and adapter.file),
+        "adapter": _text(adapter.file if adapter else None),
         "folder": str(folder),
     }
     command = [sys.executable, "-c", _PROGRAM.format(path=sys.path)]
@@ -134,11 +134,15 @@ def convert_job() -> None:
         model = with_adapter(model, Adapter(Path(job["adapter"]), run))
     torch_engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     torch_engine = torch_engine.narrowed(tuned.considered, shortlist, tokenizer)
+    arguments = torch_engine, tokenizer, Path(job["folder"]), tuned, shortlist
     if job["kind"] == "onnx":
-        from translucid.engines.onnx.searching import OnnxEngine as FastEngine
+        from translucid.engines.onnx.searching import OnnxEngine
+
+        OnnxEngine.save(*arguments)
     else:
-        from translucid.engines.ctranslate2.searching import CTranslate2Engine as FastEngine
-    FastEngine.save(torch_engine, tokenizer, Path(job["folder"]), tuned, shortlist)
+        from translucid.engines.ctranslate2.searching import CTranslate2Engine
+
+        CTranslate2Engine.save(*arguments)
 
 
 def conversion_identity(

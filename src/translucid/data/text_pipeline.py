@@ -10,7 +10,6 @@ output. Add a new feature as a `TextStep` or as another method here.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -23,11 +22,8 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import CODE_SIGNS, without_invisible
+from translucid.data.words import without_edges, without_invisible
 from translucid.ground.special import SPECIAL
-
-VARIATION = "\ufe0e\ufe0f"
-"""Characters that belong to the sign before them: it is shown as text, or as an emoji."""
 
 
 @dataclass(frozen=True)
@@ -274,8 +270,7 @@ class TextPipeline:
         Args:
             texts: for each text, its sentences, each with the white space after it.
         """
-        edges = {sentence: _ends(sentence) for sentences in texts for sentence, _ in sentences}
-        signs = sorted(set().union(*edges.values()))
+        signs = sorted(_edge_signs(sentence for sentences in texts for sentence, _ in sentences))
         unknown = set[str]()
         for sign, ids in zip(signs, self.tokenizer.encode_source(signs), strict=True):
             if SPECIAL.unknown in ids:
@@ -291,23 +286,13 @@ class TextPipeline:
 
     def _cut_edges(self, sentence: str, after: str, unknown: Collection[str]) -> list[tuple[str, str]]:
         """Return a sentence and the unknown signs at its ends, each with the white space after it."""
-        start, end = 0, len(sentence)
-        while start < end and (sentence[start].isspace() or sentence[start] in unknown):
-            start += 1
-        while end > start and (sentence[end - 1].isspace() or sentence[end - 1] in unknown):
-            end -= 1
-        while start and sentence[start - 1] in CODE_SIGNS:
-            start -= 1
-        while end < len(sentence) and sentence[end] in CODE_SIGNS:
-            end += 1
+        start, end = without_edges(sentence, unknown.__contains__)
         # Parts that the model has learned to copy, and parts that continue in the sentence, stay in it.
         for _, part_start, part_end in kept_parts(sentence, with_patterns(PlaceholderSyntax.prose, self.protected)):
             if part_start < start and (part_end > start or self.tokenizer.has_placeholders):
                 start = part_start
             if part_end > end and (part_start < end or self.tokenizer.has_placeholders):
                 end = max(end, part_end)
-        if not any(map(str.isalpha, sentence[start:end])):
-            return [(sentence, after)]
         parts: list[tuple[str, str]] = []
         space = ""  # the white space after the part before
         for text in reversed((sentence[:start], sentence[start:end], sentence[end:])):
@@ -381,15 +366,10 @@ class TextPipeline:
         return ids
 
 
-def _ends(sentence: str) -> set[str]:
-    """Return the signs before the first and after the last letter or digit of a sentence."""
+def _edge_signs(sentences: Iterable[str]) -> set[str]:
+    """Return the signs at the ends of sentences."""
     signs = set[str]()
-    for characters in (sentence, reversed(sentence)):
-        for character in characters:
-            if character.isspace():
-                continue
-            is_sign = unicodedata.category(character)[0] in "PS" or character in VARIATION
-            if not is_sign:
-                break
-            signs.add(character)
+    for sentence in sentences:
+        start, end = without_edges(sentence, lambda sign: True)
+        signs.update(filter(str.strip, sentence[:start] + sentence[end:]))
     return signs

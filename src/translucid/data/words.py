@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 # Scripts that write no spaces: each of their characters is a separate word.
@@ -22,6 +22,8 @@ spaces and invisible characters are parts of words, as in the files that aligner
 
 CODE_SIGNS = frozenset("%{}<>$@#&~_\\|[]")
 """Signs that may be a part of the word that they touch, as in `%sfiles`: such words are not cut."""
+_VARIATION = "\ufe0e\ufe0f"
+"""Characters that belong to the sign before them: it is shown as text, or as an emoji."""
 _NEEDS_ZERO_WIDTH_SPACE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
 INVISIBLE = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_NEEDS_ZERO_WIDTH_SPACE}])\u200b(?![{_NEEDS_ZERO_WIDTH_SPACE}])")
 """Characters that only say where a line may end; scripts of South East Asia separate words with one of them."""
@@ -103,6 +105,36 @@ def spaced(text: str) -> str:
     ' 我  爱  Rust'
     """
     return text if text.isascii() else _UNSPACED_CHARACTER.sub(r" \g<0> ", text)
+
+
+def without_edges(text: str, lacks: Callable[[str], bool]) -> tuple[int, int]:
+    """Return the span of a text without the signs at its ends that a vocabulary lacks, such as bullets and quotes.
+
+    Signs of code that touch the rest belong to it, and all signs belong to a text without letters.
+
+    >>> without_edges("• One %d", "•%".__contains__)
+    (2, 8)
+
+    Args:
+        text: the text.
+        lacks: whether the vocabulary lacks a sign.
+    """
+    start, end = 0, len(text)
+    if not any(map(str.isalpha, text)):
+        return start, end
+    while text[start].isspace() or (_is_sign(text[start]) and lacks(text[start])):
+        start += 1
+    while text[end - 1].isspace() or (_is_sign(text[end - 1]) and lacks(text[end - 1])):
+        end -= 1
+    while start and text[start - 1] in CODE_SIGNS:
+        start -= 1
+    while end < len(text) and text[end] in CODE_SIGNS:
+        end += 1
+    return start, end
+
+
+def _is_sign(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS" or character in _VARIATION
 
 
 def find_sequence(words: Sequence[str], text_words: Sequence[str]) -> list[int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from translucid.data.protected_spans import kept_parts
-from translucid.data.words import CODE_SIGNS
+from translucid.data.words import without_edges
 from translucid.documents import tag_tree
 from translucid.documents.kept_elements import expanded
 from translucid.documents.spans import DIRECTION_SIGNS
@@ -86,23 +85,13 @@ def with_edges(source: TaggedText, lacks: Callable[[str], bool]) -> TaggedText:
         lacks: whether the vocabulary lacks a character.
     """
     text = source.text
-    offsets: list[int] = []
-    for order, inwards in ((range(len(text)), 1), (reversed(range(len(text))), -1)):
-        for offset in order:
-            character = text[offset]
-            if character.isspace():
-                continue
-            neighbor = text[offset + inwards : offset + inwards + 1] if offset + inwards >= 0 else ""
-            if character in CODE_SIGNS and neighbor.strip():
-                break
-            if unicodedata.category(character)[0] not in "PS" or not lacks(character):
-                break
-            offsets.append(offset)
-    if not offsets or not any(map(str.isalpha, text)):
+    start, end = without_edges(text, lacks)
+    offsets = [offset for offset in (*range(start), *range(end, len(text))) if not text[offset].isspace()]
+    if not offsets:
         return source
     for _, start, end in kept_parts(text, source.syntax):
         offsets = [offset for offset in offsets if not start <= offset < end]
-    return edited(source, [Edit(offset, offset + 1, Part(0, text[offset])) for offset in sorted(set(offsets))])
+    return edited(source, [Edit(offset, offset + 1, Part(0, text[offset])) for offset in offsets])
 
 
 def _pairs(tags: Iterable[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:

@@ -1,5 +1,7 @@
 """XLIFF units with all their constructs: the exact translated file, by the origin of each translation."""
 
+import re
+
 import pytest
 
 from tests.documents.changing import changed
@@ -60,7 +62,7 @@ def test_the_weakest_origin_of_its_segments_is_that_of_a_target(origins, inside_
 def test_a_rich_unit_of_version_1():
     before = (
         '<x:trans-unit id="1" maxwidth="40" size-unit="char" xmlns:x="urn:oasis:names:tc:xliff:document:1.2">\n'
-        '  <x:source xml:lang="en" xml:space="preserve"> One <x:bpt id="1" rid="p">&lt;b></x:bpt>two\n'
+        '  <x:source xml:lang="en" xml:space="preserve"> One <x:bpt id="1" rid="p">&lt;b></x:bpt>two '
         'six<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/><x:mrk mtype="x">ten<x:x id="4"/></x:mrk>nil'
         '<x:ex id="3"/>'
         "<x:ph id='5'>%d</x:ph>end</x:source>{}\n"
@@ -72,16 +74,16 @@ def test_a_rich_unit_of_version_1():
     document = read(ONE.format(before.format("", old_notes)))
     (segment,) = document.segments
     assert segment.source.full_text == (
-        'One <x:bpt id="1" rid="p">&lt;b></x:bpt>two \nsix<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/>'
+        'One <x:bpt id="1" rid="p">&lt;b></x:bpt>two six<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/>'
         '<x:mrk mtype="x">ten <x:x id="4"/></x:mrk>nil<x:ex id="3"/> <x:ph id=\'5\'>%d</x:ph>end'
     )
-    assert [mark.pair for mark in segment.source.marks] == [0, None, 0, 1, 2, None, 2, 1, None]
+    assert [mark.pair for mark in segment.source.marks] == [0, 0, 1, 2, None, 2, 1, None]
     assert (segment.place, segment.existing, segment.note, segment.longest) == ("line 2", None, "First\nSecond", 40)
     matches = NearMatch(90, "a", "b"), NearMatch(80, "c", "d")
     target = Target(changed(segment.source), confidence=0.126, doubts=("loop: <a>", "length: 1"), matches=matches)
     expected = (
         f'\n  <x:target xml:lang="es" xml:space="preserve" {STATES["model"]}> '
-        'ONE <x:bpt id="1" rid="p">&lt;b></x:bpt>TWO \n'
+        'ONE <x:bpt id="1" rid="p">&lt;b></x:bpt>TWO '
         'SIX<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/><x:mrk mtype="x">TEN <x:x id="4"/></x:mrk>NIL'
         f"{ENDS} <x:ph id='5'>%d</x:ph>END</x:target>"
         '<x:note from="translucid" annotates="target">confidence 0.13; loop: &lt;a&gt;; length: 1</x:note>'
@@ -164,6 +166,34 @@ def test_units_and_files_without_text_or_languages_stay():
     filled_files = read(two_files, ("en", "nonsense")).filled({1: Target(TaggedText("Seis"))}).decode()
     assert filled_files.count(' target-language="nonsense">') == 2
     assert read(two_files, ("en", None)).filled({1: Target(TaggedText("Seis"))}).decode().count("target-language") == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("<g id='1'>One cat\nTwo dogs</g>", ["One cat", "Two dogs"]),
+        ("One <g id='1'>cat\nTwo</g> dogs", ["One <g id='1'>cat", "Two</g> dogs"]),
+        (
+            "<g id='1'>One <g id='2'>cat\n\n</g>Two\n3\n<x id='4'/>dogs</g>",
+            ["One <g id='2'>cat", "Two", "<x id='4'/>dogs"],
+        ),
+        ("<g id='1'>&lt;p&gt;One cat&lt;/p&gt;&lt;p&gt;Two dogs&lt;/p&gt;</g>", ["One cat", "Two dogs"]),
+        (
+            "<bpt id='1'/>One cat\n<bpt id='2'/>Two<ept id='1'/> dogs<ept id='2'/>",
+            ["One cat", "<bpt id='2'/>Two<ept id='1'/> dogs<ept id='2'/>"],
+        ),
+        ("<g id='1'>" * 9 + "One cat\nTwo dogs" + "</g>" * 9, ["One cat \nTwo dogs"]),  # too deep
+    ],
+)
+def test_lines_and_blocks_in_elements_are_segments(source, texts):
+    unit = '<trans-unit xml:space="preserve"><source>{}</source>{}</trans-unit>'
+    document = read(ONE.format(unit.format(source, "")))
+    assert [segment.source.full_text for segment in document.segments] == texts
+    after = filled(ONE, unit.format(source, ""), *["model"] * len(texts))
+    upper = re.sub(
+        r"<[^<>]*>|&[^&;]*;(?:/?p)?|([^<>&;]+)", lambda part: part[1].upper() if part[1] else part[0], source
+    )
+    assert after.replace(" \n", "\n") == unit.format(source, f"<target {STATES['model']}>{upper}</target>")
 
 
 @pytest.mark.parametrize(

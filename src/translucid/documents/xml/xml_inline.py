@@ -32,8 +32,8 @@ WORD_BREAK = "\0"
 """An item that becomes a space between letters, else nothing."""
 CDATA = "<![CDATA[", "]]>"
 """The marks around a CDATA section. Marks in the section have the form that they would have outside of it."""
-_WRAPPERS = {*CDATA, '"'}
-"""Marks around texts, in which segments may be divided."""
+MOST_DIVIDED = 8
+"""The largest number of elements, one in the other, whose content is divided into segments."""
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos);)\w[\w.-]*;")
 _BLANK = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -107,7 +107,8 @@ class Content(NamedTuple):
             return item.side is Side.alone and (edges or item.raw.isspace())
 
         pairs = [getattr(item, "pair", None) for item in items]
-        inner = trimmed(pairs, is_loose, empty_elements=edges)
+        is_divided = any(isinstance(item, Mark) and not item.raw for item in items)
+        inner = trimmed(pairs, is_loose, empty_elements=edges or is_divided)
         lead, parts, tail = items[: inner.start], items[inner], items[inner.stop :]
         if parts and isinstance(first := parts[0], str):
             size = margins(first)[0]
@@ -174,18 +175,22 @@ class Inline:
         subflows = defaultdict[str, list[Element]](list)
         blocks: list[list[Item]] = [[]]
         dividers: list[Item] = []
-        depth = 0  # of elements, which are not divided
-        for item in self._items(parts, subflows):
-            if isinstance(item, Divider) and depth == 0:
-                dividers.append(item)
-                blocks.append([])
-                continue
-            if isinstance(item, Divider):
+        open_pairs: dict[int, None] = {}
+        for item in paired(self._items(parts, subflows)):
+            if not isinstance(item, Divider):
+                blocks[-1].append(item)
+                if isinstance(item, Mark) and item.side is Side.opens:
+                    open_pairs[item.pair or 0] = None
+                elif isinstance(item, Mark) and item.side is Side.closes:
+                    del open_pairs[item.pair or 0]
+            elif len(open_pairs) > MOST_DIVIDED:
                 blocks[-1] += [WORD_BREAK, unplaced(item.raw)]
-                continue
-            blocks[-1].append(item)
-            if isinstance(item, Mark) and item.raw not in _WRAPPERS:
-                depth += item.side.depth
+            else:
+                # The elements around a divider end in one segment and go on in the next one, without tags of their own.
+                open_pairs = dict.fromkeys(open_pairs)  # without room for those that were deleted
+                blocks[-1] += [unplaced("", Side.closes, pair) for pair in reversed(open_pairs)]
+                dividers.append(item)
+                blocks.append([unplaced("", Side.opens, pair) for pair in open_pairs])
         contents: list[Content] = []
         lead: list[Item] = []
         for i, block in enumerate(blocks):

@@ -151,7 +151,7 @@ def test_sampling_draws_other_numbers_for_each_line_of_every_window(call, small_
 
 @pytest.mark.parametrize(
     "name",
-    ["film.ass", "memory.sdlxliff", "a.DOC", "table.ods", "data.jsonl", "text.txt.gz"],
+    ["film.ass", "memory.sdlxliff", "a.DOC", "table.fods", "data.jsonl", "text.txt.gz"],
 )
 def test_a_file_with_a_structure_is_refused_by_name(call, small_run, tmp_path, name):
     file = tmp_path / name

@@ -50,7 +50,7 @@ def test_texts_are_read_and_written_as_android_does(source, text, target):
 def test_lines_in_an_element_are_segments():
     content = r'<string name="a"><b>One cat\n<i>Two</i> dogs</b> and more</string>'
     texts = [segment.source.full_text for segment in read(content).segments]
-    assert texts == ["One cat", '<i>Two</i> dogs</b> and more']
+    assert texts == ["One cat", "<i>Two</i> dogs</b> and more"]
     assert filled(content) == r'<string name="a"><b>ONE CAT\n<i>TWO</i> DOGS</b> AND MORE</string>'
 
 

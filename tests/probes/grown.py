@@ -26,7 +26,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from tests.probes.documents import MAKERS
-from tests.probes.packed import packed, types
+from tests.probes.packed import ods, packed, types
 from translucid.documents.document import Segment, Target
 from translucid.documents.kinds import read_document
 from translucid.ground.errors import UserError
@@ -116,6 +116,7 @@ _CATALOG = {
 _GENERATED = {name: make(Random(f"{name} 1")) for name, make in MAKERS.items()}
 SEEDS = {
     **_GENERATED,
+    "l.ods": ods(Random("l.ods 1"), has_strings=True),
     "names.xlsx": _workbook(),
     "master.pptx": _slides(),
     "plural.xcstrings": json.dumps(_CATALOG),

@@ -1,4 +1,4 @@
-"""Random packed files: Word, PowerPoint, Excel, OpenDocument text, e-books."""
+"""Random packed files: Word, PowerPoint, Excel, OpenDocument, e-books."""
 
 import zipfile
 from io import BytesIO
@@ -203,6 +203,49 @@ def odt(chance: Random) -> bytes:
                 f"</office:automatic-styles><office:body>{body}</office:body></office:document-content>"
             ),
             "styles.xml": f"<office:document-styles {names}><text:p>The header</text:p></office:document-styles>",
+        },
+        chance,
+    )
+
+
+def ods(chance: Random, *, has_strings: bool = False) -> bytes:
+    """A spreadsheet: notes, drawings, formulas, repeated cells; `has_strings`: also a table for translators."""
+    oasis = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
+    names = " ".join(f'xmlns:{name}="{oasis.format(name)}"' for name in ("office", "text", "style", "table", "drawing"))
+
+    def cell(inside, attributes=""):
+        return f"<table:table-cell{attributes}>{inside}</table:table-cell>"
+
+    def line():
+        return f"<text:p>{text(chance)}</text:p>"
+
+    cells = [
+        lambda: cell(line(), ' office:value-type="string"'),
+        lambda: cell(line() + line(), ' table:number-columns-repeated="2"'),
+        lambda: cell(f"<office:annotation>{line()}</office:annotation>{line()}"),
+        lambda: cell("<text:p>3</text:p>", ' office:value-type="float" office:value="3"'),
+        lambda: cell("<text:p>a cat</text:p>", ' table:formula="of:=[.A1]" office:value-type="string"'),
+        lambda: '<table:table-cell table:number-columns-repeated="3"/>',
+        lambda: "<table:covered-table-cell/>",
+    ]
+
+    def row(*inside):
+        return f"<table:table-row>{''.join(inside)}</table:table-row>"
+
+    rows = "".join(row(*(chance.choice(cells)() for _ in range(3))) for _ in range(6))
+    drawing = f"<table:shapes><drawing:frame>{line()}</drawing:frame></table:shapes>"
+    head = row(*(cell(f"<text:p>{name}</text:p>") for name in ("Key", "Source", "Notes", "Target")))
+    empty = '<table:table-cell table:number-columns-repeated="3"/>'
+    strings = row(cell("<text:p>a.b</text:p>"), cell(line()), empty) + row(empty, cell("<text:p>Casa</text:p>"))
+    sheets = f'<table:table table:name="One">{drawing}{rows}</table:table>'
+    if has_strings:
+        sheets += f'<table:table table:name="Two">{head}{strings}</table:table>'
+    body = f"<office:body><office:spreadsheet>{sheets}</office:spreadsheet></office:body>"
+    return packed(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+            "META-INF/manifest.xml": "<manifest/>",
+            "content.xml": f"{DECLARATION}<office:document-content {names}>{body}</office:document-content>",
         },
         chance,
     )

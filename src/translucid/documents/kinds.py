@@ -54,7 +54,14 @@ KINDS = (
     Kind("Word", (".docx",), f"{_OFFICE}.wordprocessingml.document", "office.docx", packed=True),
     Kind("PowerPoint", (".pptx",), f"{_OFFICE}.presentationml.presentation", "office.pptx", packed=True),
     Kind("Excel", (".xlsx",), f"{_OFFICE}.spreadsheetml.sheet", "office.xlsx", packed=True),
-    Kind("OpenDocument text", (".odt",), "application/vnd.oasis.opendocument.text", "office.odt", packed=True),
+    Kind("OpenDocument text", (".odt",), "application/vnd.oasis.opendocument.text", "office.opendocument", packed=True),
+    Kind(
+        "OpenDocument spreadsheet",
+        (".ods",),
+        "application/vnd.oasis.opendocument.spreadsheet",
+        "office.opendocument",
+        packed=True,
+    ),
     Kind("EPUB", (".epub",), "application/epub+zip", "markup.epub", packed=True),
     Kind("JSON strings", (".json", ".arb"), "application/json", "strings.json_strings"),
     Kind("YAML strings", (".yaml", ".yml"), "application/yaml", "strings.yaml_strings"),
@@ -79,7 +86,7 @@ PDF_FIX = "Translate the file that it was exported from; or open it in Word, sav
 """The advice on PDF files, which cannot be translated."""
 _SAVE_AS = {
     ".docx": ".doc .docm .dot .dotm .dotx .pages .rtf .wpd .wps",
-    ".xlsx": ".fods .numbers .ods .ots .xls .xlsb .xlsm .xlt .xltm .xltx",
+    ".xlsx": ".fods .numbers .ots .xls .xlsb .xlsm .xlt .xltm .xltx",
     ".pptx": ".key .odp .pot .potm .potx .pps .ppsm .ppsx .ppt .pptm",
     ".odt": ".fodt .ott .sxw",
     ".epub": ".azw .azw3 .fb2 .mobi",

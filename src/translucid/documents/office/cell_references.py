@@ -149,7 +149,7 @@ def _translate_formulas(document: SlottedXml, element: Element, values: Mapping[
     for formula in [element] if element.name in _WHOLE else element.within(*_FORMULAS):
         new = formula.text
         if not items:
-            new = _formula(formula.text, values)
+            new = translated_formula(formula.text, values)
         elif translated and formula.name == "x12ac:list":
             new = ",".join(map(_field, translated))
         elif translated:
@@ -201,7 +201,7 @@ def _list(items: list[str], values: Mapping[str, str], *, may_quote: bool) -> li
     return None if has_commas or len(",".join(translated)) > LONGEST_LIST else translated
 
 
-def _formula(formula: str, values: Mapping[str, str]) -> str:
+def translated_formula(formula: str, values: Mapping[str, str]) -> str:
     """Return a formula whose texts that are values of cells are translated."""
     calls: list[_Call] = []
 
@@ -257,3 +257,16 @@ def _field(item: str) -> str:
 
 def _quoted(text: str) -> str:
     return text.replace('"', '""')
+
+
+def letters(column: int) -> str:
+    """Return the name of a column.
+
+    >>> letters(1), letters(28), letters(702), letters(703)
+    ('A', 'AB', 'ZZ', 'AAA')
+    """
+    name = ""
+    while column:
+        column, letter = divmod(column - 1, 26)
+        name = chr(ord("A") + letter) + name
+    return name

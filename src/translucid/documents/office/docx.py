@@ -14,6 +14,8 @@ from translucid.documents.office.direction import Direction, turn_layout, turn_p
 from translucid.documents.office.drawings import add_descriptions, read_drawing
 from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts
 from translucid.documents.office.runs import Dialect, add_paragraph
+from translucid.documents.office.string_tables import Cell, CellSyntax, StringTables, column_count, outermost
+from translucid.documents.strings.table_columns import columns_of_translations
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Role
@@ -42,6 +44,15 @@ LONGEST_INITIAL = 3
 """The largest number of characters of an initial, with its quotation mark."""
 _SOURCE_PROPERTIES = {"w:lang", "w:noProof"}
 """Properties of a run that depend on its words."""
+_CELLS = CellSyntax(
+    columns_of_translations,
+    re.compile(
+        r"<[\w.-]+:(?:bookmarkStart|bookmarkEnd|commentRangeStart|commentRangeEnd|commentReference|footnoteReference"
+        r"|endnoteReference)\b[^<>]*/>"
+        # Identifiers of paragraphs, and of versions of the text.
+        r'|(?<=[\w"])\s+[\w.-]+:(?:paraId|textId)="[0-9A-F]{8}"'
+    ),
+)
 _AFTER_LANGUAGE = re.compile(r"<[^<>\s:]+:(?:eastAsianLayout|specVanish|oMath|rPrChange)\b")
 """Properties that the schema requires after that of the language."""
 EAST_ASIAN_SCRIPTS = {"Hans", "Hant", "Jpan", "Kore"}
@@ -89,13 +100,18 @@ def _read_part(archive: ZipContainer, member: str, languages: Languages, revisio
         subflow_names=("w:p", _PICTURE),
         with_language=partial(_with_language, code, script, direction),
     )
+    tables = StringTables(document, _CELLS, _cells(document.file), languages)
     initial: Element | None = None
     for number, paragraph in enumerate(document.file.units((), {"w:p"}, NAMESPACES), 1):
         revisions.update(_REVISIONS[change.name] for change in paragraph.within(*_REVISIONS) if change.parts)
         if initial is None and (initial := _drop_cap(paragraph)):
             continue
-        _add_paragraphs(document, dialect, paragraph, f"paragraph {number}", direction, initial)
+        cell = outermost(paragraph, "w:tc")
+        for part in tables.documents(cell.start if cell else -1):
+            _add_paragraphs(part, dialect, paragraph, f"paragraph {number}", direction, initial)
+        tables.collect(cell.start if cell else -1)
         initial = None
+    tables.finish()
     turn_layout(document, direction)
     add_descriptions(document, _PICTURE)
     return document
@@ -116,6 +132,45 @@ def _add_paragraphs(
         turn_paragraph(document, paragraph, numbers, direction)
     for inner in paragraph.within("w:p"):
         _add_paragraphs(document, dialect, inner, f"{place}, text box", direction)
+
+
+def _cells(file: XmlFile) -> Iterator[Cell]:
+    """Yield the cells of tables, but not those of tables in cells.
+
+    A cell is not read as a whole: a table may only arrange a page, and contain all of its text.
+    """
+    cell: Element | None = None
+    texts, columns, start = list[str](), 1, 0
+    for unit in file.units((), {"w:tcPr", "w:p"}, NAMESPACES) if b":tc>" in file.content else ():
+        unit_cell = outermost(unit, "w:tc")
+        if unit_cell is not cell:
+            if cell:
+                yield _cell(cell, "\n".join(texts), columns, start)
+            cell, texts, columns = unit_cell, [], 1
+            start = cell.inner if cell else 0
+        if unit.name == "w:p":
+            texts.append("".join(text.text for text in unit.within("w:t")))
+        elif unit.parent is cell:
+            span = unit.child("w:gridSpan")
+            columns, start = column_count(span.attributes.get("w:val", "") if span else ""), unit.end
+    if cell:
+        yield _cell(cell, "\n".join(texts), columns, start)
+
+
+def _cell(cell: Element, text: str, columns: int, start: int) -> Cell:
+    """Return a cell whose paragraphs begin at `start`."""
+    row, table = outermost(cell, "w:tr"), outermost(cell, "w:tbl")
+    return Cell(
+        table.start if table else -1,
+        row.start if row else -1,
+        cell.start,
+        cell.inner,
+        cell.inner_end,
+        cell.end,
+        columns,
+        text,
+        ((start, cell.inner_end),),
+    )
 
 
 def _drop_cap(paragraph: Element) -> Element | None:

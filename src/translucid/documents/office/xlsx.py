@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from translucid.data.languages import Languages, new_direction
 from translucid.data.protected_spans import PlaceholderSyntax
@@ -26,6 +26,7 @@ from translucid.documents.office.cell_references import (
     VALIDATIONS,
     cached_texts,
     choices,
+    letters,
     named_texts,
     plain_value,
     refers_to_values,
@@ -34,16 +35,10 @@ from translucid.documents.office.cell_references import (
 from translucid.documents.office.drawings import read_drawing
 from translucid.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
 from translucid.documents.office.runs import Dialect, add_paragraph
+from translucid.documents.office.string_tables import FIRST_ROWS, StringTable, has_head, is_number, string_table
 from translucid.documents.spans import Spans
 from translucid.documents.strings.messages import is_language, message_spans, message_writer
-from translucid.documents.strings.table_columns import (
-    MOST_NAMED,
-    Columns,
-    columns_of_strings,
-    described,
-    is_in_other_language,
-    names_columns,
-)
+from translucid.documents.strings.table_columns import MOST_NAMED
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Render, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
@@ -75,8 +70,6 @@ _SPECIAL = re.compile(r"\n|_x[0-9A-Fa-f]{4}_")
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _MESSAGES = {"promptTitle": 32, "prompt": 255, "errorTitle": 32, "error": 255}
 """The attributes with messages of a rule for the input, and the largest number of characters of each."""
-FIRST_ROWS = 20
-"""The number of rows among which the names of a table's columns are searched for."""
 _SPACED = re.compile(rf" (?:{_SPECIAL.pattern})|(?:{_SPECIAL.pattern}) ")
 _LINE_ENDS = {"\n", "_x000D_", "_x000d_", "_x000A_", "_x000a_"}
 _LIKE_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
@@ -134,74 +127,6 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         elif first <= last:
             merged.append((first, last))
     return merged
-
-
-class _Row(Sequence[str]):
-    """The texts of a row, most of whose cells may be empty."""
-
-    def __init__(self, texts: Mapping[int, str]) -> None:
-        """`texts`: the text of each cell that has one, by the index of its column."""
-        self.texts, self.length = texts, max(texts, default=-1) + 1
-
-    def __len__(self) -> int:
-        return self.length
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if index >= self.length:
-            raise IndexError(index)
-        return self.texts.get(index, "")
-
-
-@dataclass
-class _Table:
-    """A sheet whose rows are strings for translators."""
-
-    first_row: int
-    """The number of the row after the names of the columns."""
-    columns: Columns
-    texts: dict[int, dict[int, str]]
-    """The texts of the rows by their numbers, each by the index of its column."""
-    other_rows: frozenset[int]
-    """The numbers of the rows in other languages."""
-
-    @cached_property
-    def _sources(self) -> frozenset[int]:
-        """The columns that are translated, in place or into others, from 1."""
-        return frozenset(source + 1 for source, _ in self.columns.pairs)
-
-    @cached_property
-    def _in_place(self) -> frozenset[int]:
-        """The columns that are translated in place, from 1."""
-        return frozenset(source + 1 for source, target in self.columns.pairs if source == target)
-
-    @cached_property
-    def _pairs(self) -> list[tuple[int, int]]:
-        """The columns with translations in order, each with the column of its sources, from 1."""
-        pairs = [(target + 1, source + 1) for source, target in self.columns.pairs if source != target]
-        return sorted(pairs)
-
-    def translates(self, column: int, row: int) -> bool:
-        """Whether a cell, given by its column and row from 1, is translated in place."""
-        return column in self._in_place and self.is_source(column, row)
-
-    def is_source(self, column: int, row: int) -> bool:
-        """Whether a cell is translated, in place or into another one."""
-        return column in self._sources and row >= self.first_row and row not in self.other_rows
-
-    def targets(self, row: int) -> dict[int, int]:
-        """Return the columns of a row into which texts of others are translated, and those, in order and from 1."""
-        targets: dict[int, int] = {}
-        for target, source in self._pairs:
-            text = self.texts.get(row, {}).get(source - 1, "")
-            if self.is_source(source, row) and not text.startswith("=") and is_language(text):
-                targets[target] = source
-        return targets
 
 
 class _Cell(NamedTuple):
@@ -326,7 +251,7 @@ class _Workbook:
             if cell.parent is not row:
                 row, column = cell.parent, 0
                 number = row.attributes.get("r", "") if row else ""
-                row_number = int(number) if _is_number(number) else row_number + 1
+                row_number = int(number) if is_number(number) else row_number + 1
             # The reference may be missing: then the cell follows the one before.
             column, row_number = _cell(cell.attributes.get("r", "")) or (column + 1, row_number)
             yield _Cell(cell, column, row_number)
@@ -341,10 +266,10 @@ class _Workbook:
             return ""
         if kind == "s":
             index = value.text.strip()
-            return self.strings[int(index)] if _is_number(index) and int(index) < len(self.strings) else ""
+            return self.strings[int(index)] if is_number(index) and int(index) < len(self.strings) else ""
         return value.text
 
-    def _table(self, member: str) -> _Table | None:
+    def _table(self, member: str) -> StringTable | None:
         """Return the table of strings that a sheet is, if it is one; one of its first rows names the columns."""
         document, candidates = self._open(member), dict[int, dict[int, str]]()
         for cell, column, row in self._cells(member, document):
@@ -352,38 +277,27 @@ class _Workbook:
                 break
             if text := self._text(cell):
                 candidates.setdefault(row, {})[column - 1] = text
-        heads = [row for row in sorted(candidates) if names_columns(_Row(candidates[row]), self.languages)]
-        if not heads:
+        if not has_head(candidates, self.languages):
             return None
         texts: dict[int, dict[int, str]] = {}
         for cell, column, row in self._cells(member, self._open(member)):
             if text := self._text(cell):
                 texts.setdefault(row, {})[column - 1] = text
             cell.release()
-        name = self._label(member)
-        for head in heads:
-            numbers = [row for row in sorted(texts) if row >= head]
-            rows = [_Row(texts[row]) for row in numbers]
-            selected = columns_of_strings(f"{self.archive.name}, {name}", rows, self.languages)
-            if selected is None:
-                continue
-            self.bundle.segments.remarks.append(f"{name}: {described(rows[0], selected)}")
-            others = set[int]()
-            for row in numbers:
-                language = "" if selected.language is None else texts[row].get(selected.language, "")
-                if is_in_other_language(language, self.languages):
-                    others.add(row)
-            return _Table(head + 1, selected, texts, frozenset(others))
-        return None
+        label = self._label(member)
+        table = string_table(f"{self.archive.name}, {label}", texts, self.languages)
+        if table:
+            self.bundle.segments.remarks.append(f"{label}: {table.remark}")
+        return table
 
-    def _is_fixed(self, member: str, cell: _Cell, table: _Table | None) -> bool:
+    def _is_fixed(self, member: str, cell: _Cell, table: StringTable | None) -> bool:
         """Whether the text of a cell is not translated in place."""
         if table and not table.translates(cell.column, cell.row):
             return True
         is_heading = self.headings.contain(self.sheets.get(member, ""), (cell.column, cell.row))
         return is_heading or cell.element.child("s:f") is not None
 
-    def _find_strings(self, member: str, table: _Table | None) -> None:
+    def _find_strings(self, member: str, table: StringTable | None) -> None:
         """Remember the places of shared strings, and those in cells that are not translated."""
         for cell in self._cells(member, self._open(member)):
             index = _index(cell.element)
@@ -395,13 +309,13 @@ class _Workbook:
             cell.element.release()
 
     def _place(self, member: str, cell: _Cell) -> str:
-        return f"{self._label(member)}!{_letters(cell.column)}{cell.row}"
+        return f"{self._label(member)}!{letters(cell.column)}{cell.row}"
 
     def _label(self, member: str) -> str:
         """Return the name of a sheet for people."""
         return shortened(self.sheets.get(member, ""), LONGEST_PLACE)
 
-    def _sheet(self, member: str, table: _Table | None, cell_texts: set[str]) -> SlottedXml:
+    def _sheet(self, member: str, table: StringTable | None, cell_texts: set[str]) -> SlottedXml:
         """Add the strings in a sheet itself, and shared strings of translated cells that other cells keep."""
         document = self._open(member)
         targets = _TargetCells(document, table, self._label(member)) if table else None
@@ -547,7 +461,7 @@ def _add_messages(document: SlottedXml, rule: Element, place: str) -> None:
 class _TargetCells:
     """The cells of a table that take translations; those that a row lacks are inserted."""
 
-    def __init__(self, document: SlottedXml, table: _Table, sheet: str) -> None:
+    def __init__(self, document: SlottedXml, table: StringTable, sheet: str) -> None:
         self.document, self.table, self.sheet = document, table, sheet
         self.missing: dict[int, int] = {}  # the target columns of the current row without a cell so far
         self.row: Element | None = None
@@ -575,19 +489,19 @@ class _TargetCells:
 
     def _insert(self, column: int, offset: int) -> None:
         name = prefix(self.document.file.raw(self.row.start, self.row.inner)) if self.row else ""
-        tag = f'<{name}c r="{_letters(column)}{self.number}" t="inlineStr">'
+        tag = f'<{name}c r="{letters(column)}{self.number}" t="inlineStr">'
         numbers = self._add(self.missing.pop(column), tag, offset, offset, "")
         if not self.row or not numbers:
             return
         first, _, last = self.row.attributes.get("spans", "").partition(":")
-        if _is_number(first) and _is_number(last) and not int(first) <= column <= int(last):
+        if is_number(first) and is_number(last) and not int(first) <= column <= int(last):
             # The range of the row's columns is optional.
             row_tag = with_attributes(self.document.file.raw(self.row.start, self.row.inner), {"spans": None})
             self.document.add_slot(self.row.start, self.row.inner, numbers, row_tag)
 
     def _add(self, source: int, tag: str, start: int, end: int, existing: str) -> range:
         text = self.table.texts[self.number][source - 1]
-        place = f"{self.sheet}!{_letters(source)}{self.number}"
+        place = f"{self.sheet}!{letters(source)}{self.number}"
         return _add_message(self.document, tag, start, end, text, place, existing or None)
 
 
@@ -630,7 +544,7 @@ def _add_own(document: SlottedXml, cell: Element, text: str, place: str) -> None
 def _index(cell: Element) -> int | None:
     """Return the index of the shared string of a cell, if it has one."""
     value = cell.child("s:v")
-    if cell.attributes.get("t") != "s" or value is None or not _is_number(value.text.strip()):
+    if cell.attributes.get("t") != "s" or value is None or not is_number(value.text.strip()):
         return None
     return int(value.text.strip())
 
@@ -727,20 +641,3 @@ def _cell(reference: str) -> tuple[int, int] | None:
     for letter in match[1]:
         column = 26 * column + ord(letter) - ord("A") + 1
     return column, int(match[2])
-
-
-def _letters(column: int) -> str:
-    """Return the name of a column.
-
-    >>> _letters(1), _letters(28), _letters(702), _letters(703)
-    ('A', 'AB', 'ZZ', 'AAA')
-    """
-    name = ""
-    while column:
-        column, letter = divmod(column - 1, 26)
-        name = chr(ord("A") + letter) + name
-    return name
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10

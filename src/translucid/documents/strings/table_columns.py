@@ -145,6 +145,30 @@ def columns_of_strings(file: str, rows: Sequence[Sequence[str]], languages: Lang
     return selected if selected.first_row and selected.pairs and (has_target or has_keys) else None
 
 
+def columns_of_translations(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> Columns | None:
+    """Choose the columns of a table in a text, whose tables are read by people.
+
+    Args:
+        file: the name of the table for messages.
+        rows: the texts of the cells.
+        languages: the source and the target language.
+
+    Returns:
+        The columns if one is named as the source and another one as its translation; else None: the table is a part
+        of the text.
+
+    Raises:
+        UserError: the table has columns for languages, but none for the target language.
+    """
+    names = [_name(i, text, languages) for i, text in enumerate(rows[0][:MOST_COLUMNS])]
+    sources = _with_role(names, _SOURCE) or _of_language(names, languages[0])
+    targets = _with_role(names, _TARGET) or _of_language(names, languages[1])
+    targets = [i for i in targets if not _is_numeric(rows[1:], i)]
+    selected = columns_of_strings(file, rows, languages) if sources and targets else None
+    is_list = selected is not None and any(source != target for source, target in selected.pairs)
+    return selected if is_list else None
+
+
 def names_columns(head: Sequence[str], languages: Languages) -> bool:
     """Whether a row may hold the names of the columns of a table with strings for translators."""
     if len(head) > MOST_COLUMNS:

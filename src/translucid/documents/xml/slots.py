@@ -63,7 +63,11 @@ class SlottedXml:
         if not targets and not is_translated:
             return self.file.filled(self.file.content)
         completed_targets = completed(self.segments, targets)
-        numbers = sorted(completed_targets)
+        return self.file.filled(self.rendered(completed_targets, 0, len(self.file.content)))
+
+    def rendered(self, targets: Targets, start: int, end: int) -> bytes:
+        """Return a span of the file with translations, which have all tags of their source."""
+        numbers = sorted(targets)
         slots = [slot for slot in self._slots if _contains_any(slot.segments, numbers)]
         # At the same offset, insertions come first, and outer slots come before those in them.
         slots.sort(key=lambda slot: (slot.start, slot.start < slot.end, -slot.end))
@@ -74,7 +78,7 @@ class SlottedXml:
             for slot in slots[bisect_left(slots, start, key=key) : bisect_left(slots, end, key=key)]:
                 between_steps()
                 if position <= slot.start and slot.end <= end:
-                    content = slot.write if isinstance(slot.write, str) else slot.write(completed_targets, render)
+                    content = slot.write if isinstance(slot.write, str) else slot.write(targets, render)
                     parts += [self.file.content[position : slot.start], content.encode()]
                     position = slot.end
             return b"".join([*parts, self.file.content[position:end]])
@@ -82,4 +86,4 @@ class SlottedXml:
         def render(start: int, end: int) -> str:
             return render_bytes(start, end).decode()
 
-        return self.file.filled(render_bytes(0, len(self.file.content)))
+        return render_bytes(start, end)

@@ -74,6 +74,15 @@ def test_messages_attributes_and_variants_are_translated():
     assert document.segments[1].note is None
 
 
+@pytest.mark.parametrize(
+    "text", ["a = [a one]\n    .b = [{ $n } two]\n", "a = { $n ->\n    [x] [a one]\n   *[y] .two\n }\n"]
+)
+def test_signs_that_do_not_begin_a_line_are_not_escaped(text):
+    document = read_document("a.ftl", text.encode(), ENGLISH_SPANISH)
+    expected = text.replace("a one", "A ONE").replace("two", "TWO")
+    assert document.filled(all_changed(document)).decode() == expected
+
+
 def test_what_the_syntax_would_misread_is_escaped():
     document = read_document(
         "a.ftl", b"a =\r\n    one line that is so long that it wraps its sentence\r\n    here\r\n", ENGLISH_SPANISH

@@ -115,7 +115,7 @@ def test_formatting_goes_with_its_words_and_all_parts_are_found():
         (run("a", '<w:rPr><w:lang w:val="en"/></w:rPr>') + run("b"), "ab", run("AB")),
         ("<w:r><w:t>a</w:t><w:softHyphen/><w:t>b</w:t><w:noBreakHyphen/><w:t>c</w:t></w:r>", "ab-c", run("AB-C")),
         ("<w:r><w:tab/><w:t>a</w:t></w:r>", "a", "<w:r><w:tab/></w:r>" + run("A")),
-        ("<w:r><w:t>a</w:t><w:br/><w:t>b</w:t></w:r>", "a b", run("A ", space=SPACE) + "<w:r><w:br/></w:r>" + run("B")),
+        ("<w:r><w:t>a</w:t><w:br/><w:t>b</w:t></w:r>", "a b", run("A") + "<w:r><w:br/></w:r>" + run("B")),
         (f"<w:sdt><w:sdtPr/><w:sdtContent>{run('a')}</w:sdtContent></w:sdt>", "a", None),
         (f"<w:smartTag><w:smartTagPr/>{run('a')}</w:smartTag>", "a", None),
         (f'<w:ins w:id="1">{run("a")}</w:ins><w:del w:id="2"><w:r><w:delText>b</w:delText></w:r></w:del>', "a", None),

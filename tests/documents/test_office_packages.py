@@ -196,7 +196,7 @@ LINK = '<a:rPr><a:hlinkClick r:id="r1"/></a:rPr>'
         (
             slide_runs(("", "One")) + '<a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>' + slide_runs(("", "two")),
             ['One <a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>two'],
-            slide_runs(('<a:rPr lang="es-ES"/>', "ONE "))
+            slide_runs(('<a:rPr lang="es-ES"/>', "ONE"))
             + '<a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>'
             + slide_runs(('<a:rPr lang="es-ES"/>', "TWO")),
         ),

@@ -61,7 +61,7 @@ BOOKMARK = '<w:bookmarkStart w:id="1"/>'
             + f"<w:r>{BOLD}<w:t>One</w:t><w:br/><w:t>two</w:t></w:r>{BOOKMARK}{run('six', BOLD)}",
             [f"Say ten times<w:r>{BOLD}One <w:r>{BOLD}<w:br/></w:r>two</w:r>{BOOKMARK}<w:r>{BOLD}six</w:r>"],
             run("SAY TEN TIMES", ITALIC)
-            + spaced("ONE ", BOLD)
+            + run("ONE", BOLD)
             + f"<w:r>{BOLD}<w:br/></w:r>{run('TWO', BOLD)}{BOOKMARK}{run('SIX', BOLD)}",
         ),
         # A single mark in a group needs no pair around it; marks at the ends are not part of the text.
@@ -80,14 +80,14 @@ BOOKMARK = '<w:bookmarkStart w:id="1"/>'
         (
             run("Name") + TAB + run("Ann") + BREAK + run("Lee") + BREAK + run("too") + BREAK + BREAK + run("Six"),
             ["Name", "Ann", f"Lee {BREAK}too {BREAK}{BREAK}Six"],
-            run("NAME") + TAB + run("ANN") + BREAK + spaced("LEE ") + BREAK + spaced("TOO ") + BREAK * 2 + run("SIX"),
+            run("NAME") + TAB + run("ANN") + BREAK + run("LEE") + BREAK + run("TOO") + BREAK * 2 + run("SIX"),
         ),
         # White space between the elements is no text.
         (
             f"\n {spaced('One ')}\n <w:r>\n {BOLD}\n <w:t>two</w:t>\n <w:br/>\n <w:t>six</w:t>\n</w:r>\n"
             f"<w:hyperlink>\n {spaced(' ten')}\n {PAGE}\n</w:hyperlink>\n",
             [f"One <w:r>{BOLD}two <w:r>{BOLD}<w:br/></w:r>six</w:r><w:hyperlink> ten{PAGE}</w:hyperlink>"],
-            f"\n {spaced('ONE ')}{spaced('TWO ', BOLD)}<w:r>{BOLD}<w:br/></w:r>{run('SIX', BOLD)}"
+            f"\n {spaced('ONE ')}{run('TWO', BOLD)}<w:r>{BOLD}<w:br/></w:r>{run('SIX', BOLD)}"
             f"<w:hyperlink>{spaced(' TEN')}{PAGE}</w:hyperlink>\n",
         ),
         (BREAK + run("One"), ["One"], BREAK + run("ONE")),
@@ -107,8 +107,10 @@ BOOKMARK = '<w:bookmarkStart w:id="1"/>'
         (
             run("One") + "<w:r><w:cr/></w:r>" + run("two"),
             ["One <w:r><w:cr/></w:r>two"],
-            spaced("ONE ") + "<w:r><w:cr/></w:r>" + run("TWO"),
+            run("ONE") + "<w:r><w:cr/></w:r>" + run("TWO"),
         ),
+        # The space before a break stays if the source has it.
+        (f"{spaced('One ')}{BREAK}{run('two')}", [f"One {BREAK}two"], f"{spaced('ONE ')}{BREAK}{run('TWO')}"),
         (run("One") + "<w:r><w:ptab/></w:r>" + run("two"), ["One", "two"], None),
         ("<w:r><w:t>On</w:t><w:lastRenderedPageBreak/><w:t>e</w:t></w:r>", ["One"], run("ONE")),
         (run("One", "<w:rPr><w:noProof/></w:rPr>") + spaced(" two"), ["One two"], run("ONE TWO")),

@@ -98,7 +98,7 @@ def test_shared_strings_keep_formats_and_escapes():
     content = workbook(f'<row r="1">{cells}</row>', strings)
     bold, spaced = "</r><r><rPr><b/></rPr><t", ' xml:space="preserve"'
     assert strings_after(content) == (
-        f"<si><r><t{spaced}>A </t>{bold}{spaced}>CAT </t>{bold}{spaced}>_x000D_</t>{bold}{spaced}>\n</t>"
+        f"<si><r><t{spaced}>A </t>{bold}>CAT</t>{bold}{spaced}>_x000D_</t>{bold}{spaced}>\n</t>"
         f"{bold}>OR A</t>{bold}{spaced}>_x0009_</t>{bold}>DOG</t></r></si>"
         "<si><t>ONE_x000D_\nTWO</t></si><si><t>sku_12</t></si>"
         '<si><t xml:space="preserve"> DOGS </t><phoneticPr fontId="1"/></si>'

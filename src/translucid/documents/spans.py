@@ -238,8 +238,11 @@ class Spans:
         """Start without spans in `text`."""
         self.text = text
         self._spans: dict[int, tuple[Span, Write, Write]] = {}
+        self._inside_lines = set[int]()  # the spans that do not begin a line
 
-    def add(self, number: int, span: Span, write: Write = str, write_first: Write | None = None) -> None:
+    def add(
+        self, number: int, span: Span, write: Write = str, write_first: Write | None = None, *, begins_line: bool = True
+    ) -> None:
         """Add the span of a segment, in any order.
 
         Args:
@@ -247,8 +250,11 @@ class Spans:
             span: the span in the text.
             write: encodes words.
             write_first: encodes words at the beginning of a line; `write` by default.
+            begins_line: whether the span is at the beginning of a line.
         """
         self._spans[number] = (span, write, write_first or write)
+        if not begins_line:
+            self._inside_lines.add(number)
 
     def edits(self, targets: Mapping[int, Target], in_marks: Iterable[Edit] = ()) -> list[Edit]:
         """Return the edits that put these translations into the text; `in_marks`: edits of marks and between spans."""
@@ -264,8 +270,9 @@ class Spans:
                 mark_edits = []
                 while edits and edits[-1].start < span.end:
                     mark_edits.append(edits.pop())
-                translation = "".join(self._written(span, targets[number].marked, mark_edits, write, write_first))
-                edits.append(Edit(span.start, span.end, translation))
+                marked, begins_line = targets[number].marked, number not in self._inside_lines
+                parts = self._written(span, marked, mark_edits, write, write_first, begins_line)
+                edits.append(Edit(span.start, span.end, "".join(parts)))
         return edits + pending
 
     def filled(self, targets: Mapping[int, Target]) -> str:
@@ -273,11 +280,16 @@ class Spans:
         return splice(self.text, self.edits(targets))
 
     def _written(
-        self, span: Span, target: TaggedText, mark_edits: list[Edit], write: Write, write_first: Write
+        self,
+        span: Span,
+        target: TaggedText,
+        mark_edits: list[Edit],
+        write: Write,
+        write_first: Write,
+        at_line_start: bool,
     ) -> Iterator[str]:
         """Yield the words and marks of a target; `mark_edits` are the edits in marks of its source."""
         changed = self._changed_marks(span, mark_edits) if mark_edits else {}
-        at_line_start = True
         for part in target.parts:
             if not isinstance(part, Mark):
                 encode = write_first if at_line_start else write

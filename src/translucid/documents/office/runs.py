@@ -85,6 +85,7 @@ class Paragraph:
         self.subflows: dict[str, list[Element]] = {}
         self.groups: dict[str, str] = {}  # the properties by the opening mark of a pair
         runs = list(self._runs(parts))
+        self.tight_breaks = _tight_breaks(runs)
         sizes = Counter[str]()
         for properties, item in runs:
             if properties is not None and isinstance(item, str):
@@ -200,7 +201,7 @@ class Paragraph:
         for items, content in self.lines:
             target = next(remaining_targets) if content else None
             if content and target:
-                items = content.around(target.marked)
+                items = list(self._without_added_spaces(content.around(target.marked)))
             for part in joined(items):
                 if isinstance(part, str):
                     properties = (
@@ -218,12 +219,40 @@ class Paragraph:
                     output.append(part.raw)
         return "".join(output)
 
+    def _without_added_spaces(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield items; the space that the model reads for a line break is left out, unless the source has one there."""
+        text: str | None = None
+        for item in joined(items):
+            if text:
+                is_tight = isinstance(item, Mark) and item.raw in self.tight_breaks
+                yield text.rstrip(" ") if is_tight else text
+            text = item if isinstance(item, str) else None
+            if text is None:
+                yield item
+        if text:
+            yield text
+
     def _text(self, text: str) -> str:
         return self._element(self.dialect.write(text), has_space=text != text.strip())
 
     def _element(self, written: str, has_space: bool) -> str:
         space = f" {self.dialect.space}" if self.dialect.space and has_space else ""
         return f"<{self.name}t{space}>{written}</{self.name}t>"
+
+
+def _tight_breaks(runs: Iterable[_Run]) -> set[str]:
+    """Return the marks of line breaks that have no space before them."""
+    tight, spaced, before, is_break = set[str](), set[str](), "", False
+    for _, item in runs:
+        if isinstance(item, Mark):
+            if is_break:
+                (spaced if before.endswith(" ") else tight).add(item.raw)
+            is_break = False
+        elif item == WORD_BREAK:
+            is_break = True
+        else:
+            before = item or before
+    return tight - spaced
 
 
 def add_paragraph(

@@ -99,7 +99,11 @@ class Fluent:
         self._entries += 1
         for span, segment in self._added:
             number = self.segments.add(segment)
-            self._spans.add(number, span, _written, partial(_written, at_line_start=True))
+            before = span.start
+            while before and self.file.text[before - 1] == " ":
+                before -= 1
+            begins_line = self.file.text[before - 1 : before] == "\n"
+            self._spans.add(number, span, _written, partial(_written, at_line_start=True), begins_line=begins_line)
         self._added.clear()
         return end
 

@@ -4,7 +4,7 @@
 # make test-runtime  install the runtime without PyTorch into an environment of its own, and run its tests there
 # make test-lowest   the same with the lowest versions of the dependencies that pyproject.toml allows
 # make test-trackers  the experiment trackers whose packages do not fit beside the others (half a minute)
-# make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md
+# make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reports/reliability.md
 # make gpu    what needs an NVIDIA GPU: its tests, then training and search against others (ten minutes); gpu.md has the tables
 # make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
 # make check  style and types only

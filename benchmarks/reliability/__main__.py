@@ -1,10 +1,10 @@
-"""Run every trial at full length and write docs/reliability.md: `make reliability`.
+"""Run every trial at full length and write docs/reports/reliability.md: `make reliability`.
 
     python -m benchmarks.reliability [--quick] [--only training hostile] [--large 1000000 5000000 20000000]
 
-This takes about an hour and a half on two cores. The results of each part are stored in docs/reliability.json; --only
-repeats some parts and writes the page with the stored results of the others. --quick takes a few minutes and writes
-nothing.
+This takes about an hour and a half on two cores. The results of each part are stored in docs/reports/reliability.json;
+--only repeats some parts and writes the page with the stored results of the others. --quick takes a few minutes and
+writes nothing.
 """
 
 import argparse

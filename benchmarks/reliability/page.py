@@ -1,4 +1,4 @@
-"""Write docs/reliability.md from the recorded results."""
+"""Write docs/reports/reliability.md from the recorded results."""
 
 import json
 import os
@@ -13,15 +13,15 @@ from translucid.kernels.machine import avx512, processor
 from translucid.kernels.rounding import bfloat16_is_faster
 from translucid.training.display import clock
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-RECORD = DOCS / "reliability.json"
+REPORTS = Path(__file__).resolve().parents[2] / "docs" / "reports"
+RECORD = REPORTS / "reliability.json"
 
 PAGE = """# Reliability: trials and results
 
 `make reliability` repeats all trials and writes this page, and `--only PART` repeats some. The parts with figures took
 {time} ({machine}). Parts without figures have not been run at full length: {missing}. The figures are from the version
 that the table states, others from {versions}. `make test` has a short version of each trial. For protection against
-hostile files see [security.md](security.md).
+hostile files see [security.md](../security.md).
 
 ## Trials
 
@@ -36,7 +36,7 @@ bit for bit. A damaged file must be repaired, or reported with one line that say
 that changes to another valid one looks like an edit; it is detected only for model, data and seed.
 
 [reliability.json](reliability.json) has the messages that users see in these trials, under `messages`. For the quality
-of the tests see [mutation.md](reports/mutation.md).
+of the tests see [mutation.md](mutation.md).
 
 ## Corpora larger than memory
 
@@ -110,7 +110,7 @@ def machine() -> str:
 def write_page(parts: Sequence[str]) -> None:
     """Write the page from the record; `parts` are the names of all parts."""
     text = page(json.loads(RECORD.read_text(encoding="utf-8")), parts)
-    (DOCS / "reliability.md").write_text(text, encoding="utf-8")
+    (REPORTS / "reliability.md").write_text(text, encoding="utf-8")
 
 
 def page(record: dict[str, dict[str, Any]], parts: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from translucid.serving.server_options import Quota, ServerOptions
 LONG = "The children are reading a book in the garden and I like soccer. " * 7
 
 CPU_LIMIT = 3.0
-"""Seconds of processor time within which abandoned work must end; one second is enough (docs/reliability.md).
+"""Seconds of processor time within which abandoned work must end; one second is enough (docs/reports/reliability.md).
 
 Processor time, unlike wall-clock time, does not depend on what else the machine is doing.
 """

@@ -74,6 +74,13 @@ def final(source, translate):
         ("Tom <b>&</b> Nina", "Tom & Nina"),
         ("我有<b>25</b>本书", "我有25本书"),
         ("房子<sup>2</sup>很大", "房子很大"),
+        # Letters that belong to a code of XLIFF, and words that it cuts.
+        ("Install v<x/> or SP<ph/> now", "Install or now"),
+        ("It is <x/>px and <x/>x<x/> wide", "It is and wide"),
+        ("Two <x/>s and <ph/>km here", "Two and here"),
+        ("They like soc<x/>cer and <x/>houses", "They like soccer and houses"),
+        ("A<x/> house, vo<x/>, 12<x/>, v<i/>", "A house, vo, 12, v"),
+        ('One v<br/>, v<x ctype="lb"/> two', "One v, v two"),
     ],
 )
 def test_the_first_text_for_the_model(source, expected):
@@ -94,6 +101,9 @@ def test_the_first_text_for_the_model(source, expected):
         ("Drink H<sub>2</sub>O now", "BEBE AHORA", "BEBE H<sub>2</sub>O AHORA"),
         ("<i>One <b>{count}</b></i> new", "UNO {count} NUEVO", "<i>UNO <b>{count}</b></i> NUEVO"),
         ("See <a>[4]</a> for more", "MÁS EN", "MÁS <a>[4]</a> EN"),
+        ("The v<x/> house", "LA CASA", "LA v<x/> CASA"),
+        ("A <x/>px house", "UNA CASA", "UNA <x/>px CASA"),
+        ("v<x/>", "", "v<x/>"),
     ],
 )
 def test_final_translations(source, translation, expected):

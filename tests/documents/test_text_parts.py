@@ -14,6 +14,7 @@ from translucid.documents.text_parts import (
     with_direction_signs,
     with_edges,
     with_key,
+    with_separate_words,
     with_wordless_elements,
 )
 
@@ -192,3 +193,20 @@ def test_signs_at_the_ends_that_the_model_cannot_read_are_parts(text, parts):
     expected = "" if text.startswith("(") else parts
     assert " ".join(mark.raw for mark in marked.marks) == expected
     assert absorbed(marked).full_text == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ('<x id="1"/>', "soon one twothree"),
+        ('<x:ph id="1"/>', "soon one twothree"),
+        ("<br/>", "soonone twothree"),  # is read as a space in any case
+    ],
+)
+def test_a_code_between_two_words_gets_a_space(raw, text):
+    source = TaggedText("soonone twothree", tuple(Mark(offset, raw) for offset in (4, 11)))
+    parted = with_separate_words(source, lambda start, end: start + end == "twothree")
+    assert parted.text == text
+    assert parted.marks[0].offset == len(parted.text.partition("one")[0])
+    single = TaggedText("vone", (Mark(1, raw),))
+    assert with_separate_words(single, lambda start, end: False) is single

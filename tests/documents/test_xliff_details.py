@@ -75,7 +75,7 @@ def test_a_rich_unit_of_version_1():
     (segment,) = document.segments
     assert segment.source.full_text == (
         'One <x:bpt id="1" rid="p">&lt;b></x:bpt>two six<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/>'
-        '<x:mrk mtype="x">ten <x:x id="4"/></x:mrk>nil<x:ex id="3"/> <x:ph id=\'5\'>%d</x:ph>end'
+        '<x:mrk mtype="x">ten<x:x id="4"/></x:mrk>nil<x:ex id="3"/><x:ph id=\'5\'>%d</x:ph>end'
     )
     assert [mark.pair for mark in segment.source.marks] == [0, 0, 1, 2, None, 2, 1, None]
     assert (segment.place, segment.existing, segment.note, segment.longest) == ("line 2", None, "First\nSecond", 40)
@@ -84,8 +84,8 @@ def test_a_rich_unit_of_version_1():
     expected = (
         f'\n  <x:target xml:lang="es" xml:space="preserve" {STATES["model"]}> '
         'ONE <x:bpt id="1" rid="p">&lt;b></x:bpt>TWO '
-        'SIX<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/><x:mrk mtype="x">TEN <x:x id="4"/></x:mrk>NIL'
-        f"{ENDS} <x:ph id='5'>%d</x:ph>END</x:target>"
+        'SIX<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/><x:mrk mtype="x">TEN<x:x id="4"/></x:mrk>NIL'
+        f"{ENDS}<x:ph id='5'>%d</x:ph>END</x:target>"
         '<x:note from="translucid" annotates="target">confidence 0.13; loop: &lt;a&gt;; length: 1</x:note>'
     )
     for percent, match_source, match_target in (90, "a", "b"), (80, "c", "d"):

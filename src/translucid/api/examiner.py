@@ -138,6 +138,11 @@ class Examiner:
         """Return whether the vocabulary of the source lacks a character."""
         return SPECIAL.unknown in self.tokenizer.encode_source([character])[0]
 
+    def joins(self, start: str, end: str) -> bool:
+        """Return whether two parts of a text are rather one word: together, they have fewer pieces than apart."""
+        first, second, whole = map(len, self.tokenizer.encode_source([start, end, start + end]))
+        return whole + len(self.tokenizer.source_opening) < first + second
+
     def can_look(self) -> bool:
         """Whether the model has cross-attention, without which there is no alignment."""
         return self.configuration.model.has_cross_attention

@@ -158,6 +158,9 @@ class AnyTranslator(Protocol):
     def lacks(self, character: str) -> bool:
         """Return whether the vocabulary of the source lacks a character."""
 
+    def joins(self, start: str, end: str) -> bool:
+        """Return whether two parts of a text are rather one word: together, they have fewer pieces than apart."""
+
     def can_look(self) -> bool:
         """Whether there are alignments."""
 
@@ -266,6 +269,10 @@ class PivotTranslator:
     def lacks(self, character: str) -> bool:
         """Return whether the vocabulary of the source lacks a character."""
         return self.first.lacks(character)
+
+    def joins(self, start: str, end: str) -> bool:
+        """Return whether two parts of a text are rather one word: together, they have fewer pieces than apart."""
+        return self.first.joins(start, end)
 
     def can_look(self) -> bool:
         """Whether both models have cross-attention, without which there is no alignment."""

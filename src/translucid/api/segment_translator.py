@@ -65,8 +65,7 @@ class SegmentTranslator:
             before: for each text, the texts before it in its document, for a run with document context.
         """
         contexts = repeat(()) if before is None else iter(before)
-        protected = self.translator.protected
-        for window in batched((source.protecting(protected) for source in sources), WINDOW):
+        for window in batched(map(self._prepared, sources), WINDOW):
             matches = self._matches(window)
             unmatched, unmatched_contexts = [], []
             for source, match, context in zip(window, matches, contexts, strict=False):
@@ -83,6 +82,11 @@ class SegmentTranslator:
                     yield self._from_memory(source, match.target)
                 else:
                     yield self._from_model(source, *next(results))
+
+    def _prepared(self, source: TaggedText) -> TaggedText:
+        """Return a text with the patterns of parts that its translation must keep, and with separate words."""
+        protected = source.protecting(self.translator.protected)
+        return text_parts.with_separate_words(protected, self.translator.joins)
 
     def _matches(self, sources: Sequence[TaggedText]) -> list[Match | None]:
         """Return for each text the match of the memory that replaces its translation, if there is one."""

@@ -18,8 +18,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from translucid.data.protected_spans import UNITS
-from translucid.documents.mark_spacing import CLOSING, separates_words
-from translucid.documents.stand_ins import WITHOUT_SPACES, is_letter, letters_before, parts_of
+from translucid.documents.mark_spacing import CLOSING, separates_words, stands_for_text
+from translucid.documents.stand_ins import WITHOUT_SPACES, is_letter, letters_before, parts_of, with_letters
 from translucid.documents.tag_tree import tag_tree
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from translucid.documents.word_links import PUNCTUATION, Span
@@ -99,6 +99,27 @@ def collapsed(source: TaggedText, hidden: Collection[str] = (), *, attached: boo
             return result
         for i in lost:
             hide[i] = True
+
+
+def with_glued_letters(source: TaggedText) -> TaggedText:
+    """Return a text in which each mark for a placeholder is one mark with its letters, as in `v<x/>` and `<x/>px`."""
+    pieces: list[str | Mark] = []
+    counts = Counter(source.mark_offsets)
+    others = set(counts)
+    position = index = 0
+    for i, mark in enumerate(source.marks):
+        if not stands_for_text(mark) or counts[mark.offset] > 1:
+            continue
+        others.remove(mark.offset)
+        start, end = with_letters(source.text, mark.offset, others, position)
+        others.add(mark.offset)
+        if start < end:
+            pieces += _slice(source, position, start, index, i).parts
+            content = _slice(source, start, end, i, i + 1)
+            pieces.append(KeptElement(start, content.full_text, parts=tuple(content.parts)))
+            position, index = end, i + 1
+    pieces += _slice(source, position, len(source.text), index, len(source.marks)).parts
+    return TaggedText.of(pieces, source.syntax)
 
 
 def find_copies(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy]], set[str]]:

@@ -14,10 +14,14 @@ _LINE_END = re.compile(r"[ \t]*(?:[\r\n]|\\[nN]\Z)")
 _BREAKS_LINES = re.compile(
     r"<(?:[\w-]+:)?(?:br|hr|tab|ptab|cr|lb|pb|line-break|p|div|li|tr|td|th|ul|ol|dl|dd|dt|table|h[1-6]|blockquote)\b"
     r"|<text:s\b|&|<[^<>]*?[\s:](?:ctype|type|equiv|equiv-text|disp|id)\s*=\s*[\"'][^\"'<>]*?(?:\b(?:lb|br)\b|LINE_BREAK)"
+    # Codes of other formats that XLIFF and TMX quote.
+    r"|<(?:[\w-]+:)?(?:ph|it|ut)\b[^<>]*>\s*(?:&lt;|<)?/?(?:br|p|li|tab)\b"
+    r"|<(?:[\w-]+:)?(?:ph|it|ut)\b[^<>]*>(?:[\r\n\t]|\\[nrt]\b|\{?\\(?:line|par|tab)\b|&#(?:10|x0?a);)"
     r"|[ \t]*[\r\n]|\\[nh]\Z",
     re.IGNORECASE,
 )
 """A mark that separates words wherever it stands; others, such as anchors and images, may stand in a word."""
+_STANDS_FOR_TEXT = re.compile(r"<(?:[\w-]+:)?(?:x|ph|g)\b")
 CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
 """Characters without a space before them."""
 
@@ -37,6 +41,12 @@ def separates_letters(text: str, mark: Mark) -> bool:
 def separates_words(mark: Mark) -> bool:
     """Whether a mark, such as `<br/>`, separates words as a space does."""
     return mark.side is Side.alone and bool(_SEPARATES_WORDS.match(mark.raw))
+
+
+def stands_for_text(mark: Mark) -> bool:
+    """Whether a mark of XLIFF or TMX may stand for a text, such as a number, and not for a line end."""
+    is_single = mark.side is Side.alone and bool(_STANDS_FOR_TEXT.match(mark.raw))
+    return is_single and not _BREAKS_LINES.match(mark.raw)
 
 
 def is_space(character: str) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from translucid.data.protected_spans import differences, kept_parts, lost_numbers
 from translucid.documents import stand_ins, text_parts
-from translucid.documents.kept_elements import Collapsed, collapsed, find_copies, spans_of
+from translucid.documents.kept_elements import Collapsed, collapsed, find_copies, spans_of, with_glued_letters
 from translucid.documents.splicing import Edit as SplicedEdit
 from translucid.documents.stand_ins import is_sign, occurrences, parts_of
 from translucid.documents.tag_projection import project_tags, readable
@@ -86,10 +86,8 @@ class PlaceholderStrategy:
             source: the text to translate.
             pieces: whether the model has learned to copy pieces of the vocabulary that stand for placeholders.
         """
-        return _strategy(
-            text_parts.with_wordless_elements(text_parts.with_direction_signs(text_parts.with_key(source))),
-            _State(pieces=pieces),
-        )
+        original = text_parts.with_direction_signs(text_parts.with_key(source))
+        return _strategy(with_glued_letters(text_parts.with_wordless_elements(original)), _State(pieces=pieces))
 
     @classmethod
     def of_pair(cls, source: TaggedText, translation: str) -> PlaceholderStrategy:

@@ -28,6 +28,8 @@ _TIMES = re.compile(r"[xXkKM](?![^\W_])")
 _PREFIX = re.compile(r"(?<![\w'’\\&%])(?:[A-Za-z]|[A-Z]{2,4})\Z")
 """A letter or an abbreviation that belongs to the placeholder after it, as in `v{version}` and `SP%d`."""
 _LONGEST_PREFIX = 4
+_WORDS = {"a", "A", "I"}
+"""Words that do not belong to a mark that touches them."""
 _ENDINGS = {"s", "in"}
 """Units that may also be the ending of a word, as in `{name}s`."""
 _BLOCK = re.compile(r"\{\{\s*(?:[#/^!>]|else\b)|\{[#/:@]|\{%|<%(?!=)|<\?php")
@@ -112,6 +114,20 @@ def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterato
         with_letters = _with_prefix(text, _with_unit(text, unit, marks), marks, last_end)
         yield with_letters
         last_end = with_letters.end
+
+
+def with_letters(text: str, offset: int, other_marks: Collection[int], first: int) -> tuple[int, int]:
+    """Return the span of the letters that belong to a mark for a placeholder, as in `v<x/>` and `<x/>px`.
+
+    Args:
+        text: the text.
+        offset: the offset of the mark.
+        other_marks: the offsets of the other marks.
+        first: the smallest offset at which the letters may begin.
+    """
+    unit = _with_prefix(text, Unit("", offset, offset, counts=True), other_marks, first)
+    unit = _with_unit(text, unit, other_marks)
+    return (offset, offset) if unit.raw in _WORDS else (unit.start, unit.end)
 
 
 def numbers_of(marked: TaggedText, values: Collection[str]) -> Iterator[Unit]:

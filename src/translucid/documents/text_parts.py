@@ -11,8 +11,10 @@ from typing import NamedTuple
 from translucid.data.protected_spans import kept_parts
 from translucid.data.words import without_edges
 from translucid.documents import tag_tree
-from translucid.documents.kept_elements import expanded
+from translucid.documents.kept_elements import LONGEST_WORD, expanded
+from translucid.documents.mark_spacing import stands_for_text
 from translucid.documents.spans import DIRECTION_SIGNS
+from translucid.documents.splicing import Edit as TextEdit
 from translucid.documents.stand_ins import is_address, letters_before, parts_of
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 
@@ -25,6 +27,7 @@ _NO_TAG = None, ""
 _KEY = re.compile(r"(?<!\S)(?:[^\W_]{1,2})?_(?=[^\W\d_])|(?<!\S)(?:[^\W_]+)?&(?=[a-zß-ÿ])|(?<!\S)&(?=[^\W\d_])")
 """The marker of an access key: `_` or `&` before a letter, as in `_File` (GTK) and `&File` (Qt, Windows)."""
 
+_WORD_END, _WORD_START = re.compile(r"[^\W\d_]{2,}\Z"), re.compile(r"[^\W\d_]{2,40}")
 _DIRECTION_SIGN = re.compile(f"[{DIRECTION_SIGNS}]")
 
 
@@ -92,6 +95,22 @@ def with_edges(source: TaggedText, lacks: Callable[[str], bool]) -> TaggedText:
     for _, start, end in kept_parts(text, source.syntax):
         offsets = [offset for offset in offsets if not start <= offset < end]
     return edited(source, [Edit(offset, offset + 1, Part(0, text[offset])) for offset in offsets])
+
+
+def with_separate_words(source: TaggedText, joins: Callable[[str, str], bool]) -> TaggedText:
+    """Return a text with a space at each mark of XLIFF or TMX that seems to separate words, as a line end does.
+
+    Args:
+        source: the text.
+        joins: whether two parts of a text are rather one word.
+    """
+    edits: dict[int, TextEdit] = {}
+    for mark in filter(stands_for_text, source.marks):
+        start = _WORD_END.search(source.text, max(0, mark.offset - LONGEST_WORD), mark.offset)
+        end = _WORD_START.match(source.text, mark.offset)
+        if start and end and not joins(start[0], end[0]):
+            edits[mark.offset] = TextEdit(mark.offset, mark.offset, " ")
+    return source.spliced(list(edits.values())) if edits else source
 
 
 def _pairs(tags: Iterable[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,6 @@ from functools import partial
 from translucid.data.languages import Languages, same_language, usual_code
 from translucid.data.readers.tmx import LANGUAGE, NAMESPACES, language_of, matching_code
 from translucid.data.readers.xml_elements import Element
-from translucid.data.readers.xml_units import BREAKS
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Side
 from translucid.documents.xml.slots import Render, SlottedXml, Targets
@@ -119,7 +118,7 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
     if element.name in ("bpt", "ept"):
         number = numbers.setdefault(element.attributes.get("i", ""), element.start)
         return Side.of_tag(closes=element.name == "ept"), number
-    return "break" if element.name in BREAKS else "alone"
+    return "alone"
 
 
 def _of_language(variants: list[Element], code: str) -> Element | None:

@@ -12,7 +12,7 @@ from translucid.data.languages import Languages, short_code, usual_code
 from translucid.data.protected_spans import PlaceholderSyntax
 from translucid.data.readers.xliff import NAMESPACES, UNITS, has_translation, marked_segments, segments_of
 from translucid.data.readers.xml_elements import Element
-from translucid.data.readers.xml_units import BREAKS, CODES
+from translucid.data.readers.xml_units import CODES
 from translucid.documents.document import Segment
 from translucid.documents.spans import Spans
 from translucid.documents.strings.messages import has_cases, is_language, message_spans, message_writer
@@ -274,7 +274,7 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
         return Side.opens, numbers.setdefault(key, element.start)
     if name in ("ept", "ex", "ec") and attributes.get("isolated") != "yes":
         return Side.closes, numbers.setdefault(key, element.start)
-    return "break" if name in BREAKS else "alone"
+    return "alone"
 
 
 def _is_code(element: Element) -> bool:

@@ -59,7 +59,7 @@ _NAMES_OTHERS = frozenset(
     + ("TEXT", "TIMEVALUE")
 )
 """Functions whose texts name sheets, formats, units and the like."""
-_ITEM_NAME = re.compile(r"(?:'((?:[^']|'')*+)'|(?<![\w.])([^\W\d][\w.]*+))(?P<other>\s*[\[(])?")
+_ITEM_NAME = re.compile(r"(?:'([^']*+(?:''[^']*+)*)'|(?<![\w.])([^\W\d][\w.]*+))(?P<other>\s*[\[(])?")
 """The name of an item in the formula of a calculated item; a bracket follows names of fields and functions."""
 
 

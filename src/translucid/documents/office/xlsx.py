@@ -63,7 +63,8 @@ _KINDS = {
     "spreadsheetml.pivotTable+xml": _PIVOT,
 }
 _CELL = re.compile(r"\$?([A-Z]{1,3})\$?([0-9]{1,7})")
-_AREA = re.compile(r"(?:'((?:[^']|'')*+)'|([^'!()]+))!(\$?[A-Z]{1,3}\$?[0-9]{1,7}(?::\$?[A-Z]{1,3}\$?[0-9]{1,7})?)")
+_REFERENCE = r"\$?[A-Z]{1,3}\$?[0-9]{1,7}"
+_AREA = re.compile(rf"(?:'([^']*+(?:''[^']*+)*)'|([^'!()]+))!({_REFERENCE}(?::{_REFERENCE})?)")
 """An area of a sheet, as a defined name has it."""
 _SPECIAL = re.compile(r"\n|_x[0-9A-Fa-f]{4}_")
 """A line end, or the escape of a UTF-16 unit that XML or Excel would not keep."""

@@ -132,6 +132,34 @@ def test_cells_without_references_inline_strings_and_formulas():
     assert texts(read(with_pivot)) == {"Data!B1": "a dog"}
 
 
+@pytest.mark.parametrize(
+    ("runs", "after"),
+    [
+        (
+            "<r><t>Ana Cat</t></r><r><t>:</t></r><r><t>a note</t></r>",
+            "<r><t>Ana Cat</t></r><r><t>:</t></r><r><t>A NOTE",
+        ),
+        ("<r><t>Ana Cat likes it</t></r>", "<r><t>ANA CAT LIKES IT</t></r>"),
+        ("<r><t>Ana Cat:</t></r>", "<r><t>Ana Cat:</t></r>"),
+    ],
+)
+def test_the_author_of_a_note_stays(runs, after):
+    comment = f'<comment ref="A1" authorId="1"><text>{runs}</text></comment>'
+    authors = "<authors><author>x</author><author>Ana Cat</author></authors>"
+    kinds = {"xl/workbook.xml": "sheet.main", "xl/worksheets/sheet1.xml": "worksheet", "xl/notes.xml": "comments"}
+    content = workbook(
+        "",
+        "",
+        **{
+            "[Content_Types].xml": types({name: f"{SHEET}.{kind}+xml" for name, kind in kinds.items()}),
+            "xl/notes.xml": f"<comments {MAIN}>{authors}<commentList>{comment}</commentList></comments>",
+        },
+    )
+    document = read(content)
+    filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("xl/notes.xml").decode()
+    assert f"{authors}<commentList>" in filled and after in filled
+
+
 def test_another_package_is_refused():
     content = packed({"[Content_Types].xml": types({"word/document.xml": "x"}), "word/document.xml": "<a/>"})
     with pytest.raises(UserError, match=r"^a\.xlsx: is another kind of document than its name says"):

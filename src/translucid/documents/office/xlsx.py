@@ -394,11 +394,15 @@ class _Workbook:
         return document
 
     def _notes(self, member: str, owner: str) -> SlottedXml:
-        document = self._open(member)
-        for note in document.file.units({"s:comments"}, {"s:comment"}, NAMESPACES):
-            text = note.child("s:text")
+        document, authors = self._open(member), list[str]()
+        for note in document.file.units({"s:comments"}, {"s:author", "s:comment"}, NAMESPACES):
+            if note.name == "s:author":
+                authors.append(note.text.strip()[:LONGEST_PLACE])  # Excel allows far fewer characters.
+                continue
+            text, author = note.child("s:text"), note.attributes.get("authorId", "")
             if text and not text.words().startswith(_THREADED):
-                _add(document, text, f"{owner}!{note.attributes.get('ref', '')[:20]}, note")
+                name = authors[int(author)] if is_number(author) and int(author) < len(authors) else ""
+                _add(document, text, f"{owner}!{note.attributes.get('ref', '')[:20]}, note", author=name)
         return document
 
 
@@ -558,10 +562,15 @@ def _text_of_item(item: Element) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), "".join(text.text for text in texts if text))
 
 
-def _add(document: SlottedXml, item: Element, place: str) -> None:
-    """Add a string: a plain text, or runs with formats. A translation removes the pronunciation of its characters."""
+def _add(document: SlottedXml, item: Element, place: str, author: str = "") -> None:
+    """Add a string: a plain text, or runs with formats. A translation removes the pronunciation of its characters.
+
+    Runs at the beginning that name the author of a note are not translated.
+    """
     pronunciations = [child for child in item.children if child.name == "s:rPh"]
     runs, text = item.children_except("s:rPh", "s:phoneticPr"), item.child("s:t")
+    if text is None and author:
+        runs = _after_author(runs, author)
     words = ""
     for run in runs:
         words += run.text if run.name == "s:t" else _words_of(run)
@@ -578,6 +587,18 @@ def _add(document: SlottedXml, item: Element, place: str) -> None:
     numbers = range(first, len(document.segments))
     for pronunciation in pronunciations if numbers else ():
         document.add_slot(pronunciation.start, pronunciation.end, numbers, "")
+
+
+def _after_author(runs: list[Element], author: str) -> list[Element]:
+    """Return the runs of a note after those with the name of its author and a colon, which Excel writes first."""
+    words = ""
+    for number, run in enumerate(runs):
+        words += _words_of(run)
+        if words.strip() == f"{author}:":
+            return runs[number + 1 :]
+        if len(words.strip()) > len(author):
+            break
+    return runs
 
 
 def _words_of(run: Element) -> str:

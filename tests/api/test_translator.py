@@ -235,6 +235,10 @@ def test_signs_that_the_vocabulary_lacks_stay_at_the_ends(translator, text):
     assert [word for word, _ in confidences] == translation.text.split()
 
 
+def test_parts_of_a_word_have_more_pieces_than_the_word(translator):
+    assert translator.joins("t", "he") and not translator.joins("the", "the")
+
+
 def test_reading_the_attention_changes_no_translation(translator):
     before = translator.translate("She likes soccer")
     assert before.attention

@@ -479,8 +479,9 @@ class _TargetCells:
             self.end_row()
             self.row, self.number = element.parent, cell.row
             self.missing = self.table.targets(cell.row)
-        for column in [column for column in self.missing if column < cell.column]:
-            self._insert(column, element.start)
+        for column in sorted(self.missing):
+            if column < cell.column:
+                self._insert(column, element.start)
         source = self.missing.pop(cell.column, None)
         if source is not None and element.child("s:f") is None:
             tag = with_attributes(opened(self.document.file.raw(element.start, element.inner)), {"t": "inlineStr"})

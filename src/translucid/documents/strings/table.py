@@ -9,6 +9,7 @@ import csv
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from translucid.data.languages import Languages
@@ -90,7 +91,7 @@ def _tab_separated(file: TextFile) -> tuple[list[list[Cell]], bool]:
         rows = _rows(file, "\t", 0)
     except UserError:
         return _rows(file, "\t", 0, has_quotes=False), False
-    return rows, any(any(cell.quoted for cell in row) for row in rows)
+    return rows, any(cell.quoted for cell in chain.from_iterable(rows))
 
 
 def _add_cell(

@@ -138,7 +138,9 @@ def columns_of_strings(file: str, rows: Sequence[Sequence[str]], languages: Lang
     selected = columns(file, rows, languages)
     named = {*_with_role(names, _TARGET), *_of_language(names, languages[1])}
     # In a .csv, the only empty column may be for translations; here, it may be anything.
-    pairs = [(source, target if target in named else source) for source, target in selected.pairs]
+    pairs: list[tuple[int, int]] = []
+    for source, target in selected.pairs:
+        pairs.append((source, target) if target in named else (source, source))
     selected = selected._replace(pairs=pairs)
     has_target = any(source != target for source, target in selected.pairs)
     has_keys = bool(_with_name(names, _NAMES_OF_KEYS))

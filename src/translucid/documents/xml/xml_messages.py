@@ -39,7 +39,8 @@ def message_items(text: str, *, folds: bool) -> Iterator[Item]:
         return
     parts = list(tagged_parts(text, 0, len(text), breaks=breaks))
     numbers: dict[int, int] = {}
-    for number, (opening, closing) in enumerate(matched_tags([(part.side, part.name) for part in parts]), 1):
+    sides = [(part.side, part.name) for part in parts]
+    for number, (opening, closing) in enumerate(matched_tags(sides), 1):
         numbers[opening] = numbers[closing] = -number  # The elements of the file have the numbers from 0.
     for i, part in enumerate(parts):
         raw = text[part.start : part.end]

@@ -26,8 +26,9 @@ from typing import Any, get_args
 import torch
 from sacrebleu.metrics import BLEU
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.engines.ctranslate2.conventions import Quantization, is_supported
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine

@@ -25,10 +25,10 @@ import numpy as np
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
+from bitext.memory.folding import Folded
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
-from translucid.memory.folding import Folded
-from translucid.memory.translation_memory import TranslationMemory
 
 LEAST = 0.7
 

@@ -17,7 +17,8 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from translucid.data.readers.corpus import Pair, read_pairs
+from bitext.pair import Pair
+from translucid.data.readers.corpus import read_pairs
 from translucid.ground.atomic import write_output
 
 HELD_OUT, DEV = 0.2, 0.1

@@ -21,15 +21,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bitext.documents.tag_projection import project_tags
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook.text import Phrase
 from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.maps import forced_features
-from translucid.documents.tag_projection import project_tags
-from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.alignment import (
     learn_alignment,

@@ -30,11 +30,11 @@ from typing import Any, NamedTuple
 import torch
 from sacrebleu.metrics import CHRF
 
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.words import words_in
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import Phrase, generate
-from translucid.data.words import words_in
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 EACH = 20
 NOUNS = {

@@ -26,9 +26,10 @@ from typing import Any
 
 import torch
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair, read_pairs, sources_of
+from translucid.data.readers.corpus import read_pairs, sources_of
 from translucid.decoding.constraints import Constraints
 from translucid.evaluation.metrics import bleu
 from translucid.terminology.lemmas import Lemmas

@@ -16,11 +16,11 @@ import pytest
 import torch
 from filelock import FileLock
 
+from bitext.pair import Pair
 from tests.costs import SECONDS, file_of, markers_of
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes.writing import write_corpus
-from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.configuration import resolve

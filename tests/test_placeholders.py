@@ -6,15 +6,14 @@ from collections import defaultdict
 
 import pytest
 
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.pair import Pair
+from bitext.protected_spans import PLACEHOLDERS, PlaceholderSyntax
 from tests.training.test_resume import assert_same_run
 from translucid import Translator, UserError
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.placeholders import masked_pairs
-from translucid.data.protected_spans import PlaceholderSyntax
-from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.tuning import find_fastest
 from translucid.ground.console import Console
 from translucid.runs.configuration import resolve

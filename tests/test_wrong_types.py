@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.api.embedder import Embedder
 from translucid.api.generator import Generator
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair
 from translucid.evaluation.metrics import corpus_scores
-from translucid.memory.translation_memory import TranslationMemory
 
 
 @pytest.fixture(scope="module")

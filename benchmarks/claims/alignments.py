@@ -27,12 +27,13 @@ from typing import NamedTuple
 
 from common import DOCS, table, write
 
+from bitext.pair import Pair
+from bitext.words import folded, words_in
 from translucid.api.alignment_choice import CORPUS, choose_alignment
 from translucid.api.alignment_fitting import fit_alignment
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair, read_pairs
-from translucid.data.words import folded, words_in
+from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.alignment_error import (
     AlignmentOptions,
     AlignmentScore,

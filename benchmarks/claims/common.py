@@ -13,8 +13,8 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF
 from scipy.stats import t as student
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.atomic import write_atomically
 from translucid.kernels.process import configure_process

@@ -28,9 +28,10 @@ from rich.console import Console
 from rich.progress import track
 from scipy.stats import spearmanr
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import being, conjugation, generate, lexicon, nominals, verbs
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.data.text_pipeline import EncodedPair
 from translucid.inspection.alignment import read_alignment
 from translucid.inspection.lens import TunedLens, read_lens

@@ -26,9 +26,10 @@ from typing import Any
 from common import DOCS, scored, table, write
 from rich.console import Console
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
-from translucid.data.readers.corpus import Pair, read_pairs, sources_of, targets_of
+from translucid.data.readers.corpus import read_pairs, sources_of, targets_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.off_target import off_target_rate
 from translucid.ground.atomic import write_atomically

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from common import DOCS, scored, table, train_once, translations, write
 
+from bitext.pair import Pair
 from translucid.api.contrast import preferences
 from translucid.api.scoring import translated
 from translucid.api.translator import Translator
@@ -34,7 +35,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook.discourse import generate_passages
 from translucid.corpora.phrasebook.generation import Split
 from translucid.data.document_context import preceding
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.contrast import TOP, ContrastRow, contrast_rows, read_contrasts
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console

@@ -28,10 +28,11 @@ from common import DOCS, mean_interval, show, table, train_once, write
 from rich.console import Console
 from rich.progress import track
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook.text import Phrase
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.alignment_error import AlignmentScore, Gold, alignment_score
 from translucid.inspection.alignment import choose, read_alignment
 from translucid.inspection.explain import explain, faithfulness

@@ -29,7 +29,8 @@ from common import DATA, DOCS, table, write
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
-from translucid.data.readers.corpus import Pair, read_pairs
+from bitext.pair import Pair
+from translucid.data.readers.corpus import read_pairs
 from translucid.ground.atomic import write_atomically
 
 ROOT = Path(__file__).resolve().parents[2]

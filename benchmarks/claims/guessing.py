@@ -24,7 +24,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.ground.errors import UserError
 
 WORDS = 200_000

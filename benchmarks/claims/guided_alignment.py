@@ -22,11 +22,12 @@ from typing import NamedTuple
 
 from common import DOCS, scored, table, train_once, translations, write
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook.generation import Split
 from translucid.data.linked_pairs import LinkedPair
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, alignment_score, read_gold
 from translucid.inspection.alignment import candidates, choose
 from translucid.inspection.statistical_alignment import statistical_links

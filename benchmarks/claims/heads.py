@@ -27,11 +27,12 @@ from rich.progress import track
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
+from bitext.pair import Pair
 from translucid.api.heads import criterion_of, score_curve, with_ablation
 from translucid.api.scoring import translated
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.console import Console
 from translucid.inspection.ablation import Ablation, head_names, mean_outputs

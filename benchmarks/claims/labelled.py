@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from benchmarks.bag_of_bigrams import accuracies, drawn
 from benchmarks.claims.common import train_once
 from benchmarks.claims.guessing import LabelGuesser
+from bitext.pair import Pair
 from translucid.api.text_classifier import TextClassifier
-from translucid.data.readers.corpus import Pair
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.kernels.devices import choose_device

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from benchmarks.claims.common import DATA, DOCS
 from benchmarks.claims.labelled import Lab, Settings, Task, fresh_run, questions, read_reviews, reviews
 from benchmarks.claims.labels_pages import write_labels, write_tricks
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.ground.console import Console
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import read_header

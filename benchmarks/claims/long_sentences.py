@@ -22,8 +22,8 @@ import matplotlib.pyplot as plt
 from common import DOCS, facts, scored, show, table, train_once, translations, write
 from rich.console import Console
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.runs.configuration import resolve
 
 LONGEST = 15

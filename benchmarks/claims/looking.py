@@ -22,11 +22,12 @@ from typing import Any
 
 from common import DOCS, facts, mean_interval, show, table, train_once, write
 
+from bitext.pair import Pair
 from translucid.api.caption_scoring import score_captions
 from translucid.api.captioner import Captioner
 from translucid.corpora.scenes.writing import write_corpus
 from translucid.data.images.image_files import ImageFiles
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.pointing import read_gold
 from translucid.ground.atomic import write_atomically

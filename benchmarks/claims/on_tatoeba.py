@@ -21,7 +21,8 @@ import matplotlib.pyplot as plt
 from common import DOCS, facts, scored, show, table, train_once, translations, write
 from rich.console import Console
 
-from translucid.data.readers.corpus import Pair, read_pairs
+from bitext.pair import Pair
+from translucid.data.readers.corpus import read_pairs
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 

@@ -35,8 +35,8 @@ import numpy as np
 from common import DATA, DOCS, facts, table, train_once, write
 from numpy.typing import NDArray
 
+from bitext.pair import Pair
 from translucid.api.embedder import Embedder, bare
-from translucid.data.readers.corpus import Pair
 from translucid.ground.atomic import write_atomically
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.run_folder import RunFolder

@@ -26,8 +26,9 @@ from common import DOCS, table, write
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair, read_pairs, sources_of, targets_of
+from translucid.data.readers.corpus import read_pairs, sources_of, targets_of
 from translucid.distillation.systems import exported_size
 from translucid.engines.tuned import Tuned, save_tuned
 from translucid.evaluation.comparing import FEWEST_TESTED

@@ -15,11 +15,11 @@ from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator
 
 from benchmarks.mutation.behaviour import behaviour
-from benchmarks.mutation.selection import changed_lines
+from benchmarks.mutation.selection import changed_lines, room_of
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "translucid"
+SOURCES = Path(__file__).resolve().parents[2] / "src"
 CORE = ("kernels", "attention", "layers", "models", "training", "decoding", "evaluation")
-AROUND = ("data", "documents", "memory", "terminology", "engines", "interop", "api", "serving")
+AROUND = ("data", "bitext/documents", "bitext/memory", "terminology", "engines", "interop", "api", "serving")
 ROOMS = CORE + AROUND
 SETTINGS = {"runs/presets.py"}
 """Tables of chosen numbers: a test could only repeat them."""
@@ -46,7 +46,7 @@ class Mutant:
     """One change of one file."""
 
     file: str
-    """The path below src/translucid."""
+    """The path below src/translucid; a path that begins with bitext/ is below src."""
     line: int
     operator: str
     before: str
@@ -57,10 +57,20 @@ class Mutant:
 
     @property
     def room(self) -> str:
-        return self.file.split("/")[0]
+        return room_of(self.file)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.before}  ->  {self.after}"
+
+
+def path_of(name: str) -> Path:
+    """Return the path of a file or package of ours."""
+    return SOURCES / name if name.startswith("bitext") else SOURCES / "translucid" / name
+
+
+def name_of(file: Path) -> str:
+    """Return the name of a file, as in `Mutant.file`."""
+    return file.relative_to(SOURCES).as_posix().removeprefix("translucid/")
 
 
 def sample(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
@@ -68,7 +78,7 @@ def sample(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
     sampled = []
     for i, room in enumerate(rooms):
         draw = random.Random(f"{seed} {room}")
-        files = sorted((SOURCE / room).rglob("*.py"))
+        files = sorted(path_of(room).rglob("*.py"))
         candidates = [candidate for file in files for candidate in _candidates(file)]
         draw.shuffle(candidates)
         size = len(range(i, count, len(rooms)))
@@ -79,8 +89,8 @@ def sample(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
 
 def sample_since(commit: str, count: int, seed: int) -> list[Mutant]:
     """Sample mutants of the lines that have changed since a commit, in all packages together."""
-    lines = changed_lines(commit, SOURCE)
-    candidates = [candidate for name in sorted(lines) for candidate in _candidates(SOURCE / name)]
+    lines = {name_of(SOURCES / name): numbers for name, numbers in changed_lines(commit, SOURCES).items()}
+    candidates = [candidate for name in sorted(lines) for candidate in _candidates(path_of(name))]
     random.Random(seed).shuffle(candidates)
     mutants = filter(None, (_mutant(*candidate) for candidate in candidates))
     return list(islice((mutant for mutant in mutants if mutant.line in lines[mutant.file]), count))
@@ -88,7 +98,7 @@ def sample_since(commit: str, count: int, seed: int) -> list[Mutant]:
 
 def _candidates(file: Path) -> Iterator[tuple[Path, str, int]]:
     """Yield file, operator and occurrence of every change, including those that change no behaviour."""
-    if file.relative_to(SOURCE).as_posix() in SETTINGS:
+    if name_of(file) in SETTINGS:
         return
     nodes = list(ast_nodes(parso.parse(file.read_text(encoding="utf-8"))))
     for name in OPERATORS:
@@ -105,7 +115,7 @@ def _mutant(file: Path, operator: str, occurrence: int) -> Mutant | None:
         same = behaviour(mutated) == behaviour(source)
     except (SyntaxError, AttributeError):  # a bare * among parameters; a dotted name of an exception
         return None
-    return None if same else _described(file.relative_to(SOURCE).as_posix(), operator, source, mutated)
+    return None if same else _described(name_of(file), operator, source, mutated)
 
 
 def _described(name: str, operator: str, source: str, mutated: str) -> Mutant:

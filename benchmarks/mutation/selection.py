@@ -20,7 +20,10 @@ TESTS = {
     "decoding": "decoding contracts api/test_translator.py cli/test_translate.py inspection devices/test_searches.py",
     "evaluation": "evaluation cli/test_compare.py cli/test_others.py cli/test_translate.py training/test_trainer.py",
     "data": "data cli/test_clean.py training/test_epochs.py",
-    "documents": "documents cli/test_documents.py",
+    "bitext": "documents memory data/test_lines.py",
+    "bitext/documents": "documents cli/test_documents.py",
+    "bitext/memory": "memory cli/test_memory.py",
+    "bitext/readers": "data documents",
     "memory": "memory cli/test_memory.py",
     "engines": "engines cli/test_translate.py training/test_terms.py api/test_translator.py combinations",
     "terminology": "terminology engines cli/test_terms.py",
@@ -40,7 +43,13 @@ LEFT_OUT = {"training": "tests/training/test_workers.py"}
 
 def place_of(changed: str) -> str:
     """Return the key of a file's tests."""
-    return changed if changed in TESTS else changed.split("/")[0]
+    return changed if changed in TESTS else room_of(changed)
+
+
+def room_of(changed: str) -> str:
+    """Return the package of a file: `training`, `bitext/documents`; `bitext` for the files that are in none."""
+    folders = changed.split("/")[:-1]
+    return "/".join(folders[:2]) if folders[0] == "bitext" else folders[0]
 
 
 def tests_of(place: str) -> list[str]:
@@ -55,14 +64,16 @@ def tests_of(place: str) -> list[str]:
 
 def nearest_tests(changed: str, tests: Sequence[str]) -> list[str]:
     """Return the tests that are named after the changed file or its folder, and those that import it."""
-    below_package = Path(changed).with_suffix("").parts[1:]
+    below_package = Path(changed).relative_to(room_of(changed)).with_suffix("").parts
     words = [word.removesuffix("s") for word in "_".join(below_package).split("_")]
 
     def is_named(test: str) -> bool:
         return any(word in Path(test).stem for word in words)
 
     by_name = list(filter(is_named, tests))
-    module = ".".join(["translucid", *Path(changed).with_suffix("").parts])
+    module = ".".join(Path(changed).with_suffix("").parts)
+    if not module.startswith("bitext."):
+        module = f"translucid.{module}"
     parent, name = module.rsplit(".", 1)
     imported = re.compile(rf"\b{module}\b|from {parent} import .*\b{name}\b")
     importing = [test for test in tests if imported.search((ROOT / test).read_text(encoding="utf-8"))]

@@ -11,15 +11,15 @@ from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, changed_lines, 
 @pytest.mark.parametrize(
     ("changed", "test"),
     [
-        ("documents/tag_projection.py", "tests/documents/test_tag_projection.py"),
-        ("documents/strings/table_columns.py", "tests/documents/test_strings.py"),  # named after the folder
+        ("bitext/documents/tag_projection.py", "tests/documents/test_tag_projection.py"),
+        ("bitext/documents/strings/table_columns.py", "tests/documents/test_strings.py"),  # named after the folder
         ("data/cleaning/rules.py", "tests/data/test_cleaning.py"),
         ("data/readers/texts.py", "tests/data/test_texts.py"),
         ("serving/language_pairs.py", "tests/serving/test_host_check.py"),  # imports it, from the package
     ],
 )
 def test_the_nearest_tests(changed, test):
-    nearest = nearest_tests(changed, selection.tests_of(changed.split("/")[0]))
+    nearest = nearest_tests(changed, selection.tests_of(selection.place_of(changed)))
     assert test in nearest and len(nearest) < 6
 
 

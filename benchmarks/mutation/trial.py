@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.mutation.mutants import SOURCE, Mutant
+from benchmarks.mutation.mutants import SOURCES, Mutant, path_of
 from benchmarks.mutation.selection import ROOT, nearest_tests, place_of, tests_of
 
 TEST_SECONDS = 120
@@ -46,8 +46,8 @@ class Bench:
         os.environ["OMP_NUM_THREADS"] = "1"
         self.processes = multiprocessing.get_context("forkserver")
         self.processes.set_forkserver_preload(list(NEEDED))
-        self.folder, self.package = folder, folder / "src" / SOURCE.name
-        shutil.copytree(SOURCE, self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        self.folder, self.sources = folder, folder / "src"
+        shutil.copytree(SOURCES, self.sources, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(ROOT / "recipes", folder / "recipes")
 
     def test(self, tests: Sequence[str], limit: float | None = None) -> Outcome:
@@ -70,7 +70,7 @@ class Bench:
     @contextmanager
     def changed(self, mutant: Mutant) -> Iterator[None]:
         """Write a mutant into the copy, and restore the code afterwards."""
-        target = self.package / mutant.file
+        target = self.sources / path_of(mutant.file).relative_to(SOURCES)
         original = target.read_bytes()
         target.write_text(mutant.source, encoding="utf-8")
         try:

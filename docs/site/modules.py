@@ -6,7 +6,7 @@ from pathlib import Path
 
 import translucid
 
-HOUSE = Path(translucid.__file__).parent
+HOUSE = Path(translucid.__file__).parents[1]
 ROOMS = {
     "api": "`Translator`, `Captioner`, `Generator`, `TextClassifier`, `Embedder`, and their results.",
     "attention": "Scores, weights, context; masks; heads.",
@@ -20,9 +20,9 @@ ROOMS = {
     "terminology": "Term lists, matching, inflected forms, usage.",
     "runs": "Configuration, presets, the run folder.",
     "training": "Objective, schedules, trainer, checkpoints.",
-    "memory": "Translation memories.",
-    "documents": "Document formats.",
+    "memory": "Memories of any corpus; near matches beside the source.",
 }
+BITEXT = "[Documents, translation memories and bilingual files](../bitext.md), without Translucid."
 
 
 def write(staged: Path, described: bool) -> None:
@@ -36,23 +36,23 @@ def write(staged: Path, described: bool) -> None:
         "",
     ]
     lines += ["| | |", "| --- | --- |"]
-    for room, what in ROOMS.items():
-        title = f"translucid.{room}"
-        page = [f"# {title}", "", what, ""]
-        for module in _modules(HOUSE / room):
-            page += _section(module, room, described)
-        (folder / f"{room}.md").write_text("\n".join(page), encoding="utf-8")
-        lines.append(f"| [{title}]({room}.md) | {what} |")
-    lines += ["", "```{toctree}", ":hidden:", "", *ROOMS, "```", ""]
+    packages = {f"translucid.{room}": what for room, what in ROOMS.items()} | {"bitext": BITEXT}
+    for package, what in packages.items():
+        page = [f"# {package}", "", what, ""]
+        for module in _modules(HOUSE / package.replace(".", "/")):
+            page += _section(module, package, described)
+        (folder / f"{package}.md").write_text("\n".join(page), encoding="utf-8")
+        lines.append(f"| [{package}]({package}.md) | {what} |")
+    lines += ["", "```{toctree}", ":hidden:", "", *packages, "```", ""]
     (folder / "index.md").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _section(module: str, room: str, described: bool) -> list[str]:
+def _section(module: str, package: str, described: bool) -> list[str]:
     """Return the Markdown of a module; a package's own module has no heading."""
-    told = [f".. automodule:: translucid.{module}"]
+    told = [f".. automodule:: {module}"]
     if (HOUSE / module.replace(".", "/")).is_dir():
         told.append("   :no-members:")  # they are in separate modules
-    heading = [] if module == room else [f"## {module.removeprefix(f'{room}.')}", ""]
+    heading = [] if module == package else [f"## {module.removeprefix(f'{package}.')}", ""]
     return [*heading, *(["```{eval-rst}", *told, "```", ""] if described else [])]
 
 

@@ -5,10 +5,10 @@ import json
 import pytest
 import torch
 
+from bitext.pair import Pair
 from translucid.api.contrast import preferences
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.evaluation.contrast import read_contrasts
 from translucid.ground.special import SPECIAL

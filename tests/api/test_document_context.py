@@ -5,12 +5,12 @@ import json
 import pytest
 import torch
 
+from bitext.documents.tagged_text import TaggedText
 from tests.probes.passages import documents
 from translucid import Translator
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.cli.main import run
 from translucid.data.document_context import lines_before
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 from translucid.jobs import job as jobs
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.probes.foreign import many_languages_folder
 from translucid import PivotTranslator, Translator, UserError
 from translucid.api.pivot_translator import _sentences, composed, composed_alignment
@@ -13,7 +14,6 @@ from translucid.corpora.phrasebook import generate
 from translucid.data import text_pipeline
 from translucid.data.text_pipeline import Piece
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.interop.importing import import_model
 
 TEXTS = ["I like soccer.", "", "She works at the hospital. Do you like sports?", "  ", "https://example.org/a.b"]

@@ -7,12 +7,12 @@ from itertools import product
 import pytest
 import torch
 
+from bitext.pair import Pair
+from bitext.words import linked_words
 from tests.growth import assert_linear
 from translucid import Translations, Translator, UserError
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import linked_words
 from translucid.decoding import pair_scores
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.inspection.alignment import read_alignment

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from bitext.documents.tagged_text import TaggedText
 from translucid import Translator, UserError
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.validation_fitting import fit_validation_scores
 from translucid.cli.main import run as command
 from translucid.data.readers.corpus import read_pairs
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.console import Console
 from translucid.runs.run_folder import RunFolder
 from translucid.training.post_training import measure_trained

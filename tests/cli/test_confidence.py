@@ -7,11 +7,11 @@ import shutil
 
 import pytest
 
+from bitext.documents.tagged_text import TaggedText
 from translucid import Translator
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
-from translucid.documents.tagged_text import TaggedText
 
 TEXTS = ["I like soccer.", "I like soccer. She works at the hospital.", "", "https://example.com"]
 

@@ -2,9 +2,10 @@
 
 import pytest
 
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair, read_pairs
-from translucid.memory.translation_memory import TranslationMemory
+from translucid.data.readers.corpus import read_pairs
 from translucid.runs.run_folder import RunFolder
 from translucid.training.memory_updates import last_learned_change
 

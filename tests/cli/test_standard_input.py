@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from bitext.readers import standard_input
 from tests.conftest import SHAPE
-from translucid.data.readers import standard_input
 from translucid.runs.run_folder import RunFolder
 
 PAIRS = "".join(f"I like soccer {i}.\tMe gusta el fútbol {i}.\n" for i in range(40)).encode()

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid import Translator
 from translucid.api.alignment_choice import choose_alignment
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
 from translucid.ground.console import Console
 from translucid.inspection.alignment import weights_of

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.memory.recall import Recall
 from translucid import Translator
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.memory.opening import open_memory
-from translucid.memory.recall import Recall
 
 PAIRS = "I like soccer.\tMe encanta.\nShe works here on page 3.\tTrabaja en la página 3.\n"
 

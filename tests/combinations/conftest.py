@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.engines.run_files import save_confidence
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import KINDS

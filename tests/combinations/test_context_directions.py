@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from bitext.pair import Pair
 from translucid import Translator
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve

@@ -2,10 +2,11 @@
 
 import pytest
 
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from tests.cli.conftest import call  # noqa: F401
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair, read_pairs
-from translucid.memory.translation_memory import TranslationMemory
+from translucid.data.readers.corpus import read_pairs
 from translucid.runs.run_folder import RunFolder
 
 SUBTITLES = "1\n00:00:01,000 --> 00:00:02,000\n{}\n\n2\n00:00:03,000 --> 00:00:04,000\n<i>{}</i>\n"

@@ -2,10 +2,11 @@
 
 import json
 
+from bitext.pair import Pair
 from tests.cli.conftest import call  # noqa: F401
 from tests.conftest import SHAPE
 from tests.serving.conftest import starting
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.engines.target_pieces import pieces_file
 from translucid.ground.special import SPECIAL
 from translucid.runs.run_folder import RunFolder

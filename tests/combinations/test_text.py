@@ -4,18 +4,18 @@ import json
 
 import pytest
 
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.memory.recall import Recall
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from tests.cli.conftest import call  # noqa: F401 - a fixture
 from translucid import Translator
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.readers.corpus import Pair
 from translucid.decoding.hypothesis import Hypothesis, total_score
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.noisy_channel import NoisyChannel
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain.case import Case
 from translucid.inspection.forced_decoding import forced_decoding
-from translucid.memory.recall import Recall
-from translucid.memory.translation_memory import TranslationMemory
 
 HEAD = "decoder.0.cross.head.1"
 SOURCE, TARGET = "Ana likes %s and {{ a b }}.", "A Ana le gusta %s y {{ a b }}."

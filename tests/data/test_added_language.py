@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.added_language import MAX_LENGTH, with_language
 from translucid.data.tokenizing.extending import MIN_COUNT, parts_of_new
 from translucid.data.tokenizing.tokenizer import Tokenizer

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from bitext.pair import Pair
 from translucid.data.filtering import Skipped
 from translucid.data.readers.captioned import Augmentation, CaptionedImages, VariedImages
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores.image_store import StoredImages
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.cleaning.cleaner import (
     RULES,
@@ -21,7 +22,7 @@ from translucid.data.cleaning.cleaner import (
 )
 from translucid.data.cleaning.gain import gains, judge_by_gain
 from translucid.data.cleaning.profile import SLACK, Profile, guess_language
-from translucid.data.readers.corpus import Pair, PlacedPair
+from translucid.data.readers.corpus import PlacedPair
 from translucid.data.statistics import digest
 
 PROFILE = Profile(("en", "es"), (frozenset({"LATIN"}), frozenset({"LATIN"})), ratio=0.04, spread=0.16)

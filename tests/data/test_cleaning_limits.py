@@ -4,12 +4,13 @@ import math
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.data.cleaning import profile, rules
 from translucid.data.cleaning.cleaner import Cleaner, CorpusReader, JudgedPair, Report, alike_text, column, row
 from translucid.data.cleaning.gain import gains, judge_by_gain
 from translucid.data.cleaning.profile import Profile, guess_language, known_language, log_ratio
 from translucid.data.filtering import Filter, reservoir_sample
-from translucid.data.readers.corpus import Pair, PlacedPair
+from translucid.data.readers.corpus import PlacedPair
 from translucid.ground.errors import UserError
 
 LATIN = frozenset({"LATIN"})

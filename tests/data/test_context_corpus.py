@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from bitext.pair import Pair
 from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.filtering import Filter
 from translucid.data.linked_pairs import LinkedPair
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores import encoded
 from translucid.data.stores.context import ContextCorpus, VariedContext
 from translucid.data.stores.encoded import EncodedCorpus

@@ -6,7 +6,8 @@ import tracemalloc
 
 import pytest
 
-from translucid.data.readers.corpus import Pair, read_lines, read_pairs
+from bitext.pair import Pair
+from translucid.data.readers.corpus import read_lines, read_pairs
 from translucid.ground.errors import UserError
 
 PAIRS = [Pair("Go.", "Ve."), Pair("", "nada"), Pair("a  b", "ü\u2028ñ")]

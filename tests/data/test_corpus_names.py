@@ -4,8 +4,9 @@ import gzip
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.cli.arguments import pair_up
-from translucid.data.readers.corpus import Pair, placed_pairs, read_pairs, sides
+from translucid.data.readers.corpus import placed_pairs, read_pairs, sides
 from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
 from translucid.ground.errors import UserError
 

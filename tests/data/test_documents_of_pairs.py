@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.data.filtering import Filter
 from translucid.data.linked_pairs import Edit, LinkedPair, edited
-from translucid.data.readers.corpus import Pair, SyntheticPair, read_pairs
+from translucid.data.readers.corpus import SyntheticPair, read_pairs
 from translucid.data.statistics import SplitStatistics
 from translucid.ground.errors import UserError
 

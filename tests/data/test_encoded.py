@@ -4,8 +4,8 @@ from itertools import repeat
 import numpy as np
 import pytest
 
+from bitext.pair import Pair
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores import encoded
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer

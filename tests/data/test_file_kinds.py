@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from translucid.cli.arguments import pair_up
-from translucid.data.readers.file_kinds import (
+from bitext.readers.file_kinds import (
     has_structure,
     names_file,
     refuse_as_pairs,
@@ -13,6 +12,7 @@ from translucid.data.readers.file_kinds import (
     refuse_documents,
     refuse_file_names,
 )
+from translucid.cli.arguments import pair_up
 from translucid.ground.errors import UserError
 
 

@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.data.filtering import Filter, Skipped, fault, keep, reservoir_sample
-from translucid.data.readers.corpus import Pair, TargetText
+from translucid.data.readers.corpus import TargetText
 
 
 @pytest.mark.parametrize(

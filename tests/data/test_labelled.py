@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.data.readers.labelled import LabelledTexts, text_ids
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

@@ -2,8 +2,8 @@
 
 import pytest
 
-from translucid.data import languages
-from translucid.data.languages import (
+from bitext import languages
+from bitext.languages import (
     Tag,
     code_with_region,
     find_code,

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from translucid.data.readers import lines as lines_module
-from translucid.data.readers import standard_input
-from translucid.data.readers.bad_lines import BadLine, BadLines
-from translucid.data.readers.corpus import Pair, read_pairs
-from translucid.data.readers.lines import kind_of, lines, one_line, one_space
+from bitext.pair import Pair
+from bitext.readers import lines as lines_module
+from bitext.readers import standard_input
+from bitext.readers.bad_line import BadLine
+from bitext.readers.lines import kind_of, lines, one_line, one_space
+from translucid.data.readers.bad_lines import BadLines
+from translucid.data.readers.corpus import read_pairs
 from translucid.data.readers.texts import read_texts
 from translucid.ground.errors import UserError
 

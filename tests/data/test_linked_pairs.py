@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.pair import Pair
+from bitext.protected_spans import PLACEHOLDERS
 from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter
 from translucid.data.linked_pairs import Edit, LinkedPair, edited, moved_words
 from translucid.data.placeholders import masked_pairs
-from translucid.data.readers.corpus import Pair, SyntheticPair
+from translucid.data.readers.corpus import SyntheticPair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.stores.encoded_links import WordStarts
 from translucid.data.stores.store import CorpusStore
-from translucid.data.tokenizing.reserved import PLACEHOLDERS, TERM
+from translucid.data.tokenizing.reserved import TERM
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

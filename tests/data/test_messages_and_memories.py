@@ -6,9 +6,10 @@ import tracemalloc
 import pytest
 from babel.messages.pofile import read_po as read_with_babel
 
+from bitext.pair import Pair
+from bitext.readers.lines import one_space
 from translucid.cli.main import run
-from translucid.data.readers.corpus import Pair, placed_pairs, read_pairs
-from translucid.data.readers.lines import one_space
+from translucid.data.readers.corpus import placed_pairs, read_pairs
 from translucid.ground.errors import UserError
 
 PO = r"""# Somebody's messages.
@@ -281,11 +282,11 @@ def test_which_texts_of_a_unit_are_its_pair(tmp_path, languages, units, pairs):
 
 
 def test_languages_are_remembered_up_to_a_number(tmp_path, monkeypatch):
-    monkeypatch.setattr("translucid.data.readers.tmx.MAX_LANGUAGES", 2)
+    monkeypatch.setattr("bitext.readers.tmx.MAX_LANGUAGES", 2)
     units = tu(en="a", es="b") + tu(en="c", fr="d") + tu(en="e", es="f")
     (tmp_path / "m.tmx").write_bytes(tmx(units, "en"))
     assert list(read_pairs(tmp_path / "m.tmx")) == [("a", "b"), ("e", "f")]
-    monkeypatch.setattr("translucid.data.readers.tmx.MAX_LANGUAGES", 3)
+    monkeypatch.setattr("bitext.readers.tmx.MAX_LANGUAGES", 3)
     with pytest.raises(UserError, match=r":5: holds en, es, fr: "):
         list(read_pairs(tmp_path / "m.tmx"))
 

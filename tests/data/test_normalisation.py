@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 import sentencepiece
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.data.tokenizing.normalisation import ADAPTIVE, MIN_COUNT, Characters, described, normaliser_without
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

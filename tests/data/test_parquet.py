@@ -5,7 +5,8 @@ from itertools import islice
 
 import pytest
 
-from translucid.data.readers.corpus import Pair, placed_pairs, read_pairs
+from bitext.pair import Pair
+from translucid.data.readers.corpus import placed_pairs, read_pairs
 from translucid.data.readers.parquet import BATCH
 from translucid.ground.errors import UserError
 

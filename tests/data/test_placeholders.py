@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bitext.pair import Pair
+from bitext.protected_spans import PLACEHOLDERS, kept_parts, numbers
 from translucid.corpora.phrasebook import generate
 from translucid.data.placeholders import Masked, NameStandIn, _words, mask, masked_pairs
-from translucid.data.protected_spans import kept_parts, numbers
-from translucid.data.readers.corpus import Pair, SyntheticPair
+from translucid.data.readers.corpus import SyntheticPair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.text_pipeline import TextPipeline
-from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, TERM
+from translucid.data.tokenizing.reserved import MATCH, TERM
 from translucid.data.tokenizing.subword_dropout import VariedCorpus, bpe_dropout
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

@@ -3,8 +3,8 @@ r"""The entries of .po files: strings, flags, notes and offsets, and what is rep
 import polib
 import pytest
 
-from translucid.data.readers import po
-from translucid.data.readers.po import LONGEST_ENTRY, entries, unescaped
+from bitext.readers import po
+from bitext.readers.po import LONGEST_ENTRY, entries, unescaped
 
 FILE = r"""# a comment alone
 

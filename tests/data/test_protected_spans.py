@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.growth import assert_linear
-from translucid.data.protected_spans import (
+from bitext.protected_spans import (
     TABLE,
     PlaceholderSyntax,
     bounded_pattern,
@@ -20,6 +19,7 @@ from translucid.data.protected_spans import (
     with_patterns,
     without_fixed,
 )
+from tests.growth import assert_linear
 
 PROSE, MESSAGE = PlaceholderSyntax.prose, PlaceholderSyntax.message
 

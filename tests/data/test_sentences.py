@@ -3,8 +3,8 @@ import sentencex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bitext.protected_spans import is_non_translatable, lost_and_invented
 from tests.growth import assert_linear
-from translucid.data.protected_spans import is_non_translatable, lost_and_invented
 from translucid.data.sentences import _identifier, language_probabilities, split_sentences
 
 CODES = [

@@ -3,8 +3,8 @@
 from collections import Counter
 from hashlib import blake2b
 
+from bitext.pair import Pair
 from translucid.data.filtering import Filter
-from translucid.data.readers.corpus import Pair
 from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics, digest, digest_pair, script
 
 TRAIN = [Pair("a b c", "x"), Pair("a b c", "x"), Pair("a b c", "y z"), Pair("", "x"), Pair("d", "w " * 9)]

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from bitext.pair import Pair
+from bitext.readers.bad_line import BadLine
 from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter
-from translucid.data.readers.bad_lines import BadLine, BadLines
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.bad_lines import BadLines
 from translucid.data.stores import encoded
 from translucid.data.stores.chunked import INDEX
 from translucid.data.stores.encoded import EncodedCorpus

@@ -8,8 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from bitext.pair import Pair
 from tests.probes.forked import Forked
-from translucid.data.readers.corpus import Pair, SyntheticPair
+from translucid.data.readers.corpus import SyntheticPair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus, bpe_dropout, words_of
 from translucid.data.tokenizing.tokenizer import Tokenizer

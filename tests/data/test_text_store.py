@@ -5,9 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from bitext.pair import Pair
+from bitext.readers.bad_line import BadLine
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.bad_lines import BadLine, BadLines
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.bad_lines import BadLines
 from translucid.data.stores import store as stores
 from translucid.data.stores.chunked import INDEX
 from translucid.data.stores.store import EncodedTexts, Size, TextStore

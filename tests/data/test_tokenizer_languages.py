@@ -6,7 +6,7 @@ import pickle
 import pytest
 import sentencepiece
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.data.tokenizing.pieces import sanitised
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.data.words import capitalised, find_sequence, folded, spaced, unspaced, words_in, words_without_signs
+from bitext.words import capitalised, find_sequence, folded, spaced, unspaced, words_in, words_without_signs
 
 
 def test_words_and_signs_have_their_offsets():

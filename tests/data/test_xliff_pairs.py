@@ -4,8 +4,9 @@ import gzip
 
 import pytest
 
+from bitext.pair import Pair
 from tests.data.test_messages_and_memories import placed
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 
 XLIFF_1 = """<?xml version="1.0"?>
 <xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">

@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from translucid.data.readers import xml_elements
-from translucid.data.readers.xml_elements import Element, ElementReader, Piece
+from bitext.readers import xml_elements
+from bitext.readers.xml_elements import Element, ElementReader, Piece
 from translucid.ground.errors import UserError
 
 SPACES = {"urn:main": "", "urn:other": "o"}

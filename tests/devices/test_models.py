@@ -5,9 +5,9 @@ from functools import cache
 import pytest
 import torch
 
+from bitext.pair import Pair
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
 from tests.devices.shrunk import CASES, SENTENCES, SHORT, VOCABULARY, build_case
-from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

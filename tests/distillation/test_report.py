@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.distillation import measuring
 from translucid.distillation.bounds import Bounds
 from translucid.distillation.measuring import Measured, Measurements, Round, System, measure

@@ -6,10 +6,10 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from translucid.data.protected_spans import fixed_parts
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import TaggedText
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import TaggedText
+from bitext.protected_spans import fixed_parts
 
 ENGLISH_SPANISH = ("en", "es")
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.strings.plural_forms import categories
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import all_changed
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.strings.plural_forms import categories
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 FILE = '<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">{}</resources>'

@@ -2,10 +2,10 @@
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import Mark, TaggedText
 from tests.documents.changing import all_changed
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Mark, TaggedText
 from translucid.ground.errors import UserError
 
 DECLARED = """<?xml version="1.0" encoding="utf-8"?>

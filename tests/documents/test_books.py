@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
+from bitext.documents.document import SegmentList, Target
+from bitext.documents.kinds import read_document
+from bitext.documents.limits import limit_segments
+from bitext.documents.tagged_text import TaggedText
+from bitext.documents.zip_container import LARGEST_RATIO, SMALL, ZipContainer, member_name
 from tests.documents.changing import all_changed
 from tests.probes.packed import packed
-from translucid.documents.document import SegmentList, Target
-from translucid.documents.kinds import read_document
-from translucid.documents.limits import limit_segments
-from translucid.documents.tagged_text import TaggedText
-from translucid.documents.zip_container import LARGEST_RATIO, SMALL, ZipContainer, member_name
 from translucid.ground.errors import UserError
 
 HEAD = '<html xmlns="http://www.w3.org/1999/xhtml"><body>'

@@ -2,12 +2,12 @@
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.subtitles.caption_turns import ends_sentence, turns
+from bitext.documents.subtitles.cues import in_lines, split
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.subtitles.caption_turns import ends_sentence, turns
-from translucid.documents.subtitles.cues import in_lines, split
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 

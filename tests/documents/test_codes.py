@@ -2,8 +2,8 @@
 
 import pytest
 
+from bitext.documents.strings.codes import is_code
 from tests.growth import assert_linear
-from translucid.documents.strings.codes import is_code
 
 CODES = (
     """

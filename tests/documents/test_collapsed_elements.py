@@ -2,9 +2,9 @@
 
 import pytest
 
+from bitext.documents.kept_elements import collapsed, expanded, find_copies, spans_of
+from bitext.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from tests.documents.test_kept_elements import tagged
-from translucid.documents.kept_elements import collapsed, expanded, find_copies, spans_of
-from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 
 
 def text_and_copies(source, *hidden, **options):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bitext.documents.kinds import KINDS
 from tests.probes.grown import (
     FEW,
     LETTERS,
@@ -21,7 +22,6 @@ from tests.probes.grown import (
     multiplied_output,
     quadratic_steps,
 )
-from translucid.documents.kinds import KINDS
 
 
 @cache

@@ -4,15 +4,15 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from translucid.data.readers.file_kinds import names_file
-from translucid.documents import kinds, limits
-from translucid.documents.document import Segment, SegmentList, Target
-from translucid.documents.kinds import ENDINGS, KINDS, kind_of, read_document
-from translucid.documents.limits import limit_segments, max_segments
-from translucid.documents.office.runs import Dialect
-from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.xml_fragment import Elements
-from translucid.ground.cancellation import Cancelled, call_between_steps
+from bitext.cancellation import Cancelled, call_between_steps
+from bitext.documents import kinds, limits
+from bitext.documents.document import Segment, SegmentList, Target
+from bitext.documents.kinds import ENDINGS, KINDS, kind_of, read_document
+from bitext.documents.limits import limit_segments, max_segments
+from bitext.documents.office.runs import Dialect
+from bitext.documents.tagged_text import TaggedText
+from bitext.documents.xml.xml_fragment import Elements
+from bitext.readers.file_kinds import names_file
 from translucid.ground.errors import UserError
 
 ONE = Segment(TaggedText("One"), "line 1")

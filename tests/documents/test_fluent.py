@@ -2,10 +2,10 @@
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, placed_and_filled
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 FILE = """\

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from fluent import syntax
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import all_changed, changed, shouted
 from tests.probes.documents import MAKERS, XML_MAKERS
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import TaggedText
 
 LANGUAGES = ("en", "de")
 DOCUMENTS, SEGMENTS = 15, 150

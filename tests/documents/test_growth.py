@@ -13,11 +13,11 @@ from time import process_time
 import pytest
 
 import translucid
+from bitext.documents.document import Target
+from bitext.documents.kinds import KINDS, read_document
 from tests.documents.growth_inputs import PLACES, TOKENS, tokens_of
 from tests.growth import no_garbage_collection
 from translucid.data.readers.corpus import read_pairs
-from translucid.documents.document import Target
-from translucid.documents.kinds import KINDS, read_document
 from translucid.ground.errors import UserError
 from translucid.terminology.term import read_terms
 

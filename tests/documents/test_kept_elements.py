@@ -9,13 +9,13 @@ from io import BytesIO
 import docx
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kept_elements import collapsed, spans_of
+from bitext.documents.kinds import read_document
+from bitext.documents.placeholders import PlaceholderStrategy
+from bitext.documents.tag_projection import readable
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.growth import assert_linear
-from translucid.documents.document import Target
-from translucid.documents.kept_elements import collapsed, spans_of
-from translucid.documents.kinds import read_document
-from translucid.documents.placeholders import PlaceholderStrategy
-from translucid.documents.tag_projection import readable
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
 def tagged(text):

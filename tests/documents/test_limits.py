@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from translucid.documents import limits, spans
-from translucid.documents.document import Segment, SegmentList
-from translucid.documents.kinds import read_document
-from translucid.documents.limits import (
+from bitext.cancellation import between_steps, call_between_steps
+from bitext.documents import limits, spans
+from bitext.documents.document import Segment, SegmentList
+from bitext.documents.kinds import read_document
+from bitext.documents.limits import (
     LARGEST,
     LONGEST_NOTE,
     LONGEST_PLACE,
@@ -19,10 +20,9 @@ from translucid.documents.limits import (
     limit_work,
     max_segments,
 )
-from translucid.documents.markup import html, markdown_inline
-from translucid.documents.strings import yaml_strings
-from translucid.documents.tagged_text import TaggedText
-from translucid.ground.cancellation import between_steps, call_between_steps
+from bitext.documents.markup import html, markdown_inline
+from bitext.documents.strings import yaml_strings
+from bitext.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import Side, TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, installed
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Side, TaggedText
 from translucid.ground.errors import UserError
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -7,10 +7,10 @@ from zipfile import ZipFile
 
 import pytest
 
+from bitext.documents.kinds import read_document
+from bitext.documents.zip_container import ZipContainer
 from tests.documents.changing import all_changed
 from tests.probes.packed import epub, packed
-from translucid.documents.kinds import read_document
-from translucid.documents.zip_container import ZipContainer
 from translucid.ground.errors import UserError
 
 _FLAG = 0x800

@@ -2,9 +2,9 @@
 
 import pytest
 
+from bitext.documents.kinds import read_document
+from bitext.documents.strings.messages import is_language, message_spans, message_writer
 from tests.documents.changing import all_changed
-from translucid.documents.kinds import read_document
-from translucid.documents.strings.messages import is_language, message_spans, message_writer
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.documents.strings.messages import is_language, message_spans, message_writer
+from bitext.documents.strings.messages import is_language, message_spans, message_writer
 
 
 def span_texts(text):

@@ -2,12 +2,12 @@
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.strings.po_formats import broken_format
+from bitext.documents.tagged_text import TaggedText
+from bitext.protected_spans import PlaceholderSyntax
 from tests.documents.changing import all_changed
-from translucid.data.protected_spans import PlaceholderSyntax
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.strings.po_formats import broken_format
-from translucid.documents.tagged_text import TaggedText
 
 PO = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n{}msgid "{}"\nmsgstr "{}"\n'
 XLIFF = (

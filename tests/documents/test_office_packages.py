@@ -7,11 +7,11 @@ from zipfile import ZipFile
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from tests.probes.packed import docx, packed, pptx, types, xlsx
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import TaggedText
 
 BASE = "http://schemas.openxmlformats.org/"
 NAMES = " ".join(

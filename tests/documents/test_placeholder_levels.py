@@ -2,9 +2,9 @@
 
 import pytest
 
-from translucid.data.protected_spans import PlaceholderSyntax
-from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
-from translucid.documents.tagged_text import TaggedText
+from bitext.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
+from bitext.documents.tagged_text import TaggedText
+from bitext.protected_spans import PlaceholderSyntax
 
 
 def attempts(source, answers, *, pieces=False):

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bitext.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
+from bitext.documents.stand_ins import LAST_LEVEL
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.protected_spans import PlaceholderSyntax, differences, kept_parts
 from tests.growth import assert_linear
-from translucid.data.protected_spans import PlaceholderSyntax, differences, kept_parts
-from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
-from translucid.documents.stand_ins import LAST_LEVEL
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
 def in_turn(source: str, *answers: str) -> tuple[list[str], str]:

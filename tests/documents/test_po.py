@@ -13,16 +13,16 @@ from babel.messages.pofile import read_po
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.splicing import Edit, splice
+from bitext.documents.strings.messages import message_spans
+from bitext.documents.strings.plural_forms import PluralForms
+from bitext.documents.strings.po_formats import broken_format
+from bitext.documents.strings.po_strings import quoted
+from bitext.documents.tagged_text import TaggedText
+from bitext.readers.po import unescaped
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
-from translucid.data.readers.po import unescaped
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.splicing import Edit, splice
-from translucid.documents.strings.messages import message_spans
-from translucid.documents.strings.plural_forms import PluralForms
-from translucid.documents.strings.po_formats import broken_format
-from translucid.documents.strings.po_strings import quoted
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 HEADER = r"""msgid ""

@@ -2,13 +2,13 @@
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.strings.plural_forms import PluralForms, categories
+from bitext.documents.strings.po_formats import broken_format
+from bitext.documents.strings.po_strings import columns, quoted
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.strings.plural_forms import PluralForms, categories
-from translucid.documents.strings.po_formats import broken_format
-from translucid.documents.strings.po_strings import columns, quoted
-from translucid.documents.tagged_text import TaggedText
 
 HEADER = """msgid ""
 msgstr ""

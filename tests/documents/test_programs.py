@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
+from bitext.documents.kinds import read_document
 from tests.documents.changing import all_changed
 from tests.probes.documents import MAKERS
-from translucid.documents.kinds import read_document
 
 FILES = 3
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from bitext.documents.tag_projection import project_tags, readable
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.documents.test_tag_projection import parse, put
-from translucid.documents.tag_projection import project_tags, readable
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from random import Random
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import KINDS, read_document
+from bitext.documents.placeholders import PlaceholderStrategy
+from bitext.documents.stand_ins import parts_of
+from bitext.documents.tagged_text import TaggedText
+from bitext.protected_spans import TABLE, PlaceholderSyntax
 from tests.documents.changing import ENGLISH_SPANISH, placed_and_filled
 from tests.probes.packed import packed, types
-from translucid.data.protected_spans import TABLE, PlaceholderSyntax
-from translucid.documents.document import Target
-from translucid.documents.kinds import KINDS, read_document
-from translucid.documents.placeholders import PlaceholderStrategy
-from translucid.documents.stand_ins import parts_of
-from translucid.documents.tagged_text import TaggedText
 
 _XLIFF = (
     '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en"'

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from bitext.documents.kinds import read_document
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from translucid.documents.kinds import read_document
 from translucid.ground.errors import UserError
 
 FILE = (

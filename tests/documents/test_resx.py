@@ -2,8 +2,8 @@
 
 import pytest
 
+from bitext.documents.kinds import read_document
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from translucid.documents.kinds import read_document
 from translucid.ground.errors import UserError
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\r\n<root>\r\n  <xsd:schema id="root" xmlns:xsd="http://www.w3.org/2001/XMLSchema"/>\r\n'

@@ -5,14 +5,14 @@ from zipfile import ZipFile
 
 import pytest
 
+from bitext.documents.kinds import read_document
+from bitext.documents.placeholders import PlaceholderStrategy
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.documents.changing import all_changed
 from tests.documents.test_odt_epub import body, changed_book, of_odt
 from tests.documents.test_office import BOLD, of_word, paragraph, run
 from tests.documents.test_office_packages import presentation, slide
 from tests.documents.test_workbooks import workbook
-from translucid.documents.kinds import read_document
-from translucid.documents.placeholders import PlaceholderStrategy
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 RUBY = "<w:ruby><w:rubyPr/><w:rt>{}</w:rt><w:rubyBase>{}</w:rubyBase></w:ruby>"
 R, L = "\u200f", "\u200e"

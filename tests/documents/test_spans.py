@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from translucid.documents.spans import Part, margins, spanned
-from translucid.documents.tagged_text import Side
+from bitext.documents.spans import Part, margins, spanned
+from bitext.documents.tagged_text import Side
 
 _TAG = re.compile(r"<(/?)(\w+)(/?)>")
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from translucid.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile, splice
+from bitext.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile, splice
 from translucid.ground.errors import UserError
 
 

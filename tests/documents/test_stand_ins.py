@@ -2,8 +2,7 @@
 
 import pytest
 
-from translucid.data.protected_spans import PlaceholderSyntax
-from translucid.documents.stand_ins import (
+from bitext.documents.stand_ins import (
     LAST_LEVEL,
     Unit,
     cut_at_marks,
@@ -19,7 +18,8 @@ from translucid.documents.stand_ins import (
     stand_in_names,
     unit_of,
 )
-from translucid.documents.tagged_text import Mark, TaggedText
+from bitext.documents.tagged_text import Mark, TaggedText
+from bitext.protected_spans import PlaceholderSyntax
 
 
 def message(text, *marks):

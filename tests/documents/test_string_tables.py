@@ -6,9 +6,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from bitext.documents.kinds import read_document
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from tests.probes.packed import packed, types
-from translucid.documents.kinds import read_document
 from translucid.ground.errors import UserError
 
 OASIS = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"

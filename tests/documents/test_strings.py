@@ -10,11 +10,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.strings.messages import is_language
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, installed, shouted
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.strings.messages import is_language
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.strings.table_columns import Columns, columns
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.strings.table_columns import Columns, columns
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 
@@ -190,7 +190,7 @@ def test_without_languages_each_row_is_translated():
     ],
 )
 def test_broken_and_large_tables_are_refused(text, message, monkeypatch):
-    monkeypatch.setattr("translucid.documents.strings.table.MOST_CELLS", 6)
+    monkeypatch.setattr("bitext.documents.strings.table.MOST_CELLS", 6)
     with pytest.raises(UserError) as error:
         read_document("a.csv", text.encode(), ENGLISH_SPANISH)
     assert str(error.value).startswith(message)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bitext.documents.tag_projection import project_tags, readable
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.growth import assert_linear
-from translucid.documents.tag_projection import project_tags, readable
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 _TAGS = re.compile(r"(<[^>]*>|_|\{\w+\})")
 

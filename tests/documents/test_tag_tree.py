@@ -2,9 +2,9 @@
 
 import pytest
 
-from translucid.documents import tag_tree as module
-from translucid.documents.tag_tree import complete, tag_tree, walk
-from translucid.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents import tag_tree as module
+from bitext.documents.tag_tree import complete, tag_tree, walk
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 
 OPENS, CLOSES, ALONE = Side.opens, Side.closes, Side.alone
 

@@ -4,9 +4,9 @@ import codecs
 
 import pytest
 
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import TaggedText
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 

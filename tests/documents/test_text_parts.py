@@ -2,9 +2,9 @@
 
 import pytest
 
-from translucid.documents.splicing import Edit as TextEdit
-from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.documents.text_parts import (
+from bitext.documents.splicing import Edit as TextEdit
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.text_parts import (
     Edit,
     Part,
     absorbed,

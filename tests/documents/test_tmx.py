@@ -2,11 +2,11 @@
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from translucid.data.readers.corpus import read_pairs
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 FILE = '<tmx version="1.4"><header srclang="en"/><body>{}</body></tmx>'

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from bitext.documents.document import Target
 from tests.documents.changing import all_changed, changed
 from tests.documents.test_office import BOLD, SPACE, of_word, paragraph, read, run
-from translucid.documents.document import Target
 
 ITALIC = "<w:rPr><w:i/></w:rPr>"
 BREAK, TAB = "<w:r><w:br/></w:r>", "<w:r><w:tab/></w:r>"

@@ -4,11 +4,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bitext.documents.document import NearMatch, Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
 from translucid.data.readers.corpus import read_pairs
-from translucid.documents.document import NearMatch, Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 ONE = (

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from bitext.documents.document import NearMatch, Target
+from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import changed
 from tests.documents.test_xliff import ONE, TWO, read
-from translucid.documents.document import NearMatch, Target
-from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 STATES = {

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bitext.documents.document import Segment, Target
+from bitext.documents.limits import limit_segments
+from bitext.documents.tag_tree import complete
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.xml.slots import SlottedXml
+from bitext.documents.xml.xml_file import XmlFile
+from bitext.documents.xml.xml_inline import Inline
+from bitext.readers.xml_elements import CHUNK, DEEPEST
 from tests.growth import assert_linear
-from translucid.data.readers.xml_elements import CHUNK, DEEPEST
-from translucid.documents.document import Segment, Target
-from translucid.documents.limits import limit_segments
-from translucid.documents.tag_tree import complete
-from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.documents.xml.slots import SlottedXml
-from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.xml.xml_inline import Inline
 from translucid.ground.errors import UserError
 
 SPACES = {"urn:a": "a", "urn:b": ""}
@@ -115,7 +115,7 @@ def test_harmful_and_broken_files_are_one_line(content, message):
 
 
 def test_a_unit_of_too_many_parts_is_refused(monkeypatch):
-    monkeypatch.setattr("translucid.data.readers.xml_elements.MOST_PARTS", 10)
+    monkeypatch.setattr("bitext.readers.xml_elements.MOST_PARTS", 10)
     assert len(units(f"<root><u>{'<b/>' * 10}</u><u/></root>", "u")[1]) == 2
     with pytest.raises(UserError, match=r"a.xml:1: has more than 10 elements and texts in one unit"):
         units(f"<root><u>{'<b/>' * 11}</u></root>", "u")

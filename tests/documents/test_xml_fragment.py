@@ -2,10 +2,10 @@
 
 import pytest
 
+from bitext.documents.document import Target
+from bitext.documents.tagged_text import TaggedText
+from bitext.documents.xml.xml_fragment import Elements, XmlFragment
 from tests.documents.changing import changed
-from translucid.documents.document import Target
-from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.xml_fragment import Elements, XmlFragment
 from translucid.ground.errors import UserError
 
 

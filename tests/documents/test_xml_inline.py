@@ -4,11 +4,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from translucid.documents.document import Segment, Target
-from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.documents.xml.slots import SlottedXml
-from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.xml.xml_inline import (
+from bitext.documents.document import Segment, Target
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.xml.slots import SlottedXml
+from bitext.documents.xml.xml_file import XmlFile
+from bitext.documents.xml.xml_inline import (
     WORD_BREAK,
     Content,
     Inline,

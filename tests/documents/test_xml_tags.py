@@ -2,8 +2,8 @@
 
 import pytest
 
-from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.xml.xml_tags import margin, opened, prefix, with_attributes
+from bitext.documents.xml.xml_file import XmlFile
+from bitext.documents.xml.xml_tags import margin, opened, prefix, with_attributes
 
 
 @pytest.mark.parametrize(

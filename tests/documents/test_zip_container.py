@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from bitext.documents.zip_container import MOST_MEMBERS, SMALL, ZipContainer
 from tests.probes.packed import packed
-from translucid.documents.zip_container import MOST_MEMBERS, SMALL, ZipContainer
 from translucid.ground.errors import UserError
 
 MEMBERS = {"mimetype": "a/b", "a.xml": "<a/>" * 50, "b/c.bin": bytes(range(256)), "d.xml": "<d/>"}
@@ -120,7 +120,7 @@ def test_a_size_that_is_not_the_true_one_unpacks_no_more_than_it_says():
 
 
 def test_what_is_unpacked_has_a_limit(monkeypatch):
-    monkeypatch.setattr("translucid.documents.zip_container.LARGEST", 300)
+    monkeypatch.setattr("bitext.documents.zip_container.LARGEST", 300)
     file = ZipContainer("a.zip", packed({"a": "a" * 200, "b": "b" * 200}, Random(1)))
     file.read("a")
     with pytest.raises(UserError, match="of text"):

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import ctranslate2
 import pytest
 
+from bitext.cancellation import Cancelled, call_between_steps
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines import converted
 from translucid.engines.ctranslate2 import opening, searching
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.ctranslate2.task import Task, wait_for
-from translucid.ground.cancellation import Cancelled, call_between_steps
 from translucid.kernels.machine import cores
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from bitext.pair import Pair
 from translucid import Translator, UserError
 from translucid.cli.main import run as run_command
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines import converted

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.cancellation import Cancelled, call_between_steps
+from bitext.pair import Pair
 from tests.engines.test_engines import run_at
 from translucid import Translator, UserError
 from translucid.attention.scores import General
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
@@ -25,7 +26,6 @@ from translucid.engines.onnx import conventions, search, searching
 from translucid.engines.onnx.searching import OnnxEngine
 from translucid.engines.trials import all_configurations
 from translucid.engines.tuned import load_tuned
-from translucid.ground.cancellation import Cancelled, call_between_steps
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.maps import cross_attention

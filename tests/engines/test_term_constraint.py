@@ -5,12 +5,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
 from translucid.api.word_weights import word_weights
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.stages import SearchStages
 from translucid.engines.term_candidates import Draft
 from translucid.engines.term_constraint import (

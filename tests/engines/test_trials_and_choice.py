@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines import choosing, trials

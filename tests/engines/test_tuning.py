@@ -4,12 +4,12 @@ import shutil
 
 import pytest
 
+from bitext.pair import Pair
+from bitext.protected_spans import PLACEHOLDERS
 from tests.engines.test_engines import run_at
 from translucid.data.placeholders import Masked
-from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.pieces import SPACE
-from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.engines import tuning

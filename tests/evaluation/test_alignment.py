@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.evaluation.alignment_error import Gold, alignment_score, read_gold
 from translucid.ground.errors import UserError
 

@@ -57,7 +57,7 @@ def test_links_of_groups_are_spread_over_their_words():
 
 
 def test_the_first_wrong_link_of_a_line_is_named(tmp_path):
-    from translucid.data.readers.corpus import Pair
+    from bitext.pair import Pair
 
     (tmp_path / "a.txt").write_text("0-0 2-0 0-3 1-2\n")
     with pytest.raises(UserError, match="links 0-3, but the pair has 2 and 3 words"):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.evaluation.familiarity import (

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from bitext.reading import read_at_most, refuse_unsafe
 from translucid.ground.errors import UserError
-from translucid.ground.reading import read_at_most, refuse_unsafe
 
 
 @pytest.fixture

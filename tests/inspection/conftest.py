@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 from translucid.models.build import build_model

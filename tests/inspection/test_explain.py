@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from bitext.pair import Pair
 from translucid.attention.points import Point
-from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

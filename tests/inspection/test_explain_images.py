@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from bitext.pair import Pair
 from translucid.attention.points import Point
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.maps import forced_log_probs
@@ -226,7 +226,7 @@ def test_faithfulness_distinguishes_erasure_from_attention(toy):
 
 
 def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch):
-    from translucid.ground.cancellation import Cancelled, call_between_steps
+    from bitext.cancellation import Cancelled, call_between_steps
 
     monkeypatch.setattr("translucid.inspection.explain.image_case.PIXELS", 3 * SIDE * SIDE)
     case, sizes = SuperpixelCase(*toy), []

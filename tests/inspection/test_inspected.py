@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.pair import Pair
 from translucid.data.placeholders import Masked
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.maps import cross_attention, forced_pass, rollout

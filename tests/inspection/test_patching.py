@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from bitext.cancellation import call_between_steps
+from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder, marian_folder
 from translucid import Translator
 from translucid.api.patching import contrasting_sentence
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
-from translucid.ground.cancellation import call_between_steps
 from translucid.ground.errors import UserError
 from translucid.inspection.patching.runs import CROSS, DECODER, ENCODER, Runs, notes_on, points_by_kind
 from translucid.inspection.patching.word_choice import choices, first_difference

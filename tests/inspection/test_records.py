@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.trace import BeamTrace, Node

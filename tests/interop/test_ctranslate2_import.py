@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.engines.ctranslate2.convert import export_ctranslate2

@@ -6,10 +6,10 @@ from functools import cache
 import pytest
 import torch
 
+from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions

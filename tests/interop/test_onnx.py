@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder
 from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL

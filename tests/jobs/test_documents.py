@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from translucid.documents.document import NearMatch, Segment
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.document import NearMatch, Segment
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.jobs.documents import segments_to_translate, translate_document
 from translucid.jobs.job import Done
 from translucid.jobs.segments import marked_lines, target_of

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
+from bitext.pair import Pair
 from translucid.data.batching import Batch
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.engines.ctranslate2.conventions import layer_names

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.cli.export import write_web_page
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.lessons import recording, runs, state_recording
 from translucid.lessons.lessons import LESSONS

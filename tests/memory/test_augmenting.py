@@ -1,9 +1,9 @@
 """Training pairs with the translation of a near match appended to their source."""
 
-from translucid.data.readers.corpus import Pair
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.data.tokenizing.reserved import MATCH
 from translucid.memory.augmenting import augmented
-from translucid.memory.translation_memory import TranslationMemory
 
 PAIRS = [
     Pair("I like green tea", "Me gusta el té verde"),

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from translucid.data.readers.corpus import Pair
+from bitext.memory.database import LONGEST
+from bitext.memory.folding import Folded, search_pattern
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.ground.errors import UserError
-from translucid.memory.database import LONGEST
-from translucid.memory.folding import Folded, search_pattern
-from translucid.memory.translation_memory import TranslationMemory
 
 PAIRS = [
     Pair("Save the file", "Guardar el archivo"),

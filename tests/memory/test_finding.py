@@ -8,11 +8,11 @@ import pytest
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
+from bitext.memory import postings
+from bitext.memory.folding import Folded
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
-from translucid.memory import postings
-from translucid.memory.folding import Folded
-from translucid.memory.translation_memory import TranslationMemory
 
 SIMILARITY = Levenshtein.normalized_similarity
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from translucid.data.words import normalized_text
-from translucid.memory.folding import Folded
-from translucid.memory.match import Entry, Match, filled
+from bitext.memory.folding import Folded
+from bitext.memory.match import Entry, Match, filled
+from bitext.words import normalized_text
 
 
 def match(text, source, target="…"):

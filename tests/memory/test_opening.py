@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from translucid.data.readers.corpus import Pair, read_pairs
+from bitext.memory.exporting import write_tmx
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
+from translucid.data.readers.corpus import read_pairs
 from translucid.ground.errors import UserError
-from translucid.memory.exporting import write_tmx
 from translucid.memory.opening import open_memory
-from translucid.memory.translation_memory import TranslationMemory
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_a_memory_written_as_tmx_is_read_again(tmp_path):
     with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:
         memory.add(pairs, "An & a")
         stream = io.BytesIO()
-        write_tmx(memory, stream, ("en", "es"), lambda count: None)
+        write_tmx(memory, stream, ("en", "es"), lambda count: None, "1.0")
     file = Path(tmp_path / "m.tmx")
     file.write_bytes(stream.getvalue())
     assert [*read_pairs(file)] == pairs[:2]  # TMX can't contain a bell character, so the memory refused it

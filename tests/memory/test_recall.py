@@ -2,9 +2,9 @@
 
 import pytest
 
-from translucid.data.readers.corpus import Pair
-from translucid.memory.recall import Recall
-from translucid.memory.translation_memory import TranslationMemory
+from bitext.memory.recall import Recall
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 
 PAIRS = Pair("Page 3 of 10", "Página 3 de 10"), Pair("Save the file", "Guardar")
 

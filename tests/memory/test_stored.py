@@ -7,15 +7,16 @@ import sqlite3
 import numpy as np
 import pytest
 
+from bitext.memory import exporting, postings, translation_memory
+from bitext.memory.exporting import write_tmx, write_tsv
+from bitext.memory.folding import Folded, _character, variable_spans
+from bitext.memory.match import Entry, Match
+from bitext.memory.postings import _band, _most_frequent
+from bitext.memory.translation_memory import TranslationMemory, _checked, _digest
+from bitext.pair import Pair
 from translucid import __version__
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import MATCH
-from translucid.memory import augmenting, exporting, postings, translation_memory
-from translucid.memory.exporting import write_tmx, write_tsv
-from translucid.memory.folding import Folded, _character, variable_spans
-from translucid.memory.match import Entry, Match
-from translucid.memory.postings import _band, _most_frequent
-from translucid.memory.translation_memory import TranslationMemory, _checked, _digest
+from translucid.memory import augmenting
 
 TEXT = "Save 3 files, {x} of 足球"
 KEY = [0x734CD, 0x18484, 0xB3B15, 0x794, 0xA47BE, 0x1FB45, 0x49759]
@@ -174,7 +175,7 @@ def test_an_exported_memory_byte_by_byte(memory):
     write_tsv(memory, stream, lambda count: None)
     assert stream.getvalue() == b"a <b>\tx & y\nc\td\n"
     stream = io.BytesIO()
-    write_tmx(memory, stream, ("en", "es"), lambda count: None)
+    write_tmx(memory, stream, ("en", "es"), lambda count: None, __version__)
     assert stream.getvalue().decode().splitlines() == [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<tmx version="1.4">',

@@ -11,11 +11,12 @@ import time
 
 import pytest
 
-from translucid.data.readers.corpus import Pair, read_pairs
+from bitext.memory.database import MemoryBusyError
+from bitext.memory.exporting import write_tmx, write_tsv
+from bitext.memory.translation_memory import Added, TranslationMemory
+from bitext.pair import Pair
+from translucid.data.readers.corpus import read_pairs
 from translucid.ground.errors import UserError
-from translucid.memory.database import MemoryBusyError
-from translucid.memory.exporting import write_tmx, write_tsv
-from translucid.memory.translation_memory import Added, TranslationMemory
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_texts_that_tmx_can_not_contain_are_skipped_but_older_memories_export_th
             out = tmp_path / f"out.{ending}"
             with out.open("wb") as stream:
                 if ending == "tmx":
-                    write_tmx(memory, stream, ("en", "es"), lambda _: None)
+                    write_tmx(memory, stream, ("en", "es"), lambda _: None, "1.0")
                 else:
                     write_tsv(memory, stream, lambda _: None)
             assert [*read_pairs(str(out))] == [Pair("a b c", "d\ufffde\ufffdf")]
@@ -94,8 +95,8 @@ def test_a_killed_import_leaves_what_was_there(file):
         memory.add([Pair("old text", "y")], "a")
     program = f"""
 from pathlib import Path
-from translucid.data.readers.corpus import Pair
-from translucid.memory import translation_memory
+from bitext.pair import Pair
+from bitext.memory import translation_memory
 translation_memory.FLUSH_SIZE = 100
 def pairs():
     for i in range(10**9):

@@ -55,6 +55,8 @@ def check_commands(translucid: str) -> None:
     assert "BLEU" in call("evaluate", "run", "--test", "valid.tsv")
     call("look", "run", "The house is big", "--save", "map.svg")
     assert "<svg" in Path("map.svg").read_text(encoding="utf-8")
+    python = str(Path(translucid).with_name("python"))
+    subprocess.run([python, "-c", "from bitext import KINDS, read_document"], check=True)
     call("export", "run", "exported", "--to", "ctranslate2")
     assert Path("exported", "model.bin").stat().st_size > 0
 

@@ -46,6 +46,7 @@ def files(folder):
 def test_the_wheel_holds_every_file_of_the_package_and_the_recipes(wheel):
     recipes = {f"recipes/{name}" for name in files(ROOT / "recipes")}
     assert files(wheel / "translucid") == files(SOURCE) | recipes
+    assert files(wheel / "bitext") == files(SOURCE.parent / "bitext")
     assert len(recipes) >= 6
     kinds = {Path(name).suffix for name in files(wheel / "translucid")}
     assert {".py", ".html", ".css", ".js", ".yaml", ".typed"} <= kinds
@@ -53,6 +54,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_the_recipes(wheel):
 
 def test_the_wheel_contains_nothing_else(wheel):
     assert {path.name for path in wheel.iterdir()} == {
+        "bitext",
         "translucid",
         f"translucid-{translucid.__version__}.dist-info",
     }

@@ -25,10 +25,10 @@ from time import process_time
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from bitext.documents.document import Segment, Target
+from bitext.documents.kinds import read_document
 from tests.probes.documents import MAKERS
 from tests.probes.packed import ods, packed, types
-from translucid.documents.document import Segment, Target
-from translucid.documents.kinds import read_document
 from translucid.ground.errors import UserError
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -449,7 +449,7 @@ def steps(name: str, content: bytes, limit: int = 3_000_000) -> Counter[str]:
         if counts.total() > limit:
             raise TimeoutError
         # The limits measure the time, and how often they do depends on the machine.
-        return in_reader if "translucid/documents/" in file and not file.endswith("limits.py") else None
+        return in_reader if "bitext/documents/" in file and not file.endswith("limits.py") else None
 
     sys.settrace(in_any)
     try:

@@ -1,6 +1,6 @@
 """Documents whose sentences can't be translated without those before them, and settings with which that is learned."""
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.runs.corpus_files import Corpora
 
 COLOURS = {"red": "rojo", "blue": "azul", "green": "verde"}

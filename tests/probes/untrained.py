@@ -4,8 +4,8 @@ from pathlib import Path
 
 import torch
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.run_files import save_confidence
 from translucid.evaluation.confidence.estimator import Estimator

@@ -5,9 +5,10 @@ from collections import Counter
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter
-from translucid.data.readers.corpus import Pair, SyntheticPair, TargetText, read_pairs
+from translucid.data.readers.corpus import SyntheticPair, TargetText, read_pairs
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve

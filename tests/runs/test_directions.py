@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import pairs_of, read_corpora

@@ -11,17 +11,17 @@ import torch
 import yaml
 from fastapi.testclient import TestClient
 
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder
 from translucid.cli import main
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes import generate as generate_scenes
 from translucid.corpora.scenes.painting import paint
 from translucid.corpora.scenes.words import COMMON
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.interop.importing import import_model
-from translucid.memory.translation_memory import TranslationMemory
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from bitext.documents.kinds import KINDS
+from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair
 from translucid.decoding.limits import length_limit
-from translucid.documents.kinds import KINDS
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import Served
 from translucid.serving.routes import inspection

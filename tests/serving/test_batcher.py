@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from bitext.cancellation import Cancelled, between_steps, call_between_steps
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.cancellation import Cancelled, between_steps, call_between_steps
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.layout import LONGEST, Layout
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, Batcher, translate

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from bitext.cancellation import Cancelled
+from bitext.documents.document import Segment, Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.growth import assert_linear_seconds
 from translucid.api.translator import Translator
-from translucid.documents.document import Segment, Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.ground.cancellation import Cancelled
 from translucid.serving.documents import document_translation
 from translucid.serving.documents.job_files import JobFiles
 from translucid.serving.routes import editing

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from bitext.documents.kinds import PDF_FIX
 from translucid.api.translator import Translator
-from translucid.documents.kinds import PDF_FIX
 from translucid.serving.edge.failures import ApiError, GoneError
 from translucid.serving.routes import deepl
 from translucid.serving.routes.deepl import DeepLDocuments, flag, names_field, one_of

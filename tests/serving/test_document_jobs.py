@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from translucid.documents.document import Segment, SegmentList, Target
-from translucid.documents.kinds import kind_of
-from translucid.documents.limits import max_segments
-from translucid.documents.tagged_text import Mark, TaggedText
-from translucid.ground.cancellation import Cancelled
+from bitext.cancellation import Cancelled
+from bitext.documents.document import Segment, SegmentList, Target
+from bitext.documents.kinds import kind_of
+from bitext.documents.limits import max_segments
+from bitext.documents.tagged_text import Mark, TaggedText
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK
 from translucid.serving.documents import document_job, document_jobs, document_translation

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from bitext.documents.document import Segment, Target
+from bitext.documents.tagged_text import Mark, TaggedText
+from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair
-from translucid.documents.document import Segment, Target
-from translucid.documents.tagged_text import Mark, TaggedText
 from translucid.serving.documents.job_files import Counts, JobFiles, Row
 from translucid.serving.routes import editing
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from translucid.ground.cancellation import Cancelled, between_steps
+from bitext.cancellation import Cancelled, between_steps
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import fair_scheduler as turns
 from translucid.serving.queue.fair_scheduler import FairScheduler, Task

@@ -5,8 +5,8 @@ import sqlite3
 
 import pytest
 
-from translucid.documents.document import Segment, Target
-from translucid.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.document import Segment, Target
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.serving.documents import job_files
 from translucid.serving.documents.job_files import Counts, JobFiles, Row
 from translucid.serving.edge.failures import GoneError

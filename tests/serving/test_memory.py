@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fastapi.testclient import TestClient
 
-from translucid.data.readers.corpus import Pair
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.ground.errors import UserError
-from translucid.memory.translation_memory import TranslationMemory
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.routes import memory as remembering

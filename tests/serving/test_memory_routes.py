@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from translucid.data.readers.corpus import Pair
+from bitext.memory.database import MemoryBusyError
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.ground.errors import UserError
-from translucid.memory.database import MemoryBusyError
-from translucid.memory.translation_memory import TranslationMemory
 from translucid.serving.edge.failures import ServerError
 from translucid.serving.routes import memory as module
 from translucid.serving.routes.memory import MemoryRoutes

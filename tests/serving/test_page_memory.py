@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from translucid.data.readers.corpus import Pair
-from translucid.memory.translation_memory import TranslationMemory
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.terminology.term import Term
 
 from .test_clients import serving

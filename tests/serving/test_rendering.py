@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from translucid.ground.cancellation import Cancelled, call_between_steps
+from bitext.cancellation import Cancelled, call_between_steps
 from translucid.serving.edge import rendering
 from translucid.serving.edge.rendering import rendered
 

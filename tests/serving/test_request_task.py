@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from translucid.ground.cancellation import Cancelled
+from bitext.cancellation import Cancelled
 from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.queue import fair_scheduler, request_context
 from translucid.serving.queue.fair_scheduler import Task

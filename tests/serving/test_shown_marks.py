@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.errors import UserError
 from translucid.serving.shown_marks import read_shown, shown, tags_of
 

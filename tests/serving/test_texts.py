@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from translucid.documents.document import Target
-from translucid.documents.tagged_text import TaggedText
+from bitext.documents.document import Target
+from bitext.documents.tagged_text import TaggedText
 from translucid.serving import texts
 from translucid.serving.language_pairs import Served
 from translucid.serving.layout import LONGEST, Layout

@@ -11,9 +11,10 @@ import re._parser as parser
 from importlib import import_module
 from pkgutil import walk_packages
 
+import bitext
 import translucid
 
-PACKAGES = ("data", "documents", "memory", "terminology", "evaluation", "interop", "engines", "api")
+PACKAGES = ("data", "terminology", "evaluation", "interop", "engines", "api")
 
 
 CHARACTER = {codes.LITERAL, codes.NOT_LITERAL, codes.IN, codes.ANY}
@@ -54,14 +55,16 @@ def compiled(value):
 
 def patterns():
     """Yield every compiled pattern of these packages, with the name of its module."""
-    for module in walk_packages(translucid.__path__, "translucid."):
-        if module.name.split(".")[1] in PACKAGES:
-            for name, value in vars(import_module(module.name)).items():
-                # `__builtins__` is no value of the module, and may hold itself: `_` is what an interpreter showed last.
-                if name.startswith("__"):
-                    continue
-                for pattern in compiled(value):
-                    yield f"{module.name}.{name}", pattern
+    ours = [module.name for module in walk_packages(translucid.__path__, "translucid.")]
+    modules = [name for name in ours if name.split(".")[1] in PACKAGES]
+    modules += [module.name for module in walk_packages(bitext.__path__, "bitext.")]
+    for module in modules:
+        for name, value in vars(import_module(module)).items():
+            # `__builtins__` is no value of the module, and may hold itself: `_` is what an interpreter showed last.
+            if name.startswith("__"):
+                continue
+            for pattern in compiled(value):
+                yield f"{module}.{name}", pattern
 
 
 def test_only_characters_are_repeated_possessively():

@@ -16,7 +16,7 @@ from translucid.cli.main import run
 
 from ..conftest import SHAPE
 
-SOURCE = Path(translucid.__file__).parent
+SOURCES = Path(translucid.__file__).parents[1]
 ROOT = Path(__file__).resolve().parents[2]
 EQUATION = "attention/attend.py"
 MOST_FILES = {"Translating": 11, "Training": 8}
@@ -42,8 +42,8 @@ def walked(arguments):
             return
         while frame:
             file = Path(frame.f_code.co_filename)
-            if file.is_relative_to(SOURCE):
-                steps.append(file.relative_to(SOURCE).as_posix())
+            if file.is_relative_to(SOURCES):
+                steps.append(file.relative_to(SOURCES).as_posix().removeprefix("translucid/"))
             frame = frame.f_back
 
     sys.setprofile(look)
@@ -61,7 +61,7 @@ def linked_files(section):
     text = (ROOT / "docs" / "code-walk.md").read_text(encoding="utf-8")
     (part,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
     steps = re.findall(r"^\d+\. (.*(?:\n   .*)*)", part, flags=re.MULTILINE)
-    return [file for step in steps for file in re.findall(r"\]\(\.\./src/translucid/([\w/.]+)\)", step)]
+    return [file for step in steps for file in re.findall(r"\]\(\.\./src/(?:translucid/)?([\w/.]+)\)", step)]
 
 
 @pytest.mark.parametrize("mode", [reference_mode, nullcontext], ids=["plain", "fast"])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from translucid.data.readers.corpus import Pair
-from translucid.data.words import words_in
+from bitext.pair import Pair
+from bitext.words import words_in
 from translucid.ground.errors import UserError
 from translucid.terminology import mining, term
 from translucid.terminology.marking import Marking

@@ -4,8 +4,9 @@ import itertools
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair, SyntheticPair
+from translucid.data.readers.corpus import SyntheticPair
 from translucid.data.tokenizing.extending import with_reserved
 from translucid.data.tokenizing.reserved import TERM
 from translucid.data.tokenizing.subword_dropout import VariedCorpus

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from bitext.pair import Pair
 from tests.growth import assert_linear
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.matching import TermList, term_list

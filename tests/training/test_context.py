@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from bitext.pair import Pair
 from tests.probes.passages import CONTEXT, LEARNING, corpora, documents
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve

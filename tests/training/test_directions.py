@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.data.filtering import Filter
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores.chunked import INDEX
 from translucid.data.stores.store import CorpusStore
 from translucid.ground.console import Console

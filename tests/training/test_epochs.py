@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer

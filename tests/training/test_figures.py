@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.data.stores.store import Size
 from translucid.evaluation.metrics import Criterion
 from translucid.ground.console import Console

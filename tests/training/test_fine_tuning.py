@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.pair import Pair
 from tests.conftest import SETTINGS
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.data.batching import Batch
-from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from bitext.memory.recall import Recall
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid import Translator
 from translucid.api.segment_translator import shown_matches
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import MATCH
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.memory.recall import Recall
-from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.training.fuzzy_matches import with_matches

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.pair import Pair
 from translucid import Translator
 from translucid.attention.points import recording, recording_weights
 from translucid.cli.main import run as command
 from translucid.corpora.phrasebook import generate
 from translucid.data.batching import LinkedPieces
 from translucid.data.linked_pairs import LinkedPair
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.stores.encoded_links import WordStarts
 from translucid.data.tokenizing.tokenizer import Tokenizer

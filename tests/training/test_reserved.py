@@ -3,15 +3,16 @@
 import pytest
 import torch
 
+from bitext.memory.recall import Recall
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
+from bitext.protected_spans import PLACEHOLDERS
 from translucid import Translator
 from translucid.api.segment_translator import shown_matches
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, TERM
+from translucid.data.tokenizing.reserved import MATCH, TERM
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.memory.recall import Recall
-from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder

@@ -11,10 +11,10 @@ import pytest
 import torch
 import yaml
 
+from bitext.pair import Pair
 from tests.probes.forked import forked_group
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores.store import EncodedTexts, Size, TextStore
 from translucid.data.stream import Stream
 from translucid.data.tokenizing.tokenizer import Tokenizer

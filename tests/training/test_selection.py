@@ -5,9 +5,9 @@ import io
 import pytest
 import torch
 
+from bitext.pair import Pair
 from tests.training.test_trainer import weights
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder

@@ -9,11 +9,11 @@ import pytest
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
+from bitext.pair import Pair
 from tests.probes.forked import forked_group
 from tests.training.conftest import SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.batching import Batch
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.evaluation.caption_scores import cider_d, papers_tokens

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores.store import EncodedTexts, Size
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

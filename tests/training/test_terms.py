@@ -5,10 +5,10 @@ from itertools import chain
 import pytest
 import torch
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve, resumed
 from translucid.runs.corpus_files import Corpora

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels import linear, onednn, rounding

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.runs.corpus_files import Corpora

@@ -8,13 +8,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
+from bitext.languages import Languages
+from bitext.pair import Pair
+from bitext.words import linked_words
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
 from translucid.data.filtering import Skipped, keep, reservoir_sample
-from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import BadLines
-from translucid.data.readers.corpus import Pair, sides
-from translucid.data.words import linked_words
+from translucid.data.readers.corpus import sides
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bitext.languages import Languages
 from translucid.api.alignment_choice import FEWEST, SEED, statistically_linked, usable_pairs
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
-from translucid.data.languages import Languages
 from translucid.engines.run_files import save_alignment_layer
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, read_gold
 from translucid.ground.console import Console, progress_bar

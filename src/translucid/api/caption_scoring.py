@@ -15,12 +15,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from bitext.pair import Pair
 from translucid.api.caption import Caption
 from translucid.api.captioner import Captioner
 from translucid.data.batching import padded
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import Picture
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores.image_store import BATCH_SIZE
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_features

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from bitext.reading import read_at_most, reading
 from translucid.api.caption import AlternativeCaption, Caption
 from translucid.api.loaded_model import LoadedModel
 from translucid.data.images.image_files import MAX_BYTES
@@ -19,7 +20,6 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, distinct_texts
 from translucid.decoding.search import decode_images
 from translucid.ground.iteration import batched
-from translucid.ground.reading import read_at_most, reading
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptioningShape
 from translucid.runs.configuration import Configuration, checked

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair, sources_of
+from translucid.data.readers.corpus import sources_of
 from translucid.engines.run_files import save_confidence
 from translucid.engines.stages import Part
 from translucid.evaluation.confidence.estimator import Estimator

@@ -6,10 +6,10 @@ from bisect import bisect
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from bitext.pair import Pair
 from translucid.api.examiner import INSPECTED
 from translucid.api.translator import Translator
 from translucid.data.document_context import preceding
-from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.decoding.pair_scores import pair_scores

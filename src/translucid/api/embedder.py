@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bitext.words import find_sequence
 from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text, text_list
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import find_sequence
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL

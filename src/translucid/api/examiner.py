@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from bitext.languages import Languages
+from bitext.pair import Pair
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.translation import text_list
 from translucid.api.word_weights import word_weights
 from translucid.data.document_context import ContextOptions, sources_before
-from translucid.data.languages import Languages
-from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.quality_checks import QualityChecks

@@ -10,6 +10,7 @@ from typing import Any, overload
 
 import torch
 
+from bitext.cancellation import between_steps
 from translucid.api.generation import Continuation, Generated, Piece, TextScore
 from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text, text_list
@@ -21,7 +22,6 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.search import search
 from translucid.evaluation.language import TextScores, mean_scores, readings, score_texts, stride
-from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.models.language.model import LanguageModel

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from translucid.data.readers.corpus import Pair, sources_of, targets_of
+from bitext.pair import Pair
+from translucid.data.readers.corpus import sources_of, targets_of
 from translucid.evaluation.metrics import Criterion, without_blank
 from translucid.ground.errors import UserError
 from translucid.inspection.ablation import Ablation, head_names, mean_outputs

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bitext.languages import Languages
 from translucid.api.ensemble_runs import EnsembleRuns
-from translucid.data.languages import Languages
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS
 from translucid.engines.choosing import EngineName, choose_engine

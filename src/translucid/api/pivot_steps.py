@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from bitext.languages import Languages, find_code
 from translucid.api.translator import Translator
-from translucid.data.languages import Languages, find_code
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
 from translucid.interop.run_resolution import resolve_run

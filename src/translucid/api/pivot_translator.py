@@ -12,11 +12,11 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
+from bitext.languages import Languages, same_language
+from bitext.pair import Pair
 from translucid.api.translation import Alternative, Translation, call_options, refuse_one_text, text_list
 from translucid.api.translator import WINDOW, Translator
 from translucid.data.document_context import ContextOptions
-from translucid.data.languages import Languages, same_language
-from translucid.data.readers.corpus import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched

@@ -8,9 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from bitext.pair import Pair
 from translucid.api.pivot_translator import AnyTranslator
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair, sources_of, targets_of
+from translucid.data.readers.corpus import sources_of, targets_of
 from translucid.data.readers.corpus_names import Direction, label
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions

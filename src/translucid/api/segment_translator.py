@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import repeat
 
+from bitext.documents import text_parts
+from bitext.documents.document import NearMatch, Target
+from bitext.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
+from bitext.documents.tag_projection import readable
+from bitext.documents.tagged_text import TaggedText
+from bitext.documents.word_links import Links
+from bitext.languages import short_code
+from bitext.memory.match import Match
+from bitext.memory.recall import Recall
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.translator import WINDOW, Translator
-from translucid.data.languages import short_code
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.documents import text_parts
-from translucid.documents.document import NearMatch, Target
-from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
-from translucid.documents.tag_projection import readable
-from translucid.documents.tagged_text import TaggedText
-from translucid.documents.word_links import Links
 from translucid.ground.iteration import batched
 from translucid.memory.augmenting import MatchAnnotation
-from translucid.memory.match import Match
-from translucid.memory.recall import Recall
 from translucid.terminology.links import certain_links
 
 CAPITAL_NOUNS = frozenset({"de", "lb", "gsw", "bar", "nds"})

@@ -10,9 +10,9 @@ from html import escape
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from bitext.words import linked_words, without_invisible
 from translucid.api.word_weights import word_weights
 from translucid.data.text_pipeline import Piece, translatable
-from translucid.data.words import linked_words, without_invisible
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
 from translucid.evaluation.alignment_error import spread

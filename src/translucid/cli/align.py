@@ -19,9 +19,9 @@ from translucid.ground.errors import UserError
 from translucid.kernels.pytorch import has_pytorch, require_pytorch
 
 if TYPE_CHECKING:
+    from bitext.languages import Languages
+    from bitext.pair import Pair
     from translucid.api.translator import Translator
-    from translucid.data.languages import Languages
-    from translucid.data.readers.corpus import Pair
     from translucid.engines.choosing import EngineName
     from translucid.evaluation.alignment_error import AlignmentOptions, Links
     from translucid.inspection.word_weights import WordWeights

@@ -9,17 +9,17 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
-from translucid.data.readers.file_kinds import (
+from bitext.readers.file_kinds import (
     PAIR_ENDINGS,
     refuse_as_pairs,
     refuse_documents,
     refuse_file_names,
     without_packing,
 )
+from bitext.reading import reading
+from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
-from translucid.ground.reading import reading
 from translucid.inspection import refuse_picture
 
 

@@ -7,11 +7,11 @@ from typing import Annotated, NamedTuple
 
 from typer import Option
 
+from bitext.readers.file_kinds import refuse_as_texts
+from bitext.readers.lines import DAMAGED, damaged, unpacked
 from translucid.cli import option
 from translucid.cli.arguments import input_bytes, refuse_to_replace
 from translucid.cli.run_kinds import configuration_of
-from translucid.data.readers.file_kinds import refuse_as_texts
-from translucid.data.readers.lines import DAMAGED, damaged, unpacked
 from translucid.ground.errors import UserError
 
 

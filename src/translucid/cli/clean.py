@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple, cast
 from rich.text import Text
 from typer import Argument, Option
 
+from bitext.languages import Languages
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import print_json
-from translucid.data.languages import Languages
 from translucid.data.readers.corpus_names import CorpusName, label
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError, nearest
 
 if TYPE_CHECKING:
+    from bitext.pair import Pair
     from translucid.data.cleaning.cleaner import JudgedPair, Report
     from translucid.data.cleaning.gain import CrossEntropy
-    from translucid.data.readers.corpus import Pair
 
 ENDINGS = (".tsv", ".gz")
 SHOWN = 120

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from typer import Argument, Option
 
+from bitext.pair import Pair
+from bitext.readers.file_kinds import ending_of
+from bitext.readers.standard_input import refuse_twice
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.printing import print_scores
 from translucid.cli.run_kinds import configuration_of
-from translucid.data.readers.corpus import Pair, read_lines, read_pairs, sources_of, targets_of
-from translucid.data.readers.file_kinds import ending_of
-from translucid.data.readers.standard_input import refuse_twice
+from translucid.data.readers.corpus import read_lines, read_pairs, sources_of, targets_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
-    from translucid.data.languages import Languages
+    from bitext.languages import Languages
     from translucid.evaluation.comparing import Comparison
     from translucid.evaluation.direction_table import DirectionTable
     from translucid.evaluation.system_table import System, SystemTable

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
+from bitext.readers.standard_input import refuse_twice
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.back_translate import back_translate
@@ -21,7 +22,6 @@ from translucid.cli.printing import print_json
 from translucid.data.readers.bad_lines import BadLines
 from translucid.data.readers.corpus import read_pairs
 from translucid.data.readers.corpus_names import CorpusName, label
-from translucid.data.readers.standard_input import refuse_twice
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError, missing_package, nearest

@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bitext.pair import Pair
 from translucid.cli.printing import print_json, print_samples, print_scores
-from translucid.data.readers.corpus import Pair
 from translucid.data.readers.corpus_names import CorpusName, Direction
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError

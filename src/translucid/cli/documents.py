@@ -10,15 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bitext.documents.kinds import ENDINGS, kind_of, not_translated
+from bitext.readers.file_kinds import has_structure, is_file, is_folder, names_file
 from translucid.cli.arguments import input_bytes, refuse_to_replace
-from translucid.data.readers.file_kinds import has_structure, is_file, is_folder, names_file
-from translucid.documents.kinds import ENDINGS, kind_of, not_translated
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from bitext.documents.document import Document
     from translucid.cli.translate import Execution
-    from translucid.documents.document import Document
     from translucid.jobs.job import Executor
     from translucid.jobs.segments import SegmentJob
 
@@ -209,7 +209,7 @@ def _translate(
     retranslate: bool,
 ) -> None:
     """Translate a document."""
-    from translucid.documents.kinds import read_document
+    from bitext.documents.kinds import read_document
     from translucid.jobs.documents import segments_to_translate, texts_before, translate_document
 
     file, output = planned

@@ -30,21 +30,21 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from typer import Argument, Option
 
+from bitext.readers.standard_input import refuse_twice
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import print_json, print_samples, print_scores, with_examples
 from translucid.cli.run_kinds import refuse_for, refuse_without_context, steps_of
 from translucid.data.readers.corpus import read_lines, read_pairs
-from translucid.data.readers.standard_input import refuse_twice
 from translucid.engines.combinations import refuse_together
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from bitext.pair import Pair
     from translucid.api.pivot_steps import FirstStep
     from translucid.api.translator import Translator
-    from translucid.data.readers.corpus import Pair
     from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
     from translucid.runs.configuration import Configuration
     from translucid.terminology.term_score import TermScore

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from rich.text import Text
 from typer import Option
 
+from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.arguments import refuse_to_save
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
-from translucid.data.readers.file_kinds import refuse_file_names
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection import refuse_untranslated

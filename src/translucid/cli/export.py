@@ -19,8 +19,8 @@ from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
 
 if TYPE_CHECKING:
+    from bitext.pair import Pair
     from translucid.api.translator import Translator
-    from translucid.data.readers.corpus import Pair
     from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.decoding.search import TorchEngine
 

@@ -55,9 +55,9 @@ def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: o
     All pairs are translated about 20 times, with our own engine. `translate --ablate` and `look --ablate` switch off
     single heads.
     """
+    from bitext.pair import Pair
     from translucid.api.heads import head_report
     from translucid.api.translator import Translator
-    from translucid.data.readers.corpus import Pair
     from translucid.runs.corpus_files import pairs_of
 
     refuse_to_save(output.save, output.overwrite, PICTURES)

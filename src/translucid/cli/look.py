@@ -32,12 +32,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from rich.text import Text
 from typer import Argument, Option
 
+from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_save
 from translucid.cli.lenses import look_at_layers, look_at_layers_of_captioner, refuse_with_lens
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
-from translucid.data.readers.file_kinds import refuse_file_names
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError

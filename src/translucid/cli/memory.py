@@ -23,8 +23,8 @@ from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
-    from translucid.memory.match import Match
-    from translucid.memory.translation_memory import TranslationMemory
+    from bitext.memory.match import Match
+    from bitext.memory.translation_memory import TranslationMemory
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -58,8 +58,8 @@ def add(
 
         translucid memory add mine.memory corrected.po --who Ana
     """
-    from translucid.memory.database import ENDING, is_database
-    from translucid.memory.translation_memory import TranslationMemory
+    from bitext.memory.database import ENDING, is_database
+    from bitext.memory.translation_memory import TranslationMemory
 
     # A corpus is read as a memory, but never changed.
     if not is_database(memory):
@@ -134,9 +134,9 @@ def find(
 
         translucid memory find mine.memory "archivo" --in target --words --json
     """
-    from translucid.memory.folding import search_pattern
+    from bitext.memory.folding import search_pattern
+    from bitext.memory.translation_memory import SIDES
     from translucid.memory.opening import open_memory
-    from translucid.memory.translation_memory import SIDES
 
     pattern = search_pattern(text, whole_words=words)
     if pattern is None:
@@ -212,8 +212,8 @@ def _open_for_writing(memory: Path) -> TranslationMemory:
     Raises:
         UserError: the file is no memory, or does not exist.
     """
-    from translucid.memory.database import ENDING, is_database
-    from translucid.memory.translation_memory import TranslationMemory
+    from bitext.memory.database import ENDING, is_database
+    from bitext.memory.translation_memory import TranslationMemory
 
     if not is_database(memory):
         fix = f"Entries of a {ENDING} file can be changed; add this file to one: translucid memory add."
@@ -282,7 +282,8 @@ def export(
 
         translucid memory export mine.memory mine.tmx --source-language en --target-language es --overwrite
     """
-    from translucid.memory.exporting import export_languages, write_tmx, write_tsv
+    from bitext.memory.exporting import export_languages, write_tmx, write_tsv
+    from translucid import __version__
     from translucid.memory.opening import open_memory
 
     refuse_to_replace(out, overwrite, (".tmx", ".tsv"))
@@ -295,7 +296,7 @@ def export(
             raise UserError("a .tmx says of which languages it is, and the memory does not know", file=memory, fix=fix)
         with output(out) as stream, progress_bar(log, "writing", len(opened)) as advance:
             if source and target and out.suffix.lower() == ".tmx":
-                write_tmx(opened, stream, (source, target), advance)
+                write_tmx(opened, stream, (source, target), advance, __version__)
             else:
                 write_tsv(opened, stream, advance)
 

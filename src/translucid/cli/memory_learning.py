@@ -45,9 +45,9 @@ def learn(
 
         translucid memory learn runs/es mine.memory --adapter mine
     """
-    from translucid.memory.database import is_database
+    from bitext.memory.database import is_database
+    from bitext.memory.translation_memory import TranslationMemory
     from translucid.memory.opening import open_memory
-    from translucid.memory.translation_memory import TranslationMemory
     from translucid.runs.run_folder import RunFolder
     from translucid.training.memory_updates import keep_adapter, note_learned, prepare_update
     from translucid.training.post_training import measure_trained, tune_trained

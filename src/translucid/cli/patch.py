@@ -16,11 +16,11 @@ from typing import Annotated, NamedTuple
 
 from typer import Argument, Option
 
+from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.arguments import refuse_to_save
 from translucid.cli.printing import print_json, with_examples
 from translucid.cli.run_kinds import configuration_of
-from translucid.data.readers.file_kinds import refuse_file_names
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection import PICTURES

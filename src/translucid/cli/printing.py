@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from translucid.data.readers.corpus import Pair
+    from bitext.pair import Pair
 
 
 Command = TypeVar("Command", bound=Callable[..., None])

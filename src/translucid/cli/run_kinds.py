@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from bitext.languages import Languages
     from translucid.api.captioner import Captioner
     from translucid.api.pivot_steps import FirstStep
     from translucid.api.text_classifier import TextClassifier
-    from translucid.data.languages import Languages
     from translucid.runs.configuration import Configuration
 
 

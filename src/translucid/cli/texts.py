@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from bitext.pair import Pair
 from translucid.api.generator import Generator
 from translucid.api.text_classifier import Classified, TextClassifier
 from translucid.cli.evaluate import Report
 from translucid.cli.explain import Explanation, Output
 from translucid.cli.printing import print_json, print_scores
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair, sources_of
+from translucid.data.readers.corpus import sources_of
 from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.classification import ClassifierScores, classification_scores

@@ -45,11 +45,11 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer import Argument, Option
 
+from bitext.readers.lines import kind_of, opened
+from bitext.readers.standard_input import NAME, refuse_twice
 from translucid.cli import completing, option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import with_examples
-from translucid.data.readers.lines import kind_of, opened
-from translucid.data.readers.standard_input import NAME, refuse_twice
 from translucid.ground.atomic import output
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError

@@ -245,7 +245,7 @@ def _settings(
     source: Input, output: Output, models: Models, ranking: Ranking, memory: Memory, execution: Execution
 ) -> dict[str, Any]:
     """Return the fields of the job that the groups decide."""
-    from translucid.memory.match import EXACT
+    from bitext.memory.match import EXACT
 
     return {
         "device": execution.device,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.data.tokenizing.tokenizer import Tokenizer
 

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from translucid.data.readers.corpus import Pair, TargetText
+from bitext.pair import Pair
+from translucid.data.readers.corpus import TargetText
 from translucid.ground.option_group import OptionGroup
 
 Item = TypeVar("Item")

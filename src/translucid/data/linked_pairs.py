@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from translucid.data.readers.corpus import Pair, SyntheticPair
-from translucid.data.words import LINKED_WORD
+from bitext.pair import Pair
+from bitext.words import LINKED_WORD
+from translucid.data.readers.corpus import SyntheticPair
 
 WordLinks: TypeAlias = frozenset[tuple[int, int]]
 """Pairs of a source word and a target word, counted from 0, of the words in `data.words.linked_words`."""

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
+from bitext.pair import Pair
+from bitext.protected_spans import PLACEHOLDERS, Part, PlaceholderSyntax, Syntax, kept_parts, with_patterns
+from bitext.words import linked_words
 from translucid.data.linked_pairs import Edit, edited, with_edits
-from translucid.data.protected_spans import Part, PlaceholderSyntax, Syntax, kept_parts, with_patterns
-from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.reserved import PLACEHOLDERS, RESERVED_PIECES
-from translucid.data.words import linked_words
+from translucid.data.tokenizing.reserved import RESERVED_PIECES
 from translucid.ground.special import SPELLINGS
 
 _PIECE = re.compile("|".join(sorted(RESERVED_PIECES)))

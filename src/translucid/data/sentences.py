@@ -13,7 +13,7 @@ from typing import Any
 
 import sentencex
 
-from translucid.data.languages import short_code
+from bitext.languages import short_code
 
 WINDOW = 5000
 """The number of characters that sentencex splits at a time. Its time grows with their square: 100,000 ideographs with

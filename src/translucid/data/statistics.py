@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from bitext.pair import Pair
+from bitext.words import normalized_text
 from translucid.data.filtering import Filter, fault
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.normalisation import ADAPTIVE, Characters
-from translucid.data.words import normalized_text
 
 EXAMPLES = 3
 """The number of examples of each finding."""

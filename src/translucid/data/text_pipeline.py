@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple, Protocol
 
+from bitext.pair import Pair
+from bitext.protected_spans import PlaceholderSyntax, is_non_translatable, kept_parts, with_patterns
+from bitext.words import without_edges, without_invisible
 from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.placeholders import Masked
-from translucid.data.protected_spans import PlaceholderSyntax, is_non_translatable, kept_parts, with_patterns
-from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import without_edges, without_invisible
 from translucid.ground.special import SPECIAL
 
 

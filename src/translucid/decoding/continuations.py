@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from bitext.cancellation import between_steps
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.maps import forced_log_probs
 from translucid.decoding.search import search
-from translucid.ground.cancellation import between_steps
 from translucid.models.protocol import SequenceModel
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from bitext.cancellation import between_steps
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.limits import length_penalty
 from translucid.decoding.rows import Rows
 from translucid.decoding.rules import Rule
-from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.kernels.transfer import upload
 from translucid.models.protocol import Memory, SequenceModel, State

@@ -7,7 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
-from translucid.data.readers.corpus import Pair, read_lines
+from bitext.pair import Pair
+from translucid.data.readers.corpus import read_lines
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.statistical_alignment import statistical_links
 from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines

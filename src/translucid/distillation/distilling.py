@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bitext.reading import digest
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
 from translucid.distillation.aligning import AlignmentJob
@@ -38,7 +39,6 @@ from translucid.ground.atomic import output
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.lock import locked_folder
-from translucid.ground.reading import digest
 from translucid.jobs.back_translating import BackTranslationJob, pair_summary
 from translucid.jobs.job import AnyJob, identity_of
 from translucid.jobs.output import PartRecord

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from bitext.languages import Languages
+from bitext.pair import Pair
 from translucid.data.cleaning.cleaner import Cleaner
 from translucid.data.cleaning.profile import SAMPLE, Profile
 from translucid.data.filtering import reservoir_sample
-from translucid.data.languages import Languages
-from translucid.data.readers.corpus import Pair, PlacedPair, read_lines
+from translucid.data.readers.corpus import PlacedPair, read_lines
 from translucid.evaluation.quality_checks import repetition_in
 from translucid.ground.atomic import output
 

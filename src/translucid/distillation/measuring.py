@@ -14,14 +14,15 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bitext.pair import Pair
+from bitext.reading import read_at_most
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair, sources_of, targets_of
+from translucid.data.readers.corpus import sources_of, targets_of
 from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.engines.tuned import Tuned
 from translucid.evaluation.metrics import Criterion
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console, progress_bar
-from translucid.ground.reading import read_at_most
 
 ROUNDS = 3
 """The number of times that each system is timed; the median counts."""

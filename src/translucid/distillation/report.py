@@ -12,8 +12,8 @@ import ctranslate2
 import torch
 from rich.table import Table
 
+from bitext.pair import Pair
 from translucid import __version__
-from translucid.data.readers.corpus import Pair
 from translucid.distillation.bounds import Bounds
 from translucid.distillation.measuring import ROUNDS, SECONDS, Measured, Measurements, System, measure
 from translucid.distillation.systems import Shortlists, student_systems, teacher_systems

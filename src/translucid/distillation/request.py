@@ -9,14 +9,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from translucid.data.languages import Languages
+from bitext.languages import Languages
+from bitext.reading import digest
 from translucid.data.readers.corpus import sides
 from translucid.distillation.bounds import Bounds
 from translucid.distillation.selection import Choice
 from translucid.engines.choosing import EngineName
 from translucid.engines.noisy_channel import reverse_configuration
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest
 from translucid.runs.configuration import Configuration
 from translucid.runs.data_options import DataOptions
 from translucid.runs.directions import languages_of

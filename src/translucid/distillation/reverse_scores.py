@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.decoding.pair_scores import score_pairs
 from translucid.engines.noisy_channel import ReverseModel
 from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines

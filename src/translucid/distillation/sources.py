@@ -8,16 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bitext.pair import Pair
+from bitext.readers.bad_line import BadLine
+from bitext.readers.lines import one_space
+from bitext.words import normalized_text
 from translucid.data.cleaning.cleaner import DigestSet
 from translucid.data.cleaning.profile import guess_language, known_language
 from translucid.data.filtering import Skipped
-from translucid.data.readers.bad_lines import BadLine
-from translucid.data.readers.corpus import Pair, read_lines
-from translucid.data.readers.lines import one_space
+from translucid.data.readers.corpus import read_lines
 from translucid.data.readers.texts import read_texts
 from translucid.data.sentences import split_sentences
 from translucid.data.statistics import digest, digest_pair
-from translucid.data.words import normalized_text
 from translucid.distillation.request import Request
 from translucid.ground.atomic import output
 from translucid.ground.errors import UserError

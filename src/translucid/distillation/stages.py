@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bitext.reading import digest
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest
 from translucid.jobs.output import difference
 
 Results = dict[str, Any]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from bitext.reading import read_at_most
 from translucid.api.translator import Translator
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import CandidateVocabulary
@@ -18,7 +19,6 @@ from translucid.engines.trials import engine_for
 from translucid.engines.tuned import Tuned
 from translucid.engines.tuning import PAIRS, Tuning
 from translucid.ground.atomic import write_atomically
-from translucid.ground.reading import read_at_most
 from translucid.models.protocol import SequenceModel
 from translucid.runs.run_folder import RunFolder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from translucid.data.readers.lines import one_space
+from bitext.readers.lines import one_space
 from translucid.distillation.request import Request
 from translucid.distillation.selection import Choice, nearest
 from translucid.jobs.job import Done, Job, Worker, as_lines

@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bitext.reading import digest
 from translucid import __version__
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.agreement import equations_digest
 from translucid.engines.tuned import Tuned
 from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 

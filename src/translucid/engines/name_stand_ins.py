@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from translucid.data.languages import script_of
+from bitext.languages import script_of
+from bitext.protected_spans import PLACEHOLDERS
+from bitext.words import capitalised, unspaced, words_in, words_without_signs
 from translucid.data.placeholders import NameStandIn, name_pattern
 from translucid.data.text_pipeline import Piece
-from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import capitalised, unspaced, words_in, words_without_signs
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.ground.special import SPECIAL
 from translucid.terminology.matching import Match, TermList, terms_in

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from translucid.data.languages import Languages
+from bitext.languages import Languages
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.tuned import ResultFile
 from translucid.evaluation.confidence.estimator import Estimator

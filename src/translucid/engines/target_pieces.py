@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.languages import Languages
-from translucid.data.tokenizing.reserved import PLACEHOLDERS
+from bitext.languages import Languages
+from bitext.protected_spans import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import listed, read_shortlist
 from translucid.ground.atomic import write_atomically

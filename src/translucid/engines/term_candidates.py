@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from translucid.data.words import capitalised, folded, unspaced, words_without_signs
+from bitext.words import capitalised, folded, unspaced, words_without_signs
 from translucid.evaluation.quality_checks import restarted
 from translucid.terminology.matching import Match, Occurrence, TermList
 

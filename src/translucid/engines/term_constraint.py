@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
+from bitext.words import linked_words
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import linked_words
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.decoding.limits import length_penalty

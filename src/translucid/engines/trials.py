@@ -10,7 +10,8 @@ from typing import NamedTuple, get_args
 
 import torch
 
-from translucid.data.readers.corpus import Pair, sources_of, targets_of
+from bitext.pair import Pair
+from translucid.data.readers.corpus import sources_of, targets_of
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions

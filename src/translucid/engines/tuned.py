@@ -7,13 +7,13 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from translucid.data.languages import Languages
+from bitext.languages import Languages
+from bitext.reading import read_at_most
 from translucid.data.readers.corpus import read_lines
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.reading import read_at_most
 from translucid.runs.run_folder import TUNING_FILES
 
 FILE, SHORTLIST = TUNING_FILES

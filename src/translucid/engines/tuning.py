@@ -10,10 +10,10 @@ from pathlib import Path
 
 import torch
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
+from bitext.protected_spans import PLACEHOLDERS
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.pieces import SPACE
-from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import CandidateVocabulary

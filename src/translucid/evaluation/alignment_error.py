@@ -10,9 +10,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
-from translucid.data.readers.corpus import Pair, read_lines
-from translucid.data.readers.file_kinds import ending_of
-from translucid.data.words import linked_words
+from bitext.pair import Pair
+from bitext.readers.file_kinds import ending_of
+from bitext.words import linked_words
+from translucid.data.readers.corpus import read_lines
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from translucid.data.words import spaced
+from bitext.words import spaced
 from translucid.evaluation.metrics import DEFAULT, ReferenceSets, bleu_metric
 
 LENGTHS = (1, 6, 11, 16, 21, 31, 41, 61)

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from translucid.data.words import spaced
+from bitext.words import spaced
 from translucid.evaluation.metrics import CorpusScore, corpus_bleu, reference_sets
 from translucid.ground.errors import UserError
 

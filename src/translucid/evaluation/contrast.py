@@ -14,8 +14,9 @@ from typing import NamedTuple
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 from rich.table import Table
 
+from bitext.pair import Pair
 from translucid.data.document_context import preceding
-from translucid.data.readers.corpus import Pair, read_lines, read_pairs
+from translucid.data.readers.corpus import read_lines, read_pairs
 from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
 

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from translucid.data.protected_spans import without_fixed
+from bitext.protected_spans import without_fixed
+from bitext.words import words_in
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import words_in
 
 # The weights and limits were set on 3,000 pairs held out of Tatoeba's training text and on sentences of invented and
 # foreign words. The results on validation and test pairs were known when one of five weights was chosen, so that they

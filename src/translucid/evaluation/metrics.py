@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
-from translucid.data.languages import script_of
+from bitext.languages import script_of
 from translucid.data.statistics import script
 from translucid.ground.errors import UserError, nearest
 

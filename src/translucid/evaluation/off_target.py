@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from translucid.data.languages import short_code
+from bitext.languages import short_code
 from translucid.data.sentences import language_probabilities
 
 LONGEST = 2000

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from translucid.data.languages import short_code
-from translucid.data.protected_spans import PlaceholderSyntax, lost_and_invented, with_patterns
+from bitext.languages import short_code
+from bitext.protected_spans import PlaceholderSyntax, lost_and_invented, with_patterns
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.data.statistics import script
 from translucid.data.tokenizing.tokenizer import Tokenizer

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from bitext.reading import digest
 from translucid.ground.atomic import remove_folder, replace_folder
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest
 
 _CHECKSUM_FILE = "sha256.json"
 

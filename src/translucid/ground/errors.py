@@ -1,4 +1,4 @@
-"""The exception for what the user can fix: exit code 2 and one clear line.
+"""The errors that the user can fix: exit code 2 and one clear line; and their usual remedies.
 
 Any other exception is a defect of this program (exit code 1).
 """
@@ -10,60 +10,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import metadata
 
-_LONGEST = 2000
-"""The most characters of a message: what it quotes from the user's files may be of any length."""
-
+from bitext.errors import UserError as UserError  # one class, whichever of the two packages raises it
 
 UPGRADING = "docs/install.md#upgrading lists what has other names."
 """The remedy for a former name."""
-
-
-class UserError(Exception):
-    """The user's input is wrong. The message is one line: where, what is wrong, what to do."""
-
-    def __init__(self, what: str, *, file: object = None, line: int | None = None, fix: str = "") -> None:
-        """Build the line `FILE:LINE: what. fix`.
-
-        Args:
-            what: what is wrong, without a final period.
-            file: the file with the error, if any.
-            line: the line number in it, counted from 1.
-            fix: what the user can do about it.
-        """
-        self.file = file
-        """The file as the caller gave it: a `Path` is a file on this machine, a text the name of a user's document."""
-        super().__init__(_one_line(f"{_location(file, line)}{what}. {fix}".strip()))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the finished line, because calling `__init__` with it again would add a second period."""
-        return UserError._from_line, self.args
-
-    @staticmethod
-    def _from_line(line: str) -> UserError:
-        error = UserError.__new__(UserError, line)
-        error.file = None
-        return error
-
-
-def _location(file: object, line: int | None) -> str:
-    """Return the beginning of a message, `FILE:LINE: ` or as much of it as is known."""
-    if file is None:
-        return ""
-    name = "standard input" if str(file) == "-" else file
-    return f"{name}: " if line is None else f"{name}:{line}: "
-
-
-def _one_line(text: str) -> str:
-    """Escape line breaks and control characters, and leave out the middle of a text that is far too long."""
-    if len(text) > _LONGEST:
-        text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
-    return "".join(map(_printable, text))
-
-
-def _printable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return character.encode("unicode_escape").decode()
 
 
 def missing_package(what: str, package: str | None, extra: str) -> UserError:

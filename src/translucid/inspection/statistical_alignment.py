@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from translucid.data.readers.corpus import Pair
-from translucid.data.words import folded, linked_words, words_in
+from bitext.pair import Pair
+from bitext.words import folded, linked_words, words_in
 from translucid.evaluation.alignment_error import Gold
 from translucid.inspection.word_weights import grow_diagonal
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bitext.words import linked_words
 from translucid.data.tokenizing.reserved import SEPARATOR
-from translucid.data.words import linked_words
 from translucid.ground.special import SPELLINGS
 
 if TYPE_CHECKING:

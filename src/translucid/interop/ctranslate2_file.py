@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.reading import reading, refuse_unsafe
 from translucid.ground.errors import UserError
-from translucid.ground.reading import reading, refuse_unsafe
 from translucid.kernels.machine import refuse_more_than_memory
 
 VERSION = 6

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from translucid.data.languages import Languages
+from bitext.languages import Languages
+from bitext.reading import read_at_most
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.atomic import write_atomically
-from translucid.ground.reading import read_at_most
 from translucid.ground.special import SPELLINGS
 from translucid.interop.hub import FAIRSEQ
 from translucid.interop.huggingface_rows import Rows

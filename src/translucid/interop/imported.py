@@ -17,9 +17,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from bitext.reading import read_at_most, reading, refuse_unsafe
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.ground.reading import read_at_most, reading, refuse_unsafe
 from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.tensor_file import LONGEST_HEADER
 

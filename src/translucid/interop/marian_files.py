@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.reading import reading, refuse_unsafe
 from translucid.ground.errors import UserError
-from translucid.ground.reading import reading, refuse_unsafe
 from translucid.interop.imported import LONGEST_JSON, Keys, read_file
 from translucid.interop.marian_binary import read_model_file
 from translucid.interop.pieces import read_sentencepiece

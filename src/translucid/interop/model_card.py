@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import PurePath
 
+from bitext.languages import Languages
 from translucid import __version__
-from translucid.data.languages import Languages
 
 _CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z]+)*")
 _METRICS = {"bleu": "BLEU", "chrf": "chrF"}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bitext.pair import Pair
 from translucid.data.filtering import fault
-from translucid.data.readers.corpus import Pair
 from translucid.jobs.job import Done, Job, Worker, as_lines
 from translucid.jobs.output import PartRecord
 from translucid.jobs.windows import Window, is_utf8

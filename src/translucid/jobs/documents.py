@@ -9,9 +9,9 @@ from io import BytesIO
 from itertools import repeat
 from pathlib import Path
 
+from bitext.documents.document import Document
+from bitext.documents.tag_projection import readable
 from translucid.data.document_context import lines_before
-from translucid.documents.document import Document
-from translucid.documents.tag_projection import readable
 from translucid.ground.atomic import write_output
 from translucid.jobs.job import Executor, Say
 from translucid.jobs.output import FileOutput, PartRecord, StreamOutput

@@ -13,12 +13,15 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import BaseModel
 
+from bitext.languages import Languages
+from bitext.memory.match import EXACT, Match
+from bitext.memory.recall import Recall
+from bitext.reading import digest, digest_if_any
 from translucid import __version__
 from translucid.api.pivot_steps import FirstStep
 from translucid.api.pivot_translator import AnyTranslation, PivotTranslation
 from translucid.api.translator import WINDOW
 from translucid.data.document_context import lines_before
-from translucid.data.languages import Languages
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights
@@ -27,15 +30,12 @@ from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest, digest_if_any
 from translucid.jobs.translators import open_translator
 from translucid.jobs.windows import Window, decoded
 from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
-from translucid.memory.match import EXACT, Match
 from translucid.memory.opening import open_memory
-from translucid.memory.recall import Recall
 from translucid.runs.adapters import Adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, VALIDATION, RunFolder

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from itertools import product, starmap
 from typing import NamedTuple
 
+from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair, sources_of
+from translucid.data.readers.corpus import sources_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.noisy_channel import ChannelWeights, NoisyChannel
 from translucid.evaluation.metrics import Criterion

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bitext.pair import Pair
+from bitext.readers.bad_line import BadLine
 from translucid.api.translator import WINDOW, Translator
-from translucid.data.readers.bad_lines import BadLine
-from translucid.data.readers.corpus import Pair, sides
+from translucid.data.readers.corpus import sides
 from translucid.decoding.pair_scores import PairScore, perplexity, score_pairs
 from translucid.ground.errors import UserError
 from translucid.jobs.job import rounded_pairs

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, ClassVar
 
+from bitext.documents.document import NearMatch, Segment, Target
+from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.protected_spans import PlaceholderSyntax, with_patterns
-from translucid.documents.document import NearMatch, Segment, Target
-from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.jobs.job import Done, Job, Worker, as_lines
 from translucid.jobs.windows import Window
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE

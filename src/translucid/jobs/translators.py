@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bitext.memory.recall import Recall
 from translucid.api.pivot_translator import AnyTranslator, PivotTranslator
 from translucid.api.segment_translator import shown_matches
 from translucid.api.translator import Translator
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import NoisyChannel
 from translucid.engines.stages import Ranking
-from translucid.memory.recall import Recall
 from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
-from translucid.data.protected_spans import PlaceholderSyntax, kept_parts
+from bitext.protected_spans import PlaceholderSyntax, kept_parts
 
 EXAMPLES = 10
 """The number of lines that are named for each kind of warning."""

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bitext.pair import Pair
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
 from translucid.api.validation_fitting import fit_validation_scores
 from translucid.corpora.phrasebook.generation import LONGEST, Split, generate
-from translucid.data.readers.corpus import Pair
 from translucid.evaluation.alignment_error import Gold
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console

@@ -9,9 +9,9 @@ import json
 import os
 from pathlib import Path
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook.discourse import generate_passages
 from translucid.corpora.phrasebook.generation import Split
-from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.lessons.demonstration import phrasebook_pairs, resumed_or_new, train_demo
 from translucid.runs.corpus_files import Corpora

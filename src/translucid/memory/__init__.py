@@ -1,1 +1,1 @@
-"""Translation memory: what was translated before, found again exactly or nearly."""
+"""What a translator does with a memory: opens any corpus as one, and reads a near match beside the source."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from translucid.data.readers.corpus import Pair
+from bitext.memory.match import Match
+from bitext.memory.translation_memory import PROGRESS_STEP, TranslationMemory
+from bitext.pair import Pair
+from bitext.words import normalized_text
 from translucid.data.tokenizing.reserved import MATCH
-from translucid.data.words import normalized_text
-from translucid.memory.match import Match
-from translucid.memory.translation_memory import PROGRESS_STEP, TranslationMemory
 
 
 def with_match(source: str, match: Match) -> str:

@@ -7,15 +7,15 @@ import json
 from functools import partial
 from pathlib import Path
 
+from bitext.languages import Languages
+from bitext.memory.database import ENDING, VERSION, is_database
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.reading import reading
 from translucid import __version__
-from translucid.data.languages import Languages
 from translucid.data.readers.corpus import read_pairs, sides
 from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.ground.reading import reading
-from translucid.memory.database import ENDING, VERSION, is_database
-from translucid.memory.translation_memory import TranslationMemory
 
 KEPT = 4
 """The number of corpus indices in the cache; the least recently used ones are removed."""

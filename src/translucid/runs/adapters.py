@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bitext.reading import digest, refuse_unsafe
 from translucid.ground.errors import UserError, nearest
-from translucid.ground.reading import digest, refuse_unsafe
 from translucid.models.copying import shared_copy
 from translucid.runs.run_folder import ADAPTER, RunFolder
 from translucid.runs.tensor_file import load_arrays, load_tensors, read_header, save_tensors

@@ -14,14 +14,16 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple, TypeAlias
 
+from bitext.languages import Languages
+from bitext.pair import Pair
+from bitext.readers.bad_line import OnBad
+from bitext.reading import digest
+from bitext.words import normalized_text
 from translucid.data.filtering import Filter, Skipped, keep, reservoir_sample
-from translucid.data.languages import Languages
-from translucid.data.readers.bad_lines import BadLines, OnBad
-from translucid.data.readers.corpus import Pair, SyntheticPair, TargetText, sides
+from translucid.data.readers.bad_lines import BadLines
+from translucid.data.readers.corpus import SyntheticPair, TargetText, sides
 from translucid.data.readers.texts import keep_texts, read_texts
-from translucid.data.words import normalized_text
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest
 from translucid.runs.data_options import DataOptions
 from translucid.runs.directions import DirectedCorpus
 from translucid.runs.guided_alignment import LinkFile, link_files

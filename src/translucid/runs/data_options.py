@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
+from bitext.languages import Languages, find_code
+from bitext.protected_spans import PLACEHOLDERS, bounded_pattern
 from translucid.data.document_context import MAX_SENTENCES
 from translucid.data.filtering import Filter
-from translucid.data.languages import Languages, find_code
-from translucid.data.protected_spans import bounded_pattern
 from translucid.data.readers.corpus_names import Direction
-from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, SEPARATOR, TERM
+from translucid.data.tokenizing.reserved import MATCH, SEPARATOR, TERM
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup

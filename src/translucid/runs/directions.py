@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from translucid.data.languages import Languages, find_code, is_flores_code, usual_code
-from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.corpus import Pair, read_pairs
+from bitext.languages import Languages, find_code, is_flores_code, usual_code
+from bitext.pair import Pair
+from bitext.readers.bad_line import OnBad
+from translucid.data.readers.corpus import read_pairs
 from translucid.data.readers.corpus_names import CorpusName, Direction, problem_of_languages
 
 ANY_SOURCE = "*"

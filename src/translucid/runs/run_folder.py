@@ -10,13 +10,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bitext.pair import Pair
+from bitext.reading import digest, refuse_unsafe
 from translucid import __version__
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import replace, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK, locked_folder
-from translucid.ground.reading import digest, refuse_unsafe
 from translucid.runs.configuration import Configuration, validated
 from translucid.runs.directions import ANY_SOURCE
 from translucid.runs.settings import LONGEST, Settings, read_settings, with_current_names

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from bitext.reading import read_at_most
 from translucid.ground.errors import UserError
-from translucid.ground.reading import read_at_most
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
-from translucid.data.languages import short_code
+from bitext.languages import short_code
 from translucid.data.sentences import language_probabilities
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.language_pairs import AnyServed

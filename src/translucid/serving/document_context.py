@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
+from bitext.documents.document import Segment
+from bitext.documents.tag_projection import readable
 from translucid.data.document_context import lines_before
-from translucid.documents.document import Segment
-from translucid.documents.tag_projection import readable
 from translucid.serving.language_pairs import AnyServed
 from translucid.serving.layout import Layout
 

@@ -12,9 +12,9 @@ from typing import TypeAlias
 from babel import Locale
 from cachetools import LRUCache
 
+from bitext.languages import find_code, usual_code
 from translucid.api.pivot_translator import PivotTranslator
 from translucid.api.translator import Translator
-from translucid.data.languages import find_code, usual_code
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.serving.queue.batcher import Batcher

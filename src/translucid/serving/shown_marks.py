@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 
-from translucid.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.errors import UserError
 
 _SHOWN = re.compile(r"⟨(?:[1-9][0-9]{0,5}/?|/[1-9][0-9]{0,5})⟩")

@@ -11,16 +11,16 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
+from bitext.cancellation import between_steps
+from bitext.documents.document import Document, Target
+from bitext.documents.kinds import read_document
+from bitext.documents.placeholders import PlaceholderStrategy
+from bitext.documents.tagged_text import TaggedText
+from bitext.memory.recall import Recall
+from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.protected_spans import PlaceholderSyntax, with_patterns
-from translucid.documents.document import Document, Target
-from translucid.documents.kinds import read_document
-from translucid.documents.placeholders import PlaceholderStrategy
-from translucid.documents.tagged_text import TaggedText
-from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
-from translucid.memory.recall import Recall
 from translucid.serving.document_context import segments_before, sentences_before
 from translucid.serving.edge.failures import as_server_errors
 from translucid.serving.language_pairs import AnyServed, ServedPivot

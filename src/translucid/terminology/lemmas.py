@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from translucid.data.languages import short_code
+from bitext.languages import short_code
 from translucid.ground.errors import UserError, missing_package
 
 

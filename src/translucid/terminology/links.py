@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from translucid.data.words import LINKED_WORD, words_without_signs
+from bitext.words import LINKED_WORD, words_without_signs
 
 Span: TypeAlias = tuple[int, int]
 """The start and end of a range of characters."""

@@ -10,9 +10,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from translucid.data.languages import Languages
-from translucid.data.protected_spans import kept_parts
-from translucid.data.words import capitalised, folded, words_in
+from bitext.languages import Languages
+from bitext.protected_spans import kept_parts
+from bitext.words import capitalised, folded, words_in
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.links import Links, TermLink, with_term_links
 from translucid.terminology.term import Term, read_terms, terms_of

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.readers.corpus import Pair
-from translucid.data.words import Word, folded, words_in
+from bitext.pair import Pair
+from bitext.words import Word, folded, words_in
 
 ROUNDS = 6
 """The number of rounds of expectation maximisation."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from random import Random
 
+from bitext.pair import Pair
+from bitext.words import Word, capitalised
 from translucid.data.linked_pairs import edited
-from translucid.data.readers.corpus import Pair
-from translucid.data.words import Word, capitalised
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.marking import Marking, marking_edits
 from translucid.terminology.mining import Lexicon, content

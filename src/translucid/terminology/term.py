@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from translucid.data.languages import usual_code
-from translucid.data.readers.lines import lines
-from translucid.data.words import words_in
+from bitext.languages import usual_code
+from bitext.readers.lines import lines
+from bitext.words import words_in
 from translucid.ground.errors import UserError
 
 TermsMode: TypeAlias = Literal["auto", "annotate", "constrain"]

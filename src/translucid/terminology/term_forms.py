@@ -7,9 +7,9 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from bitext.words import capitalised, unspaced
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import capitalised, unspaced
 from translucid.ground.special import SPECIAL
 from translucid.terminology.matching import Match
 

@@ -11,9 +11,9 @@ from typing import Literal
 
 import torch
 
+from bitext.languages import Languages
+from bitext.pair import Pair
 from translucid.data.filtering import Filter, Skipped, keep, reservoir_sample
-from translucid.data.languages import Languages
-from translucid.data.readers.corpus import Pair
 from translucid.data.sampler import by_temperature, quotas
 from translucid.models.protocol import Model
 from translucid.runs.corpus_files import Corpora

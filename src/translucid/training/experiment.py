@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from bitext.pair import Pair
 from translucid import __version__
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError

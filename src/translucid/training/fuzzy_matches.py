@@ -7,15 +7,16 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from bitext.memory.database import ENDING, VERSION
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
 from translucid.data.filtering import Filter, Skipped, keep
-from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.data.tokenizing.reserved import MATCH
 from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.memory.augmenting import augmented
-from translucid.memory.database import ENDING, VERSION
-from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.training.dataset import sha256

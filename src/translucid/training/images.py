@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from bitext.pair import Pair
 from translucid.data.filtering import Skipped
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.readers.captioned import CaptionedImages, VariedImages
-from translucid.data.readers.corpus import Pair
 from translucid.data.stores.image_store import EncodePixels, ImageStore, StoredImages
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console, progress_bar

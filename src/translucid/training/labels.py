@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bitext.pair import Pair
 from translucid.data.batching import plan_epoch
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair
 from translucid.data.readers.labelled import LabelledTexts
 from translucid.data.readers.texts import keep_texts
 from translucid.data.tokenizing.tokenizer import Tokenizer

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from translucid.data.readers.corpus import Pair, sides
+from bitext.memory.folding import Folded
+from bitext.memory.translation_memory import TranslationMemory
+from bitext.pair import Pair
+from bitext.reading import digest
+from translucid.data.readers.corpus import sides
 from translucid.data.readers.corpus_names import label, without_languages
 from translucid.ground.atomic import explain_write_errors, output, write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest
-from translucid.memory.folding import Folded
-from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.data_options import DataOptions
 from translucid.runs.directions import model_code

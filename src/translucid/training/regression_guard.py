@@ -8,7 +8,7 @@ from statistics import fmean
 
 import torch
 
-from translucid.data.languages import Languages
+from bitext.languages import Languages
 from translucid.models.protocol import Model
 from translucid.training.directions import DirectionsValidator
 from translucid.training.validation import GENERAL, TextValidator, Validation, Validator

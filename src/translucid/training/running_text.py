@@ -7,8 +7,9 @@ from itertools import chain
 
 import torch
 
+from bitext.pair import Pair
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair, sources_of
+from translucid.data.readers.corpus import sources_of
 from translucid.data.readers.texts import keep_texts
 from translucid.data.stores.store import EncodedTexts, StoredTexts, TextStore
 from translucid.data.stream import stream_of

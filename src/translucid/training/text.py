@@ -8,11 +8,11 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 
+from bitext.languages import Languages
+from bitext.pair import Pair
 from translucid.data.document_context import ContextOptions
 from translucid.data.filtering import Skipped, keep
-from translucid.data.languages import Languages
 from translucid.data.placeholders import masked_pairs
-from translucid.data.readers.corpus import Pair
 from translucid.data.sampler import by_temperature, directions_by_temperature, mixed_in
 from translucid.data.stores.context import VariedContext
 from translucid.data.stores.encoded import EncodedCorpus, chunks

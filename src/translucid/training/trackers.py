@@ -17,9 +17,9 @@ from secrets import token_hex
 from threading import Thread
 from typing import Any, NamedTuple, Protocol
 
+from bitext.reading import refuse_unsafe
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import install_command, missing_package
-from translucid.ground.reading import refuse_unsafe
 from translucid.runs.run_folder import RunFolder
 
 PROJECT = "translucid"

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.ground.console import Console
 from translucid.models.user_code import allow_code, allow_named_code
 from translucid.runs.configuration import batches_for_gpu

@@ -13,11 +13,12 @@ from typing import NamedTuple, Self
 import numpy as np
 import torch
 
+from bitext.pair import Pair
 from translucid.attention.points import recording
 from translucid.data.batching import plan_epoch
 from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.readers.captioned import CaptionedImages
-from translucid.data.readers.corpus import Pair, sources_of
+from translucid.data.readers.corpus import sources_of
 from translucid.data.stores.context import ContextCorpus
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.stores.encoded_links import WordStarts

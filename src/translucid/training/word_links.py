@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
+from bitext.pair import Pair
 from translucid.data.filtering import Filter, fault, reservoir_sample
 from translucid.data.linked_pairs import LinkedPair
-from translucid.data.readers.corpus import Pair
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.console import Console, progress_bar

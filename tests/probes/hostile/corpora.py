@@ -7,9 +7,10 @@ import random
 import tempfile
 from pathlib import Path
 
+from bitext.pair import Pair
 from tests.probes.hostile.tally import Tally
 from translucid.data.filtering import Filter, Skipped, keep
-from translucid.data.readers.corpus import Pair, read_lines, read_pairs
+from translucid.data.readers.corpus import read_lines, read_pairs
 
 PARTS = [
     *(b"\t", b"\t", b"\n", b"\n", b"\n", b"\r\n", b"\r", b"\x0b", b"\x00", b"\xef\xbb\xbf", b"\xff\xfe", b" ", b""),

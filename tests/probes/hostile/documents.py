@@ -8,13 +8,13 @@ import zipfile
 import zlib
 from collections.abc import Callable
 
+from bitext.documents.document import Target
+from bitext.documents.kinds import read_document
+from bitext.documents.tagged_text import TaggedText
 from tests.probes.documents import MAKERS
 from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.tally import Tally
 from tests.probes.packed import packed
-from translucid.documents.document import Target
-from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import TaggedText
 
 TEXTS: dict[str, bytes] = {
     "a.po": b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n != 1;\\n"\n\n#, python-format\nmsgid "%s cat"\n'

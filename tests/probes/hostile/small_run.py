@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
+from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.piece_links import learn_links
 from translucid.engines.tuned import Tuned, save_tuned

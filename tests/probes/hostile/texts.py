@@ -6,11 +6,11 @@ from functools import cache
 
 from hypothesis import strategies as st
 
+from bitext.pair import Pair
 from tests.probes.hostile.generating import each
 from tests.probes.hostile.tally import Tally
 from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter, fault
-from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

@@ -10,10 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bitext.pair import Pair
 from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.tally import Tally
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 

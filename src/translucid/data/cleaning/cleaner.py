@@ -13,12 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from bitext.languages import Languages
+from bitext.pair import Pair
+from bitext.readers.bad_line import BadLine
 from translucid.data.cleaning.profile import SAMPLE, Profile
 from translucid.data.cleaning.rules import Rule, rules
 from translucid.data.filtering import Filter, reservoir_sample
-from translucid.data.languages import Languages
-from translucid.data.readers.bad_lines import BadLine
-from translucid.data.readers.corpus import Pair, PlacedPair, placed_pairs
+from translucid.data.readers.corpus import PlacedPair, placed_pairs
 from translucid.data.statistics import digest, digest_pair
 from translucid.ground.errors import UserError
 

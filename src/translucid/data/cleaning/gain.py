@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from bitext.pair import Pair
 from translucid.data.cleaning.cleaner import MODEL, JudgedPair
-from translucid.data.readers.corpus import Pair
 from translucid.ground.iteration import batched
 
 WINDOW = 2048

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from translucid.data.languages import Languages, short_code
-from translucid.data.readers.corpus import Pair
+from bitext.languages import Languages, short_code
+from bitext.pair import Pair
 from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
 

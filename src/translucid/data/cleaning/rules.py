@@ -10,10 +10,10 @@ from functools import partial
 from ftfy import fix_encoding
 from ftfy.badness import is_bad
 
+from bitext.pair import Pair
+from bitext.protected_spans import fixed_parts, is_non_translatable, lost_numbers, without_fixed
 from translucid.data.cleaning.profile import Profile, known_language, log_ratio
 from translucid.data.filtering import Filter, fault
-from translucid.data.protected_spans import fixed_parts, is_non_translatable, lost_numbers, without_fixed
-from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
 

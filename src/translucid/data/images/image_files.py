@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from bitext.reading import digest, read_at_most, reading, refuse_unsafe
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest, read_at_most, reading, refuse_unsafe
 
 MAX_BYTES = 32 * 1024 * 1024
 """The most bytes of a picture."""

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
+from bitext.readers.bad_line import BadLine
 from translucid.ground.atomic import replace
 from translucid.ground.errors import UserError
-
-
-class BadLine(NamedTuple):
-    """A line that is not a sentence pair."""
-
-    file: str
-    line: int
-    """The number of the line, counted from 1."""
-    what: str
-    """What is wrong with the line."""
-    text: str
-    """The beginning of the line; bytes that are not UTF-8 are written as \\xff."""
-
-
-OnBad = Callable[[BadLine], None] | None
-"""A function that is called with each bad line, which is then skipped; if it is None, the first one is an error."""
 
 
 class BadLines:

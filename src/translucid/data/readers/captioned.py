@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bitext.pair import Pair
 from translucid.data.batching import Batch, shifted
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair, targets_of
+from translucid.data.readers.corpus import targets_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 

@@ -10,19 +10,20 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 from zlib import crc32
 
-from translucid.data.languages import Languages
-from translucid.data.readers.bad_lines import OnBad
+from bitext.languages import Languages
+from bitext.pair import Pair
+from bitext.readers.bad_line import OnBad
+from bitext.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
+from bitext.readers.lines import kind_of, lines, numbered_lines, one_line, report_bad_line
+from bitext.readers.po import read_po
+from bitext.readers.standard_input import NAME
+from bitext.readers.tmx import ALONE, read_tmx
+from bitext.readers.xliff import read_xliff
 from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
-from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
-from translucid.data.readers.lines import kind_of, lines, numbered_lines, one_line, report_bad_line
 from translucid.data.readers.parquet import read_parquet
-from translucid.data.readers.po import read_po
-from translucid.data.readers.standard_input import NAME
-from translucid.data.readers.tmx import ALONE, read_tmx
-from translucid.data.readers.xliff import read_xliff
 from translucid.ground.errors import UserError
 
 _MOSES = re.compile(r"^(?P<head>.*)\{(?P<source>[^{},/]+),(?P<target>[^{},/]+)\}(?P<tail>[^{}/]*)$")
@@ -35,29 +36,6 @@ _KINDS = (
     f"Use .tsv (source TAB target), .jsonl (source, target), {', '.join(PAIR_ENDINGS[2:])} "
     "or a Moses pair name.{en,de}; each except .parquet also as .gz, .bz2 or .xz."
 )
-
-
-class _Texts(NamedTuple):
-    source: str
-    target: str
-
-
-class Pair(_Texts):
-    """A sentence and its translation."""
-
-    document: int | None = None
-    """The unique number of the document; None for a pair without a document, or if documents are not read."""
-
-    def of_document(self, number: int | None) -> Self:
-        """Set the number of the document, and return the pair."""
-        if number is not None:
-            self.document = number
-        return self
-
-    @property
-    def swapped(self) -> Pair:
-        """The pair with its sides exchanged."""
-        return Pair(self.target, self.source).of_document(self.document)
 
 
 class SyntheticPair(Pair):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from translucid.data.languages import usual_code
-from translucid.data.readers.file_kinds import PAIR_ENDINGS, ending_of, is_file
-from translucid.data.readers.standard_input import NAME as STANDARD_INPUT
+from bitext.languages import usual_code
+from bitext.readers.file_kinds import PAIR_ENDINGS, ending_of, is_file
+from bitext.readers.standard_input import NAME as STANDARD_INPUT
 from translucid.ground.errors import UserError
 
 Direction: TypeAlias = tuple[str, str]

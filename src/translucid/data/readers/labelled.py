@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bitext.pair import Pair
 from translucid.data.batching import Batch, padded_rows
-from translucid.data.readers.corpus import Pair, sources_of
+from translucid.data.readers.corpus import sources_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 

@@ -11,10 +11,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from translucid.data.languages import Languages
-from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.lines import LONGEST_LINE, empty_file_error, one_line, report_bad_line
-from translucid.data.readers.tmx import matching_code
+from bitext.languages import Languages
+from bitext.readers.bad_line import OnBad
+from bitext.readers.lines import LONGEST_LINE, empty_file_error, one_line, report_bad_line
+from bitext.readers.tmx import matching_code
 from translucid.ground.errors import UserError, missing_package
 
 if TYPE_CHECKING:

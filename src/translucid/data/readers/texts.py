@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from bitext.pair import Pair
+from bitext.readers.bad_line import OnBad
+from bitext.readers.file_kinds import refuse_as_texts
+from bitext.readers.lines import kind_of, numbered_lines, one_line, report_bad_line
 from translucid.data.filtering import Skipped
-from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.corpus import Pair
-from translucid.data.readers.file_kinds import refuse_as_texts
-from translucid.data.readers.lines import kind_of, numbered_lines, one_line, report_bad_line
 
 
 def read_texts(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:

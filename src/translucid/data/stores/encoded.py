@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bitext.pair import Pair
 from translucid.data.batching import Batch, padded_rows, shifted
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair, SyntheticPair, sources_of, targets_of
+from translucid.data.readers.corpus import SyntheticPair, sources_of, targets_of
 from translucid.data.stores.encoded_links import EncodedLinks, WordStarts, word_counts
 from translucid.data.stores.soft_targets import StoredSoftTargets
 from translucid.data.tokenizing.tokenizer import Tokenizer

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bitext.pair import Pair
+from bitext.words import linked_words
 from translucid.data.batching import LinkedPieces
 from translucid.data.linked_pairs import LinkedPair
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import linked_words
 from translucid.ground.special import SPECIAL
 
 

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.pair import Pair
 from translucid.data.filtering import Filter, Skipped, keep
 from translucid.data.readers.bad_lines import BadLines
-from translucid.data.readers.corpus import Pair, sources_of
+from translucid.data.readers.corpus import sources_of
 from translucid.data.readers.texts import keep_texts
 from translucid.data.stores.chunked import ChunkedFiles, Chunks, checksum
 from translucid.data.stores.encoded import EncodedCorpus, encode_chunks

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import sentencepiece
 
-from translucid.data.readers.corpus import Pair
+from bitext.pair import Pair
 from translucid.data.tokenizing.pieces import SPACE, sanitised
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL, TAG

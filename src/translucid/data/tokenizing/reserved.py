@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-PLACEHOLDERS = tuple(f"⟦{number}⟧" for number in range(1, 17))
-"""Pieces for the parts of a text that a translation must not change (`data/placeholders.py`)."""
+from bitext.protected_spans import PLACEHOLDERS
 
 
 class TermMarks(NamedTuple):

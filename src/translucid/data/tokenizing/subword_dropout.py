@@ -18,7 +18,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.readers.corpus import Pair, sources_of, targets_of
+from bitext.pair import Pair
+from translucid.data.readers.corpus import sources_of, targets_of
 from translucid.data.stores.encoded import EncodedCorpus, document_numbers, synthetic
 from translucid.data.stores.encoded_links import EncodedLinks, WordStarts
 from translucid.data.tokenizing.pieces import SPACE

@@ -17,17 +17,18 @@ from pathlib import Path
 
 import sentencepiece
 
+from bitext.pair import Pair
+from bitext.protected_spans import PLACEHOLDERS
+from bitext.reading import read_at_most
+from bitext.words import linked_words
 from translucid.data.filtering import reservoir_sample
 from translucid.data.placeholders import Masked, mask
-from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.learning import Learning
 from translucid.data.tokenizing.pieces import SPACE, named_pieces, sanitised
-from translucid.data.tokenizing.reserved import PLACEHOLDERS, RESERVED_PIECES, TERM
+from translucid.data.tokenizing.reserved import RESERVED_PIECES, TERM
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
-from translucid.data.words import linked_words
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.reading import read_at_most
 from translucid.ground.special import SPECIAL, TAG
 
 LARGEST = 1 << 26

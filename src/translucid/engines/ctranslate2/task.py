@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import ctranslate2
 
-from translucid.ground.cancellation import between_steps, is_cancellable
+from bitext.cancellation import between_steps, is_cancellable
 
 
 def wait_for(answer: Any) -> Any:

@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.cancellation import between_steps
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.decoding.limits import LONGEST_LOOP, length_penalty
 from translucid.engines.onnx.model import Floats, Ints, OnnxModel
-from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SpecialTokens
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from bitext.cancellation import is_cancellable
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
@@ -34,7 +35,6 @@ from translucid.engines.converted import (
 from translucid.engines.ctranslate2.conventions import POSITIONS
 from translucid.engines.onnx.conventions import refuse_unsupported
 from translucid.engines.tuned import Tuned
-from translucid.ground.cancellation import is_cancellable
 from translucid.ground.iteration import batched
 from translucid.ground.special import SpecialTokens
 from translucid.kernels.machine import cores

@@ -10,11 +10,11 @@ from typing import NamedTuple, Protocol, Self
 import torch
 from torch import Tensor
 
+from bitext.cancellation import between_steps
 from translucid.data.batching import padded
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import forced_log_probs
-from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.forced_decoding import forced_decoding

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from translucid.ground.cancellation import between_steps
+from bitext.cancellation import between_steps
 from translucid.ground.errors import UserError, missing_package, nearest
 from translucid.inspection.explain.case import Explained
 from translucid.inspection.html import notebook_table

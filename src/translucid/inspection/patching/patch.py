@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import torch
 
+from bitext.cancellation import between_steps
 from translucid.data.text_pipeline import TextPipeline
-from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPELLINGS

@@ -20,8 +20,8 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from bitext.cancellation import between_steps
 from translucid.attention.points import Handler, handling, points_of, recording
-from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
 

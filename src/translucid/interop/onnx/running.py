@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.readers.corpus import Pair, sources_of
+from bitext.pair import Pair
+from translucid.data.readers.corpus import sources_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import length_limit

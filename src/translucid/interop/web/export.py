@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from translucid.data.languages import english_name, usual_code
+from bitext.languages import english_name, usual_code
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote
 
-from translucid.documents.kinds import Kind
+from bitext.documents.kinds import Kind
 from translucid.serving.documents.job_files import JobFiles
 from translucid.serving.queue.fair_scheduler import Task
 

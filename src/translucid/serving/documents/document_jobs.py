@@ -23,9 +23,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from filelock import FileLock, Timeout
 
-from translucid.documents.document import Target
-from translucid.documents.kinds import kind_of, unknown_kind
-from translucid.ground.cancellation import Cancelled
+from bitext.cancellation import Cancelled
+from bitext.documents.document import Target
+from bitext.documents.kinds import kind_of, unknown_kind
 from translucid.ground.lock import LOCK
 from translucid.serving.documents.document_job import Job, disposition
 from translucid.serving.documents.document_translation import needs_no_translation, translate_document, write_result

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from translucid.documents.document import Document, Segment
-from translucid.documents.kinds import read_document
-from translucid.documents.limits import limit_segments, limit_work
-from translucid.ground.cancellation import Cancelled, between_steps
+from bitext.cancellation import Cancelled, between_steps
+from bitext.documents.document import Document, Segment
+from bitext.documents.kinds import read_document
+from bitext.documents.limits import limit_segments, limit_work
 from translucid.ground.errors import UserError
 from translucid.jobs.documents import segments_to_translate
 from translucid.serving.catalogue import Catalogue

@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NamedTuple
 
-from translucid.documents.document import Segment, Target
-from translucid.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.document import Segment, Target
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.serving.edge.failures import GoneError
 
 _TABLE = """CREATE TABLE segments (

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from translucid.ground.cancellation import between_steps
+from bitext.cancellation import between_steps
 
 
 def rendered(value: Any) -> Response:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from bitext.cancellation import Cancelled, between_steps
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.serving.edge.failures import ApiError, as_server_errors
 from translucid.serving.queue.fair_scheduler import FairScheduler, Task
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from translucid.ground.cancellation import Cancelled, call_between_steps
+from bitext.cancellation import Cancelled, call_between_steps
 
 _POLL_SECONDS = 0.2
 """The interval in seconds at which waiting work checks whether its result is still needed."""

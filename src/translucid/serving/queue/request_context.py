@@ -14,7 +14,7 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
-from translucid.ground.cancellation import Cancelled
+from bitext.cancellation import Cancelled
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.edge.incoming import Bodies, read_fields, read_image, read_upload

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fastapi import Request
 from fastapi.responses import Response
 
+from bitext.cancellation import between_steps
 from translucid.decoding.limits import length_penalty
-from translucid.ground.cancellation import between_steps
 from translucid.inspection.explain.image_case import image_case, saliency_record
 from translucid.inspection.inspected import plain, rounded_probability
 from translucid.inspection.saliency_overlay import AttentionResult

@@ -15,8 +15,8 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from translucid.documents.xml.xml_fragment import Elements, XmlFragment
-from translucid.ground.cancellation import between_steps
+from bitext.cancellation import between_steps
+from bitext.documents.xml.xml_fragment import Elements, XmlFragment
 from translucid.ground.errors import UserError
 from translucid.serving.detection import translate_from_any
 from translucid.serving.documents.document_job import Job

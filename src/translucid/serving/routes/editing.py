@@ -11,10 +11,10 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from translucid.data.readers.corpus import Pair
-from translucid.documents.document import Target
-from translucid.documents.tag_projection import readable
-from translucid.ground.cancellation import between_steps
+from bitext.cancellation import between_steps
+from bitext.documents.document import Target
+from bitext.documents.tag_projection import readable
+from bitext.pair import Pair
 from translucid.ground.errors import UserError
 from translucid.serving.documents.document_job import Job
 from translucid.serving.documents.document_jobs import DocumentJobs

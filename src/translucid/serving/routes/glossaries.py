@@ -17,7 +17,7 @@ from typing import Any
 
 from cachetools import TTLCache
 
-from translucid.data.languages import same_language
+from bitext.languages import same_language
 from translucid.serving.edge.failures import ApiError
 from translucid.terminology.term import fault_of
 

@@ -12,8 +12,8 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from translucid.data.readers.corpus import Pair
-from translucid.documents.kinds import KINDS
+from bitext.documents.kinds import KINDS
+from bitext.pair import Pair
 from translucid.serving.detection import detect, detect_sources
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError

@@ -14,15 +14,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
 
-from translucid.data.languages import Languages, same_language
-from translucid.data.readers.corpus import Pair
+from bitext.languages import Languages, same_language
+from bitext.memory.database import ENDING, MemoryBusyError, is_database
+from bitext.memory.folding import UNWRITABLE
+from bitext.memory.match import MIN_PERCENT, Match
+from bitext.memory.recall import Recall
+from bitext.memory.translation_memory import MAX_MATCHES, TranslationMemory
+from bitext.pair import Pair
 from translucid.ground.errors import UserError
-from translucid.memory.database import ENDING, MemoryBusyError, is_database
-from translucid.memory.folding import UNWRITABLE
-from translucid.memory.match import MIN_PERCENT, Match
 from translucid.memory.opening import open_memory
-from translucid.memory.recall import Recall
-from translucid.memory.translation_memory import MAX_MATCHES, TranslationMemory
 from translucid.serving.edge.failures import ApiError, ServerError
 
 Result = TypeVar("Result")

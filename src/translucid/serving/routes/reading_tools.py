@@ -17,8 +17,8 @@ from fastapi import Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from translucid.data.languages import usual_code
-from translucid.documents.markup.html_elements import NUMBERED_NAME
+from bitext.documents.markup.html_elements import NUMBERED_NAME
+from bitext.languages import usual_code
 from translucid.serving.detection import detect_sources, translate_from_any
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import are_texts, choice_field, text_field, texts_field

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
+from bitext.cancellation import between_steps
 from translucid.api.text_classifier import SingleClassifier
-from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import available_methods, contrast_labels, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import LabelCase

@@ -1,0 +1,54 @@
+"""PowerPoint: slides, tables, notes, charts, diagrams, and the texts of masters and layouts that slides show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import inf
+
+from bitext.documents.office.direction import turn_styles
+from bitext.documents.office.drawings import read_drawing
+from bitext.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
+from bitext.documents.xml.slots import SlottedXml
+from bitext.documents.xml.xml_file import XmlFile
+from bitext.documents.zip_container import Bundle, ZipContainer
+from bitext.languages import Languages, new_direction
+
+_MASTERS = {"presentationml.slideMaster+xml": "master", "presentationml.slideLayout+xml": "layout"}
+_KINDS = {"presentationml.slide+xml": "slide", "presentationml.notesSlide+xml": "notes", **CHARTS, **_MASTERS}
+_MAIN = "presentation.main+xml"
+
+
+def read(name: str, content: bytes, languages: Languages) -> Bundle:
+    """Parse a presentation.
+
+    Raises:
+        UserError: the file is not a presentation, is invalid or harmful, or has macros.
+    """
+    archive = ZipContainer(name, content)
+    bundle = Bundle(archive)
+    members = list(parts(archive, {_MAIN: "", **_KINDS}, _MAIN))
+    slide_order = _slide_order(archive, members[0][0])
+    # The slides of the show first, in its order; then all others in the order of their kinds.
+    members.sort(key=lambda member: slide_order.get(member[0], inf))
+    numbers = Counter[str]()
+    for member, kind in members:
+        if not kind:  # the main part, with the styles of text outside of placeholders
+            bundle.add(member, _styles(archive, member, languages), "")
+            continue
+        numbers[kind] += 1
+        document = read_drawing(archive, member, languages, is_master=kind in _MASTERS.values())
+        bundle.add(member, document, f"{kind} {numbers[kind]}")
+    return bundle
+
+
+def _styles(archive: ZipContainer, main: str, languages: Languages) -> SlottedXml:
+    document = SlottedXml(XmlFile(archive.display_name(main), archive.read(main)))
+    turn_styles(document, new_direction(languages))
+    return document
+
+
+def _slide_order(archive: ZipContainer, main: str) -> dict[str, int]:
+    """Return the position of each slide in the show, by its member."""
+    members = related(archive, main)
+    slides = XmlFile(archive.display_name(main), archive.read(main)).units({"p:presentation"}, {"p:sldId"}, NAMESPACES)
+    return {members.get(slide.attributes.get("r:id", ""), ""): position for position, slide in enumerate(slides)}

@@ -1,0 +1,126 @@
+"""Android string resources: strings, items of type string, string arrays and plurals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from bitext.documents.strings.android_text import items_of, written, written_cdata
+from bitext.documents.strings.messages import is_language
+from bitext.documents.strings.plural_forms import ORDER, categories, place_of_form
+from bitext.documents.xml.slots import Render, SlottedXml, Targets
+from bitext.documents.xml.xml_file import XmlFile
+from bitext.documents.xml.xml_inline import AddedText, Inline, Role, add_text
+from bitext.documents.xml.xml_tags import margin, with_attributes
+from bitext.languages import Languages
+from bitext.protected_spans import PlaceholderSyntax
+from bitext.readers.xml_elements import Element
+
+_SPACES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff"}
+
+
+def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
+    """Parse a file of string resources.
+
+    Raises:
+        UserError: the file is not one of string resources, invalid or harmful.
+    """
+    strings = _Strings(SlottedXml(XmlFile(name, content, entities=True)), languages[1])
+    for unit in strings.document.file.units({"resources"}, {"string", "string-array", "plurals", "item"}, _SPACES):
+        # Items of other types are colours, dimensions and the like.
+        is_text = unit.name != "item" or unit.attributes.get("type") == "string"
+        if is_text and unit.inherited("translatable") != "false":
+            strings.add(unit)
+    return strings.document
+
+
+class _Strings:
+    """The strings of a file."""
+
+    def __init__(self, document: SlottedXml, language: str | None) -> None:
+        self.document, self.forms = document, categories(language)
+        self.inline = Inline(
+            document.file,
+            _role,
+            edges=False,
+            texts=items_of,
+            write=written,
+            write_cdata=written_cdata,
+            syntax=PlaceholderSyntax.message,
+        )
+
+    def add(self, unit: Element) -> None:
+        """Add the texts of a resource."""
+        note = unit.comment or None
+        if unit.name == "plurals":
+            self._plurals(unit, note)
+        else:
+            for text in unit.children if unit.name == "string-array" else [unit]:
+                self._text(text, note)
+
+    def _text(self, text: Element, note: str | None) -> AddedText | None:
+        """Add a text and return it; None if there is nothing to translate."""
+        # `@string/name` and `?attr/name` refer to other resources.
+        is_reference = text.text.lstrip().startswith(("@", "?"))
+        if is_reference or not text.parts or not is_language(text.text, text.attributes.get("name", "")):
+            return None
+        return add_text(self.document, self.inline, text.parts, f"line {text.line}", note)
+
+    def _plurals(self, unit: Element, note: str | None) -> None:
+        """Add the forms of the target language; a form that the source lacks is translated from `other`."""
+        items: dict[str, Element] = {}
+        for item in unit.children:
+            form = item.attributes.get("quantity")
+            if form in ORDER:
+                items[form] = item
+        if not items:
+            return
+        general_form = "other" if "other" in items else list(items)[-1]
+        general = items[general_form]
+        first, texts = len(self.document.segments), dict[str, AddedText | None]()
+        for form, item in items.items():
+            if self.forms is None or form in self.forms or form == general_form:
+                texts[form] = self._text(item, note)
+        general_text = texts[general_form]
+        if self.forms is None or general_text is None:
+            return
+        sources = self.document.segments[general_text.numbers.start : general_text.numbers.stop]
+        added: dict[str, AddedText] = {}
+        for form, examples in self.forms.items():
+            if form not in items:
+                start = len(self.document.segments)
+                for source in sources:
+                    place = place_of_form(source.place, form, examples)
+                    self.document.segments.add(replace(source, place=place))
+                added[form] = general_text._replace(numbers=range(start, len(self.document.segments)))
+        numbers = range(first, len(self.document.segments))
+        for form, item in items.items():
+            if form not in texts:
+                indent = margin(self.document.file, item)
+                self.document.add_slot(indent.start, item.end, numbers, "")
+        if added:
+            write = partial(self._added_items, general, general_text, added)
+            self.document.add_slot(general.start, general.start, range(general_text.numbers.start, numbers.stop), write)
+
+    def _added_items(
+        self, item: Element, text: AddedText, forms: dict[str, AddedText], targets: Targets, render: Render
+    ) -> str:
+        """Return the items of added forms; a form without a translation has that of `item`, or its source text."""
+        raw, indent, output = self.document.file.raw, margin(self.document.file, item), list[str]()
+        for form, added in forms.items():
+            output.append(with_attributes(raw(item.start, item.inner), {"quantity": form}))
+            translated = added
+            if targets.keys().isdisjoint(added.numbers):
+                translated = text
+            if not targets.keys().isdisjoint(translated.numbers):
+                translation = self.inline.written(text.contents, translated.targets(targets))
+                output += [raw(item.inner, text.start), translation, raw(text.end, item.end)]
+            else:
+                output.append(raw(item.inner, item.end))
+            output.append(raw(indent.start, indent.end))
+        return "".join(output)
+
+
+def _role(element: Element) -> Role:
+    is_kept = element.name == "xliff:g" or element.attributes.get("translatable") == "false"
+    return "alone" if is_kept else "pair"

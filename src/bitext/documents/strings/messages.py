@@ -1,0 +1,425 @@
+"""Messages of programs: strings that may contain tags and the plurals and selections of ICU MessageFormat."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
+
+from bitext.documents.markup.html_elements import BLOCKS, VOID
+from bitext.documents.spans import Part, Span, spanned
+from bitext.documents.strings.codes import is_code
+from bitext.documents.strings.documentation_markup import Markup, markup_of, markup_parts
+from bitext.documents.tagged_text import Side
+from bitext.protected_spans import (
+    SHORTCUT,
+    SHORTCUT_OF_GTK,
+    STYLE_OR_SCRIPT,
+    PlaceholderSyntax,
+    is_non_translatable,
+    kept_parts,
+)
+
+DEEPEST = 20
+"""The largest depth of nested plurals and selections."""
+_TAG = re.compile(
+    r"<(?P<kept>code|kbd|samp|var|pre|ph|bpt|ept|it)\b[^<>]*>[^<]*</(?P=kept)>"
+    rf"|{STYLE_OR_SCRIPT}|{SHORTCUT_OF_GTK}"
+    r"|<!--[^<-]*+(?:(?:<(?!!--)|-(?!->))[^<-]*+)*-->|<!(?i:doctype)\b[^<>]*+>"
+    # Ruby's %<count>d is not a tag.
+    r"|(?<!%)<(?P<close>/?)(?P<name>[A-Za-z0-9][\w:.-]*)(?:\s[^<>]*?)?(?P<single>/?)>",
+    re.DOTALL,
+)
+_ARGUMENT = re.compile(
+    r"\{\{\s*(?i:PLURAL|GENDER)\s*:[^{}|]*+\|"
+    r"|\{\s*[\w.-]+\s*,\s*(plural|select|selectordinal)\s*,"
+    r"|(?<!\{)\{\s*[\w.-]+\s*,\s*"  # but not i18next's {{count, number}}
+)
+_WIKI = re.compile(r"\{\{\s*(?:PLURAL|GENDER)\s*:[^{}|]*+\|", re.IGNORECASE)
+"""A plural or selection of MediaWiki, whose cases are between bars: `{{PLURAL:$1|a house|$1 houses}}`."""
+_WIKI_CASE = re.compile(r"(?:\d+=)?((?:[^{}|]|\{\{[^{}]*\}\})*)(\||\}\})")
+_CASE = re.compile(r"\s*(?:offset\s*:\s*\d+\s+)?[=\w-]+\s*\{")
+QUOTED = re.compile(r"'(?:[{}]++|\{[^{}'\n]*+\}|\{\{[^{}'\n]*+\}\})'")
+"""Quoted braces, which are text in ICU MessageFormat."""
+_BRACE = re.compile(rf"(?P<quoted>{QUOTED.pattern})|<[A-Za-z/][^<>]*>|(?P<brace>[{{}}])")
+_SIGN = re.compile(rf"(?P<quoted>{QUOTED.pattern})|#")
+_WITH_KEY = re.compile(r"^(?:_(?=[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f])|([A-Z])_(?=[a-z]+$))")
+"""A word with the marker of its access key, such as `_File` and `E_xit`."""
+_INTERVAL = r"(?:\{\d[\d, ]*+\}|[\[\]]\s*(?:-?\d+|-?Inf|\*)\s*,\s*(?:-?\d+|\+?Inf|\*)\s*[\[\]])\s*"
+"""The numbers for which a form of a message holds, as in Symfony and Laravel: `{0}`, `]1,Inf]`, `[2,*]`."""
+_BREAK = re.compile(
+    # A bar between the plural forms of a message, between the parts of a title, or those of a filter of files.
+    rf"(?:(?<!\s)\s*+|)(?P<bar>\||;;)(?:\s*{_INTERVAL}|\s*)|\A\s*(?P<first>{_INTERVAL})(?=[^|]*\|)"
+    # A shortcut at the end, as in `Save (Ctrl+S)`.
+    rf"|(?:(?<!\s)\s*+|)[(\[](?:{SHORTCUT})[)\]]\s*\Z"
+    # The patterns of a filter of files, as in `Pictures (*.png *.jpg);;All files (*)`.
+    r"|(?:(?<!\s)\s*+|)\(\*[^()\n]{0,300}\)\s*(?=\||;;|\Z)"
+    # Line ends, also where a string is escaped twice.
+    r"|(?:(?<![ \t])[ \t]*+|)(?P<line>\r?\n|\r|(?<![:\\])\\r?\\n(?![\[\\]))(?:[ \t]*(?:\r?\n|\r))*[ \t]*"
+    r"|(?:(?<![ ])[ ]*+|)\t[ \t]*"
+)
+_LINE_END = re.compile(r"\r?\n|\r|\\n")
+_MAY_BREAK = re.compile(r"[\n\r\t|]|;;|\\n|[)\]]\s*\Z")
+_OTHER_BARS = re.compile(rf"\A\s*\||\|\s*\Z|-\|-|\|\||\s\|\S(?<!\|[*{{\[\]])|\S\|\s(?!{_INTERVAL})")
+"""Bars of a table, of a formula, and those that are beside a space."""
+_ITEM = re.compile(r"(?:[-*•·+>#–—]|\d{1,3}[.)])\s")
+"""The beginning of an item of a list."""
+WRAPPED = 40
+"""The fewest characters of a line whose end may wrap a sentence."""
+_LINE = 400
+"""The number of characters of a line that are looked at."""
+DIVIDER = "\n"
+"""The name of parts that separate blocks, which no tag has."""
+_START = attrgetter("start")
+
+
+def is_language(text: str, key: str = "") -> bool:
+    """Whether a string is a text for people, not an address, a path, an identifier, a colour or a date.
+
+    >>> list(filter(is_language, ("Save", "user_name", "img/a.png", "#fff", "2024-01-31T10:00", "en-US")))
+    ['Save']
+
+    Args:
+        text: the string.
+        key: the key of the string in its file, if it has one.
+    """
+    text = _WIKI.sub(" ", text.strip())
+    if not text or is_non_translatable(text, PlaceholderSyntax.message):
+        return False
+    return not is_code(_WITH_KEY.sub(r"\1", text), key)
+
+
+def has_cases(text: str) -> bool:
+    """Whether a message has an ICU plural or selection."""
+    return any(argument.cases for argument in _arguments(text, 0, len(text)))
+
+
+def message_spans(
+    text: str,
+    *,
+    syntax: PlaceholderSyntax = PlaceholderSyntax.message,
+    accelerators: bool = False,
+    doubled: bool | None = None,
+    decode: Callable[[str], str] = str,
+    markup: Markup | None = None,
+) -> list[Span]:
+    """Return the spans of a message: its blocks and lines, and each case of its ICU plurals and selections.
+
+    A plural or selection is a mark in the text around it. Forms between bars are spans of their own.
+
+    Args:
+        text: the message.
+        syntax: the syntax of its placeholders.
+        accelerators: whether `_` or `&` may mark the letter of an access key.
+        doubled: whether apostrophes are written twice; by default, this is inferred from the message.
+        decode: turns parts of the text into characters.
+        markup: the markup of documentation in it; by default, this is inferred from the message.
+    """
+    if _doubles(text, doubled):
+        decode = partial(_undoubled, decode)
+    message = _Message(text, partial(spanned, text, decode=decode, syntax=syntax), syntax, markup or markup_of(text))
+    if accelerators and not message.has_arguments:
+        message.key = _accelerator(text)
+        if message.key is None and not is_language(text):
+            return []
+    return list(message.spans(0, len(text)))
+
+
+def message_writer(text: str, *, doubled: bool | None = None) -> Callable[[str], str]:
+    """Return a function that encodes words for a message, with apostrophes that ICU does not misread.
+
+    Args:
+        text: the message.
+        doubled: whether apostrophes are written twice, as for `message_spans`.
+    """
+    if _doubles(text, doubled):
+        return lambda words: words.replace("'", "''")
+    if doubled is None and (has_cases(text) or QUOTED.search(text)):
+        # An apostrophe starts a quote only before a brace; the text after the words may start with a brace.
+        return lambda words: re.sub(r"'(?=[{}]|\Z)", "''", words)
+    return str
+
+
+def _doubles(text: str, doubled: bool | None) -> bool:
+    """Whether each apostrophe of a message is written twice."""
+    if doubled is not None:
+        return doubled
+    return "''" in text and (has_cases(text) or bool(QUOTED.search(text)))
+
+
+def _undoubled(decode: Callable[[str], str], raw: str) -> str:
+    return decode(raw).replace("''", "'")
+
+
+def _accelerator(text: str) -> int | None:
+    """Return the offset of the only marker of an access key, at the beginning of a word or in a short label."""
+    placeholders: list[str] | None = None
+    for marker in "_&":
+        position = text.find(marker)
+        if text.count(marker) != 1 or not text[position + 1 : position + 2].isalnum():
+            continue
+        if placeholders is None:  # computed late, because most messages have no marker
+            placeholders = [part for part, _, _ in kept_parts(text, PlaceholderSyntax.message)]
+        if any(marker in part for part in placeholders):
+            continue
+        if position == 0:
+            return position
+        previous = text[position - 1]
+        is_label = len(text.split()) <= 4 and text[:1].isupper() and text[position + 1].islower()
+        if previous.isspace() or previous in "([" or (previous.isalpha() and is_label):
+            return position
+    return None
+
+
+class _Message:
+    """A message, from which spans are read."""
+
+    key: int | None = None
+    """The offset of the marker of its access key."""
+
+    def __init__(
+        self,
+        text: str,
+        to_span: Callable[[Iterable[Part]], Span | None],
+        syntax: PlaceholderSyntax,
+        markup: Markup | None,
+    ) -> None:
+        self.text, self.to_span, self.markup = text, to_span, markup
+        self.breaks = line_breaks(text, syntax)
+        self.has_arguments = bool(_arguments(text, 0, len(text)))
+
+    def spans(self, start: int, end: int, depth: int = 0, *, in_plural: bool = False) -> Iterator[Span]:
+        """Yield the spans of a part of the text; `in_plural`: whether `#` stands for a number."""
+        parts: list[Part] = []
+        position = start
+        arguments = _arguments(self.text, start, end) if depth < DEEPEST and self.has_arguments else []
+        for argument in arguments:
+            parts += self._parts(position, argument.start, in_plural=in_plural)
+            parts.append(Part(argument.start, argument.end, Side.alone, word=True))
+            position = argument.end
+        parts += self._parts(position, end, in_plural=in_plural)
+        for block in divided(parts):
+            if span := self.to_span(block):
+                yield span
+        for argument in arguments:
+            for case_start, case_end in argument.cases:
+                yield from self.spans(case_start, case_end, depth + 1, in_plural=argument.counts)
+
+    def _parts(self, start: int, end: int, *, in_plural: bool) -> Iterator[Part]:
+        if self.key is not None and start <= self.key < end:
+            yield from self._parts_between(start, self.key, in_plural)
+            yield Part(self.key, self.key + 1, Side.alone)
+            start = self.key + 1
+        yield from self._parts_between(start, end, in_plural)
+
+    def _parts_between(self, start: int, end: int, in_plural: bool) -> Iterator[Part]:
+        return tagged_parts(self.text, start, end, in_plural, breaks=self.breaks, markup=self.markup)
+
+
+def divided(parts: Iterable[Part]) -> Iterator[list[Part]]:
+    """Yield the parts of each block; the parts that separate blocks are left out."""
+    block: list[Part] = []
+    for part in parts:
+        if part.name == DIVIDER:
+            yield block
+            block = []
+        else:
+            block.append(part)
+    yield block
+
+
+def line_breaks(text: str, syntax: PlaceholderSyntax = PlaceholderSyntax.message) -> list[Part]:
+    """Return the line ends, tabs and bars of a message, in order: marks in a sentence, or dividers between blocks.
+
+    A line end divides two lines, unless it wraps a long line in the middle of a sentence. Line ends and bars in
+    placeholders such as `{{ x | upper }}` do not count.
+    """
+    if not _MAY_BREAK.search(text):
+        return []
+    bars = _bars(text)
+    breaks: list[Part] = []
+    placeholders = kept_parts(text, syntax)
+    placeholder = next(placeholders, None)
+    line_start = 0
+    for match in _BREAK.finditer(text):
+        while placeholder and placeholder[2] <= match.start():
+            placeholder = next(placeholders, None)
+        if placeholder and placeholder[1] <= match.start() and match.end() <= placeholder[2]:
+            continue  # for example the bar in `{{ x | upper }}`
+        if match["bar"]:
+            spaces = match[0][0].isspace(), match[0][-1].isspace()
+            if match["bar"] == "|" and spaces != (True, True) and not bars:
+                continue
+            breaks.append(Part(*match.span(), Side.alone, DIVIDER))
+        elif match["line"] and wraps(text[max(line_start, match.start() - _LINE) : match.start()], text, match):
+            breaks.append(Part(*match.span(), Side.alone))
+        else:
+            breaks.append(Part(*match.span(), Side.alone, DIVIDER))
+        line_start = match.end()
+    return breaks
+
+
+def wraps(before: str, text: str, match: re.Match[str]) -> bool:
+    """Whether a line end only wraps a sentence.
+
+    Args:
+        before: the line before.
+        text: the message.
+        match: the line end, with the white space around it.
+    """
+    before = before[-_LINE:]
+    is_blank = len(_LINE_END.findall(match[0])) > 1 or bool(_LINE_END.match(text, match.end()))
+    if len(before.strip()) < WRAPPED or is_blank or match.end() == len(text):
+        return False
+    is_end = before.rstrip("\"'»”’)*_` ").endswith(tuple(".:;!?…。！？؟।"))
+    return not is_end and not _ITEM.match(text, match.end())
+
+
+def _bars(text: str) -> bool:
+    """Whether bars without spaces around them separate the forms of a message, or the parts of a filter of files."""
+    return "|" in text and not _OTHER_BARS.search(text)
+
+
+def tagged_parts(
+    text: str,
+    start: int,
+    end: int,
+    in_plural: bool = False,
+    *,
+    breaks: Sequence[Part] = (),
+    markup: Markup | None = None,
+) -> Iterator[Part]:
+    """Yield words and tags of a part of a message, and dividers between blocks.
+
+    Args:
+        text: the message.
+        start: the start of the part.
+        end: its end.
+        in_plural: whether `#` stands for a number.
+        breaks: the line ends and bars of the message.
+        markup: the markup of documentation in it.
+    """
+    if markup:
+        for part in markup_parts(text, start, end, markup):
+            if part.side is None:
+                has_tags = markup is not Markup.pod
+                yield from _tags(text, part.start, part.end, in_plural, breaks, has_tags=has_tags)
+            else:
+                yield part
+        return
+    yield from _tags(text, start, end, in_plural, breaks)
+
+
+def _tags(
+    text: str, start: int, end: int, in_plural: bool, breaks: Sequence[Part], *, has_tags: bool = True
+) -> Iterator[Part]:
+    """Yield words, tags, and dividers between blocks."""
+    position = start
+    previous: Part | None = None
+    for match in _TAG.finditer(text, start, end) if has_tags else ():
+        yield from _signs(text, position, match.start(), in_plural, breaks)
+        is_blank = not text[position : match.start()].strip()
+        position = match.end()
+        name = (match["name"] or "").lower()
+        is_element = name != "" and name not in VOID
+        side = Side.alone
+        if is_element and not match["single"]:
+            side = Side.of_tag(closes=match["close"])
+        # As in HTML, two line breaks separate paragraphs.
+        is_divider = name in BLOCKS or match[0].startswith("<!d") or match[0].startswith("<!D")
+        if is_divider or (name == "br" and is_blank and previous is not None):
+            yield Part(*match.span(), Side.alone, DIVIDER)
+            previous = None
+            continue
+        previous = Part(*match.span(), side, match["name"] or "", word=is_element or bool(match["kept"]))
+        yield previous
+        if name != "br":
+            previous = None
+    yield from _signs(text, position, end, in_plural, breaks)
+
+
+def _signs(text: str, start: int, end: int, in_plural: bool, breaks: Sequence[Part]) -> Iterator[Part]:
+    """Yield words, line ends, quoted braces, and `#` signs that stand for a number."""
+    position = start
+    for match in _SIGN.finditer(text, start, end):
+        if match["quoted"] or in_plural:
+            yield from _lines(position, match.start(), breaks)
+            yield Part(*match.span(), Side.alone, word=True)
+            position = match.end()
+    yield from _lines(position, end, breaks)
+
+
+def _lines(start: int, end: int, breaks: Sequence[Part]) -> Iterator[Part]:
+    """Yield words and line ends."""
+    position = start
+    for i in range(bisect_left(breaks, start, key=_START), bisect_right(breaks, end, key=_START)):
+        if breaks[i].end <= end:
+            yield Part(position, breaks[i].start)
+            yield breaks[i]
+            position = breaks[i].end
+    yield Part(position, end)
+
+
+class _Argument(NamedTuple):
+    """An argument of a message with a type, such as a plural or a date."""
+
+    start: int
+    end: int
+    counts: bool
+    """Whether it is a plural, in whose cases `#` stands for the number."""
+    cases: list[tuple[int, int]]
+    """The start and end of each case's text."""
+
+
+def _arguments(text: str, start: int, end: int) -> list[_Argument]:
+    """Return the outermost arguments with a type; from an unclosed argument on, everything is text."""
+    arguments: list[_Argument] = []
+    position = start
+    while match := _ARGUMENT.search(text, position, end):
+        if match[0].startswith("{{"):
+            argument = _wiki_argument(text, match, end)
+            if argument is None:
+                break
+            arguments.append(argument)
+            position = argument.end
+            continue
+        close = _closing(text, match.start(), end)
+        if close is None:
+            break
+        cases: list[tuple[int, int]] = []
+        case_start = match.end()
+        while match[1] and (case := _CASE.match(text, case_start, close)):
+            case_end = _closing(text, case.end() - 1, close)
+            if case_end is None:
+                break
+            cases.append((case.end(), case_end))
+            case_start = case_end + 1
+        arguments.append(_Argument(match.start(), close + 1, match[1] in ("plural", "selectordinal"), cases))
+        position = close + 1
+    return arguments
+
+
+def _wiki_argument(text: str, opening: re.Match[str], end: int) -> _Argument | None:
+    """Return a plural or selection of MediaWiki; None if it is not closed."""
+    cases: list[tuple[int, int]] = []
+    position = opening.end()
+    while case := _WIKI_CASE.match(text, position, end):
+        cases.append(case.span(1))
+        position = case.end()
+        if case[2] == "}}":
+            return _Argument(opening.start(), position, False, cases)
+    return None
+
+
+def _closing(text: str, start: int, end: int) -> int | None:
+    """Return the offset of the brace that closes the one at `start`; None if there is none before `end`."""
+    depth = 0
+    for match in _BRACE.finditer(text, start, end):
+        if match["brace"]:
+            depth += 1 if match["brace"] == "{" else -1
+            if depth == 0:
+                return match.start()
+    return None

@@ -1,0 +1,1 @@
+"""Translation memory: what was translated before, found again exactly or nearly."""

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from translucid.data.batching import Batch
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import decode_images
-from translucid.kernels.process import configure_process
+from translucid.kernels.devices import configure_process
 from translucid.models.build import build_model
 from translucid.models.captioner_options import CaptionerOptions, ImageEncoderOptions
 from translucid.runs.training_options import TrainingOptions

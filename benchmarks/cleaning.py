@@ -35,9 +35,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bitext.pair import Pair
-from translucid.cli.clean import surprise_of
-from translucid.data.cleaning.cleaner import Cleaner, CorpusReader
-from translucid.data.cleaning.gain import CrossEntropy, judge_by_gain
+from translucid.cli.data import surprise_of
+from translucid.data.cleaning.cleaner import Cleaner, CorpusReader, CrossEntropy, judge_by_gain
 from translucid.data.readers.corpus import read_pairs
 
 SHARE, SHARE_OF_TWO = 0.02, 0.05

@@ -41,8 +41,7 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.data.text_pipeline import Piece
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.evaluation.classification import calibration_error
-from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, feature_matrix
-from translucid.evaluation.confidence.fitting import lift
+from translucid.evaluation.confidence import KINDS, Figures, Kind, Measurements, feature_matrix, lift
 from translucid.evaluation.metrics import sentence_chrf
 from translucid.ground.console import Console
 from translucid.ground.special import SPECIAL

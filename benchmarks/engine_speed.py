@@ -18,9 +18,9 @@ from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs, sources_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
+from translucid.engines.choosing import Engine
 from translucid.engines.ctranslate2.conventions import is_supported
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.engine import Engine
 from translucid.engines.onnx.searching import OnnxEngine
 
 

@@ -76,8 +76,7 @@ def corpus(pairs: int) -> Callable[[], object]:
     from translucid.data.filtering import Filter
     from translucid.data.readers.corpus import read_pairs
     from translucid.data.stores.store import CorpusStore
-    from translucid.data.tokenizing.tokenizer import Tokenizer
-    from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+    from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
     from translucid.training.epochs import PairEpochs
 
     words = [f"{a}{b}{c}" for a in "bdfglmnprst" for b in "aeiou" for c in ("n", "s", "ra", "le", "to")]

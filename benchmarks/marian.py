@@ -29,9 +29,9 @@ from sacrebleu.metrics import BLEU
 from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs
+from translucid.engines.choosing import Engine
 from translucid.engines.ctranslate2.conventions import Quantization, is_supported
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.engine import Engine
 from translucid.engines.onnx.searching import OnnxEngine
 from translucid.interop.marian_export import export_marian
 

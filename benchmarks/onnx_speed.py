@@ -19,12 +19,11 @@ import torch
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs, sources_of
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.choosing import Engine
 from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.engine import Engine
 from translucid.evaluation.metrics import bleu
-from translucid.interop.onnx.export import export_onnx
-from translucid.interop.onnx.running import Exported
+from translucid.interop.onnx.export import Exported, export_onnx
 from translucid.models.transformer import Transformer
 
 OPTIONS = DecodingOptions(beam=1, max_loops=0)

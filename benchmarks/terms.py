@@ -32,8 +32,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs, sources_of
 from translucid.decoding.constraints import Constraints
 from translucid.evaluation.metrics import bleu
-from translucid.terminology.lemmas import Lemmas
-from translucid.terminology.matching import TermList
+from translucid.terminology.matching import Lemmas, TermList
 from translucid.terminology.mining import Lexicon, content
 from translucid.terminology.term import Term
 from translucid.terminology.term_forms import TermForms

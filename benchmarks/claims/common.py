@@ -17,7 +17,7 @@ from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.atomic import write_atomically
-from translucid.kernels.process import configure_process
+from translucid.kernels.devices import configure_process
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder

@@ -30,12 +30,11 @@ from scipy.stats import spearmanr
 
 from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.corpora.phrasebook import being, conjugation, generate, lexicon, nominals, verbs
+from translucid.corpora.phrasebook import being, generate, lexicon, nominals, verbs
 from translucid.data.readers.corpus import read_pairs
 from translucid.data.text_pipeline import EncodedPair
 from translucid.inspection.alignment import read_alignment
-from translucid.inspection.lens import TunedLens, read_lens
-from translucid.inspection.tuned_lens import learn_tuned_lens
+from translucid.inspection.lens import TunedLens, learn_tuned_lens, read_lens
 from translucid.runs.configuration import resolve
 
 COMMAND = "python benchmarks/claims/deciding.py --tatoeba RUN TEST TRAIN"
@@ -208,7 +207,7 @@ def parts_of_speech() -> dict[str, str]:
     for forms in nominals.DETERMINERS.values():
         add("determiner", *forms)
     for verb in vars(verbs).values():
-        if isinstance(verb, conjugation.Verb):
+        if isinstance(verb, verbs.Verb):
             add("verb", verb.infinitive, verb.gerund, verb.imperative)
             for forms in verb.finite.values():
                 add("verb", *forms)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs
-from translucid.evaluation.confidence.logistic import logistic
+from translucid.evaluation.confidence import logistic
 from translucid.inspection.inspected import Inspected
 
 COUNT = 1000

@@ -31,7 +31,7 @@ from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
 from translucid.data.readers.corpus import read_pairs, sources_of, targets_of
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.evaluation.off_target import off_target_rate
+from translucid.evaluation.quality_checks import off_target_rate
 from translucid.ground.atomic import write_atomically
 
 OTHERS = {"fr": "eng-fra", "de": "eng-deu", "es": "eng-spa"}

@@ -31,8 +31,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook import lexicon as words
 from translucid.corpora.phrasebook.lexicon import NOUNS, Noun
 from translucid.corpora.phrasebook.text import Phrase
-from translucid.inspection.patching import Patching
-from translucid.inspection.patching.runs import ENCODER
+from translucid.inspection.patching import ENCODER, Patching
 
 GROUPS = [
     [words.PEOPLE, words.ANIMALS, words.SPORTS + words.SUBJECTS, words.MASS_FOOD + words.DRINKS, words.COUNT_FOOD],

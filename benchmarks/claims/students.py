@@ -29,11 +29,11 @@ from sacrebleu.significance import PairedTest
 from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs, sources_of, targets_of
-from translucid.distillation.systems import exported_size
+from translucid.distillation.report import exported_size
 from translucid.engines.tuned import Tuned, save_tuned
 from translucid.evaluation.comparing import FEWEST_TESTED
+from translucid.kernels.devices import configure_process
 from translucid.kernels.machine import processor
-from translucid.kernels.process import configure_process
 
 ALONE = 60
 """The number of sentences that are translated one at a time in a round."""

@@ -12,7 +12,7 @@ from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, changed_lines, 
     ("changed", "test"),
     [
         ("bitext/documents/tag_projection.py", "tests/documents/test_tag_projection.py"),
-        ("bitext/documents/strings/table_columns.py", "tests/documents/test_strings.py"),  # named after the folder
+        ("bitext/documents/strings/table.py", "tests/documents/test_strings.py"),  # named after the folder
         ("data/cleaning/rules.py", "tests/data/test_cleaning.py"),
         ("data/readers/texts.py", "tests/data/test_texts.py"),
         ("serving/language_pairs.py", "tests/serving/test_host_check.py"),  # imports it, from the package

@@ -91,7 +91,7 @@ def translucid(engine: str) -> None:
     from translucid import Translator
     from translucid.decoding.decoding_options import DecodingOptions
     from translucid.engines.tuned import Tuned, load_tuned
-    from translucid.kernels.process import configure_process
+    from translucid.kernels.devices import configure_process
 
     configure_process()  # as our command does
     translator = Translator.load(MODEL, "cpu", engine)  # type: ignore[arg-type]

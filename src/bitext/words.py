@@ -20,6 +20,10 @@ LINKED_WORD = re.compile(r"[^ \t\n]+")
 spaces and invisible characters are parts of words, as in the files that aligners such as fast_align read."""
 
 
+WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+)
+"""Letters of scripts without spaces between words."""
 CODE_SIGNS = frozenset("%{}<>$@#&~_\\|[]")
 """Signs that may be a part of the word that they touch, as in `%sfiles`: such words are not cut."""
 _VARIATION = "\ufe0e\ufe0f"

@@ -9,7 +9,7 @@ from bitext.pair import Pair
 from translucid.api.contrast import preferences
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.evaluation.contrast import read_contrasts
 from translucid.ground.special import SPECIAL
 from translucid.runs.corpus_files import Corpora

@@ -7,7 +7,7 @@ import torch
 from translucid import Embedder, UserError
 from translucid.api.embedder import TOGETHER, bare
 from translucid.ground.special import SPECIAL
-from translucid.layers.mix import Mix
+from translucid.models.language.bilstm import Mix
 
 TEXTS = [
     "I like soccer",

@@ -7,12 +7,12 @@ import torch
 
 from tests.api.test_document_context import call
 from translucid import Translator
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.errors import UserError
-from translucid.inspection.context_words import word_contributions
 from translucid.inspection.explain import contrast, explain
 from translucid.inspection.explain.case import Case
 from translucid.inspection.html import SIDES, viewer_record
+from translucid.inspection.inspected import word_contributions
 from translucid.inspection.words import BOUNDARY
 
 CONTEXT = "a red one"

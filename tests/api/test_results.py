@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from translucid.api import text_classifier
-from translucid.api.generation import Continuation, Generated, Piece, TextScore
+from translucid.api.generator import Continuation, Generated, Piece, TextScore
 from translucid.api.text_classifier import Classified, TextClassifier
 from translucid.data.stores.store import Size
 from translucid.decoding.hypothesis import Hypothesis

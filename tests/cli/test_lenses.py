@@ -19,7 +19,7 @@ def tuned(small_run, corpus, tmp_path_factory):
 
     folder = shutil.copytree(small_run, tmp_path_factory.mktemp("tuned") / "run")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("translucid.inspection.tuned_lens.UPDATES", 20)
+        patched.setattr("translucid.inspection.lens.UPDATES", 20)
         assert run(["tune", str(folder), "--lens", "--valid", str(corpus / "test.tsv")]) == 0
     return folder
 
@@ -48,7 +48,7 @@ def test_a_lens_of_another_model_is_refused(call, tuned, tmp_path):
 
 
 def test_what_tune_prints(call, small_run, corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("translucid.inspection.tuned_lens.UPDATES", 2)
+    monkeypatch.setattr("translucid.inspection.lens.UPDATES", 2)
     run = shutil.copytree(small_run, tmp_path / "run")
     result = call("tune", run, "--lens", "--valid", corpus / "train.tsv", "--sentences", 40)
     assert result.code == 0, result.err

@@ -235,7 +235,7 @@ def test_an_export_is_checked_whatever_its_weights_are_and_refused_before_the_wo
         result = call("export", small_run, wrong, "--check", "nowhere.tsv")
         assert result.code == 2
         assert str(wrong) in result.err
-    monkeypatch.setattr("translucid.engines.trials.ALLOWED", -1.0)
+    monkeypatch.setattr("translucid.engines.tuning.ALLOWED", -1.0)
     result = call("export", small_run, tmp_path / "other", "--check", corpus / "test.tsv")
     assert result.code == 2
     assert "float32 costs" in result.err
@@ -259,7 +259,7 @@ def tuning_calls(monkeypatch):
         raise UserError("enough")
 
     # Fitting validation scores has its own tests (tests/api/test_validation_fitting.py).
-    monkeypatch.setattr("translucid.api.validation_fitting.fit_validation_scores", lambda *arguments, **options: None)
+    monkeypatch.setattr("translucid.api.confidence_fitting.fit_validation_scores", lambda *arguments, **options: None)
     monkeypatch.setattr("translucid.engines.tuning.find_fastest", spy)
     monkeypatch.setattr("translucid.training.post_training.find_fastest", spy)
     return calls

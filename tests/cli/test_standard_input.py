@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bitext.readers import standard_input
+from bitext.readers.lines import standard_input
 from tests.conftest import SHAPE
 from translucid.runs.run_folder import RunFolder
 
@@ -23,9 +23,9 @@ OBJECTS = "".join(map(json_line, PAIRS.decode().splitlines())).encode()
 @pytest.fixture(autouse=True)
 def _clear_cache():
     """Clear the cache of standard input: outside the tests, a process runs one command only."""
-    standard_input.standard_input.cache_clear()
+    standard_input.cache_clear()
     yield
-    standard_input.standard_input.cache_clear()
+    standard_input.cache_clear()
 
 
 @pytest.mark.parametrize("content", [PAIRS, OBJECTS, gzip.compress(PAIRS), b"\xef\xbb\xbf" + PAIRS])

@@ -10,7 +10,7 @@ import torch
 
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid import Translator
-from translucid.api.alignment_choice import choose_alignment
+from translucid.api.alignment_fitting import choose_alignment
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
 from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
@@ -76,7 +76,7 @@ def test_tune_reports_the_error_rate_and_reads_two_files(small_run, gold, tmp_pa
 
 
 def test_without_links_tune_uses_statistical_links(small_run, gold, tmp_path, call, monkeypatch):
-    monkeypatch.setattr("translucid.api.alignment_choice.FEWEST_LINKED", 300)
+    monkeypatch.setattr("translucid.api.alignment_fitting.FEWEST_LINKED", 300)
     monkeypatch.setattr("translucid.api.alignment_fitting.LEARNED", 150)
     run = shutil.copytree(small_run, tmp_path / "run")
     result = call("tune", run, "--alignments")
@@ -128,7 +128,7 @@ def test_the_end_of_a_training_chooses_how_attention_is_read(small_run, tmp_path
     quiet = Console(quiet=True)
     assert choose_alignment(run, console=quiet, device="cpu") == {}
     assert RunFolder(run).configuration().alignment == AlignmentOptions()
-    monkeypatch.setattr("translucid.api.alignment_choice.FEWEST_LINKED", 300)
+    monkeypatch.setattr("translucid.api.alignment_fitting.FEWEST_LINKED", 300)
     ranked = choose_alignment(run, console=quiet, device="cpu")
     assert RunFolder(run).configuration().alignment == next(iter(ranked))
     rates = [score.error_rate for score in ranked.values()]

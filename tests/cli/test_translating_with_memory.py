@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.memory.recall import Recall
+from bitext.memory.translation_memory import Recall
 from translucid import Translator
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.memory.opening import open_memory

@@ -9,8 +9,7 @@ import pytest
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.engines.run_files import save_confidence
-from translucid.evaluation.confidence.estimator import Estimator
-from translucid.evaluation.confidence.features import KINDS
+from translucid.evaluation.confidence import KINDS, Estimator
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 

@@ -6,7 +6,7 @@ import pytest
 
 from bitext.pair import Pair
 from translucid import Translator
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import read_corpora

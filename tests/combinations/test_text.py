@@ -5,8 +5,7 @@ import json
 import pytest
 
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.memory.recall import Recall
-from bitext.memory.translation_memory import TranslationMemory
+from bitext.memory.translation_memory import Recall, TranslationMemory
 from bitext.pair import Pair
 from tests.cli.conftest import call  # noqa: F401 - a fixture
 from translucid import Translator

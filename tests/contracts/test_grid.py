@@ -12,11 +12,9 @@ from translucid.attention.attend import attend
 from translucid.attention.points import Point
 from translucid.attention.scores import Dot
 from translucid.data.batching import Batch
-from translucid.decoding.continuations import continuations
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import cross_attention, forced_log_probs, forced_pass
-from translucid.decoding.narrowed import Narrowed
-from translucid.decoding.search import search
+from translucid.decoding.search import Narrowed, continuations, search
 from translucid.decoding.trace import BeamTrace
 from translucid.models.protocol import Memory, SequenceModel
 from translucid.training.objective import batch_loss

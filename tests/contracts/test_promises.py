@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from translucid.attention.points import recording_weights
-from translucid.decoding.narrowed import Narrowed
+from translucid.decoding.search import Narrowed
 from translucid.ground.special import SPECIAL
 from translucid.kernels.dropout import Dropout
 from translucid.layers.recurrent import Recurrence

@@ -14,7 +14,7 @@ from translucid.cli.main import run
 from translucid.corpora.scenes import GROUND, HELD_OUT_PAIRS, Scene, Thing, generate
 from translucid.corpora.scenes.generation import SPLITS, split_of
 from translucid.corpora.scenes.painting import SIZE, boxes, masks, paint
-from translucid.corpora.scenes.words import COLOURS, COMMON, GROUNDS, MATERIALS, PLURALS, SHAPES, SIZES, far_apart
+from translucid.corpora.scenes.scene import COLOURS, COMMON, GROUNDS, MATERIALS, PLURALS, SHAPES, SIZES, far_apart
 from translucid.corpora.scenes.writing import spread_shapes
 from translucid.ground.errors import UserError
 

@@ -7,10 +7,8 @@ import pytest
 
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.added_language import MAX_LENGTH, with_language
-from translucid.data.tokenizing.extending import MIN_COUNT, parts_of_new
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.extending import MAX_LENGTH, MIN_COUNT, parts_of_new, with_language
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.special import SPECIAL
 
 PHRASES = list(generate(400, split="train", max_words=8))

@@ -7,8 +7,7 @@ from bitext.pair import Pair
 from translucid.data.filtering import Skipped
 from translucid.data.readers.captioned import Augmentation, CaptionedImages, VariedImages
 from translucid.data.stores.image_store import StoredImages
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 CAPTIONS = [
     Pair("b.png", "a dog runs"),

@@ -18,10 +18,11 @@ from translucid.data.cleaning.cleaner import (
     JudgedPair,
     Report,
     alike_text,
+    gains,
+    judge_by_gain,
     row,
 )
-from translucid.data.cleaning.gain import gains, judge_by_gain
-from translucid.data.cleaning.profile import SLACK, Profile, guess_language
+from translucid.data.cleaning.rules import SLACK, Profile, guess_language
 from translucid.data.readers.corpus import PlacedPair
 from translucid.data.statistics import digest
 

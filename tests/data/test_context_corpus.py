@@ -9,13 +9,11 @@ from translucid.data.filtering import Filter
 from translucid.data.linked_pairs import LinkedPair
 from translucid.data.stores import encoded
 from translucid.data.stores.context import ContextCorpus, VariedContext
-from translucid.data.stores.encoded import EncodedCorpus
-from translucid.data.stores.encoded_links import WordStarts
+from translucid.data.stores.encoded import EncodedCorpus, WordStarts
 from translucid.data.stores.store import CorpusStore
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 TEXTS = ["he came", "she left", "it was late", "they met", "no one knew", "he was glad", "she too", "the end"]
 DOCUMENTS = [0, 0, 0, 0, 1, None, None, 1]

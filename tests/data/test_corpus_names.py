@@ -6,8 +6,7 @@ import pytest
 
 from bitext.pair import Pair
 from translucid.cli.arguments import pair_up
-from translucid.data.readers.corpus import placed_pairs, read_pairs, sides
-from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
+from translucid.data.readers.corpus import CorpusName, placed_pairs, read_pairs, refuse_wrong_languages, sides
 from translucid.ground.errors import UserError
 
 LANGUAGES = {

@@ -8,8 +8,7 @@ from bitext.pair import Pair
 from translucid.data.filtering import Skipped
 from translucid.data.stores import encoded
 from translucid.data.stores.encoded import EncodedCorpus
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 
 PAIRS = [

@@ -7,7 +7,7 @@ from bitext.pair import Pair
 from bitext.protected_spans import PLACEHOLDERS
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.extending import parts_of_new, with_reserved, with_tag, with_words
-from translucid.data.tokenizing.reserved import TERM
+from translucid.data.tokenizing.pieces import TERM
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 EVERYDAY = [Pair(p.source, p.target) for p in generate(400, split="train", max_words=8)]

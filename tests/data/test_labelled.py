@@ -5,8 +5,7 @@ import pytest
 
 from bitext.pair import Pair
 from translucid.data.readers.labelled import LabelledTexts, text_ids
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 TEXTS = [Pair("good and very good", "pos"), Pair("bad", "neg"), Pair("", "pos"), Pair("good", "pos")]
 

@@ -13,11 +13,8 @@ import pytest
 
 from bitext.pair import Pair
 from bitext.readers import lines as lines_module
-from bitext.readers import standard_input
-from bitext.readers.bad_line import BadLine
-from bitext.readers.lines import kind_of, lines, one_line, one_space
-from translucid.data.readers.bad_lines import BadLines
-from translucid.data.readers.corpus import read_pairs
+from bitext.readers.lines import BadLine, kind_of, lines, one_line, one_space, refuse_twice, standard_input
+from translucid.data.readers.corpus import BadLines, read_pairs
 from translucid.data.readers.texts import read_texts
 from translucid.ground.errors import UserError
 
@@ -31,10 +28,10 @@ def set_stdin(monkeypatch):
     def replace(content):
         stream = None if content is None else io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
         monkeypatch.setattr(sys, "stdin", stream)
-        standard_input.standard_input.cache_clear()
+        standard_input.cache_clear()
 
     yield replace
-    standard_input.standard_input.cache_clear()
+    standard_input.cache_clear()
 
 
 @pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
@@ -65,9 +62,9 @@ def test_standard_input_may_be_empty_closed_or_given_twice(set_stdin):
     set_stdin(None)
     with pytest.raises(UserError, match="standard input: is closed"):
         list(read_texts("-"))
-    standard_input.refuse_twice(["-", "a"], None, ["b"])
+    refuse_twice(["-", "a"], None, ["b"])
     with pytest.raises(UserError, match="standard input: can be one corpus and not several"):
-        standard_input.refuse_twice(["-", "a"], None, ["-"])
+        refuse_twice(["-", "a"], None, ["-"])
 
 
 def test_a_line_is_too_long_from_the_first_byte_above_the_limit(tmp_path, monkeypatch):

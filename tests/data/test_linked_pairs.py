@@ -13,13 +13,11 @@ from translucid.data.filtering import Filter
 from translucid.data.linked_pairs import Edit, LinkedPair, edited, moved_words
 from translucid.data.placeholders import masked_pairs
 from translucid.data.readers.corpus import SyntheticPair
-from translucid.data.stores.encoded import EncodedCorpus
-from translucid.data.stores.encoded_links import WordStarts
+from translucid.data.stores.encoded import EncodedCorpus, WordStarts
 from translucid.data.stores.store import CorpusStore
-from translucid.data.tokenizing.reserved import TERM
+from translucid.data.tokenizing.pieces import TERM
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.evaluation.alignment_error import Gold
 from translucid.inspection.alignment import link_pieces
 from translucid.terminology.marking import Marking, marking_edits

@@ -8,8 +8,7 @@ import sentencepiece
 
 from bitext.pair import Pair
 from translucid.data.tokenizing.normalisation import ADAPTIVE, MIN_COUNT, Characters, described, normaliser_without
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 PERSIAN = "من می\u200cروم و کتاب\u200cها را می\u200cخوانم"
 
@@ -19,7 +18,7 @@ def _cached_normalisers():
     """Build the rules without the same characters once, as that takes a second."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            "translucid.data.tokenizing.learning.normaliser_without", lambda kept: cached_normaliser("".join(kept))
+            "translucid.data.tokenizing.tokenizer.normaliser_without", lambda kept: cached_normaliser("".join(kept))
         )
         yield
 

@@ -6,8 +6,7 @@ from itertools import islice
 import pytest
 
 from bitext.pair import Pair
-from translucid.data.readers.corpus import placed_pairs, read_pairs
-from translucid.data.readers.parquet import BATCH
+from translucid.data.readers.corpus import BATCH, placed_pairs, read_pairs
 from translucid.ground.errors import UserError
 
 pyarrow = pytest.importorskip("pyarrow")

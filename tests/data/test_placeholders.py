@@ -14,10 +14,9 @@ from translucid.data.placeholders import Masked, NameStandIn, _words, mask, mask
 from translucid.data.readers.corpus import SyntheticPair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.text_pipeline import TextPipeline
-from translucid.data.tokenizing.reserved import MATCH, TERM
+from translucid.data.tokenizing.pieces import MATCH, TERM
 from translucid.data.tokenizing.subword_dropout import VariedCorpus, bpe_dropout
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.special import SPECIAL
 
 PAIRS = [Pair("Tom saw 25 files at a@b.org.", "Tom vio 25 fichas en a@b.org."), Pair("I see %s.", "Veo %s.")]

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from bitext.pair import Pair
-from bitext.readers.bad_line import BadLine
+from bitext.readers.lines import BadLine
 from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter
-from translucid.data.readers.bad_lines import BadLines
+from translucid.data.readers.corpus import BadLines
 from translucid.data.stores import encoded
 from translucid.data.stores.chunked import INDEX
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.stores.store import FILES, CorpusStore
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 
 PAIRS = [Pair(p.source, p.target) for p in generate(400, max_words=10)] + [Pair("", "vacío")]

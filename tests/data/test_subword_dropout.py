@@ -13,8 +13,7 @@ from tests.probes.forked import Forked
 from translucid.data.readers.corpus import SyntheticPair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus, bpe_dropout, words_of
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 PAIRS = [
     Pair("the lowest tower of the town", "la torre más baja de la ciudad"),

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from bitext.pair import Pair
-from bitext.readers.bad_line import BadLine
+from bitext.readers.lines import BadLine
 from translucid.corpora.phrasebook import generate
-from translucid.data.readers.bad_lines import BadLines
+from translucid.data.readers.corpus import BadLines
 from translucid.data.stores import store as stores
 from translucid.data.stores.chunked import INDEX
 from translucid.data.stores.store import EncodedTexts, Size, TextStore
 from translucid.data.stream import Stream
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from bitext.readers.bad_line import BadLine
+from bitext.readers.lines import BadLine
 from translucid.data.filtering import Skipped
 from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.ground.errors import UserError

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from bitext.pair import Pair
-from translucid.data.tokenizing.learning import _possible_size, _user_error
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions, _possible_size, _user_error
 from translucid.ground.errors import UserError
 
 ENGLISH = [

@@ -8,8 +8,7 @@ import sentencepiece
 
 from bitext.pair import Pair
 from translucid.data.tokenizing.pieces import sanitised
-from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 
 TEXTS = ["the cat sees the dog", "a dog sees a cat", "cats and dogs", "the sea"] * 3

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from translucid.decoding.continuations import continuations
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.search import continuations
 from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 

@@ -8,12 +8,10 @@ import pytest
 import torch
 
 from translucid.decoding.beam import _likeliest_without_waiting, likeliest
-from translucid.decoding.continuations import _ended
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import MOST_TOKENS, DecodingOptions, find_loop, length_limit, length_penalty
 from translucid.decoding.hypothesis import Hypothesis, percent, total_score
-from translucid.decoding.limits import MOST_TOKENS, find_loop, length_limit, length_penalty
 from translucid.decoding.pair_scores import PairScore, all_scored, forced_scores, pair_scores, perplexity, score_pairs
-from translucid.decoding.search import search
+from translucid.decoding.search import _ended, search
 from translucid.decoding.trace import BeamTrace, Node
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model

@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.limits import length_limit
+from translucid.decoding.decoding_options import DecodingOptions, length_limit
 from translucid.runs.keys import descriptions
 
 

@@ -5,9 +5,8 @@ from random import Random
 import pytest
 import torch
 
-from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.limits import find_loop
-from translucid.decoding.rules import After, MinLength, Never, NoLoops, NoRepeatNgram, Prefix, rules_for
+from translucid.decoding.decoding_options import DecodingOptions, find_loop
+from translucid.decoding.problem import After, MinLength, Never, NoLoops, NoRepeatNgram, Prefix, rules_for
 from translucid.decoding.search import search
 
 EOS = 3

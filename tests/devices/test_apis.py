@@ -23,7 +23,7 @@ from translucid.inspection.alignment import AlignmentExample, learn_alignment
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.inspected import plain
 from translucid.interop.huggingface_export import export_huggingface
-from translucid.interop.onnx.tracing import traceable
+from translucid.interop.onnx.export import traceable
 from translucid.models.transformer import _window_mask
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.routes.inspection import _continuations

@@ -7,7 +7,7 @@ from tests.devices.emulated import Emulation
 from tests.devices.shrunk import VOCABULARY, build_case
 from translucid.data.stores.store import EncodedTexts, Size
 from translucid.evaluation.language import score_texts
-from translucid.training.random_states import random_states, restore_random_states
+from translucid.training.trainer import random_states, restore_random_states
 
 
 def test_a_language_model_is_measured_without_float64():

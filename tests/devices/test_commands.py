@@ -10,8 +10,7 @@ import torch
 from tests.devices.emulated import Emulation
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
-from translucid.kernels.devices import is_memory_full
-from translucid.kernels.process import tune_pytorch
+from translucid.kernels.devices import is_memory_full, tune_pytorch
 from translucid.kernels.rounding import mixed_precision
 from translucid.kernels.transfer import Download
 from translucid.runs.run_folder import RunFolder
@@ -167,7 +166,7 @@ def test_float32_products_are_rounded_to_tf32_unless_float32_is_wanted(monkeypat
     matmul = torch.backends.cuda.matmul
     operations = matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
     before = [operation.fp32_precision for operation in operations]
-    monkeypatch.setattr("translucid.kernels.process._configured", True)
+    monkeypatch.setattr("translucid.kernels.devices._configured", True)
     try:
         with Emulation("cuda"):
             tune_pytorch()

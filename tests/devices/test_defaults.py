@@ -6,7 +6,7 @@ import pytest
 from tests.devices.emulated import Emulation
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.ctranslate2.opening import half_precision
+from translucid.engines.ctranslate2.searching import half_precision
 from translucid.runs.configuration import batches_for_gpu, resolve
 from translucid.runs.staging import configuration_to_train
 

@@ -9,8 +9,7 @@ from bitext.pair import Pair
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
 from tests.devices.shrunk import CASES, SENTENCES, SHORT, VOCABULARY, build_case
 from translucid.data.text_pipeline import TextPipeline
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine, decode_images, search
 from translucid.inspection.explain.case import Case

@@ -8,7 +8,7 @@ import pytest
 
 import translucid
 from translucid.cli.main import run
-from translucid.cli.memory_learning import _train_update
+from translucid.cli.memory import _train_update
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.tuned import Tuned
 from translucid.engines.tuning import Tuning

@@ -9,12 +9,11 @@ import pytest
 from tests.distillation.conftest import STUDENT
 from translucid import Translator
 from translucid.decoding.pair_scores import score_pairs
-from translucid.distillation.bounds import Bounds
 from translucid.distillation.report import Report
-from translucid.distillation.request import Request
-from translucid.distillation.selection import nearest
+from translucid.distillation.request import Bounds, Request
 from translucid.distillation.sources import write_sources
 from translucid.distillation.student import STUDENTS, chosen_preset, estimated_bytes
+from translucid.distillation.teacher import nearest
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 

@@ -8,10 +8,10 @@ import pytest
 
 from bitext.pair import Pair
 from translucid.distillation import measuring
-from translucid.distillation.bounds import Bounds
 from translucid.distillation.measuring import Measured, Measurements, Round, System, measure
 from translucid.distillation.plot import draw_report
 from translucid.distillation.report import Report, pareto_front, rows
+from translucid.distillation.request import Bounds
 from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.engines.tuned import Tuned, load_tuned
 from translucid.ground.console import Console

@@ -5,7 +5,7 @@ import random
 from sacrebleu.metrics.chrf import CHRF
 
 from translucid.corpora.phrasebook import generate
-from translucid.distillation.selection import nearest
+from translucid.distillation.teacher import nearest
 
 
 def test_the_nearest_hypothesis_is_that_of_sacrebleu():

@@ -4,8 +4,7 @@ import pytest
 
 from bitext.documents.document import Target
 from bitext.documents.kinds import read_document
-from bitext.documents.subtitles.caption_turns import ends_sentence, turns
-from bitext.documents.subtitles.cues import in_lines, split
+from bitext.documents.subtitles.cues import ends_sentence, in_lines, split, turns
 from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from translucid.ground.errors import UserError

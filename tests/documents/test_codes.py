@@ -2,7 +2,7 @@
 
 import pytest
 
-from bitext.documents.strings.codes import is_code
+from bitext.documents.strings.messages import is_code
 from tests.growth import assert_linear
 
 CODES = (

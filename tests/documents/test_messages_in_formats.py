@@ -4,7 +4,7 @@ import pytest
 
 from bitext.documents.document import Target
 from bitext.documents.kinds import read_document
-from bitext.documents.strings.po_formats import broken_format
+from bitext.documents.strings.po import broken_format
 from bitext.documents.tagged_text import TaggedText
 from bitext.protected_spans import PlaceholderSyntax
 from tests.documents.changing import all_changed

@@ -18,8 +18,7 @@ from bitext.documents.kinds import read_document
 from bitext.documents.splicing import Edit, splice
 from bitext.documents.strings.messages import message_spans
 from bitext.documents.strings.plural_forms import PluralForms
-from bitext.documents.strings.po_formats import broken_format
-from bitext.documents.strings.po_strings import quoted
+from bitext.documents.strings.po import broken_format, quoted
 from bitext.documents.tagged_text import TaggedText
 from bitext.readers.po import unescaped
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed

@@ -5,8 +5,7 @@ import pytest
 from bitext.documents.document import Target
 from bitext.documents.kinds import read_document
 from bitext.documents.strings.plural_forms import PluralForms, categories
-from bitext.documents.strings.po_formats import broken_format
-from bitext.documents.strings.po_strings import columns, quoted
+from bitext.documents.strings.po import broken_format, columns, quoted
 from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 

@@ -4,7 +4,7 @@ import pytest
 
 from bitext.documents.document import Target
 from bitext.documents.kinds import read_document
-from bitext.documents.strings.table_columns import Columns, columns
+from bitext.documents.strings.table import Columns, columns
 from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from translucid.ground.errors import UserError

@@ -2,14 +2,12 @@
 
 import pytest
 
-from bitext.documents.splicing import Edit as TextEdit
-from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.documents.text_parts import (
+from bitext.documents.kept_elements import (
     Edit,
     Part,
     absorbed,
+    are_nested,
     edited,
-    nested,
     tag_of,
     with_direction_signs,
     with_edges,
@@ -17,6 +15,8 @@ from bitext.documents.text_parts import (
     with_separate_words,
     with_wordless_elements,
 )
+from bitext.documents.splicing import Edit as TextEdit
+from bitext.documents.tagged_text import Mark, Side, TaggedText
 
 XYZ = TaggedText("abcdef", (Mark(1, "<x>"), Mark(3, "<y>"), Mark(6, "<z>")))
 
@@ -111,7 +111,7 @@ def test_sides_and_names_of_tags(tag, side, name):
 def test_nested_tags():
     nested_well = "", "<b> </b>", "<b> <i> </i> %s </b> <u> </u>"
     nested_badly = "<b>", "</b>", "<b> <i> </b> </i>", "<b> </i>", "<b> </b> </b>"
-    assert [nested(tags.split()) for tags in (*nested_well, *nested_badly)] == [True] * 3 + [False] * 5
+    assert [are_nested(tags.split()) for tags in (*nested_well, *nested_badly)] == [True] * 3 + [False] * 5
 
 
 def test_edits_keep_the_marks_at_their_words():

@@ -10,8 +10,7 @@ from bitext.documents.document import Segment, Target
 from bitext.documents.limits import limit_segments
 from bitext.documents.tag_tree import complete
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.documents.xml.slots import SlottedXml
-from bitext.documents.xml.xml_file import XmlFile
+from bitext.documents.xml.xml_file import SlottedXml, XmlFile
 from bitext.documents.xml.xml_inline import Inline
 from bitext.readers.xml_elements import CHUNK, DEEPEST
 from tests.growth import assert_linear

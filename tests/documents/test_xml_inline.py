@@ -6,8 +6,7 @@ import pytest
 
 from bitext.documents.document import Segment, Target
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.documents.xml.slots import SlottedXml
-from bitext.documents.xml.xml_file import XmlFile
+from bitext.documents.xml.xml_file import SlottedXml, XmlFile
 from bitext.documents.xml.xml_inline import (
     WORD_BREAK,
     Content,

@@ -11,20 +11,17 @@ import torch
 
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
-from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.limits import find_loop, length_limit
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
+from translucid.decoding.decoding_options import DecodingOptions, find_loop, length_limit
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.search import TorchEngine
 from translucid.engines.ctranslate2.convert import export_ctranslate2, save_ctranslate2
-from translucid.engines.ctranslate2.opening import open_translator
-from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.trials import trials
+from translucid.engines.ctranslate2.searching import CTranslate2Engine, open_translator
 from translucid.engines.tuned import Tuned
+from translucid.engines.tuning import trials
 from translucid.ground.errors import UserError
-from translucid.interop.ctranslate2_file import read_model_file
-from translucid.kernels import process
+from translucid.interop.ctranslate2 import read_model_file
+from translucid.kernels import devices
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 
@@ -323,7 +320,7 @@ def test_instructions_that_the_processor_lacks_are_given_up_or_an_error(tokenize
     arguments = (tmp_path / "model", "cpu", 1, "default")
     with pytest.raises(UserError, match="can't use the instructions of CT2_FORCE_CPU_ISA=AVX512"):
         open_translator(*arguments)
-    monkeypatch.setattr(process, "_chose_instructions", True)
+    monkeypatch.setattr(devices, "_chose_instructions", True)
     assert open_translator(*arguments) == "opened"
     assert calls == ["AVX512", "AVX512", None]
 

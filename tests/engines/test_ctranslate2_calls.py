@@ -10,9 +10,8 @@ from bitext.cancellation import Cancelled, call_between_steps
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines import converted
-from translucid.engines.ctranslate2 import opening, searching
-from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.ctranslate2.task import Task, wait_for
+from translucid.engines.ctranslate2 import searching
+from translucid.engines.ctranslate2.searching import CTranslate2Engine, Task, wait_for
 from translucid.kernels.machine import cores
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
@@ -311,16 +310,16 @@ def test_threads_and_batches_depend_on_the_device(make_engine, tmp_path, device,
 def test_a_model_is_opened_on_the_device(tmp_path, monkeypatch):
     monkeypatch.setattr(ctranslate2, "Translator", lambda *arguments, **keywords: (arguments, keywords))
     defaults = {"compute_type": "default", "intra_threads": 1}
-    assert opening.open_translator(tmp_path, "cpu", 3, "default") == (
+    assert searching.open_translator(tmp_path, "cpu", 3, "default") == (
         (str(tmp_path), "cpu"),
         {"device_index": 0, "inter_threads": 3, **defaults},
     )
     for device, index in (("cuda", 0), ("cuda:2", 2)):
-        assert opening.open_translator(tmp_path, device, 3, "default") == (
+        assert searching.open_translator(tmp_path, device, 3, "default") == (
             (str(tmp_path), "cuda"),
             {"device_index": index, "inter_threads": 1, **defaults},
         )
-    assert [opening.gpu_of(device) for device in ("cpu", "mps", "cuda", "cuda:1")] == [None, None, 0, 1]
+    assert [searching.gpu_of(device) for device in ("cpu", "mps", "cuda", "cuda:1")] == [None, None, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -336,7 +335,7 @@ def test_a_model_is_opened_on_the_device(tmp_path, monkeypatch):
 def test_a_gpu_computes_in_half_precision_if_it_can(monkeypatch, device, quantization, supported, expected):
     queries = []
     monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda *device: queries.append(device) or supported)
-    assert opening.half_precision(device, quantization) == expected
+    assert searching.half_precision(device, quantization) == expected
     assert queries == ([] if device == "cpu" else [("cuda", 1)])
 
 

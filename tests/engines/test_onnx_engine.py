@@ -24,8 +24,8 @@ from translucid.engines import agreement
 from translucid.engines.agreement import TOLERANCE
 from translucid.engines.onnx import conventions, search, searching
 from translucid.engines.onnx.searching import OnnxEngine
-from translucid.engines.trials import all_configurations
 from translucid.engines.tuned import load_tuned
+from translucid.engines.tuning import all_configurations
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 

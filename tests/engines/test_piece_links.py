@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from bitext.pair import Pair
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.maps import cross_attention
 from translucid.engines import piece_links
 from translucid.engines.piece_links import PieceLinks, learn_links, seen_pieces

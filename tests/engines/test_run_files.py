@@ -18,8 +18,7 @@ from translucid.engines.run_files import (
     save_validation_scores,
 )
 from translucid.engines.tuned import Tuned, listed_sources, load_tuned, save_tuned
-from translucid.evaluation.confidence.estimator import Estimator, Weight
-from translucid.evaluation.confidence.features import KINDS
+from translucid.evaluation.confidence import KINDS, Estimator, Weight
 from translucid.evaluation.familiarity import SentenceMeasures, ValidationScores, WordSet
 from translucid.ground.errors import UserError
 

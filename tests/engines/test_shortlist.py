@@ -4,8 +4,7 @@ import pytest
 
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.engines.ctranslate2.convert import save_ctranslate2
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.engines.term_candidates import Draft, faults
+from translucid.engines.term_constraint import Draft, faults
 from translucid.terminology.matching import TermList
 from translucid.terminology.term import terms_of
 

@@ -7,13 +7,13 @@ import pytest
 
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.api.segment_translator import SegmentTranslator
+from translucid.api.translation import word_weights
 from translucid.api.translator import Translator
-from translucid.api.word_weights import word_weights
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.stages import SearchStages
-from translucid.engines.term_candidates import Draft
 from translucid.engines.term_constraint import (
+    Draft,
     FreeTranslation,
     LinkedWord,
     TermConstraint,
@@ -22,8 +22,7 @@ from translucid.engines.term_constraint import (
 )
 from translucid.ground.errors import UserError
 from translucid.memory.augmenting import MatchAnnotation
-from translucid.terminology.lemmas import Lemmas
-from translucid.terminology.matching import TermList
+from translucid.terminology.matching import Lemmas, TermList
 from translucid.terminology.term import terms_of
 from translucid.terminology.term_forms import TermForms
 

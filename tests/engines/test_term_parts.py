@@ -10,18 +10,20 @@ from translucid.data.text_pipeline import Piece
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.name_stand_ins import USUAL_NAMES, USUAL_NOUNS, NameStandIns, _is_copied, _is_name, _search_lost
-from translucid.engines.term_candidates import Draft, _is_part, _runs, faults
 from translucid.engines.term_constraint import (
+    Draft,
     FreeTranslation,
     LinkedWord,
     TermConstraint,
+    _is_part,
     _most_linked_word,
+    _runs,
     _source_words,
     _words,
+    faults,
     put_first,
 )
-from translucid.terminology.lemmas import Lemmas
-from translucid.terminology.matching import TermList
+from translucid.terminology.matching import Lemmas, TermList
 from translucid.terminology.term import terms_of
 
 TEXT = "uno dos tres cuatro cinco seis"

@@ -9,15 +9,14 @@ import torch
 
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.piece_links import learn_links, seen_pieces
-from translucid.engines.trials import Comparison, Trial, all_configurations, fastest, trials
 from translucid.engines.tuned import Tuned
+from translucid.engines.tuning import Comparison, Trial, all_configurations, fastest, trials
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions

@@ -9,10 +9,10 @@ import torch
 from bitext.pair import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines import choosing, trials
+from translucid.engines import choosing, tuning
 from translucid.engines.choosing import _tuning_result, choose_engine, use_torch
-from translucid.engines.trials import Comparison, Trial, fastest, greedy_texts
 from translucid.engines.tuned import Tuned, load_tuned, save_tuned
+from translucid.engines.tuning import Comparison, Trial, fastest, greedy_texts
 from translucid.ground.errors import UserError
 from translucid.models.language_options import BiLSTMLanguageOptions
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
@@ -61,14 +61,14 @@ def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
         return engines[-1][0]
 
     clock = iter([5.0, 7.0, 20.0, 28.0, 30.0, 40.0])
-    monkeypatch.setattr(trials.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(trials, "engine_for", make_engine)
-    monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
+    monkeypatch.setattr(tuning.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(tuning, "engine_for", make_engine)
+    monkeypatch.setattr(tuning.TorchEngine, "of", lambda *_: None)
     pairs = [Pair("one", "uno dos tres cuatro")] * 12
     configurations = [Tuned(), Tuned(quantization="int8", considered="seen pieces"), Tuned(engine="torch")]
     model = SimpleNamespace(max_length=None)
     files = {"seen pieces": Path("list.tsv")}
-    results = list(trials.trials(model, Tokens(), pairs, DecodingOptions(), configurations, files))
+    results = list(tuning.trials(model, Tokens(), pairs, DecodingOptions(), configurations, files))
     assert [fake.sizes for fake, _, _ in engines] == [[8, 12]] * 3
     assert [(tuned, file) for _, tuned, file in engines] == list(
         zip(configurations, (None, Path("list.tsv"), None), strict=True)
@@ -107,8 +107,8 @@ def test_texts_for_a_comparison_are_those_of_a_greedy_search_that_may_loop(monke
             calls.append((sentences, options))
             return [[Hypothesis("x", -1.0, -1.0)]] * len(sentences)
 
-    monkeypatch.setattr(trials, "engine_for", lambda *arguments: calls.append(arguments[2:]) or Noting())
-    monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
+    monkeypatch.setattr(tuning, "engine_for", lambda *arguments: calls.append(arguments[2:]) or Noting())
+    monkeypatch.setattr(tuning.TorchEngine, "of", lambda *_: None)
     tuned = Tuned(quantization="int8")
     assert greedy_texts(SimpleNamespace(eos=3), Tokens(), [Pair("ab c", "x")] * 2, tuned) == ["x", "x"]
     assert calls == [(tuned, None), ([[9, 10, 10, 10, 3]] * 2, DecodingOptions(beam=1, max_loops=0))]

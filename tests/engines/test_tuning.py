@@ -10,13 +10,11 @@ from tests.engines.test_engines import run_at
 from translucid.data.placeholders import Masked
 from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.pieces import SPACE
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.engines import tuning
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.trials import Trial
 from translucid.engines.tuned import Tuned, load_tuned
-from translucid.engines.tuning import find_fastest
+from translucid.engines.tuning import Trial, find_fastest
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model

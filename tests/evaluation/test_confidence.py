@@ -6,22 +6,27 @@ import math
 import numpy as np
 import pytest
 
+from translucid.evaluation import confidence as estimating
 from translucid.evaluation.classification import calibration_error
-from translucid.evaluation.confidence import estimator as estimating
-from translucid.evaluation.confidence import features
-from translucid.evaluation.confidence.estimator import Detached
-from translucid.evaluation.confidence.features import FEATURES, KINDS, Measurements, feature_matrix
-from translucid.evaluation.confidence.fitting import (
+from translucid.evaluation.confidence import (
+    FEATURES,
     FOLDS,
+    KINDS,
+    Detached,
+    Measurements,
     bins,
     cheapest,
+    cross_entropy,
     detached,
     estimator,
+    feature_matrix,
     fit,
     folds_of,
     lift,
+    logistic,
+    platt,
+    sigmoid,
 )
-from translucid.evaluation.confidence.logistic import cross_entropy, logistic, platt, sigmoid
 
 HALF, QUARTER = math.log(0.5), math.log(0.25)
 MEASUREMENTS = Measurements(
@@ -192,7 +197,9 @@ def test_a_negated_feature_is_detected(fitted, monkeypatch):
     measurements, _, chrf = translations_with_truth(2000, seed=2)
     bad = chrf < 40
     confidence = fitted(measurements)
-    monkeypatch.setattr(features, "FEATURES", {**FEATURES, "mean": lambda translation: -FEATURES["mean"](translation)})
+    monkeypatch.setattr(
+        estimating, "FEATURES", {**FEATURES, "mean": lambda translation: -FEATURES["mean"](translation)}
+    )
     negated = fitted(measurements)
     assert lift(confidence, bad) > 1.5 > lift(negated, bad)
     assert calibration_error(negated, ~bad) > 3 * calibration_error(confidence, ~bad)

@@ -11,9 +11,8 @@ from translucid.evaluation.alignment_error import read_gold, spread, to_pharaoh
 from translucid.evaluation.breakdown import FREQUENCIES, LENGTHS, by_frequency, by_length, frequencies, interval_names
 from translucid.evaluation.classification import calibration_error, classification_scores
 from translucid.evaluation.comparing import compare
-from translucid.evaluation.confidence.features import Measurements, feature_matrix
-from translucid.evaluation.confidence.fitting import bins, detached, lift
-from translucid.evaluation.pairwise_chrf import pairwise_chrf
+from translucid.evaluation.confidence import Measurements, bins, detached, feature_matrix, lift
+from translucid.evaluation.metrics import pairwise_chrf
 from translucid.evaluation.quality_checks import QualityChecks, _alike, _is_copy, restarted
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL

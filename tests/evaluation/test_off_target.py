@@ -2,9 +2,8 @@
 
 import pytest
 
-from translucid.evaluation.direction_scores import DirectionScore, DirectionScores
-from translucid.evaluation.off_target import identified, off_target_rate
-from translucid.evaluation.report import evaluate
+from translucid.evaluation.quality_checks import identified, off_target_rate
+from translucid.evaluation.report import DirectionScore, DirectionScores, evaluate
 
 TEXTS = {
     "en": "The weather is very nice today, and we are going to the beach.",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 
-from translucid.evaluation.pairwise_chrf import pairwise_chrf
+from translucid.evaluation.metrics import pairwise_chrf
 
 TEXTS = ["Me gusta el fútbol.", "me gusta", "", "  a ", "ab", "aaaaaaaa aaa", "aaaa", "El fútbol me gusta.", "日本語"]
 

@@ -7,8 +7,7 @@ import pytest
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.evaluation import quality_checks as looking
 from translucid.evaluation.quality_checks import QualityChecks
 

@@ -5,9 +5,8 @@ import pytest
 import sacrebleu
 from sacrebleu.significance import PairedTest
 
-from translucid.evaluation.direction_table import DirectionTable
 from translucid.evaluation.metrics import metrics
-from translucid.evaluation.system_table import Row, Score, System, SystemTable, system_table
+from translucid.evaluation.system_table import DirectionTable, Row, Score, System, SystemTable, system_table
 
 REFERENCES = [[f"the {word} cat sat on the mat number {i}" for i, word in enumerate("abcdefgh")]]
 HATS = [text.replace("mat", "hat") for text in REFERENCES[0]]

@@ -13,7 +13,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_features
 from translucid.decoding.search import TorchEngine
 from translucid.inspection.ablation import Ablation, gate_point, head_names, mean_outputs
-from translucid.inspection.attention_terms import forced_contributions
+from translucid.inspection.contributions import forced_contributions
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.copying import with_handlers
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions

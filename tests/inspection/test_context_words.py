@@ -5,11 +5,10 @@ import math
 import pytest
 import torch
 
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.errors import UserError
-from translucid.inspection.context_words import largest_context_contribution, word_contributions
 from translucid.inspection.contributions import Contributions
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.inspected import Inspected, largest_context_contribution, word_contributions
 from translucid.inspection.language_pieces import language_readers
 from translucid.inspection.words import BOUNDARY, ids_without, word_spans
 

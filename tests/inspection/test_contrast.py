@@ -5,8 +5,7 @@ import torch
 
 from bitext.pair import Pair
 from translucid.data.text_pipeline import TextPipeline
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import contrast, explain, faithfulness
 from translucid.inspection.explain.case import Case

@@ -13,8 +13,7 @@ from translucid.attention.points import handling, recording
 from translucid.evaluation.alignment_error import AlignmentOptions, Gold
 from translucid.ground.errors import UserError
 from translucid.inspection.alignment import candidates, choose, read_alignment
-from translucid.inspection.attention_terms import CHUNK, forced_contributions
-from translucid.inspection.contributions import Contributions, through_layers
+from translucid.inspection.contributions import CHUNK, Contributions, forced_contributions, through_layers
 from translucid.inspection.html import viewer_record
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.saving import save_maps
@@ -110,7 +109,7 @@ def test_a_head_that_is_off_adds_nothing(model):
 def test_chunks_of_target_positions_change_nothing(model, monkeypatch):
     in_one_chunk = forced_contributions(model, SOURCE, TARGET)
     assert CHUNK > 1
-    monkeypatch.setattr("translucid.inspection.attention_terms.CHUNK", 1)
+    monkeypatch.setattr("translucid.inspection.contributions.CHUNK", 1)
     assert_close(forced_contributions(model, SOURCE, TARGET).source, in_one_chunk.source)
 
 

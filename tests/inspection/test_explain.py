@@ -7,13 +7,12 @@ from torch import nn
 from bitext.pair import Pair
 from translucid.attention.points import Point
 from translucid.data.text_pipeline import TextPipeline
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain import METHODS, compare_with_random, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.faithfulness import _random_subsets
+from translucid.inspection.explain.explanation import _random_subsets
 from translucid.models.protocol import Memory, SequenceModel
 
 WORDS = ["uno", "dos", "tres", "cuatro", "cinco"]

@@ -10,8 +10,7 @@ from torch import nn
 
 from bitext.pair import Pair
 from translucid.attention.points import Point
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.maps import forced_log_probs
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import Explanation, explain, explanation, faithfulness, part_count, refuse_method

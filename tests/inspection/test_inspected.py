@@ -6,8 +6,7 @@ import torch
 
 from bitext.pair import Pair
 from translucid.data.placeholders import Masked
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.maps import cross_attention, forced_pass, rollout
 from translucid.ground.errors import UserError
 from translucid.inspection.forced_decoding import forced_decoding

@@ -13,14 +13,15 @@ from translucid.inspection.lens import (
     Lens,
     deciding_layer,
     decoder_states,
+    divergences,
     final_norm,
+    learn_tuned_lens,
     lens_log_probs,
     lens_pass,
     new_tuned_lens,
     reading_layer,
     state_points,
 )
-from translucid.inspection.tuned_lens import divergences, learn_tuned_lens
 from translucid.models.build import build_model
 from translucid.models.ensemble import Ensemble
 from translucid.models.language_options import TransformerLanguageOptions
@@ -180,8 +181,8 @@ def test_a_new_tuned_lens_is_the_logit_lens(model):
 
 
 def test_a_tuned_lens_comes_closer_to_the_last_layer(monkeypatch):
-    monkeypatch.setattr("translucid.inspection.tuned_lens.UPDATES", 60)
-    monkeypatch.setattr("translucid.inspection.tuned_lens.RATE", 0.01)
+    monkeypatch.setattr("translucid.inspection.lens.UPDATES", 60)
+    monkeypatch.setattr("translucid.inspection.lens.RATE", 0.01)
     model = build(KINDS["pre-norm"])
     before = {name: value.clone() for name, value in model.state_dict().items()}
     generator, updates = np.random.default_rng(1), []

@@ -14,12 +14,21 @@ from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder, marian_folder
 from translucid import Translator
 from translucid.api.patching import contrasting_sentence
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
-from translucid.inspection.patching.runs import CROSS, DECODER, ENCODER, Runs, notes_on, points_by_kind
-from translucid.inspection.patching.word_choice import choices, first_difference
-from translucid.inspection.patching.word_pairs import pair_pieces, pair_words, read_pairs
+from translucid.inspection.patching import (
+    CROSS,
+    DECODER,
+    ENCODER,
+    Runs,
+    choices,
+    first_difference,
+    notes_on,
+    pair_pieces,
+    pair_words,
+    points_by_kind,
+    read_pairs,
+)
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.recurrent import RecurrentModel
@@ -322,7 +331,7 @@ def test_long_translations_are_patched_in_steps_of_a_limited_size(marian, monkey
         return log_odds(runs, source, rows)
 
     monkeypatch.setattr(Runs, "log_odds", counted)
-    monkeypatch.setattr(import_module("translucid.inspection.patching.patch"), "TOKENS", 64)
+    monkeypatch.setattr(import_module("translucid.inspection.patching"), "TOKENS", 64)
     target = "el fútbol me gusta y " * 3
     with call_between_steps(lambda: steps.append(len(sizes))):
         marian.patch("I like soccer", "I like music", ("gusta", "hay"), target=target)

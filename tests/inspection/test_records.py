@@ -3,8 +3,7 @@
 import pytest
 
 from bitext.pair import Pair
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.trace import BeamTrace, Node
 from translucid.inspection.html import beam_record
 

@@ -9,7 +9,7 @@ import pytest
 from translucid.engines.ctranslate2.conventions import block_names
 from translucid.ground.errors import UserError
 from translucid.interop import ctranslate2
-from translucid.interop.ctranslate2_file import Variables, joined_arrays, read_model_file
+from translucid.interop.ctranslate2 import Variables, joined_arrays, read_model_file
 from translucid.layers.positions import sinusoidal_positions
 
 NUMBERS = {"float32": 0, "int8": 1, "int16": 2, "int32": 3, "float16": 4, "uint16": 5}
@@ -87,9 +87,7 @@ def test_a_file_larger_than_memory_and_a_link_elsewhere_are_refused(tmp_path, mo
     file = tmp_path / "model.bin"
     file.write_bytes(model_bin({}))
     sizes = []
-    monkeypatch.setattr(
-        "translucid.interop.ctranslate2_file.refuse_more_than_memory", lambda size, file: sizes.append(size)
-    )
+    monkeypatch.setattr("translucid.interop.ctranslate2.refuse_more_than_memory", lambda size, file: sizes.append(size))
     assert read_model_file(file).variables == {} and sizes == [len(model_bin({}))]
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "model.bin").symlink_to(file)

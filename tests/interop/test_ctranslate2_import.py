@@ -13,13 +13,11 @@ import torch
 from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.ground.errors import UserError
+from translucid.interop.ctranslate2 import Variables, from_ctranslate2, read_model_file
 from translucid.interop.ctranslate2 import _scaled as embeddings_are_scaled
-from translucid.interop.ctranslate2 import from_ctranslate2
-from translucid.interop.ctranslate2_file import Variables, read_model_file
 from translucid.interop.importing import import_model
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
@@ -146,7 +144,7 @@ def converted_runs(request, tmp_path_factory):
     folder, kind = tmp_path_factory.mktemp(request.param), request.param
     theirs, files = folder / "theirs", ["source.spm", "target.spm"]
     if kind == "m2m":
-        from translucid.interop.huggingface_rows import M2M100
+        from translucid.interop.huggingface_export import M2M100
 
         many_languages_folder(theirs, codes=M2M100)
         files = ["sentencepiece.bpe.model"]

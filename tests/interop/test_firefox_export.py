@@ -23,7 +23,7 @@ from translucid.decoding.shortlist import Shortlist
 from translucid.ground.errors import UserError
 from translucid.interop.firefox_export import export_firefox, input_factors, simulated
 from translucid.interop.importing import import_model
-from translucid.interop.marian_binary import shortlist_file
+from translucid.interop.marian import shortlist_file
 from translucid.interop.marian_export import arrays_of, export_marian
 from translucid.interop.pieces import pieces_of
 from translucid.models.build import build_model

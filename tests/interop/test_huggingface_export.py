@@ -10,14 +10,12 @@ from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.huggingface_export import export_huggingface, sines_first
-from translucid.interop.huggingface_rows import M2M100
+from translucid.interop.huggingface_export import M2M100, export_huggingface, sines_first
 from translucid.interop.importing import import_model
 from translucid.models.build import build_model
 from translucid.runs.configuration import validated

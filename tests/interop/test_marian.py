@@ -14,8 +14,8 @@ from tests.probes.foreign import SHORT, marian_file, sentences
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
+from translucid.interop.marian import read_vocabulary
 from translucid.interop.marian_export import export_marian
-from translucid.interop.marian_files import read_vocabulary
 from translucid.interop.pieces import pieces_of
 from translucid.layers.positions import sinusoidal_positions
 from translucid.models.build import build_model

@@ -18,14 +18,12 @@ from tests.probes.foreign import many_languages_folder
 from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
-from translucid.interop.onnx.export import export_onnx, refuse_without_packages
-from translucid.interop.onnx.running import Exported
+from translucid.interop.onnx.export import Exported, export_onnx, refuse_without_packages
 from translucid.interop.onnx.states import state_layout
 from translucid.models.build import build_model
 from translucid.models.language_options import BiLSTMLanguageOptions, TransformerLanguageOptions
@@ -202,7 +200,7 @@ def test_int8_is_smaller_and_checked(exported_run, many_languages, corpus, tmp_p
         return sum(file.stat().st_size for file in folder.glob("*.onnx"))
 
     assert size(tmp_path / "out") < 0.8 * size(exported_run)  # most of such a small model is its table of positions
-    monkeypatch.setattr("translucid.engines.trials.ALLOWED", -1.0)
+    monkeypatch.setattr("translucid.engines.tuning.ALLOWED", -1.0)
     assert run([*call, "--overwrite"]) == 2
     assert "int8 costs" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["out"]

@@ -13,11 +13,9 @@ from bitext.pair import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.onnx import export, running
-from translucid.interop.onnx.graphs import quiet
-from translucid.interop.onnx.running import Exported, exported_texts
+from translucid.interop.onnx import export
+from translucid.interop.onnx.export import Exported, exported_texts, positions_of, quiet
 from translucid.interop.onnx.states import state_layout
-from translucid.interop.onnx.tracing import positions_of
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
@@ -285,7 +283,7 @@ def test_texts_are_translated_32_at_a_time(tmp_path, monkeypatch):
             calls.append((len(sentences), options))
             return sentences
 
-    monkeypatch.setattr(running, "Exported", Echo)
+    monkeypatch.setattr(export, "Exported", Echo)
     pairs = [Pair("a" * (1 + number), "") for number in range(70)]
     texts = exported_texts(tmp_path, Tokens(True), pairs, 3)
     assert texts == [str([10] * (1 + number) + [3]) for number in range(70)]

@@ -11,9 +11,9 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop import huggingface, pieces
 from translucid.interop.ctranslate2 import read_pieces, vocabulary_of
-from translucid.interop.huggingface_rows import M2M100, Rows, fairseq_rows, marian_rows, original_size
+from translucid.interop.huggingface_export import M2M100, Rows, fairseq_rows, marian_rows, original_size
 from translucid.interop.imported import Keys
-from translucid.interop.marian_files import read_vocabulary
+from translucid.interop.marian import read_vocabulary
 from translucid.interop.pieces import (
     NEVER,
     Vocabulary,

@@ -8,12 +8,11 @@ import torch
 
 from tests.probes.foreign import SHORT, many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
-from translucid.decoding.continuations import continuations
-from translucid.decoding.search import TorchEngine
+from translucid.decoding.search import TorchEngine, continuations
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.piece_links import learn_links, seen_pieces
-from translucid.engines.trials import all_configurations
 from translucid.engines.tuned import Tuned, save_tuned
+from translucid.engines.tuning import all_configurations
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case

@@ -13,8 +13,7 @@ from playwright.sync_api import expect
 
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_pass
 from translucid.decoding.search import TorchEngine

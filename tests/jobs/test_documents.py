@@ -8,9 +8,8 @@ import pytest
 from bitext.documents.document import NearMatch, Segment
 from bitext.documents.kinds import read_document
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from translucid.jobs.documents import segments_to_translate, translate_document
+from translucid.jobs.documents import marked_lines, segments_to_translate, target_of, translate_document
 from translucid.jobs.job import Done
-from translucid.jobs.segments import marked_lines, target_of
 
 CONTENT = b"".join(b"  line %s\r\n\n" % bytes([97 + i]) for i in range(10)) + b"the end"
 SIZE = 4

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.jobs.warning_summary import WarningSummary
+from translucid.jobs.output import WarningSummary
 
 WARNINGS = [(3, "lost: %s 42"), (3, "unknown characters: 足"), (7, "lost: {name}"), (9, "lost: a")]
 HINT = "--format jsonl shows the warnings of each line."

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from translucid.jobs.job import paragraphs, unwrapped, wrapped
 from translucid.jobs.windows import Reader
-from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
 
 
 def test_paragraphs_end_at_empty_lines():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from translucid.kernels import machine, process
+from translucid.kernels import devices, machine
 
 ZEN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512cd avx512vl avx512dq avx512bw\n"
 
@@ -30,19 +30,19 @@ def test_processors_are_known_by_what_linux_says(cpuinfo, amd, avx512, monkeypat
     [(True, True, None, "AVX512"), (True, True, "AVX2", "AVX2"), (False, True, None, None), (True, False, None, None)],
 )
 def test_the_kernels_for_avx512_are_asked_for_where_they_are_faster(amd, avx512, before, after, monkeypatch):
-    monkeypatch.setattr(process, "amd", lambda: amd)
-    monkeypatch.setattr(process, "avx512", lambda: avx512)
-    monkeypatch.setattr(process, "keep_freed_memory", lambda: None)
-    monkeypatch.setattr(process, "_configured", False)
+    monkeypatch.setattr(devices, "amd", lambda: amd)
+    monkeypatch.setattr(devices, "avx512", lambda: avx512)
+    monkeypatch.setattr(devices, "keep_freed_memory", lambda: None)
+    monkeypatch.setattr(devices, "_configured", False)
     monkeypatch.setenv("CT2_FORCE_CPU_ISA", before or "")  # so that monkeypatch restores it
     if before is None:
         monkeypatch.delenv("CT2_FORCE_CPU_ISA")
-    process.configure_process()
+    devices.configure_process()
     assert os.environ.get("CT2_FORCE_CPU_ISA") == after
     # If CTranslate2 refuses them, our choice is taken back, that of the user is not.
-    assert process.forget_instructions() == (after == "AVX512")
+    assert devices.forget_instructions() == (after == "AVX512")
     assert os.environ.get("CT2_FORCE_CPU_ISA") == before
-    assert not process.forget_instructions()
+    assert not devices.forget_instructions()
 
 
 @pytest.mark.parametrize(("policy", "expected"), [(None, ["passive", "30000"]), ("active", ["active", "None"])])

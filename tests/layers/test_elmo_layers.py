@@ -8,8 +8,8 @@ import torch
 
 from translucid.kernels.lstm import reference_lstm
 from translucid.layers.characters import BEGIN, END, LONGEST, SPECIALS, Characters, Highway, spelled
-from translucid.layers.language_lstm import ProjectedLSTM
-from translucid.layers.mix import Mix
+from translucid.models.language.bilstm import Mix
+from translucid.models.language.lstm import ProjectedLSTM
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
 PIECES = [*SPECIAL, "▁a", "né", "abc", "▁abcdef"]

@@ -9,11 +9,10 @@ from torch import nn
 
 from bitext.pair import Pair
 from translucid.data.batching import Batch
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.engines.ctranslate2.conventions import layer_names
 from translucid.engines.ctranslate2.convert import export_ctranslate2
-from translucid.interop.ctranslate2_file import Variables, joined_arrays, read_model_file
+from translucid.interop.ctranslate2 import Variables, joined_arrays, read_model_file
 from translucid.layers.quantised import matrices, quantised, quantised_weights
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions

@@ -9,12 +9,11 @@ from bitext.pair import Pair
 from translucid.cli.export import write_web_page
 from translucid.corpora.phrasebook import generate
 from translucid.ground.console import Console
-from translucid.lessons import recording, runs, state_recording
+from translucid.lessons import recording, runs
 from translucid.lessons.lessons import LESSONS
-from translucid.lessons.models import Models
 from translucid.lessons.pages import DEMO_PAGE, save_pages
 from translucid.lessons.recording import record_of
-from translucid.lessons.runs import RECURRENT, context_run
+from translucid.lessons.runs import RECURRENT, Models, context_run
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.training.experiment import run_experiment
@@ -53,8 +52,8 @@ def _train_and_record(folder: Path) -> None:
         patched.setattr(recording, "LENGTHS", (3, 5, 13))
         patched.setattr(recording, "CANDIDATES", 6)
         patched.setattr(recording, "LAYER_CANDIDATES", 3)
-        patched.setattr(state_recording, "HELD_OUT", 3)
-        patched.setattr(state_recording, "HEAD_STEP", 5)
+        patched.setattr(recording, "HELD_OUT", 3)
+        patched.setattr(recording, "HEAD_STEP", 5)
         for lesson in LESSONS:
             record_of(Models(folder), lesson)
 

@@ -15,15 +15,13 @@ from translucid.attention.points import handling
 from translucid.attention.scores import Concat, Dot, General
 from translucid.data.document_context import ContextOptions
 from translucid.decoding import search
-from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.limits import length_penalty
+from translucid.decoding.decoding_options import DecodingOptions, length_penalty
 from translucid.decoding.pair_scores import pair_scores
 from translucid.ground.special import SPECIAL
 from translucid.inspection.ablation import replace_heads
-from translucid.inspection.attention_terms import Terms
-from translucid.inspection.contributions import normalised
+from translucid.inspection.contributions import Terms, normalised
 from translucid.inspection.lens import decoder_states, lens_log_probs
-from translucid.inspection.patching.runs import replacing
+from translucid.inspection.patching import replacing
 from translucid.layers.positions import sinusoidal_positions
 from translucid.lessons import equations
 from translucid.lessons.lessons import LESSONS

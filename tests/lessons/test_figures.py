@@ -12,14 +12,12 @@ from playwright.sync_api import expect
 from tests.probes.sliders import slide
 from translucid.attention.points import recording, recording_weights
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.decoding.maps import forced_pass
-from translucid.lessons.context_recording import PASSAGES
 from translucid.lessons.lessons import LESSONS
-from translucid.lessons.models import translated
 from translucid.lessons.pages import recorded, save_pages
-from translucid.lessons.recording import BOOK
-from translucid.lessons.state_recording import PAIRS
+from translucid.lessons.recording import BOOK, PAIRS, PASSAGES
+from translucid.lessons.runs import translated
 
 
 def numbers(page, where):

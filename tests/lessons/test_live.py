@@ -13,12 +13,10 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
 from translucid.lessons.beside import recorded_routes
-from translucid.lessons.context_recording import PASSAGES
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.live import Live
-from translucid.lessons.recording import SENTENCE, record_of
+from translucid.lessons.recording import PAIRS, PASSAGES, SENTENCE, record_of
 from translucid.lessons.serving import recorded_server
-from translucid.lessons.state_recording import PAIRS
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import ServerOptions

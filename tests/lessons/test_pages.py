@@ -15,10 +15,9 @@ from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.inspection.bundling import bundle
 from translucid.lessons.lessons import LESSONS
-from translucid.lessons.models import Models
 from translucid.lessons.pages import EQUATIONS, PAGES, Excerpt, recorded, static_files
-from translucid.lessons.recording import LESSON, SENTENCE
-from translucid.lessons.state_recording import PAIRS, patching_sentence
+from translucid.lessons.recording import LESSON, PAIRS, SENTENCE, patching_sentence
+from translucid.lessons.runs import Models
 
 SOURCES = Path(translucid.__file__).parent.parent
 NAMES = [lesson.name for lesson in LESSONS]

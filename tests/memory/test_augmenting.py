@@ -2,7 +2,7 @@
 
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
-from translucid.data.tokenizing.reserved import MATCH
+from translucid.data.tokenizing.pieces import MATCH
 from translucid.memory.augmenting import augmented
 
 PAIRS = [

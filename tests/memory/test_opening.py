@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bitext.memory.exporting import write_tmx
-from bitext.memory.translation_memory import TranslationMemory
+from bitext.memory.translation_memory import TranslationMemory, write_tmx
 from bitext.pair import Pair
 from translucid.data.readers.corpus import read_pairs
 from translucid.ground.errors import UserError

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bitext.memory.recall import Recall
-from bitext.memory.translation_memory import TranslationMemory
+from bitext.memory.translation_memory import Recall, TranslationMemory
 from bitext.pair import Pair
 
 PAIRS = Pair("Page 3 of 10", "Página 3 de 10"), Pair("Save the file", "Guardar")

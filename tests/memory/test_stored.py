@@ -7,15 +7,14 @@ import sqlite3
 import numpy as np
 import pytest
 
-from bitext.memory import exporting, postings, translation_memory
-from bitext.memory.exporting import write_tmx, write_tsv
+from bitext.memory import postings, translation_memory
 from bitext.memory.folding import Folded, _character, variable_spans
 from bitext.memory.match import Entry, Match
 from bitext.memory.postings import _band, _most_frequent
-from bitext.memory.translation_memory import TranslationMemory, _checked, _digest
+from bitext.memory.translation_memory import TranslationMemory, _checked, _digest, write_tmx, write_tsv
 from bitext.pair import Pair
 from translucid import __version__
-from translucid.data.tokenizing.reserved import MATCH
+from translucid.data.tokenizing.pieces import MATCH
 from translucid.memory import augmenting
 
 TEXT = "Save 3 files, {x} of 足球"
@@ -152,7 +151,7 @@ def test_authors_come_with_their_numbers_and_latest_dates(memory):
 
 
 def test_progress_is_reported_for_every_so_many_pairs(memory, monkeypatch):
-    for module in (augmenting, exporting, translation_memory):
+    for module in (augmenting, translation_memory):
         monkeypatch.setattr(module, "PROGRESS_STEP", 2)
     reports = []
     pairs = [Pair(f"page {word}", "x") for word in "abcde"]

@@ -12,8 +12,7 @@ import time
 import pytest
 
 from bitext.memory.database import MemoryBusyError
-from bitext.memory.exporting import write_tmx, write_tsv
-from bitext.memory.translation_memory import Added, TranslationMemory
+from bitext.memory.translation_memory import Added, TranslationMemory, write_tmx, write_tsv
 from bitext.pair import Pair
 from translucid.data.readers.corpus import read_pairs
 from translucid.ground.errors import UserError

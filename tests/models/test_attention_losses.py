@@ -9,8 +9,7 @@ from tests.devices.shrunk import build_case
 from translucid.attention.points import recording_weights
 from translucid.ground.special import SPECIAL
 from translucid.models.captioner import CaptioningLSTM
-from translucid.models.captioner.attention_losses import doubly_stochastic, entropy, reinforced, undetected
-from translucid.models.captioner.model import DRAWN
+from translucid.models.captioner.model import DRAWN, doubly_stochastic, entropy, reinforced, undetected
 from translucid.models.captioner_options import CaptionerOptions, ImageEncoderOptions
 from translucid.models.recurrent import CROSS
 

@@ -6,9 +6,9 @@ import torch
 from translucid.ground.errors import UserError
 from translucid.models import build
 from translucid.models.build import build_model, meta_model, refuse_too_large
+from translucid.models.captioner.image_encoder import EfficientNetLite0, SmallNetwork
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
-from translucid.models.networks import EfficientNetLite0, SmallNetwork
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
 

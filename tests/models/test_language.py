@@ -6,9 +6,9 @@ import torch
 
 from translucid.data.batching import Batch
 from translucid.data.stream import empty_source
-from translucid.layers import language_lstm
-from translucid.layers.language_lstm import DroppedEmbedding, LSTMLayer, locked_dropout
 from translucid.models.build import build_model
+from translucid.models.language import lstm
+from translucid.models.language.lstm import DroppedEmbedding, LSTMLayer, locked_dropout
 from translucid.models.language.model import Reading
 from translucid.models.language_options import LSTMLanguageOptions
 from translucid.training.stream_loss import StreamLoss
@@ -92,9 +92,9 @@ def test_a_training_step_is_its_equations_with_the_same_masks(ids, monkeypatch):
         applied.append((p, scaled))
         return x * torch.from_numpy(scaled)
 
-    monkeypatch.setattr(language_lstm.nn.functional, "dropout", mask)
+    monkeypatch.setattr(lstm.nn.functional, "dropout", mask)
     uniform = generator.random(V)
-    monkeypatch.setattr(language_lstm.torch, "rand", lambda *size, **options: torch.from_numpy(uniform))
+    monkeypatch.setattr(lstm.torch, "rand", lambda *size, **options: torch.from_numpy(uniform))
     reading, _ = model.read_on(ids, initial_state(model))
     # in the order of the equations: input, weights, hidden, weights, hidden, weights, features
     assert [p for p, _ in applied] == [0.5, 0.6, 0.4, 0.6, 0.4, 0.6, 0.3]

@@ -8,8 +8,7 @@ from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.run_files import save_confidence
-from translucid.evaluation.confidence.estimator import Estimator
-from translucid.evaluation.confidence.features import KINDS
+from translucid.evaluation.confidence import KINDS, Estimator
 from translucid.models.transformer import Transformer
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder

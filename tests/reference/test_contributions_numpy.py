@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.reference.test_recurrent_numpy import softmax, weights_of
-from translucid.inspection.attention_terms import forced_contributions
+from translucid.inspection.contributions import forced_contributions
 from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 

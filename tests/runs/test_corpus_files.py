@@ -11,9 +11,8 @@ from translucid.data.filtering import Filter
 from translucid.data.readers.corpus import SyntheticPair, TargetText, read_pairs
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.runs.configuration import resolve
+from translucid.runs.configuration import fixed_settings, resolve
 from translucid.runs.corpus_files import read_corpora
-from translucid.runs.fixed_settings import fixed_settings
 from translucid.runs.run_folder import RunFolder
 from translucid.training.dataset import _counted
 from translucid.training.experiment import run_experiment

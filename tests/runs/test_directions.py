@@ -4,9 +4,8 @@ import pytest
 
 from bitext.pair import Pair
 from translucid.ground.errors import UserError
-from translucid.runs.configuration import resolve
+from translucid.runs.configuration import fixed_settings, resolve
 from translucid.runs.corpus_files import pairs_of, read_corpora
-from translucid.runs.fixed_settings import fixed_settings
 
 FILES = {"fr.tsv": "one\tun\n", "de.tsv": "two\tzwei\n", "dev-fr.tsv": "three\ttrois\n", "dev-de.tsv": "four\tvier\n"}
 

@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from translucid.ground.errors import UserError
-from translucid.runs.configuration import resolve
-from translucid.runs.fixed_settings import fixed_settings
+from translucid.runs.configuration import fixed_settings, resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import RENAMED, RENAMED_VALUES, with_current_names, with_original_names
 

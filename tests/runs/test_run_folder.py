@@ -89,8 +89,7 @@ def test_a_model_does_not_change_with_its_file(run):
 
 
 def test_another_tokenizer_of_the_same_size_is_noticed(run, corpora):
-    from translucid.data.tokenizing.tokenizer import Tokenizer
-    from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+    from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
     other_tokenizer = Tokenizer.learn(corpora.train[0][:50], TokenizerOptions(vocabulary=200), seed=1)
     other_tokenizer.save(run.path)

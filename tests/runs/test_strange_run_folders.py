@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from translucid.api.translator import Translator
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model, meta_model

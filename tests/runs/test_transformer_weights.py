@@ -8,8 +8,7 @@ import torch
 
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.engines.ctranslate2.conventions import position_rows
 from translucid.engines.ctranslate2.convert import save_ctranslate2, save_weights, weights_of
 from translucid.ground.errors import UserError

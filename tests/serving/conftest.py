@@ -18,7 +18,7 @@ from translucid.cli import main
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes import generate as generate_scenes
 from translucid.corpora.scenes.painting import paint
-from translucid.corpora.scenes.words import COMMON
+from translucid.corpora.scenes.scene import COMMON
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.interop.importing import import_model
@@ -29,7 +29,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.serving import catalogue
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.documents import document_translation
+from translucid.serving.documents import document_jobs
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.server_options import ServerOptions
 from translucid.training.experiment import run_experiment
@@ -182,14 +182,14 @@ def jobs(monkeypatch):
 def release(monkeypatch):
     """An event; documents are not translated before it is set."""
     released = threading.Event()
-    stream = document_translation.translated
+    stream = document_jobs.translated
 
     def translate_when_released(*arguments, **keywords):
         while not released.wait(0.01):
-            document_translation.between_steps()
+            document_jobs.between_steps()
         return stream(*arguments, **keywords)
 
-    monkeypatch.setattr(document_translation, "translated", translate_when_released)
+    monkeypatch.setattr(document_jobs, "translated", translate_when_released)
     yield released
     released.set()
 

@@ -7,7 +7,7 @@ import pytest
 from bitext.documents.kinds import KINDS
 from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.decoding.limits import length_limit
+from translucid.decoding.decoding_options import length_limit
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import Served
 from translucid.serving.routes import inspection

@@ -8,9 +8,9 @@ import pytest
 from bitext.cancellation import Cancelled, between_steps, call_between_steps
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.layout import LONGEST, Layout
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, Batcher, translate
 from translucid.serving.queue.fair_scheduler import Task
+from translucid.serving.texts import LONGEST, Layout
 
 
 class Slow:

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from translucid.api.captioner import Captioner
-from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.limits import length_penalty
+from translucid.decoding.decoding_options import DecodingOptions, length_penalty
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import ContrastFields
 from translucid.serving.routes import captioning

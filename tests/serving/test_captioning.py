@@ -10,7 +10,7 @@ from PIL import Image
 from translucid.api.captioner import Captioner
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import contrast, explain, faithfulness, random_faithfulness
-from translucid.inspection.explain.faithfulness import part_count
+from translucid.inspection.explain.explanation import part_count
 from translucid.inspection.explain.image_case import image_case
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.serving.catalogue import load

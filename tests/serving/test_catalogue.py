@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.directions import ANY_SOURCE, LearnedDirections

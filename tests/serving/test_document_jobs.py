@@ -14,7 +14,7 @@ from bitext.documents.limits import max_segments
 from bitext.documents.tagged_text import Mark, TaggedText
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK
-from translucid.serving.documents import document_job, document_jobs, document_translation
+from translucid.serving.documents import document_job, document_jobs
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import INTERNAL, ApiError, GoneError
 from translucid.serving.queue.request_context import Usage
@@ -49,8 +49,7 @@ class Pool:
 def clock(monkeypatch):
     clock = stopped_clock(monkeypatch, document_jobs, 100.0)
     clock.sleep = lambda seconds: setattr(clock, "now", clock.now + seconds)
-    for module in (document_job, document_translation):
-        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(document_job, "time", clock)
     return clock
 
 
@@ -78,7 +77,7 @@ def make(clock, monkeypatch):
         return ["en", "es"]
 
     found = []
-    monkeypatch.setattr(document_translation, "translated", translated)
+    monkeypatch.setattr(document_jobs, "translated", translated)
 
     def create(**options):
         catalogue = SimpleNamespace(languages=["en", "es"], find=find, candidates=candidates)
@@ -324,10 +323,10 @@ def test_large_segments_are_refused(make, monkeypatch):
             limits.append(max_segments())
             return SimpleNamespace(segments=segments, filled=lambda targets: b"")
 
-        monkeypatch.setattr(document_translation, "segments_to_translate", lambda document, retranslate: [0])
-        monkeypatch.setattr(document_translation, "read_document", read)
-        monkeypatch.setattr(document_translation, "LONGEST", 5)
-        monkeypatch.setattr(document_translation, "MOST_MARKS", 3)
+        monkeypatch.setattr(document_jobs, "segments_to_translate", lambda document, retranslate: [0])
+        monkeypatch.setattr(document_jobs, "read_document", read)
+        monkeypatch.setattr(document_jobs, "LONGEST_SEGMENT", 5)
+        monkeypatch.setattr(document_jobs, "MOST_MARKS", 3)
         job = send(jobs)
         jobs.context.worker_pool.run()
         assert job.state == ("failed" if message else "done") and message in job.error
@@ -339,7 +338,7 @@ def test_progress_counts_what_is_already_translated(make, monkeypatch, clock):
     jobs = make()
     content = b'msgid "I sing."\nmsgstr "Canto."\n\nmsgid "You sing"\nmsgstr ""\n\nmsgid "We"\nmsgstr ""\n'
     job = send(jobs, content, "a.po")
-    monkeypatch.setattr(document_translation, "in_chunks", lambda numbers, size: ([number] for number in numbers))
+    monkeypatch.setattr(document_jobs, "in_chunks", lambda numbers, size: ([number] for number in numbers))
     states, store = [], job.files.store_translations
 
     def record_progress(targets):
@@ -356,10 +355,8 @@ def test_progress_counts_what_is_already_translated(make, monkeypatch, clock):
 
 def test_short_requests_come_between_the_parts_of_a_document(make, monkeypatch, clock):
     paused = []
-    monkeypatch.setattr(
-        document_translation, "_pause_for_short_requests", lambda served, seconds: paused.append(seconds)
-    )
-    monkeypatch.setattr(document_translation, "in_chunks", lambda numbers, size: [[0], [1]])
+    monkeypatch.setattr(document_jobs, "_pause_for_short_requests", lambda served, seconds: paused.append(seconds))
+    monkeypatch.setattr(document_jobs, "in_chunks", lambda numbers, size: [[0], [1]])
     jobs = make()
     send(jobs)
     jobs.context.worker_pool.run()
@@ -373,7 +370,7 @@ def test_the_language_of_a_document_is_detected_by_its_first_texts(make, monkeyp
         calls.append((texts, languages))
         return [("es", 90.0)]
 
-    monkeypatch.setattr(document_translation, "detect_sources", detect)
+    monkeypatch.setattr(document_jobs, "detect_sources", detect)
     jobs = make()
     job = send(jobs, b"a" * 1500 + b"\n" + b"b" * 1500 + b"\nc\n", source=None)
     jobs.context.worker_pool.run()
@@ -381,7 +378,7 @@ def test_the_language_of_a_document_is_detected_by_its_first_texts(make, monkeyp
     assert (job.source, job.state, job.done) == ("es", "done", 0)  # already in the target language
     assert job.files.result.read_bytes() == job.files.content
     texts = [SimpleNamespace(source=TaggedText(text)) for text in ("a" * 2000, "b")]
-    assert list(document_translation._first_texts(SimpleNamespace(segments=texts))) == ["a" * 2000]
+    assert list(document_jobs._first_texts(SimpleNamespace(segments=texts))) == ["a" * 2000]
 
 
 def result_of(jobs, job):
@@ -415,5 +412,5 @@ def test_an_answer_has_all_corrections(make):
     assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.written_corrections == 1
     before = job.files.result
     assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.files.result == before
-    document_translation.write_result(job)  # nothing has changed since the last write
+    document_jobs.write_result(job)  # nothing has changed since the last write
     assert job.files.result == before

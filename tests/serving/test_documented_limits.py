@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from translucid.serving import app as application
-from translucid.serving.documents import document_jobs, document_translation
+from translucid.serving.documents import document_jobs
 from translucid.serving.edge import connections, incoming, rate_limits
-from translucid.serving.queue import worker_pool
+from translucid.serving.queue import fair_scheduler
 from translucid.serving.routes import glossaries, inspection, memory
 from translucid.serving.server_options import ServerOptions
 from translucid.serving.texts import SHORT
@@ -31,10 +31,10 @@ OPTIONS = ServerOptions()
         f"Each {incoming.SLOWEST / 1000:g} kB adds a second",
         f"All bodies over {incoming.SMALL / 1024:g} kB together have {incoming.MAX_TOTAL_BYTES / MIB:g} MiB",
         f"requests of up to {SHORT} characters are batched",
-        f"At most {worker_pool.PLACES} jobs may run or wait, {worker_pool.SHARE} per client",
+        f"At most {fair_scheduler.PLACES} jobs may run or wait, {fair_scheduler.SHARE} per client",
         f"at most {OPTIONS.documents} running or waiting, {document_jobs.SHARE} per client",
-        f"{OPTIONS.document_segments:,} segments, of at most {document_translation.LONGEST:,} characters and "
-        f"{document_translation.MOST_MARKS:,} tags each",
+        f"{OPTIONS.document_segments:,} segments, of at most {document_jobs.LONGEST_SEGMENT:,} characters and "
+        f"{document_jobs.MOST_MARKS:,} tags each",
         f"at most {document_jobs.MAX_STORED}, with {document_jobs.MAX_STORED_BYTES / 2**30:g} GiB of files",
         f"{glossaries.MOST}, in memory; one expires after a week without use",
         f"freed memory returns to the system within {NUMBERS[application.TIDY_SECONDS]} seconds",
@@ -49,7 +49,7 @@ def test_limits_in_the_page_on_security(text):
     "text",
     [
         f"Attention is shown for texts of up to {inspection.MAX_INSPECTED} characters",
-        f"each of at most {document_translation.LONGEST:,} characters and {document_translation.MOST_MARKS:,} tags",
+        f"each of at most {document_jobs.LONGEST_SEGMENT:,} characters and {document_jobs.MOST_MARKS:,} tags",
         f"| {OPTIONS.documents}, {document_jobs.SHARE} per client |",
         f"| stored documents | {document_jobs.MAX_STORED}, {document_jobs.MAX_STORED_BYTES / 2**30:g} GiB of files |",
         f"accepted on the page, up to {NUMBERS[memory.MOST]} entries",
@@ -66,5 +66,5 @@ def test_limits_in_the_page_on_the_server(text):
 def test_limits_in_the_page_on_deployment():
     text = (DOCS / "deployment.md").read_text(encoding="utf-8")
     assert f"without the memory for {memory.PAUSE:g} seconds" in text
-    assert f"running or waiting; at {worker_pool.PLACES}, further ones get 503" in text
+    assert f"running or waiting; at {fair_scheduler.PLACES}, further ones get 503" in text
     assert f"at `--queue` ({OPTIONS.queue}), further requests get 503" in text

@@ -14,10 +14,9 @@ import pytest
 from translucid.api.translator import Translator
 from translucid.serving import app as application
 from translucid.serving import texts
-from translucid.serving.documents import document_job, document_jobs, document_translation, job_files
-from translucid.serving.documents.document_job import Job, disposition
+from translucid.serving.documents import document_job, document_jobs
+from translucid.serving.documents.document_job import Job, JobFiles, disposition
 from translucid.serving.documents.document_jobs import DocumentJobs
-from translucid.serving.documents.job_files import JobFiles
 
 LANGUAGES = {"source": "en", "target": "es"}
 
@@ -172,7 +171,7 @@ def test_documents_that_nobody_requests_are_removed(serve, jobs, monkeypatch):
 
 
 def test_long_segments_come_a_few_at_a_time(client, monkeypatch):
-    monkeypatch.setattr(job_files, "MOST_CHARACTERS", 110)  # sources, translations and other texts of a row count
+    monkeypatch.setattr(document_job, "MOST_CHARACTERS", 110)  # sources, translations and other texts of a row count
     job = finished_job(client, send(client, b"I like soccer.\n" * 5).json())
     rows = client.get(f"/documents/{job['id']}/segments").json()
     assert [row["number"] for row in rows] == [0, 1]
@@ -294,7 +293,7 @@ def test_internal_failures_are_reported_as_such(client, monkeypatch, caplog):
 def test_short_requests_go_first_for_some_time(monkeypatch):
     served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
     started = time.monotonic()
-    document_translation._pause_for_short_requests(served, 0.3)
+    document_jobs._pause_for_short_requests(served, 0.3)
     assert 0.3 <= time.monotonic() - started < 5
     steps = []
 
@@ -302,8 +301,8 @@ def test_short_requests_go_first_for_some_time(monkeypatch):
         steps.append(1)
         served.batcher.sentences = 5 - len(steps)
 
-    monkeypatch.setattr(document_translation, "between_steps", step)
-    document_translation._pause_for_short_requests(served, 1000)  # until no request waits
+    monkeypatch.setattr(document_jobs, "between_steps", step)
+    document_jobs._pause_for_short_requests(served, 1000)  # until no request waits
     assert len(steps) == 5
 
 
@@ -321,13 +320,13 @@ def test_the_estimated_time():
 def test_a_document_gives_way_for_some_time_while_requests_wait(monkeypatch):
     clock, steps = SimpleNamespace(now=100.0), []
     clock.monotonic, clock.sleep = (lambda: clock.now), (lambda seconds: setattr(clock, "now", clock.now + seconds))
-    monkeypatch.setattr(document_translation, "time", clock)
-    monkeypatch.setattr(document_translation, "between_steps", lambda: steps.append(clock.now))
+    monkeypatch.setattr(document_jobs, "time", clock)
+    monkeypatch.setattr(document_jobs, "between_steps", lambda: steps.append(clock.now))
     served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
-    document_translation._pause_for_short_requests(served, 0.025)
+    document_jobs._pause_for_short_requests(served, 0.025)
     assert steps == pytest.approx([100, 100.01, 100.02, 100.03])
     served.batcher.sentences = 0
-    document_translation._pause_for_short_requests(served, 9)
+    document_jobs._pause_for_short_requests(served, 9)
     assert len(steps) == 5
 
 

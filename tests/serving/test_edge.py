@@ -14,7 +14,6 @@ from starlette.requests import ClientDisconnect
 
 from translucid.ground.errors import UserError
 from translucid.serving.edge import host_check
-from translucid.serving.edge.assets import Asset
 from translucid.serving.edge.failures import (
     CLIENT_CLOSED_REQUEST,
     INTERNAL,
@@ -28,6 +27,7 @@ from translucid.serving.edge.failures import (
 from translucid.serving.edge.host_check import HostCheck
 from translucid.serving.edge.incoming import Bodies
 from translucid.serving.edge.rate_limits import RATE_LIMIT
+from translucid.serving.edge.rendering import Asset
 from translucid.serving.server_options import PAGE_HEADERS, ServerOptions
 
 OK = ({"type": "http.response.start", "status": 200, "headers": []}, {"type": "http.response.body", "body": b"ok"})

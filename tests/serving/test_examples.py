@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from translucid.runs.run_folder import RunFolder
-from translucid.serving.routes import examples
-from translucid.serving.routes.examples import LONGEST, examples_of
+from translucid.serving import catalogue
+from translucid.serving.catalogue import LONGEST_EXAMPLE, examples_of
 
 PAIRS = "".join(f"{' '.join(['word'] * count)}\t{' '.join(['palabra'] * count)}\n" for count in (3, 5, 5, 7, 7, 9, 60))
 
@@ -50,8 +50,8 @@ def test_a_file_of_examples_comes_first(run, folder):
 
 
 def test_examples_that_are_too_long_are_left_out(run, folder):
-    (folder / "examples.txt").write_text("x" * LONGEST + "\n" + "y" * (LONGEST + 1) + "\n")
-    assert load_examples(run, folder) == ["x" * LONGEST]
+    (folder / "examples.txt").write_text("x" * LONGEST_EXAMPLE + "\n" + "y" * (LONGEST_EXAMPLE + 1) + "\n")
+    assert load_examples(run, folder) == ["x" * LONGEST_EXAMPLE]
 
 
 def test_they_are_told_by_name(run, tmp_path, serve):
@@ -81,9 +81,9 @@ def test_only_the_first_pairs_are_read(run, folder):
 def test_a_large_file_is_not_read(run, folder, monkeypatch):
     file = folder / "examples.txt"
     file.write_text("One.\n")
-    assert examples.LARGEST == 64 << 20
+    assert catalogue.LARGEST_FILE == 64 << 20
     for largest, expected in ((5, ["One."]), (4, [])):
-        monkeypatch.setattr(examples, "LARGEST", largest)
+        monkeypatch.setattr(catalogue, "LARGEST_FILE", largest)
         assert load_examples(run, folder, valid=[]) == expected
 
 
@@ -98,5 +98,5 @@ def test_the_longest_ending_of_a_path_counts(run, folder):
 def test_the_demo_has_examples_of_its_own(run, folder):
     configuration = RunFolder(run).configuration()
     demo = examples_of(folder, configuration.model_copy(update={"preset": "demo"}))
-    assert demo == list(examples.ENGLISH_BOOK)[:6]
+    assert demo == list(catalogue.ENGLISH_BOOK)[:6]
     assert examples_of(folder, configuration.model_copy(update={"preset": "base"})) == []

@@ -8,8 +8,7 @@ import pytest
 from bitext.cancellation import Cancelled, between_steps
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import fair_scheduler as turns
-from translucid.serving.queue.fair_scheduler import FairScheduler, Task
-from translucid.serving.queue.worker_pool import PLACES, SHARE, WorkerPool
+from translucid.serving.queue.fair_scheduler import PLACES, SHARE, FairScheduler, Task, WorkerPool
 
 from .refusals import stopped_clock
 

@@ -16,10 +16,10 @@ from translucid.ground.errors import UserError
 from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.edge.assets import Asset
 from translucid.serving.edge.host_check import HostCheck
 from translucid.serving.edge.incoming import Bodies
 from translucid.serving.edge.rate_limits import RateLimits, trusted_proxies
+from translucid.serving.edge.rendering import Asset
 from translucid.serving.language_pairs import is_language
 from translucid.serving.routes import inspection
 from translucid.serving.server_options import ApiKey, Quota, ServerOptions, read_keys

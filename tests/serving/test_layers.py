@@ -3,7 +3,7 @@
 import pytest
 
 from translucid.api.translator import Translator
-from translucid.serving.routes import layers
+from translucid.serving.routes import inspection
 
 PAIR = {"q": "I like soccer", "translation": "Me gusta el fútbol"}
 REQUEST = {**PAIR, "source": "en", "target": "es"}
@@ -33,7 +33,7 @@ def test_patching_is_that_of_the_library(client, run):
 
 
 def test_without_another_sentence_the_model_offers_one(client, monkeypatch):
-    monkeypatch.setattr(layers, "contrasting_sentence", lambda translator, clean, target: OTHER["other"])
+    monkeypatch.setattr(inspection, "contrasting_sentence", lambda translator, clean, target: OTHER["other"])
     offered = client.post("/patch", json=REQUEST | {"words": OTHER["words"]}).json()
     assert offered == client.post("/patch", json=REQUEST | OTHER).json() and offered["other"] == OTHER["other"]
 

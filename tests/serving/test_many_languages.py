@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tests.probes.foreign import marian_folder
-from translucid.decoding.limits import length_penalty
+from translucid.decoding.decoding_options import length_penalty
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder

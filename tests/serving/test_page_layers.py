@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from translucid.api.page_details import page_details
+from translucid.api.lenses import page_details
 from translucid.api.translator import Translator
 from translucid.inspection.saving import save
 

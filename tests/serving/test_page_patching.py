@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from translucid.api.translator import Translator
-from translucid.serving.routes import layers
+from translucid.serving.routes import inspection
 
 from .test_page import made_by_code, saved, type_in
 from .test_page_seeing import GIVEN, TEXT, address, page  # noqa: F401
@@ -39,8 +39,8 @@ def test_each_cell_is_the_share_that_a_state_carries(page, run, tmp_path, monkey
 
 
 def test_the_tab_opens_with_a_comparison(page, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(layers, "contrasting_sentence", lambda translator, clean, target: OTHER)
-    monkeypatch.setattr(layers.PatchFields, "words", ("el", "la"))
+    monkeypatch.setattr(inspection, "contrasting_sentence", lambda translator, clean, target: OTHER)
+    monkeypatch.setattr(inspection.PatchFields, "words", ("el", "la"))
     type_in(page, TEXT)
     page.get_by_role("tab", name="Patching").click()
     expect(page.locator(".sentence-pair mark")).to_have_text(["soccer", "music"])

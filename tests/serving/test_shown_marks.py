@@ -4,7 +4,7 @@ import pytest
 
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.errors import UserError
-from translucid.serving.shown_marks import read_shown, shown, tags_of
+from translucid.serving.routes.editing import read_shown, shown, tags_of
 
 BOLD, END = Mark(2, "<b>", Side.opens, 7), Mark(6, "</b>", Side.closes, 7)
 SOURCE = TaggedText("I sing now", (Mark(0, "%s"), BOLD, END, Mark(7, "<br>"), Mark(10, "%s")))

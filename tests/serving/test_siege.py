@@ -18,7 +18,7 @@ from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.edge import connections, host_check, incoming
 from translucid.serving.edge.connections import Connection, Listening, max_connections
-from translucid.serving.queue.worker_pool import PLACES
+from translucid.serving.queue.fair_scheduler import PLACES
 from translucid.serving.server_options import Quota, ServerOptions
 
 LONG = "The children are reading a book in the garden and I like soccer. " * 7

@@ -10,12 +10,11 @@ from bitext.documents.document import Target
 from bitext.documents.tagged_text import TaggedText
 from translucid.serving import texts
 from translucid.serving.language_pairs import Served
-from translucid.serving.layout import LONGEST, Layout
 from translucid.serving.queue import batcher
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, CHUNK_TEXTS, in_chunks
 from translucid.serving.queue.request_context import ON_THE_LOOP, RequestTask, Usage, off_the_loop
 from translucid.serving.server_options import ServerOptions
-from translucid.serving.texts import SHORT, TextTranslation, by_language, with_terminology
+from translucid.serving.texts import LONGEST, SHORT, Layout, TextTranslation, by_language, with_terminology
 
 
 @pytest.mark.parametrize(

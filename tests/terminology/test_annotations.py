@@ -6,10 +6,9 @@ from bitext.pair import Pair
 from bitext.words import words_in
 from translucid.ground.errors import UserError
 from translucid.terminology import mining, term
-from translucid.terminology.marking import Marking
+from translucid.terminology.marking import Marking, _adjacent, _annotations, _lemma, _similar_word
 from translucid.terminology.matching import Occurrence, TermList, terms_in
 from translucid.terminology.mining import Lexicon, content
-from translucid.terminology.teaching import _adjacent, _annotations, _lemma, _similar_word
 from translucid.terminology.term import read_terms, terms_of
 from translucid.terminology.term_forms import TermForms
 

@@ -1,6 +1,6 @@
 """Words of terms are linked to each other and to no other words."""
 
-from translucid.terminology.links import TermLink, with_term_links
+from translucid.terminology.matching import TermLink, with_term_links
 
 SOURCE, TARGET = "I like soccer and music.", "Me gusta el balompié y la música."
 

@@ -8,14 +8,13 @@ from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import SyntheticPair
 from translucid.data.tokenizing.extending import with_reserved
-from translucid.data.tokenizing.reserved import TERM
+from translucid.data.tokenizing.pieces import TERM
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.special import SPECIAL
-from translucid.terminology.lemmas import Lemmas
-from translucid.terminology.marking import Marking, marked
+from translucid.terminology.marking import Marking, marked, with_terms
+from translucid.terminology.matching import Lemmas
 from translucid.terminology.mining import Lexicon, content
-from translucid.terminology.teaching import with_terms
 
 
 def readable(text):

@@ -9,8 +9,7 @@ from bitext.pair import Pair
 from tests.growth import assert_linear
 from translucid.corpora.phrasebook import generate
 from translucid.ground.errors import UserError
-from translucid.terminology.lemmas import Lemmas
-from translucid.terminology.matching import TermList, term_list
+from translucid.terminology.matching import Lemmas, TermList, term_list
 from translucid.terminology.mining import Lexicon, content
 from translucid.terminology.term import Term, read_terms, terms_of
 

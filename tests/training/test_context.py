@@ -5,7 +5,7 @@ import torch
 
 from bitext.pair import Pair
 from tests.probes.passages import CONTEXT, LEARNING, corpora, documents
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora, read_corpora

@@ -16,8 +16,8 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
-from translucid.training.directions import balanced
 from translucid.training.experiment import run_experiment
+from translucid.training.text import balanced
 
 from ..conftest import SETTINGS
 from .test_resume import assert_same_run

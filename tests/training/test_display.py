@@ -5,8 +5,8 @@ import io
 import pytest
 
 from translucid.ground.console import Console
-from translucid.training import display
-from translucid.training.display import QUIET_SECONDS, Display, Status, clock
+from translucid.training import record
+from translucid.training.record import QUIET_SECONDS, Display, Status, clock
 from translucid.training.validation import Sample, Validation
 
 STATUS = Status(
@@ -46,7 +46,7 @@ def test_a_status_is_one_line():
 
 def test_lines_are_written_at_intervals(captured_display, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(record.time, "monotonic", lambda: now[0])
     line_display, lines = captured_display
     line_display.last_line = now[0]
     for elapsed in (QUIET_SECONDS / 2, QUIET_SECONDS + 1, QUIET_SECONDS + 2, 2 * QUIET_SECONDS + 2):

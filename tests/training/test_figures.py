@@ -19,19 +19,17 @@ from translucid.models.language_options import LSTMLanguageOptions
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.training_options import TrainingOptions
-from translucid.training import gpu_memory, record
-from translucid.training.display import Status
+from translucid.training import experiment, record
+from translucid.training.experiment import explained_when_full, refuse_too_large
 from translucid.training.frozen import freeze, parts, sizes
-from translucid.training.gpu_memory import explained_when_full, refuse_too_large
-from translucid.training.random_states import random_states, restore_random_states
-from translucid.training.record import Recent, Record
-from translucid.training.regression_guard import GuardedValidator
+from translucid.training.record import Recent, Record, Status
 from translucid.training.running_text import StreamValidator
 from translucid.training.schedule import self_critical
-from translucid.training.stay_close import L2SP
+from translucid.training.soft_targets import L2SP
 from translucid.training.text import TextDataset, report_too_long
 from translucid.training.trackers import TensorBoard
-from translucid.training.validation import GENERAL, PairsValidator, Sample, Validation
+from translucid.training.trainer import random_states, restore_random_states
+from translucid.training.validation import GENERAL, GuardedValidator, PairsValidator, Sample, Validation
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
 STATUS = Status(1200, 2, 0.25, 30.0, 2.5, 12.1824939, 0.5, 3456.7, 0.001, 0, 0.25)
@@ -168,9 +166,9 @@ def test_weights_may_fill_the_memory_of_a_gpu_and_not_more(monkeypatch):
     model = nn.Linear(1000, 1000)
     needed = memory_for_training(1_001_000, 0)
     for memory, processes in ((needed, 1), (needed // 2, 2), (None, 1)):
-        monkeypatch.setattr(gpu_memory, "gpu_memory", lambda device, memory=memory: memory)
+        monkeypatch.setattr(experiment, "gpu_memory", lambda device, memory=memory: memory)
         refuse_too_large(model, torch.device("cpu"), processes)
-    monkeypatch.setattr(gpu_memory, "gpu_memory", lambda device: needed - 1)
+    monkeypatch.setattr(experiment, "gpu_memory", lambda device: needed - 1)
     with pytest.raises(UserError, match=r"to train 1M weights takes at least 0\.0 GiB, and the GPU has 0\.0 GiB"):
         refuse_too_large(model, torch.device("cpu"), 1)
 

@@ -20,9 +20,8 @@ from translucid.ground.errors import UserError
 from translucid.models.build import build_model
 from translucid.models.ensemble import Ensemble
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
-from translucid.runs.configuration import resolve, resumed
+from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.corpus_files import Corpora
-from translucid.runs.fixed_settings import fixed_settings
 from translucid.runs.initialization import FINE_TUNING, settings_from
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
@@ -30,10 +29,9 @@ from translucid.training.experiment import run_experiment
 from translucid.training.frozen import freeze, parts
 from translucid.training.objective import batch_loss
 from translucid.training.post_training import show_gain
-from translucid.training.regression_guard import GuardedValidator
-from translucid.training.stay_close import L2SP, DistillationLoss
+from translucid.training.soft_targets import L2SP, DistillationLoss
 from translucid.training.trainer import Trainer
-from translucid.training.validation import GENERAL
+from translucid.training.validation import GENERAL, GuardedValidator
 
 from .test_resume import assert_same_run
 

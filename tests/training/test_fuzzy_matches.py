@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bitext.memory.recall import Recall
-from bitext.memory.translation_memory import TranslationMemory
+from bitext.memory.translation_memory import Recall, TranslationMemory
 from bitext.pair import Pair
 from translucid import Translator
 from translucid.api.segment_translator import shown_matches
-from translucid.data.tokenizing.reserved import MATCH
+from translucid.data.tokenizing.pieces import MATCH
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL

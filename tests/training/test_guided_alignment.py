@@ -14,10 +14,8 @@ from translucid.cli.main import run as command
 from translucid.corpora.phrasebook import generate
 from translucid.data.batching import LinkedPieces
 from translucid.data.linked_pairs import LinkedPair
-from translucid.data.stores.encoded import EncodedCorpus
-from translucid.data.stores.encoded_links import WordStarts
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.stores.encoded import EncodedCorpus, WordStarts
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.engines.piece_links import learn_links
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.console import Console

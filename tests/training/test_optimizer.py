@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.muon import Muon, orthogonal
-from translucid.training.optimizer import Optimizer, inner_matrices
+from translucid.training.optimizer import Muon, Optimizer, inner_matrices, orthogonal
 
 SHAPE = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
 

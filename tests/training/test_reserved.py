@@ -3,14 +3,13 @@
 import pytest
 import torch
 
-from bitext.memory.recall import Recall
-from bitext.memory.translation_memory import TranslationMemory
+from bitext.memory.translation_memory import Recall, TranslationMemory
 from bitext.pair import Pair
 from bitext.protected_spans import PLACEHOLDERS
 from translucid import Translator
 from translucid.api.segment_translator import shown_matches
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.reserved import MATCH, TERM
+from translucid.data.tokenizing.pieces import MATCH, TERM
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.runs.configuration import resolve

@@ -12,9 +12,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training.directions import DirectionsValidator
-from translucid.training.regression_guard import GuardedValidator
-from translucid.training.validation import TextValidator, Validation
+from translucid.training.validation import DirectionsValidator, GuardedValidator, TextValidator, Validation
 
 PAIRS = [Pair(p.source, p.target) for p in generate(9, split="test", max_words=8)]
 TWICE = ["training.max_steps=14", "training.averaging=0.5"]

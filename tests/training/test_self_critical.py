@@ -14,8 +14,7 @@ from tests.probes.forked import forked_group
 from tests.training.conftest import SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.batching import Batch
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.evaluation.caption_scores import cider_d, papers_tokens
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
@@ -25,7 +24,7 @@ from translucid.models.captioner_options import CaptionerOptions, CaptioningTran
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.training import self_critical
-from translucid.training.caption_reward import PRECISION, CaptionReward, precisions
+from translucid.training.images import PRECISION, CaptionReward, precisions
 from translucid.training.self_critical import SelfCritical, advantages, draw
 
 IMAGE_ENCODER = {"size": 16, "stride": 8, "channels": 4}

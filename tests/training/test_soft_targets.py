@@ -12,7 +12,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training import soft_targets
 from translucid.training.experiment import prepared
-from translucid.training.stay_close import DistillationLoss
+from translucid.training.soft_targets import DistillationLoss
 
 SETTINGS = ["training.distillation_weight=0.6", "training.max_steps=9", "data.subword_dropout=0"]
 

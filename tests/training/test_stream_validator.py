@@ -9,8 +9,7 @@ import torch
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.models.build import build_model
 from translucid.models.language_options import LSTMLanguageOptions
 from translucid.training.running_text import StreamValidator

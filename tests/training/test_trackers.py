@@ -18,7 +18,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.runs.training_options import TrainingOptions
 from translucid.training import record, trackers
-from translucid.training.progress import Progress
+from translucid.training.record import Progress
 from translucid.training.trackers import Background, TrackedRun, check_packages
 from translucid.training.validation import Validation
 

@@ -51,7 +51,7 @@ def arguments(corpus, out, *options, resume=False):
 
 def start(corpus, out, *options, resume=False, count=2):
     """Start a training in several processes, with several buckets of gradients."""
-    small_buckets = {"translucid.training.gradient_buckets.BUCKET": 4096}
+    small_buckets = {"translucid.training.workers.BUCKET": 4096}
     return forked_group(*arguments(corpus, out, *options, resume=resume), count=count, replaced=small_buckets)
 
 

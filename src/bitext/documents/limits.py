@@ -85,7 +85,7 @@ def shortened(text: str, limit: int) -> str:
 def limit_work(name: str, size: int) -> Iterator[None]:
     """Limit the characters, the memory and the processor time for reading or writing a document in this context.
 
-    Memory and time are measured between steps (`ground/cancellation.py`), those of other threads during a step
+    Memory and time are measured between steps (`cancellation.py`), those of other threads during a step
     included. The memory is only limited where the system states it (Linux).
 
     Args:

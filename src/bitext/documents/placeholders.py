@@ -15,13 +15,26 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bitext.documents import stand_ins, text_parts
-from bitext.documents.kept_elements import Collapsed, collapsed, find_copies, spans_of, with_glued_letters
+from bitext.documents import stand_ins
+from bitext.documents.kept_elements import (
+    Collapsed,
+    Edit,
+    Part,
+    absorbed,
+    are_nested,
+    collapsed,
+    edited,
+    find_copies,
+    spans_of,
+    with_direction_signs,
+    with_glued_letters,
+    with_key,
+    with_wordless_elements,
+)
 from bitext.documents.splicing import Edit as SplicedEdit
 from bitext.documents.stand_ins import is_sign, occurrences, parts_of
 from bitext.documents.tag_projection import project_tags, readable
 from bitext.documents.tagged_text import TaggedText
-from bitext.documents.text_parts import Edit, Part, edited
 from bitext.documents.word_links import Links, Span, with_copies
 from bitext.protected_spans import differences, kept_parts, lost_numbers
 
@@ -86,13 +99,13 @@ class PlaceholderStrategy:
             source: the text to translate.
             pieces: whether the model has learned to copy pieces of the vocabulary that stand for placeholders.
         """
-        original = text_parts.with_direction_signs(text_parts.with_key(source))
-        return _strategy(with_glued_letters(text_parts.with_wordless_elements(original)), _State(pieces=pieces))
+        original = with_direction_signs(with_key(source))
+        return _strategy(with_glued_letters(with_wordless_elements(original)), _State(pieces=pieces))
 
     @classmethod
     def of_pair(cls, source: TaggedText, translation: str) -> PlaceholderStrategy:
         """Return a strategy for an existing translation; elements with missing content are appended as a whole."""
-        original = text_parts.with_key(source)
+        original = with_key(source)
         collapsed_source = collapsed(original, attached=True)
         hidden = set[str]()
         while lost := find_copies(translation, collapsed_source)[1]:
@@ -154,7 +167,7 @@ class PlaceholderStrategy:
                 for (source_start, _), (target_start, _) in zip(source_spans, target_spans, strict=True):
                     copied.append((source_start, target_start))
         target = project_tags(self.source, text, with_copies(links, model_text, text, copied), unsplit)
-        return text_parts.absorbed(_with_elements(self._restored(target, joins=True), self.collapsed_source))
+        return absorbed(_with_elements(self._restored(target, joins=True), self.collapsed_source))
 
     def continued(self, target: TaggedText) -> TaggedText:
         """Return a translation whose first word begins in lower case if it continues a part, as in `%s went home`.
@@ -199,7 +212,7 @@ class PlaceholderStrategy:
         return self._is_nested(source) and not self._is_nested(target)
 
     def _is_nested(self, text: str) -> bool:
-        return text_parts.nested(part for part, _, _ in kept_parts(text, self.original.syntax))
+        return are_nested(part for part, _, _ in kept_parts(text, self.original.syntax))
 
     def _restored(self, marked: TaggedText, *, joins: bool) -> TaggedText:
         """Return a text with the parts in place of their stand-ins.

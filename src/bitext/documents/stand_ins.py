@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from bitext.documents.tagged_text import TaggedText
 from bitext.protected_spans import BBCODES, PART_MARK, PLACEHOLDERS, UNITS, is_number, kept_parts, numbers
+from bitext.words import WITHOUT_SPACES
 
 NAMES = "Tom", "Max", "Nina", "Oscar", "Eva", "Victor", "Sonia", "Martin"
 """Names that are the same in many languages."""
@@ -37,10 +38,6 @@ _CODE = re.compile(
     rf"\[/|\[(?:{BBCODES})[\]=]|\[[\w-]+[ =]|§.\Z|\|[cr]|\^\d\Z|\\[CcIiGgSsFf]\[|\\[Nnh]\Z|:[\w+-]+:\Z|[(*]"
 )
 """Tags in square brackets, codes of games and of subtitles, names of emoji, and patterns of file names."""
-WITHOUT_SPACES = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
-)
-"""Letters of scripts without spaces between words."""
 _SEPARATES_WORDS = re.compile(r"<(?:br|hr|img)\b|<[^>]*/>|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
 """Tags and entities that separate words without a space."""
 _ADDRESS = re.compile(r"[\w.+-]++@|[a-z][a-z0-9+.-]*://|www\.|mailto:|tel:|sms:")

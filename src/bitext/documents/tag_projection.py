@@ -18,9 +18,18 @@ from typing import TypeAlias
 import numpy as np
 
 from bitext.cancellation import between_steps
-from bitext.documents.mark_spacing import CLOSING, is_space, outer_space, separates_letters, wants_space
 from bitext.documents.tag_tree import TagNode, tag_tree, walk
-from bitext.documents.tagged_text import KeptElement, Mark, Side, TaggedText
+from bitext.documents.tagged_text import (
+    CLOSING,
+    KeptElement,
+    Mark,
+    Side,
+    TaggedText,
+    is_space,
+    outer_space,
+    separates_letters,
+    wants_space,
+)
 from bitext.documents.word_links import FreeSpans, Indices, Links, Run, Span, Vector, WordLinks, columns_of
 from bitext.protected_spans import kept_parts
 from bitext.words import INVISIBLE

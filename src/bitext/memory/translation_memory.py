@@ -1,4 +1,4 @@
-"""A translation memory: pairs of segments with exact and fuzzy matches by their source."""
+"""A translation memory: pairs of segments with exact and fuzzy matches by their source; its use and its export."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, BinaryIO, Literal, NamedTuple, Self
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,7 @@ from bitext.errors import UserError
 from bitext.languages import Languages, same_language
 from bitext.memory.database import LONGEST, WAIT, connect, create, explained, writing
 from bitext.memory.folding import UNWRITABLE, Folded, search_pattern
-from bitext.memory.match import MIN_PERCENT, Entry, Match
+from bitext.memory.match import EXACT, MIN_PERCENT, Entry, Match
 from bitext.memory.postings import Postings
 from bitext.pair import Pair
 from bitext.words import normalized_text
@@ -354,3 +356,82 @@ def _checked(row: tuple[Any, ...]) -> Entry:
 def _digest(source: str) -> int:
     digest = blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
+
+
+class Recall:
+    """A memory and the percentage from which its matches replace translations."""
+
+    def __init__(self, memory: TranslationMemory, use_from: int = EXACT) -> None:
+        """Use matches of `memory` of at least `use_from` percent."""
+        self.memory, self.use_from = memory, use_from
+
+    def replacement(self, text: str) -> Match | None:
+        """Return the match to use instead of a translation, if there is one with the right numbers and placeholders."""
+        if self.use_from >= EXACT:
+            return self.memory.exact(text)
+        for match in self.memory.matches(text, self.use_from, MAX_MATCHES):
+            if match.has_right_numbers:
+                return match
+        return None
+
+    def suggestions(self, text: str) -> list[Match]:
+        """Return the best matches to show, including the one that is used."""
+        return self.memory.matches(text, min(MIN_PERCENT, self.use_from), MAX_MATCHES)
+
+
+def write_tsv(memory: TranslationMemory, stream: BinaryIO, advance: Callable[[int], None]) -> None:
+    """Write a line for each entry; its texts have neither tabs nor line ends."""
+    for entry in _counted(memory, advance):
+        stream.write(f"{_clean(entry.source)}\t{_clean(entry.target)}\n".encode())
+
+
+def write_tmx(
+    memory: TranslationMemory,
+    stream: BinaryIO,
+    languages: tuple[str, str],
+    advance: Callable[[int], None],
+    version: str,
+) -> None:
+    """Write a unit for each entry, with its author and date.
+
+    Args:
+        memory: the memory.
+        stream: the stream to write to.
+        languages: the codes of the source and the target language.
+        advance: receives the number of entries written since the last call.
+        version: the version of the program, for the header.
+    """
+    source, target = map(quoteattr, languages)
+    stream.write(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n<header creationtool="translucid" '
+        f'creationtoolversion="{version}" segtype="sentence" o-tmf="translucid" adminlang="en" '
+        f'srclang={source} datatype="plaintext"/>\n<body>\n'.encode()
+    )
+    for entry in _counted(memory, advance):
+        when = datetime.fromtimestamp(entry.when, UTC).strftime("%Y%m%dT%H%M%SZ")
+        who = f" changeid={quoteattr(_clean(entry.who))}" if entry.who else ""
+        stream.write(
+            f'<tu changedate="{when}"{who}>'
+            f"<tuv xml:lang={source}><seg>{escape(_clean(entry.source))}</seg></tuv>"
+            f"<tuv xml:lang={target}><seg>{escape(_clean(entry.target))}</seg></tuv></tu>\n".encode()
+        )
+    stream.write(b"</body>\n</tmx>\n")
+
+
+def export_languages(memory: TranslationMemory, languages: Languages) -> Languages:
+    """Return language codes, completed by those of the memory."""
+    recorded = memory.languages
+    return languages[0] or recorded[0], languages[1] or recorded[1]
+
+
+def _counted(memory: TranslationMemory, advance: Callable[[int], None]) -> Iterator[Entry]:
+    """Yield the entries of a memory, and report progress."""
+    for number, entry in enumerate(memory.entries(), 1):
+        yield entry
+        if number % PROGRESS_STEP == 0:
+            advance(PROGRESS_STEP)
+
+
+def _clean(text: str) -> str:
+    """Replace characters that XML 1.0 forbids, which a memory of an older version may contain."""
+    return UNWRITABLE.sub("\ufffd", text)

@@ -1,24 +1,86 @@
-"""Lines streamed from UTF-8 files, compressed or not; lines that can't be read are reported."""
+"""Lines streamed from UTF-8 files, compressed or not, or from standard input; lines that can't be read are reported.
+
+Standard input is a corpus named `-`, stored in a temporary file because corpora are read more than once.
+"""
 
 from __future__ import annotations
 
+import atexit
 import bz2
 import gzip
 import lzma
 import re
+import shutil
+import sys
+import tempfile
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from io import BufferedReader, RawIOBase
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from bitext.errors import UserError
-from bitext.readers import standard_input
-from bitext.readers.bad_line import BadLine, OnBad
 from bitext.readers.file_kinds import PACKINGS, ending_of
+
+STANDARD_INPUT = "-"
+"""The name of standard input among the files of a corpus."""
+
+
+@cache
+def standard_input() -> Path:
+    """Read standard input to its end, once, into a file that is removed when the process ends.
+
+    Raises:
+        UserError: standard input is closed.
+    """
+    if sys.stdin is None:
+        raise UserError("is closed", file=STANDARD_INPUT, fix="Give a file.")
+    # A folder, because Windows can't open a temporary file a second time while it is open.
+    folder = tempfile.TemporaryDirectory(prefix="translucid-")
+    atexit.register(folder.cleanup)
+    file = Path(folder.name) / "standard-input"
+    with file.open("wb") as stream:
+        shutil.copyfileobj(sys.stdin.buffer, stream)
+    return file
+
+
+def ending_of_lines(first_line: str) -> str:
+    """Return the ending for lines of this kind: `.jsonl` for an object, `.tsv` for a line with a tab, else `.txt`."""
+    if first_line.lstrip().startswith("{"):
+        return ".jsonl"
+    return ".tsv" if "\t" in first_line else ".txt"
+
+
+def refuse_twice(*groups: Iterable[str] | None) -> None:
+    """Check that standard input is given for one corpus at most.
+
+    Raises:
+        UserError: it is given for several.
+    """
+    files = chain.from_iterable(group or () for group in groups)
+    if list(map(str, files)).count(STANDARD_INPUT) > 1:
+        raise UserError("can be one corpus and not several", file=STANDARD_INPUT, fix="Give files for the others.")
+
+
+class BadLine(NamedTuple):
+    """A line that is not a sentence pair."""
+
+    file: str
+    line: int
+    """The number of the line, counted from 1."""
+    what: str
+    """What is wrong with the line."""
+    text: str
+    """The beginning of the line; bytes that are not UTF-8 are written as \\xff."""
+
+
+OnBad = Callable[[BadLine], None] | None
+"""A function that is called with each bad line, which is then skipped; if it is None, the first one is an error."""
+
 
 LONGEST_LINE = 10_000_000
 """The most bytes of a line: a small .gz file may unpack to a line that fills the memory."""
@@ -43,8 +105,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         file, packing = path, path.suffix.lower()
-        if str(path) == standard_input.NAME:
-            file = standard_input.standard_input()
+        if str(path) == STANDARD_INPUT:
+            file = standard_input()
             packing = _packing_of(file)
         with file.open("rb") as stream, unpacked(stream, packing) as content:
             yield content
@@ -124,7 +186,7 @@ def _packing_of(file: Path) -> str:
         if start.startswith(magic):
             if packing not in PACKINGS:
                 fix = f"Unpack it in the pipe, or send it as it is, or as one of {', '.join(PACKINGS)}."
-                raise UserError(f"is compressed ({packing})", file=standard_input.NAME, fix=fix)
+                raise UserError(f"is compressed ({packing})", file=STANDARD_INPUT, fix=fix)
             return packing
     return ""
 
@@ -134,11 +196,11 @@ def kind_of(path: Path) -> str:
 
     The first line of standard input suggests one.
     """
-    if str(path) != standard_input.NAME:
+    if str(path) != STANDARD_INPUT:
         return ending_of(str(path))
     with opened(path) as stream:
         first_line = stream.readline(LONGEST_LINE).removeprefix(BOM_UTF8)
-    return standard_input.ending(first_line.decode("utf-8", "replace"))
+    return ending_of_lines(first_line.decode("utf-8", "replace"))
 
 
 def empty_file_error(path: Path) -> UserError:

@@ -9,8 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
-from bitext.readers.bad_line import OnBad
-from bitext.readers.lines import lines, one_space, report_bad_line
+from bitext.readers.lines import OnBad, lines, one_space, report_bad_line
 
 LONGEST_ENTRY = 1_000_000
 """The most characters of an entry, comments included: a damaged file must not fill the memory."""

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from bitext.errors import UserError
 from bitext.languages import Languages, same_language, usual_code
-from bitext.readers.bad_line import OnBad
-from bitext.readers.lines import report_bad_line
-from bitext.readers.xml_elements import Element
-from bitext.readers.xml_units import UNIT_FIX, corpus_units, inline_text
+from bitext.readers.lines import OnBad, report_bad_line
+from bitext.readers.xml_elements import UNIT_FIX, Element, corpus_units, inline_text
 
 MAX_LANGUAGES = 100
 """The most languages that are collected from a file."""

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bitext.languages import Languages, same_language
-from bitext.readers.bad_line import OnBad
-from bitext.readers.xml_elements import Element
-from bitext.readers.xml_units import corpus_units, inline_text
+from bitext.readers.lines import OnBad
+from bitext.readers.xml_elements import Element, corpus_units, inline_text
 
 NAMESPACES = {
     **{f"urn:oasis:names:tc:xliff:document:{version}": "" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")},

@@ -1,24 +1,210 @@
-"""Train an alignment layer for a run on word links, and save it in the run folder."""
+"""How a run aligns words: the best reading of its attention, and an alignment layer trained on word links.
+
+Without gold links, both use statistical links: readings are compared by their agreement with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 from bitext.languages import Languages
-from translucid.api.alignment_choice import FEWEST, SEED, statistically_linked, usable_pairs
+from bitext.pair import Pair
+from bitext.words import linked_words
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
+from translucid.data.filtering import Skipped, keep, reservoir_sample
+from translucid.data.readers.corpus import BadLines, sides
 from translucid.engines.run_files import save_alignment_layer
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, read_gold
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.inspection.alignment import AlignmentExample, choose, learn_alignment, updates_for
+from translucid.inspection.alignment import AlignmentExample, choose, learn_alignment, link_pieces, updates_for
 from translucid.inspection.forced_decoding import forced_decoding
-from translucid.runs.corpus_files import pairs_of
+from translucid.inspection.statistical_alignment import statistical_links
+from translucid.runs.corpus_files import pairs_of, read_corpora
+from translucid.runs.data_options import DataOptions
 from translucid.runs.guided_alignment import taught_readings
 from translucid.runs.run_folder import RunFolder
+
+FEWEST = 20
+"""The least number of pairs to choose by."""
+FEWEST_LINKED = 1000
+"""The least number of pairs from which statistical links are learned."""
+CORPUS, READ = 20_000, 1_000_000
+"""The number of training pairs from which statistical links are learned, sampled from this number of first pairs."""
+COMPARED = 200
+"""The number of validation pairs on which alignments are compared, and of longer texts that consist of such pairs."""
+LONG = 40
+"""The largest number of source words of these longer texts, unless a single pair has more."""
+SEED = 1
+
+
+class TooFewPairsError(UserError):
+    """There are too few pairs to learn links from."""
+
+
+class LinkedPairs(NamedTuple):
+    """Sentence pairs and the links between their words."""
+
+    pairs: list[Pair]
+    links: list[Gold]
+
+    def __add__(self, others: LinkedPairs) -> LinkedPairs:  # type: ignore[override]
+        """Concatenate both."""
+        return LinkedPairs(self.pairs + others.pairs, self.links + others.links)
+
+    def first(self, count: int) -> LinkedPairs:
+        """Return the first pairs."""
+        return LinkedPairs(self.pairs[:count], self.links[:count])
+
+    def joined(self, count: int, seed: int) -> LinkedPairs:
+        """Return longer texts, each of which consists of pairs drawn at random, up to a random length.
+
+        Models align long sentences worse than short ones, and statistical links don't. Where long sentences are rare,
+        only joined pairs show how a model aligns them.
+        """
+        generator = random.Random(seed)
+        long = LinkedPairs([], [])
+        for _ in range(count):
+            max_words = generator.randint(1, LONG)
+            pair, links = Pair("", ""), Gold(frozenset(), frozenset())
+            while True:
+                index = generator.randrange(len(self.pairs))
+                words = len(linked_words(self.pairs[index].source))
+                if pair.source and len(linked_words(pair.source)) + words > max_words:
+                    break
+                links = _joined_links(links, self.links[index], pair)
+                pair = Pair(*(" ".join(texts) for texts in zip(pair, self.pairs[index], strict=True)))
+            long.pairs.append(pair)
+            long.links.append(links)
+        return long
+
+
+def _joined_links(links: Gold, next_links: Gold, preceding: Pair) -> Gold:
+    """Return links with those of a pair that follows the pair `preceding`."""
+    source, target = len(linked_words(preceding.source)), len(linked_words(preceding.target))
+    sure = {(s + source, t + target) for s, t in next_links.sure}
+    possible = {(s + source, t + target) for s, t in next_links.possible}
+    return Gold(links.sure | sure, links.possible | possible)
+
+
+def corpus_of(t: Translator, train: Sequence[str] = (), valid: Sequence[str] = ()) -> tuple[list[Pair], list[Pair]]:
+    """Return a random sample of a run's training pairs, and validation pairs.
+
+    Args:
+        t: the run's translator.
+        train: files of training pairs; the run's own by default.
+        valid: files of validation pairs; the run's own by default.
+
+    Raises:
+        UserError: there are no such files, or they can't be read.
+    """
+    data = t.configuration.data
+    files = {"train": [*train] or data.train, "valid": [*valid] or data.validation_files, "weights": None}
+    options, held_out = data.model_copy(update=files), RunFolder(Path(t.run)).held_out()
+    corpora = read_corpora(options, t.configuration.training.seed, held_out, needs_training_text=False)
+    sample = _sampled(corpora.filtered(data.filter))
+    return sample, [pair for pair in corpora.valid if pair.source.strip() and pair.target.strip()]
+
+
+def training_sample(options: DataOptions) -> list[Pair]:
+    """Return a random sample of the training pairs that are there; of a run that was moved, all files may be missing.
+
+    Args:
+        options: the data of the run.
+    """
+    names = [name for name in options.train if all(map(Path.is_file, sides(name)))]
+    bad = BadLines() if options.skip_bad else None
+    pairs = chain.from_iterable(corpus.pairs(bad) for corpus in options.corpora(names))
+    return _sampled(keep(pairs, options.filter, Skipped()))
+
+
+def _sampled(pairs: Iterable[Pair]) -> list[Pair]:
+    return reservoir_sample(islice(pairs, READ), CORPUS, SEED)
+
+
+def statistically_linked(
+    t: Translator, train: Sequence[str] = (), valid: Sequence[str] = (), *, training_pairs: int = 0
+) -> tuple[LinkedPairs, LinkedPairs]:
+    """Return training pairs and validation pairs of a run with statistical links.
+
+    Args:
+        t: the run's translator.
+        train: files of training pairs; the run's own by default.
+        valid: files of validation pairs; the run's own by default.
+        training_pairs: the number of training pairs to return.
+
+    Raises:
+        TooFewPairsError: there are too few pairs.
+        UserError: there are no such files, or they can't be read.
+    """
+    corpus, compared = corpus_of(t, train, valid)
+    compared = compared[:COMPARED]
+    if len(compared) + len(corpus) < FEWEST_LINKED:
+        what = f"has {len(compared) + len(corpus):,} pairs, too few to learn links from"
+        raise TooFewPairsError(what, file=Path(t.run), fix=f"Give {FEWEST_LINKED:,} or more with --train FILES.")
+    result_pairs = compared + corpus[:training_pairs]
+    links = statistical_links([*compared, *corpus], len(result_pairs))
+    end = len(compared)
+    return LinkedPairs(result_pairs[end:], links[end:]), LinkedPairs(result_pairs[:end], links[:end])
+
+
+def choose_alignment(
+    run: Path, *, languages: Languages = (None, None), console: Console, device: str = "auto"
+) -> dict[AlignmentOptions, AlignmentScore]:
+    """Choose how alignments are read from a run's attention, by agreement with statistical links, and save that.
+
+    After guided alignment, they are always read from the head that it taught: from one side, or from both.
+
+    Args:
+        run: the run folder.
+        languages: the codes of source and target, for a multilingual model; as the run says by default.
+        console: shows the progress.
+        device: auto, cpu, cuda, cuda:1 or mps.
+
+    Returns:
+        The score of each way to read alignments, the best first; nothing if there are too few pairs to choose by.
+
+    Raises:
+        UserError: the run is damaged, or its files do not exist.
+    """
+    t = Translator.load(run, device, "torch", source=languages[0], target=languages[1])
+    if not t.can_look():
+        return {}
+    with console.status("choosing the attention from which alignments are read", is_long=True):
+        try:
+            valid = statistically_linked(t)[1]
+        except TooFewPairsError:
+            return {}
+        compared = usable_pairs(t, *(valid + valid.joined(len(valid.pairs), SEED)))
+        if len(compared) < FEWEST:
+            return {}
+        ids = [(pair.source, pair.target) for pair, _ in compared]
+        guided_readings = taught_readings(t.configuration)
+        inspected = t.forced_decoding(ids, contributions=t.has_contributions and not guided_readings)
+        ranked = choose(inspected, [links for _, links in compared], guided_readings)
+    save_alignment_options(run, ranked)
+    return ranked
+
+
+def usable_pairs(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[tuple[AlignmentExample, Gold]]:
+    """Return pairs with links between their pieces, and with their links between words.
+
+    Pairs without links are left out, as are those that are too long, or whose words the tokenizer splits differently.
+    """
+    usable = []
+    for text, pair, gold_links in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
+        if gold_links.possible and pair.longest <= t.longest:
+            words = len(linked_words(text.source)), len(linked_words(text.target))
+            pair_links = link_pieces(t.tokenizer, *pair.ids, gold_links, words)
+            if pair_links:
+                usable.append((pair_links, gold_links))
+    return usable
+
 
 LEARNED = 4000
 """The number of texts with statistical links to learn from."""

@@ -16,8 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bitext.pair import Pair
-from translucid.api.caption import Caption
-from translucid.api.captioner import Captioner
+from translucid.api.captioner import Caption, Captioner
 from translucid.data.batching import padded
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import Picture

@@ -1,23 +1,25 @@
-"""`Captioner.load(run).caption(image)`."""
+"""Image captioning: `Captioner.load(run).caption(image)`, and captions with the attention of each word on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
 from bitext.reading import read_at_most, reading
-from translucid.api.caption import AlternativeCaption, Caption
 from translucid.api.loaded_model import LoadedModel
 from translucid.data.images.image_files import MAX_BYTES
 from translucid.data.images.pixels import Picture, pixels, read_image
 from translucid.data.stores.image_store import BATCH_SIZE
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.hypothesis import Hypothesis, distinct_texts
+from translucid.decoding.hypothesis import Hypothesis, NBest, distinct_texts
 from translucid.decoding.search import decode_images
 from translucid.ground.iteration import batched
 from translucid.models.captioner.image_encoder import ImageEncoder
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from translucid.decoding.trace import BeamTrace
     from translucid.inspection.lens import DecoderLens, Lens
     from translucid.inspection.saliency_overlay import AttentionResult
-    from translucid.models.protocol import Model, SequenceModel
+    from translucid.models.protocol import Maps, Model, SequenceModel
+
 
 WINDOW = 256
 """The number of images that are captioned together; it bounds the memory of a long job."""
@@ -165,7 +168,7 @@ class Captioner(LoadedModel):
         self, picture: Picture, words: str, count: int = 1, options: DecodingOptions | None = None
     ) -> list[AlternativeCaption]:
         """Return captions that begin with given words and go on with each of the `count` most probable pieces."""
-        from translucid.decoding.continuations import continuations
+        from translucid.decoding.search import continuations
 
         source = self.source(picture)
         prefix = self.tokenizer.encode_target([words])[0] if words else []
@@ -211,3 +214,48 @@ class Captioner(LoadedModel):
     def can_look(self) -> bool:
         """Whether the model has attention."""
         return self.configuration.model.has_cross_attention
+
+
+class AlternativeCaption(NamedTuple):
+    """One caption of an image."""
+
+    text: str
+    hypothesis: Hypothesis
+
+    @property
+    def score(self) -> float:
+        """The log-probability after the length penalty."""
+        return self.hypothesis.score
+
+
+@dataclass(frozen=True)
+class Caption(NBest):
+    """The caption of one image."""
+
+    picture: Picture = field(repr=False)
+    nbest: list[AlternativeCaption]
+    """The captions, the best first, at least one."""
+    _captioner: Captioner = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the image."""
+        return self.picture.name
+
+    @cached_property
+    def looked(self) -> AttentionResult:
+        """The attention of each word of the best caption, computed on demand by forced decoding."""
+        return self._captioner.look(self.picture, self.nbest[0].hypothesis.tokens)
+
+    @property
+    def attention(self) -> Maps:
+        """Attention weights by name, [1, H, T, S] each; S cells, one row after the other."""
+        return {name: weights[None] for name, weights in self.looked.inspected.maps.items()}
+
+    def _repr_html_(self) -> str:
+        """Show the caption and the attention of each word in a notebook."""
+        if not self.looked.has_attention:
+            return f"<p><b>{escape(self.text)}</b></p>"
+        from translucid.inspection.saliency_overlay import panels
+
+        return f"<p><b>{escape(self.text)}</b></p>{panels(self.looked)}"

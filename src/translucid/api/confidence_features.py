@@ -19,10 +19,9 @@ import numpy as np
 from translucid.data.text_pipeline import Piece, translatable
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.stages import Part, SearchStages
-from translucid.evaluation.confidence.estimator import Estimator
-from translucid.evaluation.confidence.features import Figures, Kind, Measurements
+from translucid.evaluation.confidence import Estimator, Figures, Kind, Measurements
 from translucid.kernels.devices import preserve_random_state
-from translucid.kernels.pytorch import has_pytorch
+from translucid.kernels.machine import has_pytorch
 
 if TYPE_CHECKING:
     from translucid.data.tokenizing.tokenizer import Tokenizer

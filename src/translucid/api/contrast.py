@@ -11,7 +11,7 @@ from translucid.api.examiner import INSPECTED
 from translucid.api.translator import Translator
 from translucid.data.document_context import preceding
 from translucid.data.text_pipeline import EncodedPair
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.decoding.pair_scores import pair_scores
 from translucid.evaluation.contrast import Contrast, Preference, first_difference, is_among_top
 from translucid.ground.iteration import batched

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.api.loaded_run import LoadedRun
-from translucid.api.translation import text_list
-from translucid.api.word_weights import word_weights
+from translucid.api.translation import text_list, word_weights
 from translucid.data.document_context import ContextOptions, sources_before
 from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -30,12 +29,13 @@ if TYPE_CHECKING:
     from translucid.decoding.pair_scores import PairScore
     from translucid.decoding.search import TorchEngine
     from translucid.decoding.trace import BeamTrace
-    from translucid.evaluation.confidence.estimator import Estimator
+    from translucid.evaluation.confidence import Estimator
     from translucid.evaluation.report import ForcedScores
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.lens import DecoderLens, Lens, TunedLens
     from translucid.inspection.patching import Patching
     from translucid.models.protocol import SequenceModel
+
 
 INSPECTED = 256
 """The number of pairs that are inspected together."""
@@ -150,7 +150,7 @@ class Examiner:
     @property
     def has_contributions(self) -> bool:
         """Whether the model has contributions and norms: a Transformer, not an ensemble."""
-        from translucid.inspection.attention_terms import has_contributions
+        from translucid.inspection.contributions import has_contributions
 
         return has_contributions(self.model)
 
@@ -405,8 +405,6 @@ class Examiner:
         Raises:
             UserError: there is nothing to translate, or the text is longer than the model accepts in one piece.
         """
-        from translucid.api.tracing import trace
-
         return trace(_translator(self), text, beam, self.sentences_before(context))
 
 
@@ -419,3 +417,16 @@ def _refuse_one_pair(pairs: Sequence[object]) -> None:
     """Check that the argument is a list of pairs, not one pair: its letters would be mistaken for texts."""
     if isinstance(pairs, str) or any(isinstance(pair, str) for pair in pairs):
         raise TypeError("expected a list of pairs, not one pair: write [(source, target)]")
+
+
+def trace(translator: Translator, text: str, beam: int, before: Sequence[Sequence[int]]) -> BeamTrace:
+    """Translate a text in one piece and return the tree of its beam search; see `Translator.trace`."""
+    (pieces,) = translator.pipeline.pieces([text], split=False)
+    if len(pieces) != 1:
+        raise UserError("a beam search is drawn for one sentence only", fix="Give a text that fits in one piece.")
+    options = translator.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
+    ids = [*translator.pipeline.joined(before, len(pieces[0].ids)), *pieces[0].ids]
+    beam_trace, best = translator.torch_engine.traced(ids, options)
+    masked = pieces[0].masked
+    beam_trace.finish(best.with_end, lambda ids: masked.unmask_pieces(translator.tokenizer.target_pieces(ids)))
+    return beam_trace

@@ -1,17 +1,21 @@
-"""`Generator.load(run).generate(prompt)`: language models that continue and score texts."""
+"""`Generator.load(run).generate(prompt)`: language models that continue and score texts.
+
+A continuation has the probability of each of its pieces.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, overload
+from html import escape
+from typing import Any, NamedTuple, overload
 
 import torch
 
 from bitext.cancellation import between_steps
-from translucid.api.generation import Continuation, Generated, Piece, TextScore
 from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text, text_list
 from translucid.data.batching import Batch
@@ -19,7 +23,7 @@ from translucid.data.stores.store import EncodedTexts
 from translucid.data.stream import empty_source
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.hypothesis import Hypothesis, NBest, percent
 from translucid.decoding.search import search
 from translucid.evaluation.language import TextScores, mean_scores, readings, score_texts, stride
 from translucid.ground.errors import UserError
@@ -236,3 +240,80 @@ class Generator(LoadedModel):
         log_probs = hypothesis.token_log_probabilities[len(prefix) :]
         written = list(map(Piece, self.tokenizer.target_pieces(new_ids), log_probs[: len(new_ids)]))
         return Continuation(full_text, written, ended, hypothesis)
+
+
+class Piece(NamedTuple):
+    """A piece of a word, with its probability."""
+
+    text: str
+    """The piece in the vocabulary, `▁` for a space."""
+    log_probability: float
+    """The log-probability given all pieces before it, in nats."""
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """One continuation of a prompt."""
+
+    text: str
+    """The prompt and its continuation, in reading order."""
+    written: list[Piece]
+    """The pieces after the prompt, in the order in which the model wrote them; the end token last, if there is one."""
+    ended: bool
+    """Whether the text has an end token, and was not cut off at the limit."""
+    hypothesis: Hypothesis = field(repr=False)
+    """The prompt and its continuation, in the order in which the model reads."""
+
+    @property
+    def score(self) -> float:
+        """The value that ranks continuations: the log-probability of the whole text after the length penalty."""
+        return self.hypothesis.score
+
+    @property
+    def log_probability(self) -> float:
+        """The log-probability of the continuation, given the prompt, in nats."""
+        return sum(piece.log_probability for piece in self.written)
+
+
+@dataclass(frozen=True)
+class Generated(NBest):
+    """The continuations of one prompt."""
+
+    prompt: str
+    nbest: list[Continuation]
+    """The continuations, the best first, at least one."""
+    _generator: Generator = field(repr=False, compare=False)
+    backwards: bool = False
+    """Whether the model writes from the end of a text to its beginning."""
+
+    def considered(self, count: int) -> list[list[Piece]]:
+        """Return the most probable pieces at each step of the best continuation, the most probable first."""
+        best = self.nbest[0]
+        prompt_length = len(best.hypothesis.tokens) - (len(best.written) - best.ended)
+        return self._generator.considered(best.hypothesis.tokens, prompt_length, count)[: len(best.written)]
+
+    def _repr_html_(self) -> str:
+        """Show the best continuation in a notebook, with the probability of each piece as a tooltip."""
+        best = self.nbest[0]
+        continuation = []
+        for piece in best.written[: len(best.written) - best.ended]:
+            probability = percent(math.exp(piece.log_probability))
+            continuation.append(f'<b title="{probability}">{escape(piece.text.replace("▁", " "))}</b>')
+        parts = [escape(self.prompt), *continuation]
+        if self.backwards:
+            parts = [*continuation[::-1], " ", escape(self.prompt)]
+        return f"<p>{''.join(parts)}</p>"
+
+
+@dataclass(frozen=True)
+class TextScore(TextScores):
+    """The probability of a text under a language model."""
+
+    text: str = ""
+    pieces: list[Piece] = field(default_factory=list)
+    """The pieces in the order in which the model reads, the end token last."""
+
+    @property
+    def log_probability(self) -> float:
+        """The log-probability of the text, in nats."""
+        return -self.nats

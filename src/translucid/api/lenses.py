@@ -1,17 +1,38 @@
-"""Lenses of translators and captioners: what each layer predicts, and what is written from each encoder layer."""
+"""Lenses of translators and captioners: what each layer predicts, and what is written from each encoder layer.
+
+A tuned lens is trained on sentence pairs and saved in the run folder. Pages show the lenses of a translation as plain
+values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from bitext.languages import Languages
+from translucid.api.confidence_fitting import pairs_to_fit
 from translucid.api.translation import call_options
+from translucid.api.translator import Translator
 from translucid.data.text_pipeline import EncodedPair
+from translucid.engines.run_files import save_tuned_lens
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.inspection.lens import DecoderLens, Lens, read_lens, reading_layer, state_points
+from translucid.inspection.lens import (
+    UPDATES,
+    DecoderLens,
+    Lens,
+    divergences,
+    learn_tuned_lens,
+    read_lens,
+    reading_layer,
+    state_points,
+)
+from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from translucid.api.captioner import Captioner
@@ -117,3 +138,92 @@ def layers_record(
     """
     lenses = [piece_lens.to_json() for piece_lens in lens(translator, source, target, before=before)]
     return {"pieces": lenses, "encoder": decoder_lens(translator, source, before=before).to_json()}
+
+
+FEWEST = 20
+"""The least number of pairs for training and evaluation."""
+HELD_OUT = 10
+"""One pair in so many is held out."""
+SENTENCES = 5000
+"""The largest number of pairs."""
+
+
+class FittedLens(NamedTuple):
+    """The result of training a tuned lens."""
+
+    pairs: int
+    """The number of training pairs."""
+    held_out: int
+    """The number of pairs that were held out for evaluation."""
+    layers: list[str]
+    """The names of the layers but the last."""
+    before: list[float]
+    """The mean of KL(p_last || p_l) for each layer with the logit lens, on held-out pairs, in nats."""
+    after: list[float]
+    """The same with the tuned lens."""
+
+
+def fit_lens(
+    run: Path,
+    *,
+    console: Console,
+    valid: Sequence[str] = (),
+    sentences: int = SENTENCES,
+    languages: Languages = (None, None),
+    device: str = "auto",
+) -> FittedLens:
+    """Train a tuned lens for a run, and save it.
+
+    Args:
+        run: the run folder.
+        console: shows the progress.
+        valid: files of pairs; the run's own validation pairs by default.
+        sentences: the largest number of pairs.
+        languages: the codes of source and target, for a multilingual model; as the run says by default.
+        device: auto, cpu, cuda, cuda:1 or mps.
+
+    Raises:
+        UserError: the run or a file is damaged, the model is no Transformer, or there are too few pairs.
+    """
+    t = Translator.load(run, device, "torch", source=languages[0], target=languages[1])
+    *layers, _ = state_points(t.model, "decoder")
+    folder = RunFolder(run)
+    texts = pairs_to_fit(folder, t, valid)[:sentences]
+    usable = [pair.ids for pair in t.pipeline.pairs(texts) if pair.longest <= t.longest]
+    if len(usable) < FEWEST:
+        raise UserError(f"there are {len(usable)} pairs to learn from", fix=f"Give {FEWEST} or more with --valid.")
+    # Those held out are spread over the files, whose parts may come from different texts.
+    held_out = usable[::HELD_OUT]
+    training_pairs = [pair for i, pair in enumerate(usable) if i % HELD_OUT]
+    before = divergences(t.model, held_out, None, t.device)
+    with progress_bar(console, "training the tuned lens", UPDATES) as advance:
+        lens = learn_tuned_lens(t.model, training_pairs, t.device, advance)
+    after = divergences(t.model, held_out, lens, t.device)
+    save_tuned_lens(folder, lens, t.configuration.data.chosen_languages)
+    return FittedLens(len(training_pairs), len(held_out), layers, before, after)
+
+
+def page_details(
+    translator: Translator, source: str, target: str, before: Sequence[Sequence[int]] = ()
+) -> dict[str, Any]:
+    """Return those details of a sentence and its translation that apply to the model, as `html.page` takes them.
+
+    `before` are the sentences before it, for a run with document context (`Piece.before`).
+    """
+    details: dict[str, Any] = {}
+    with suppress(UserError):  # recurrent models have no layers that a lens applies to
+        details["layers"] = layers_details(translator, source, target, before)
+    return details
+
+
+def layers_details(
+    translator: Translator, source: str, target: str, before: Sequence[Sequence[int]] = ()
+) -> dict[str, Any]:
+    """Return the predictions of each layer for a sentence and its translation.
+
+    Raises:
+        UserError: the model is no Transformer, or a text is too long.
+    """
+    record = layers_record(translator, source, target, before)
+    (lens,) = record["pieces"]
+    return {**lens, "encoder": record["encoder"]}

@@ -9,8 +9,7 @@ import torch
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.interop.run_resolution import resolve_run
-from translucid.kernels.devices import choose_device
-from translucid.kernels.process import tune_pytorch
+from translucid.kernels.devices import choose_device, tune_pytorch
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder

@@ -1,15 +1,17 @@
-"""A loaded run, shared by all translators that are derived from it. It never changes."""
+"""A loaded run, shared by all translators that are derived from it; alone, or in an ensemble with other runs.
+
+A loaded run never changes. An ensemble averages the probabilities of runs with the same vocabulary.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitext.languages import Languages
-from translucid.api.ensemble_runs import EnsembleRuns
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS
 from translucid.engines.choosing import EngineName, choose_engine
@@ -23,13 +25,13 @@ from translucid.engines.run_files import (
 )
 from translucid.engines.target_pieces import pieces_file
 from translucid.engines.tuned import SHORTLIST, listed_sources
-from translucid.evaluation.confidence.estimator import Estimator
+from translucid.evaluation.confidence import Estimator
 from translucid.evaluation.familiarity import Familiarity
 from translucid.evaluation.quality_checks import known_scripts
+from translucid.ground.errors import UserError
 from translucid.inspection.ablation import Ablation, refuse_unknown_heads
-from translucid.kernels.devices import choose_device
-from translucid.kernels.process import tune_pytorch
-from translucid.kernels.pytorch import require_pytorch
+from translucid.kernels.devices import choose_device, tune_pytorch
+from translucid.kernels.machine import require_pytorch
 from translucid.runs.adapters import Adapter, with_adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
@@ -38,9 +40,59 @@ from translucid.runs.transformer_weights import Floats, TransformerWeights
 if TYPE_CHECKING:
     from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.search import TorchEngine
-    from translucid.engines.engine import Engine
+    from translucid.engines.choosing import Engine
     from translucid.engines.numpy_transformer import NumPyTransformer
     from translucid.inspection.lens import TunedLens
+    from translucid.models.protocol import SequenceModel
+
+
+@dataclass(frozen=True)
+class EnsembleRuns:
+    """A run and others with the same vocabulary."""
+
+    runs: Sequence[tuple[RunFolder, Configuration]]
+    tokenizer: Tokenizer
+
+    @classmethod
+    def of(
+        cls, run: RunFolder, configuration: Configuration, tokenizer: Tokenizer, others: Iterable[str | Path]
+    ) -> EnsembleRuns:
+        """Read the settings of the others.
+
+        Raises:
+            UserError: another run has another vocabulary or direction, or is no translator.
+        """
+        runs = [(run, configuration)]
+        for folder in map(RunFolder, map(Path, others)):
+            member_configuration = folder.configuration()
+            member_configuration.refuse_other_input("text", folder.path)
+            # Probabilities are averaged token by token, so equal ids must mean equal pieces.
+            if folder.tokenizer().fingerprint != tokenizer.fingerprint:
+                fix = "Train it with train --init-from, which keeps the vocabulary, or on the same pairs and settings."
+                raise UserError(f"has another vocabulary than {run.path}", file=folder.path, fix=fix)
+            if member_configuration.data.reverse != configuration.data.reverse:
+                fix = "translate --rerank-with ranks translations by it."
+                raise UserError(f"translates the other way round than {run.path}", file=folder.path, fix=fix)
+            runs.append((folder, member_configuration))
+        return cls(runs, tokenizer)
+
+    @property
+    def longest(self) -> int:
+        """The largest number of source tokens, end token included, that all models accept in one piece."""
+        return min(configuration.longest for _, configuration in self.runs)
+
+    def model(self) -> SequenceModel:
+        """Load the model, or the ensemble of all models, in evaluation mode, on the CPU.
+
+        Raises:
+            UserError: a run is damaged.
+        """
+        from translucid.models.ensemble import Ensemble
+
+        models = []
+        for folder, configuration in self.runs:
+            models.append(folder.load_sequence_model(configuration, self.tokenizer))
+        return Ensemble(models) if len(models) > 1 else models[0]
 
 
 @dataclass(frozen=True, eq=False)

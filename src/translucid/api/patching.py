@@ -11,7 +11,7 @@ from torch import nn
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.ground.errors import UserError
 from translucid.inspection import patching
-from translucid.inspection.patching.word_choice import MARKS
+from translucid.inspection.patching import MARKS
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator

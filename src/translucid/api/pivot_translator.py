@@ -1,6 +1,7 @@
 """Translation through a pivot language: one translator translates into it, and another one from it.
 
-The best translation of the first step is the text of the second one. Sentences are split once, in the source.
+The best translation of the first step is the text of the second one. Sentences are split once, in the source. A command
+names the first step by a run, or by a language of its own multilingual run (`steps_through`).
 """
 
 from __future__ import annotations
@@ -10,23 +11,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 
-from bitext.languages import Languages, same_language
+from bitext.languages import Languages, find_code, same_language
 from bitext.pair import Pair
 from translucid.api.translation import Alternative, Translation, call_options, refuse_one_text, text_list
 from translucid.api.translator import WINDOW, Translator
 from translucid.data.document_context import ContextOptions
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
+from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration
-from translucid.terminology.links import Links, certain_links
-from translucid.terminology.matching import TermList, TermUse
+from translucid.runs.run_folder import RunFolder
+from translucid.terminology.matching import Links, TermList, TermUse, certain_links
 from translucid.terminology.term import Term
 
 if TYPE_CHECKING:
-    from translucid.engines.engine import Engine
+    from translucid.engines.choosing import Engine
+
 
 LAST_STEP = frozenset({"nbest", "sample", "temperature", "top_k", "top_p", "seed"})
 """The decoding options that hold for the second step alone, which is the only one that has several outputs."""
@@ -412,3 +417,56 @@ def composed_alignment(first: Iterable[tuple[int, int]], second: Iterable[tuple[
     """Return the pairs of source and target words that are linked to the same pivot word."""
     links = composed(certain_links(first), certain_links(second))
     return [(s, t) for s, t, _ in links]
+
+
+class FirstStep(NamedTuple):
+    """The step into the pivot language."""
+
+    run: Path
+    """The run folder; that of the second step if one multilingual model does both."""
+    configuration: Configuration
+    """The configuration of the run, for the languages of this step."""
+
+    def open(
+        self, second: Translator, device: str = "auto", engine: EngineName = "auto", threads: int | None = None
+    ) -> Translator:
+        """Return the translator of this step; that of the second step is loaded."""
+        if self.run == Path(second.run):
+            return second.between(*self.configuration.data.languages)
+        return Translator.open(RunFolder(self.run), self.configuration, device, engine, threads=threads)
+
+
+def steps_through(
+    pivot: str, run: Path, configuration: Configuration, languages: Languages = (None, None)
+) -> tuple[FirstStep, Configuration]:
+    """Return the first step, and the configuration of the second step.
+
+    Args:
+        pivot: a run that translates into the pivot language, or a language of a multilingual run.
+        run: the run folder of the second step.
+        configuration: its configuration.
+        languages: the source and the target language, if multilingual runs do not name them.
+
+    Raises:
+        UserError: `pivot` is neither a run nor a language, or the runs do not have these languages.
+    """
+    source, target = languages
+    codes = configuration.data.tokenizer.languages
+    language = find_code(pivot, codes) if codes else None
+    if language:
+        direct = configuration.between(source, target)
+        return FirstStep(run, direct.between(None, language)), direct.between(language, None)
+    folder = RunFolder(resolve_run(pivot))
+    if not folder.config_file.exists():
+        what = f"{pivot} is neither a run nor a language of {run}"
+        fix = "Give --pivot a run that translates into the language that RUN reads."
+        raise UserError(what, fix=fix)
+    first_configuration = folder.configuration()
+    first_configuration.refuse_other_input("text", folder.path)
+    second_source = configuration.data.languages[0]
+    if first_configuration.data.tokenizer.languages and not codes:
+        first_step = FirstStep(folder.path, first_configuration.between(source, second_source))
+        return first_step, configuration.between(None, target)
+    first_configuration = first_configuration.between(source, None)
+    first_target = first_configuration.data.languages[1] if codes else None
+    return FirstStep(folder.path, first_configuration), configuration.between(first_target, target)

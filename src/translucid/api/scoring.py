@@ -11,14 +11,12 @@ from typing import NamedTuple
 from bitext.pair import Pair
 from translucid.api.pivot_translator import AnyTranslator
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import sources_of, targets_of
-from translucid.data.readers.corpus_names import Direction, label
+from translucid.data.readers.corpus import Direction, label, sources_of, targets_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
-from translucid.evaluation.direction_scores import DirectionScore, DirectionScores
 from translucid.evaluation.metrics import without_blank
-from translucid.evaluation.off_target import off_target_rate
-from translucid.evaluation.report import Evaluation, evaluate
+from translucid.evaluation.quality_checks import off_target_rate
+from translucid.evaluation.report import DirectionScore, DirectionScores, Evaluation, evaluate
 from translucid.ground.console import Console, progress_bar
 from translucid.runs.run_folder import RunFolder
 from translucid.terminology.matching import TermList

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import repeat
 
-from bitext.documents import text_parts
 from bitext.documents.document import NearMatch, Target
+from bitext.documents.kept_elements import with_edges, with_separate_words
 from bitext.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.word_links import Links
 from bitext.languages import short_code
 from bitext.memory.match import Match
-from bitext.memory.recall import Recall
+from bitext.memory.translation_memory import Recall
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.translator import WINDOW, Translator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.iteration import batched
 from translucid.memory.augmenting import MatchAnnotation
-from translucid.terminology.links import certain_links
+from translucid.terminology.matching import certain_links
 
 CAPITAL_NOUNS = frozenset({"de", "lb", "gsw", "bar", "nds"})
 """Languages in which any word may begin with a capital."""
@@ -86,7 +86,7 @@ class SegmentTranslator:
     def _prepared(self, source: TaggedText) -> TaggedText:
         """Return a text with the patterns of parts that its translation must keep, and with separate words."""
         protected = source.protecting(self.translator.protected)
-        return text_parts.with_separate_words(protected, self.translator.joins)
+        return with_separate_words(protected, self.translator.joins)
 
     def _matches(self, sources: Sequence[TaggedText]) -> list[Match | None]:
         """Return for each text the match of the memory that replaces its translation, if there is one."""
@@ -107,7 +107,7 @@ class SegmentTranslator:
         lacks = cache(self.translator.lacks)
         pending: dict[int, PlaceholderStrategy] = {}
         for i, source in enumerate(sources):
-            pending[i] = PlaceholderStrategy.first(text_parts.with_edges(source, lacks), pieces=pieces)
+            pending[i] = PlaceholderStrategy.first(with_edges(source, lacks), pieces=pieces)
         while pending:
             texts = [strategy.text for strategy in pending.values()]
             contexts = None

@@ -13,8 +13,15 @@ from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
 from translucid.api.heads import ablated
 from translucid.api.loaded_run import LoadedRun
-from translucid.api.translation import TextCounter, Translation, Translations, call_options, refuse_one_text, text_list
-from translucid.api.word_weights import word_weights
+from translucid.api.translation import (
+    TextCounter,
+    Translation,
+    Translations,
+    call_options,
+    refuse_one_text,
+    text_list,
+    word_weights,
+)
 from translucid.data.document_context import ContextOptions
 from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
@@ -26,14 +33,13 @@ from translucid.ground.iteration import batched
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
-from translucid.terminology.links import Links
 from translucid.terminology.marking import TermAnnotation
-from translucid.terminology.matching import Match, TermList, term_list, terms_in
+from translucid.terminology.matching import Links, Match, TermList, term_list, terms_in
 from translucid.terminology.term import Term, TermsMode
 
 if TYPE_CHECKING:
     from translucid.api.pivot_translator import PivotTranslator
-    from translucid.engines.engine import Engine
+    from translucid.engines.choosing import Engine
 
 WINDOW = 4096
 """The number of lines that are sorted by length and translated together; it bounds the memory of a long job."""
@@ -199,7 +205,7 @@ class Translator(Examiner):
     ) -> Translator:
         """Load a run folder. Settings of the process do not change.
 
-        A program that does little else is faster after `translucid.kernels.process.configure_process()`.
+        A program that does little else is faster after `translucid.kernels.devices.configure_process()`.
 
         Args:
             run: a folder written by `translucid train` or `translucid import`, or a Hugging Face folder, which is

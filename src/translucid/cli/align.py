@@ -16,7 +16,7 @@ from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.kernels.pytorch import has_pytorch, require_pytorch
+from translucid.kernels.machine import has_pytorch, require_pytorch
 
 if TYPE_CHECKING:
     from bitext.languages import Languages
@@ -89,7 +89,7 @@ def align(
 
 def _by_statistics(run: Path | None, files: Sequence[str], languages: Languages) -> list[Links]:
     """Return the links that a statistical aligner learns from these pairs and from a run's training pairs, if any."""
-    from translucid.api.alignment_choice import training_sample
+    from translucid.api.alignment_fitting import training_sample
     from translucid.inspection.statistical_alignment import statistical_links
     from translucid.runs.corpus_files import pairs_of
     from translucid.runs.data_options import DataOptions
@@ -157,7 +157,7 @@ def _weights(
         for inspected in translator.inspect_all(texts, on_done, contributions=contributions):
             yield weights_of(inspected, options)
         return
-    from translucid.api.word_weights import word_weights
+    from translucid.api.translation import word_weights
 
     for text, pair in zip(texts, translator.pipeline.pairs(texts), strict=True):
         (weights,) = word_weights(translator, [pair.ids], [pair.masked], options=options)

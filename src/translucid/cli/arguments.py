@@ -17,7 +17,7 @@ from bitext.readers.file_kinds import (
     without_packing,
 )
 from bitext.reading import reading
-from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
+from translucid.data.readers.corpus import CorpusName, refuse_wrong_languages
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
 from translucid.inspection import refuse_picture

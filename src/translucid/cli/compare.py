@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from bitext.pair import Pair
 from bitext.readers.file_kinds import ending_of
-from bitext.readers.standard_input import refuse_twice
+from bitext.readers.lines import refuse_twice
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.printing import print_scores
@@ -23,8 +23,7 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from bitext.languages import Languages
     from translucid.evaluation.comparing import Comparison
-    from translucid.evaluation.direction_table import DirectionTable
-    from translucid.evaluation.system_table import System, SystemTable
+    from translucid.evaluation.system_table import DirectionTable, System, SystemTable
     from translucid.runs.data_options import DataOptions
 
 Table = Literal["text", "markdown", "latex"]
@@ -215,10 +214,9 @@ def _compare_directions(
     Raises:
         UserError: an option is for a single direction, or a system does not have a direction.
     """
-    from translucid.data.readers.corpus_names import label
-    from translucid.evaluation.direction_table import DirectionTable
+    from translucid.data.readers.corpus import label
     from translucid.evaluation.metrics import bleu_tokenizer, without_blank
-    from translucid.evaluation.system_table import System, system_table
+    from translucid.evaluation.system_table import DirectionTable, System, system_table
 
     for flag, is_given in {"--reference": data.reference, "--frequencies": data.frequencies}.items():
         if is_given:

@@ -2,32 +2,311 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, cast
 
 import typer
 from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from bitext.readers.standard_input import refuse_twice
+from bitext.languages import Languages
+from bitext.readers.file_kinds import refuse_as_texts
+from bitext.readers.lines import DAMAGED, damaged, refuse_twice, unpacked
 from translucid.cli import option
-from translucid.cli.arguments import pair_up, refuse_to_replace
-from translucid.cli.back_translate import back_translate
-from translucid.cli.clean import clean
+from translucid.cli.arguments import input_bytes, pair_up, refuse_to_replace
 from translucid.cli.printing import print_json
-from translucid.data.readers.bad_lines import BadLines
-from translucid.data.readers.corpus import read_pairs
-from translucid.data.readers.corpus_names import CorpusName, label
-from translucid.ground.atomic import write_output
+from translucid.cli.run_kinds import configuration_of
+from translucid.data.readers.corpus import BadLines, CorpusName, label, read_pairs
+from translucid.ground.atomic import output, write_output
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError, missing_package, nearest
 
 if TYPE_CHECKING:
+    from bitext.pair import Pair
+    from translucid.data.cleaning.cleaner import CrossEntropy, JudgedPair, Report
     from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics
+
+
+ENDINGS_OF_CLEANED = (".tsv", ".gz")
+SHOWN = 120
+"""The maximum number of characters of an example."""
+
+
+class Rules(NamedTuple):
+    """Rules."""
+
+    without: Annotated[list[str] | None, Option(metavar="RULES", help="Rules that are not applied.")] = None
+    exclude: Annotated[list[str] | None, option.files("Pairs, such as test files: no sentence of them is kept.")] = None
+    source_language: Annotated[str | None, Option(metavar="CODE", help="The source language, if not detected.")] = None
+    target_language: Annotated[str | None, Option(metavar="CODE", help="The target language, if not detected.")] = None
+
+
+class Models(NamedTuple):
+    """Models."""
+
+    forward: Annotated[Path | None, option.run("A translator that scores each pair, with --backward.")] = None
+    backward: Annotated[Path | None, option.run("A translator of the reverse direction.")] = None
+    min_gain: Annotated[float | None, Option(help="The share of surprisal to be removed (0.22).", min=0, max=1)] = None
+    device: option.Device = "auto"
+
+
+class Output(NamedTuple):
+    """Output."""
+
+    out: Annotated[Path, Option(metavar="OUT.tsv", help="The clean pairs; .tsv.gz is compressed.")]
+    rejected: Annotated[Path | None, Option(metavar="OUT.tsv", help="The rejected pairs; OUT.rejected.tsv.")] = None
+    overwrite: option.Overwrite = False
+    as_json: option.Json = False
+
+    def files(self) -> tuple[Path, Path]:
+        """Return the files of clean and of rejected pairs.
+
+        Raises:
+            UserError: they are the same, or one of them can't be written.
+        """
+        stem = self.out.name.removesuffix(".gz").removesuffix(".tsv")
+        rejected = self.rejected or self.out.with_name(f"{stem}.rejected.tsv")
+        if rejected == self.out:
+            raise UserError("is the file of what is kept, too", file=rejected, fix="Choose another --rejected.")
+        for file in (self.out, rejected):
+            refuse_to_replace(file, self.overwrite, ENDINGS_OF_CLEANED)
+        return self.out, rejected
+
+
+def clean(
+    files: Annotated[list[str], Argument(metavar="FILES", help="Sentence pairs of any kind.")],
+    *,
+    output: Output,
+    rules: Rules,
+    models: Models,
+) -> None:
+    """Split a corpus into clean and rejected pairs, with the reason for each rejection.
+
+    The rules, in order: `excluded`, `empty`, `too-long`, `encoding`, `script`, `untranslated`, `language`, `length`,
+    `placeholders`, `numbers`, `duplicate`, `near-duplicate`, and `model` if there are models. The first rule that
+    applies decides. Rejected pairs have the columns source, target, rule, reason and place.
+
+    **Examples**
+
+        translucid data clean memory.tmx --out clean.tsv
+
+        translucid data clean memory.tmx:en-fr --out clean.en-fr.tsv
+
+        translucid data clean 'crawled.{en,es}.gz' --out clean.tsv.gz --without near-duplicate numbers
+
+        translucid data clean crawled.tsv --out clean.tsv --forward runs/en-es --backward runs/es-en
+
+        translucid data clean train.tsv --out clean.tsv --exclude dev.tsv test.tsv
+    """
+    from translucid.data.cleaning.cleaner import MIN_GAIN, MODEL, RULES, Cleaner, CorpusReader, judge_by_gain
+    from translucid.data.readers.corpus import read_pairs
+
+    without, forward, backward = rules.without or [], models.forward, models.backward
+    for name in without:
+        if name not in RULES:
+            raise UserError(f"there is no rule {name!r}", fix=nearest(name, RULES))
+    if (forward is None) != (backward is None) or (models.min_gain is not None and forward is None):
+        raise UserError("models are asked in both directions", fix="Give --forward RUN and --backward RUN.")
+    clean_file, rejected_file = output.files()
+    surprises = None
+    if forward and backward and MODEL not in without:
+        surprises = surprise_of(forward, models.device), surprise_of(backward, models.device)
+    log = Console(stderr=True)
+    reader = CorpusReader(pair_up(files), _languages(pair_up(files), rules))
+    # A first pass over the corpus learns its languages and scripts, and typical lengths.
+    with progress_bar(log, "looking", None) as advance:
+        profile = reader.profile(advance)
+    languages = " to ".join(code or "an unknown language" for code in profile.languages)
+    log.print(f"{reader.count:,} pairs, {languages}", soft_wrap=True)
+    excluded = read_pairs(*pair_up(rules.exclude)) if rules.exclude else ()
+    judgements = reader.judged(Cleaner(profile, without, excluded=excluded))
+    if surprises:
+        judgements = judge_by_gain(judgements, *surprises, MIN_GAIN if models.min_gain is None else models.min_gain)
+    report, interruption = _sort(judgements, clean_file, rejected_file, reader.count, log)
+    if output.as_json:
+        print_json(report.to_json())
+    else:
+        _print_report(Console(), report)
+    message = f"kept: {clean_file}; rejected, with the reasons: {rejected_file}"
+    if interruption:
+        message += f"; of the first {report.pairs:,} pairs alone"
+    log.print(message, soft_wrap=True)
+    if interruption:
+        raise interruption
+
+
+def _languages(files: Sequence[str], rules: Rules) -> Languages:
+    """Return the languages that the options or the file names specify; None for a language that neither specifies.
+
+    Raises:
+        UserError: the files are of several pairs of languages.
+    """
+    file_languages = {CorpusName.parse(file).languages for file in files} - {None}
+    if len(file_languages) > 1:
+        pairs = ", ".join(sorted(label(languages) for languages in file_languages if languages))
+        raise UserError(f"the files are of several pairs of languages: {pairs}", fix="Clean one pair after the other.")
+    source, target = file_languages.pop() or (None, None) if file_languages else (None, None)
+    return rules.source_language or source, rules.target_language or target
+
+
+def _sort(
+    judgements: Iterator[JudgedPair], clean_file: Path, rejected_file: Path, count: int, log: Console
+) -> tuple[Report, KeyboardInterrupt | None]:
+    """Write each pair to one of two files. After Ctrl-C, the files hold the pairs judged so far."""
+    from translucid.data.cleaning.cleaner import Report, column, row
+
+    report = Report()
+    with (
+        _pair_file(clean_file) as clean_stream,
+        _pair_file(rejected_file) as rejected_stream,
+        progress_bar(log, "cleaning", count) as advance,
+    ):
+        try:
+            for judged in judgements:
+                report.add(judged)
+                if judged.rule:
+                    rejected_stream.write(row(judged).encode())
+                else:
+                    clean_stream.write("\t".join(map(column, judged.pair)).encode() + b"\n")
+                advance(1)
+        except KeyboardInterrupt as interruption:
+            # The files are completed, and Ctrl-C takes effect after the summary.
+            return report, interruption
+    return report, None
+
+
+def surprise_of(run: Path, device: str) -> CrossEntropy:
+    """Return a function from pairs to their negative log-probabilities; None for a pair that can't be scored."""
+    from translucid.api.translator import Translator
+    from translucid.decoding.pair_scores import score_pairs
+
+    translator = Translator.load(run, device, "torch")
+
+    def surprise(pairs: Sequence[Pair]) -> list[float | None]:
+        surprises: list[float | None] = []
+        for score in score_pairs(translator.model, translator.pipeline, pairs, translator.device):
+            # A string says why there is no score.
+            surprises.append(None if isinstance(score, str) else -score.log_probability)
+        return surprises
+
+    return surprise
+
+
+@contextmanager
+def _pair_file(file: Path) -> Iterator[BinaryIO]:
+    """Write a file atomically, compressed if it ends in .gz."""
+    with output(file) as stream:
+        if file.suffix == ".gz":
+            # Without a time, the same pairs give the same bytes.
+            with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as compressed:
+                yield cast(BinaryIO, compressed)
+        else:
+            yield stream
+
+
+def _print_report(console: Console, report: Report) -> None:
+    table = table_of("rule", figures=("pairs", "of all"))
+    table.add_column("for example", overflow="fold")
+    for rule, rejections in report.to_json()["rules"].items():
+        count = rejections["rejected"]
+        # Only the first example of a rule stands beside its name.
+        cells: tuple[Text | str, ...] = Text(rule, "bold"), f"{count:,}", _share(count, report)
+        for example in rejections["examples"]:
+            place = f"{Path(example['file']).name}:{example['line']} "
+            table.add_row(*cells, Text.assemble((place, "dim"), (example["what"], "yellow")))
+            cells = "", "", ""
+            for side in ("source", "target"):
+                if example[side].strip():
+                    table.add_row(*cells, Text(example[side][:SHOWN]))
+    table.add_row(Text("kept", "bold"), f"{report.kept:,}", _share(report.kept, report), "")
+    console.print(table)
+
+
+def _share(count: int, report: Report) -> str:
+    return f"{100 * count / max(report.pairs, 1):.2f} %"
+
+
+class Files(NamedTuple):
+    """Files."""
+
+    text: Annotated[Path, Option(metavar="FILE", help="Text of the target language, one sentence per line.")]
+    out: Annotated[Path, Option(metavar="OUT.tsv", help="The synthetic pairs.")]
+    overwrite: option.Overwrite = False
+    skip_bad: option.SkipBad = False
+    split_sentences: Annotated[bool, Option(help="Translate each sentence of a line by itself.")] = True
+
+
+class Execution(NamedTuple):
+    """Execution."""
+
+    device: option.Device = "auto"
+    engine: option.Engine = "auto"
+    workers: option.Workers = None
+
+
+def back_translate(
+    run: option.Run,
+    *,
+    files: Files,
+    search: option.Search,
+    sampling: option.Sampling,
+    languages: option.Languages,
+    execution: Execution,
+) -> None:
+    """Make sentence pairs from monolingual text of the target language: a model of the reverse direction translates it.
+
+    OUT has `source TAB target` for each line. Lines that are empty, too long or unreadable are left out and counted,
+    and so are translations that are empty, of a very different length, or repetitive. Repeat a command that was killed:
+    it continues where it stopped.
+
+    `translucid train --synthetic OUT` puts a tag before each of these sources, by which the model distinguishes them
+    from real ones. The tag is no text: it is in no file, and no text to translate can contain it.
+
+    **Examples**
+
+        translucid train low-resource --train pairs.tsv --out runs/reverse --set data.reverse=true
+
+        translucid data back-translate runs/reverse --text target.txt.gz --out synthetic.tsv
+
+        translucid data back-translate runs/reverse --text target.txt --out drawn.tsv --sample --top-k 10 --workers 8
+
+        translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine
+    """
+    from translucid.jobs.back_translating import BackTranslationJob, pair_summary
+    from translucid.jobs.running import executor_of, run_with_progress
+
+    text, out = files.text, files.out
+    refuse_as_texts(str(text))
+    refuse_to_replace(out, files.overwrite, (".tsv",))
+    configuration = configuration_of(run, "text").between(*languages)
+    options = configuration.decoding_with({**search._asdict(), **sampling.settings()})
+    job = BackTranslationJob(
+        run,
+        options,
+        device=execution.device,
+        engine=execution.engine,
+        split_sentences=files.split_sentences,
+        configuration=configuration,
+    )
+    executor = executor_of(job, execution.workers)
+    try:
+        with input_bytes(text) as stream:
+            lines = unpacked(stream, text.suffix.lower())
+            bad = run_with_progress(job, lines, out, executor, "translating back", summary=pair_summary)
+    except DAMAGED as error:
+        raise damaged(text, error) from error
+    if out.is_file() and not out.stat().st_size:
+        raise UserError("gave no pair at all", file=text, fix="Is this the right file?")
+    if bad and not files.skip_bad:
+        fix = "That is fine with --skip-bad; else convert it, as with iconv -f latin1 -t utf-8."
+        raise UserError(f"{bad} lines are not UTF-8, or hold NUL bytes, and were left out", file=text, fix=fix)
+
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,14 +316,14 @@ app = typer.Typer(
 app.command("back-translate")(back_translate)
 app.command("clean")(clean)
 
-Files = Annotated[list[str] | None, option.files("Sentence pairs.")]
+Corpora = Annotated[list[str] | None, option.files("Sentence pairs.")]
 
 
 @app.command()
 def stats(
-    train: Files = None,
-    valid: Files = None,
-    test: Files = None,
+    train: Corpora = None,
+    valid: Corpora = None,
+    test: Corpora = None,
     skip_bad: option.SkipBad = False,
     as_json: option.Json = False,
 ) -> None:
@@ -85,7 +364,7 @@ def stats(
         record["overlap"] = [overlap.to_json() for overlap in overlaps]
         print_json({**record, "advised": advice_for_size(train_pairs)[0].name if train_pairs else None})
     else:
-        _print(Console(), list(splits.values()), overlaps)
+        _print_statistics(Console(), list(splits.values()), overlaps)
         if train_pairs:
             advice, *_ = advice_for_size(train_pairs)
             command = (
@@ -135,7 +414,7 @@ def _warn_of_overlap(overlap: Overlap, log: Console) -> None:
     log.print(Text.assemble(("warning:", "yellow"), summary, consequence), soft_wrap=True)
 
 
-def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overlap]) -> None:
+def _print_statistics(console: Console, splits: list[SplitStatistics], overlaps: list[Overlap]) -> None:
     console.print(_pairs_table(splits))
     console.print()
     console.print(_sides_table(splits))
@@ -288,7 +567,7 @@ def scenes(
         translucid data scenes large --count 100 --size 224
     """
     try:
-        from translucid.corpora.scenes.words import SHAPES
+        from translucid.corpora.scenes.scene import SHAPES
         from translucid.corpora.scenes.writing import FILES, sizes, write_corpus
     except ModuleNotFoundError as error:
         raise missing_package("painting", error.name, "vision") from error

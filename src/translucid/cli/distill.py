@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 from typer import Argument, Option
 
-from translucid.cli import completing, option
+from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.printing import with_examples
 
@@ -74,11 +74,13 @@ class Student(NamedTuple):
     ] = None
     preset: Annotated[
         str | None,
-        Option(metavar="NAME", help="Its preset; the size of the data decides.", autocompletion=completing.presets),
+        Option(
+            metavar="NAME", help="Its preset; the size of the data decides.", autocompletion=option.complete_presets
+        ),
     ] = None
     config: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Its settings, or the name of a recipe.", autocompletion=completing.recipes),
+        Option(metavar="FILE", help="Its settings, or the name of a recipe.", autocompletion=option.complete_recipes),
     ] = None
     vocabulary: Annotated[
         Literal["own", "teacher"], Option(help="Learn a vocabulary of its own, or use that of the teacher.")
@@ -142,8 +144,7 @@ def _request(
     languages: option.Languages,
     execution: Execution,
 ) -> Request:
-    from translucid.distillation.bounds import Bounds
-    from translucid.distillation.request import Request
+    from translucid.distillation.request import Bounds, Request
     from translucid.runs.settings import without_none
 
     search = without_none({"beam": teaching.beam, "seed": teaching.seed})

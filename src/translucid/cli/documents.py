@@ -19,8 +19,8 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from bitext.documents.document import Document
     from translucid.cli.translate import Execution
+    from translucid.jobs.documents import SegmentJob
     from translucid.jobs.job import Executor
-    from translucid.jobs.segments import SegmentJob
 
 
 class Planned(NamedTuple):

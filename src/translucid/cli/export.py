@@ -140,8 +140,8 @@ class _Request:
         Raises:
             UserError: they lose too much.
         """
-        from translucid.engines.trials import Comparison, greedy_texts
         from translucid.engines.tuned import Tuned
+        from translucid.engines.tuning import Comparison, greedy_texts
 
         translations = greedy_texts(self.translator.model, self.translator.tokenizer, self.pairs, Tuned(engine="torch"))
         target_language = self.translator.configuration.data.languages[1]
@@ -164,8 +164,8 @@ def _to_marian(request: _Request) -> None:
 def _to_firefox(request: _Request) -> None:
     """Export with the ranges of activations on the pairs of --check, or else on the run's validation pairs."""
     from translucid.decoding.shortlist import read_shortlist
-    from translucid.engines.trials import greedy_texts
     from translucid.engines.tuned import Tuned, load_tuned
+    from translucid.engines.tuning import greedy_texts
     from translucid.interop.firefox_export import export_firefox, input_factors, refuse_other_models, simulated
     from translucid.runs.corpus_files import pairs_of
 
@@ -195,8 +195,8 @@ def _to_firefox(request: _Request) -> None:
 
 
 def _to_web(request: _Request) -> None:
-    from translucid.engines.trials import greedy_texts
     from translucid.engines.tuned import Tuned
+    from translucid.engines.tuning import greedy_texts
     from translucid.interop.web.export import rounded
 
     translator = request.translator
@@ -249,7 +249,7 @@ def _to_onnx(request: _Request) -> None:
     # `export_onnx` calls it before the folder gets its name, so that a bad export leaves nothing behind.
     def check_folder(folder: Path) -> None:
         if request.pairs:
-            from translucid.interop.onnx.running import exported_texts
+            from translucid.interop.onnx.export import exported_texts
 
             texts = exported_texts(folder, translator.tokenizer, request.pairs, translator.model.eos)
             request.compare(texts, "onnxruntime")
@@ -270,8 +270,8 @@ def _to_onnx(request: _Request) -> None:
 def _to_ctranslate2(request: _Request) -> None:
     from translucid.engines.ctranslate2.convert import export_ctranslate2
     from translucid.engines.target_pieces import exported_languages
-    from translucid.engines.trials import greedy_texts
     from translucid.engines.tuned import Tuned
+    from translucid.engines.tuning import greedy_texts
     from translucid.runs.run_folder import RunFolder
 
     model, tokenizer = request.translator.model, request.translator.tokenizer

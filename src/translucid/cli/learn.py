@@ -15,7 +15,7 @@ from translucid.ground.errors import UserError
 from translucid.lessons.lessons import LESSONS
 
 if TYPE_CHECKING:
-    from translucid.lessons.models import Models
+    from translucid.lessons.runs import Models
 
 
 def learn(
@@ -40,7 +40,7 @@ def learn(
 
         translucid learn --save lessons
     """
-    from translucid.lessons.models import Models
+    from translucid.lessons.runs import Models
 
     console, models = Console(stderr=True), Models(runs)
     if save:

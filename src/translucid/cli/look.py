@@ -25,7 +25,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -35,7 +35,6 @@ from typer import Argument, Option
 from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_save
-from translucid.cli.lenses import look_at_layers, look_at_layers_of_captioner, refuse_with_lens
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
 from translucid.evaluation.alignment_error import Method
@@ -44,10 +43,12 @@ from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_untranslated
 
 if TYPE_CHECKING:
+    from translucid.api.captioner import Captioner
     from translucid.api.translation import SentenceInContext, Translation
     from translucid.api.translator import Translator
     from translucid.engines.choosing import EngineName
     from translucid.inspection.inspected import Inspected
+    from translucid.inspection.lens import DecoderLens, Lens
 
 
 class View(NamedTuple):
@@ -238,7 +239,7 @@ def _print_translation(
 ) -> None:
     """Print what was written, its words of low probability and, if it is the model's translation, its warnings."""
     from translucid.decoding.hypothesis import percent
-    from translucid.evaluation.confidence.features import UNSURE
+    from translucid.evaluation.confidence import UNSURE
     from translucid.inspection.terminal import with_unsure
 
     words: list[tuple[str, float]] = []
@@ -259,7 +260,7 @@ def _print_translation(
 
 
 def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
-    from translucid.inspection.context_words import largest_context_contribution
+    from translucid.inspection.inspected import largest_context_contribution
     from translucid.inspection.language_pieces import readers_table
     from translucid.inspection.terminal import attention_table, heatmap, source_table
 
@@ -294,10 +295,10 @@ def _details(
         sentences: the text with another translation, and the sentences before it.
         methods: the methods of explanations.
     """
-    from translucid.api.page_details import page_details
-    from translucid.api.tracing import trace
+    from translucid.api.examiner import trace
+    from translucid.api.lenses import page_details
     from translucid.inspection.explain.case import Case
-    from translucid.inspection.explain.faithfulness import explanation_record
+    from translucid.inspection.explain.explanation import explanation_record
     from translucid.inspection.html import beam_record
 
     details = []
@@ -324,3 +325,82 @@ def _save_all(translator: Translator, files: list[str], save: Path, *, contribut
     with progress_bar(log, "looking", len(pairs)) as advance:
         count = save_maps(translator.inspect_all(pairs, advance, contributions=contributions), save)
     log.print(f"saved: {save}, {count:,} pairs", soft_wrap=True)
+
+
+_ATTENTION_FLAGS = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
+_KINDS = ".html", ".json"
+"""The formats in which the DecoderLens is saved."""
+
+
+def refuse_with_lens(view: View, save: Path | None, flags: Container[str]) -> None:
+    """Check, before any work, that the options can be combined with a lens; `flags` are the given ones.
+
+    Raises:
+        UserError: one does not.
+    """
+    for name in _ATTENTION_FLAGS:
+        if name in flags:
+            raise UserError(f"{name} does not go with --lens", fix="Leave it out.")
+    if view.lens == "tuned" and view.ablate:
+        what = "--ablate does not go with --lens tuned, which was learned with all heads"
+        raise UserError(what, fix="Use --lens logit.")
+    if view.lens != "decoder":
+        return
+    if view.target is not None:
+        raise UserError("--target does not go with --lens decoder: the decoder writes freely", fix="Leave it out.")
+    if save and save.suffix.lower() not in _KINDS:
+        raise UserError("is no kind that translations are saved as", file=save, fix="End it in .html or .json.")
+
+
+def look_at_layers(translator: Translator, text: str, view: View, save: Path | None) -> None:
+    """Show what each layer of a translator predicts.
+
+    Raises:
+        UserError: the model is no Transformer, there is no tuned lens, or nothing is translated.
+    """
+    if view.lens == "decoder":
+        _show_translations(translator.decoder_lens(text, context=view.context), save)
+    else:
+        lenses = translator.lens(text, view.target, tuned=view.lens == "tuned", context=view.context)
+        _show_lenses(lenses, text, save)
+
+
+def look_at_layers_of_captioner(captioner: Captioner, image: str | None, view: View, save: Path | None) -> None:
+    """Show what each layer of a captioner predicts.
+
+    Raises:
+        UserError: the model is no Transformer, the image can't be read, or a tuned lens is requested.
+    """
+    from translucid.cli.images import picture_of
+
+    if view.lens == "tuned":
+        raise UserError("a tuned lens is for translators", fix="Use --lens logit.")
+    picture = picture_of(captioner, image)
+    if view.lens == "decoder":
+        _show_translations(captioner.decoder_lens(picture), save)
+    else:
+        _show_lenses([captioner.lens(picture, view.target)], image or "", save)
+
+
+def _show_lenses(lenses: list[Lens], source: str, save: Path | None) -> None:
+    from translucid.inspection.lens import NOTE, save_lenses, terminal_table
+
+    refuse_untranslated(lenses)
+    console = Console()
+    for lens in lenses:
+        console.print(terminal_table(lens))
+        console.print()
+    console.print(NOTE)
+    if save:
+        save_lenses(lenses, save, source)
+        console.print(f"\nsaved: {save}", soft_wrap=True)
+
+
+def _show_translations(lens: DecoderLens, save: Path | None) -> None:
+    from translucid.inspection.lens import save_decoder_lens, terminal_translations
+
+    console = Console()
+    console.print(terminal_translations(lens))
+    if save:
+        save_decoder_lens(lens, save)
+        console.print(f"\nsaved: {save}", soft_wrap=True)

@@ -26,9 +26,8 @@ from translucid.cli.environment import apply_environment, check_environment, ren
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UPGRADING, UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
-from translucid.kernels.devices import is_memory_full
+from translucid.kernels.devices import configure_process, is_memory_full
 from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
-from translucid.kernels.process import configure_process
 
 SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS", "NAMES")
 """Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""

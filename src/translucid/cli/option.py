@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share; each is declared once.
+"""Arguments and options that several commands share, each declared once, and what the shell completes in them.
 
 A command with many options takes them in groups, which are named tuples: `main.py` makes an option of each field. The
 docstring of a group is the title of its panel in `--help`.
@@ -13,8 +13,32 @@ import typer
 from typer import Argument, Option
 from typer.models import OptionInfo
 
-from translucid.cli import completing
 from translucid.terminology.term import TermsMode
+
+
+def complete_presets(incomplete: str) -> list[tuple[str, str]]:
+    """Return the presets with a prefix, and what each is for."""
+    from translucid.runs.presets import PRESETS
+
+    return [(name, preset.purpose) for name, preset in PRESETS.items() if name.startswith(incomplete)]
+
+
+def complete_recipes(incomplete: str) -> list[str]:
+    """Return the recipes, and the configurations in the folder, with a prefix."""
+    from translucid.runs.presets import recipes
+
+    # "runs/" has the parent ".", but the files in runs/ are meant.
+    folder = Path(f"{incomplete}x").parent
+    names = [*recipes(), *sorted(map(str, folder.glob("*.yaml")))]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def complete_settings(incomplete: str) -> list[str]:
+    """Return the keys of `--set` with a prefix."""
+    from translucid.runs.keys import keys
+
+    return [f"{key.name}=" for key in keys() if key.name.startswith(incomplete)]
+
 
 Format = Literal["text", "jsonl"]
 """The format of the output."""
@@ -104,7 +128,7 @@ Engine = Annotated[
 Workers = Annotated[int | None, Option(help="Worker processes; 1 if not given.", min=1)]
 Set = Annotated[
     list[str] | None,
-    Option("--set", metavar="KEY=VALUE", help="Any setting.", autocompletion=completing.settings),
+    Option("--set", metavar="KEY=VALUE", help="Any setting.", autocompletion=complete_settings),
 ]
 
 

@@ -70,8 +70,7 @@ def patch(
     Source words are paired by position, or equal words if one sentence has more words; otherwise give --pairs.
     """
     from translucid.api.translator import Translator
-    from translucid.inspection.patching.views import save, terminal_view
-    from translucid.inspection.patching.word_pairs import read_pairs
+    from translucid.inspection.patching import read_pairs, save, terminal_view
 
     refuse_to_save(output.save, output.overwrite, KINDS)
     if configuration_of(run).model.reads != "text":

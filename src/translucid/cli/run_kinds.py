@@ -11,7 +11,7 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from bitext.languages import Languages
     from translucid.api.captioner import Captioner
-    from translucid.api.pivot_steps import FirstStep
+    from translucid.api.pivot_translator import FirstStep
     from translucid.api.text_classifier import TextClassifier
     from translucid.runs.configuration import Configuration
 
@@ -39,7 +39,7 @@ def steps_of(run: Path, pivot: str | None, languages: Languages) -> tuple[FirstS
     configuration = configuration_of(run)
     if pivot is None:
         return None, configuration.between(*languages)
-    from translucid.api.pivot_steps import steps_through
+    from translucid.api.pivot_translator import steps_through
 
     configuration.refuse_other_input("text", run)
     return steps_through(pivot, run, configuration, languages)

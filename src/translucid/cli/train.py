@@ -45,9 +45,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer import Argument, Option
 
-from bitext.readers.lines import kind_of, opened
-from bitext.readers.standard_input import NAME, refuse_twice
-from translucid.cli import completing, option
+from bitext.readers.lines import STANDARD_INPUT, kind_of, opened, refuse_twice
+from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import with_examples
 from translucid.ground.atomic import output
@@ -67,7 +66,7 @@ class RunOptions(NamedTuple):
         Option(
             metavar="NAME",
             help="A preset, or the file and class of your own model; for pairs, their number decides if not given.",
-            autocompletion=completing.presets,
+            autocompletion=option.complete_presets,
         ),
     ] = None
     settings: option.Set = None
@@ -177,7 +176,7 @@ def train(
         Argument(
             metavar="[CONFIG.yaml]",
             help="Settings, or the name of a recipe; --set can set every key, too.",
-            autocompletion=completing.recipes,
+            autocompletion=option.complete_recipes,
         ),
     ] = None,
     *,
@@ -225,7 +224,7 @@ def options_of_seeds(out: Path, options: RunOptions, names: list[str]) -> dict[P
         raise UserError("--seeds names a seed twice", fix="Name each one once.")
     if any(setting.partition("=")[0].strip() == "training.seed" for setting in options.settings or ()):
         raise UserError("--seeds and training.seed do not go together", fix="Leave one of them out.")
-    if any(name.rpartition("=")[0] == NAME or name == NAME for name in names):
+    if any(name.rpartition("=")[0] == STANDARD_INPUT or name == STANDARD_INPUT for name in names):
         raise UserError("--seeds reads its files for each seed, and standard input only once", fix="Use a file.")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         fix = "Start torchrun once for each seed, with --set training.seed=N."
@@ -337,11 +336,11 @@ def _preset_of(config: Path | None) -> str | None:
 
 def _with_kept_input(files: Files, out: Path, replace: bool, *, pairs: bool, console: Console) -> Files:
     """Return the files, with a copy of standard input instead of `-`."""
-    if not any(NAME in names for names in files.values()):
+    if not any(STANDARD_INPUT in names for names in files.values()):
         return files
     input_copy = str(keep_standard_input(out, replace, pairs=pairs))
     console.print(f"standard input is kept in {input_copy}: a training that is resumed reads it there", soft_wrap=True)
-    new_names = {NAME: input_copy}
+    new_names = {STANDARD_INPUT: input_copy}
     new_files = {}
     for key, names in files.items():
         new_files[key] = [new_names.get(name, name) for name in names]
@@ -359,12 +358,12 @@ def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:
     Raises:
         UserError: standard input is empty, the file exists already, or it can't be written.
     """
-    ending = kind_of(Path(NAME))
+    ending = kind_of(Path(STANDARD_INPUT))
     if pairs and ending == ".txt":  # the first line is no pair, which is reported when the file is read
         ending = ".tsv"
     file = out.with_name(f"{out.name}.input{ending}")
     refuse_to_replace(file, replace)
-    with opened(Path(NAME)) as stream, output(file) as input_copy:
+    with opened(Path(STANDARD_INPUT)) as stream, output(file) as input_copy:
         shutil.copyfileobj(stream, input_copy)
     return file
 

@@ -189,9 +189,9 @@ def translate(
     translated; documents that are there already stay, so an interrupted command can be repeated.
     """
     from translucid.cli.documents import documents_among, planned, translate_documents
+    from translucid.jobs.documents import SegmentJob
     from translucid.jobs.job import Job
     from translucid.jobs.running import run_with_progress
-    from translucid.jobs.segments import SegmentJob
 
     refuse_two_inputs("a text", texts, source.input_file)
     documents = documents_among(texts, source.input_file)
@@ -273,7 +273,7 @@ def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
     """Do what has to be done once, before any worker starts: index the memory, choose weights, warn."""
     from translucid.engines.run_files import confidence_note
     from translucid.inspection.ablation import refuse_unknown_heads
-    from translucid.jobs.segments import SegmentJob
+    from translucid.jobs.documents import SegmentJob
     from translucid.memory.opening import open_memory
     from translucid.runs.run_folder import RunFolder
 

@@ -38,8 +38,8 @@ from translucid.inspection import PICTURES
 if TYPE_CHECKING:
     from translucid.api.alignment_fitting import LearnedAlignment
     from translucid.api.confidence_fitting import Fitted
-    from translucid.api.lens_fitting import FittedLens
-    from translucid.engines.trials import Trial
+    from translucid.api.lenses import FittedLens
+    from translucid.engines.tuning import Trial
 
 _OPTIONS_BY_USE = {
     "": {"--train", "--valid", "--shortlists", "--sentences"},
@@ -200,14 +200,14 @@ def _tune_confidence(run: Path, data: Data, options: Confidence, languages: opti
 
 
 def _tune_lens(run: Path, data: Data, languages: option.Languages, console: Console) -> None:
-    from translucid.api.lens_fitting import SENTENCES, fit_lens
+    from translucid.api.lenses import SENTENCES, fit_lens
 
     valid, sentences = pair_up(data.valid or []), data.sentences or SENTENCES
     _show_lens(fit_lens(run, valid=valid, sentences=sentences, languages=languages, console=console))
 
 
 def _tune_speed(run: Path, data: Data, options: Speed, languages: option.Languages, console: Console) -> None:
-    from translucid.api.validation_fitting import fit_validation_scores
+    from translucid.api.confidence_fitting import fit_validation_scores
     from translucid.engines.tuning import SENTENCES, find_fastest
 
     source, target = languages

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from bitext.pair import Pair
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.data.tokenizing.tokenizer import Tokenizer
 
 MAX_SENTENCES = 16

@@ -18,7 +18,7 @@ from bitext.pair import Pair
 from bitext.protected_spans import PLACEHOLDERS, Part, PlaceholderSyntax, Syntax, kept_parts, with_patterns
 from bitext.words import linked_words
 from translucid.data.linked_pairs import Edit, edited, with_edits
-from translucid.data.tokenizing.reserved import RESERVED_PIECES
+from translucid.data.tokenizing.pieces import RESERVED_PIECES
 from translucid.ground.special import SPELLINGS
 
 _PIECE = re.compile("|".join(sorted(RESERVED_PIECES)))

@@ -1,6 +1,8 @@
 """The search in PyTorch: greedy search, beam search or sampling, as the options say, for any sequence model.
 
-`TorchEngine` searches for any number of sentences in batches, `search` for the sources of one batch.
+`TorchEngine` searches for any number of sentences in batches, `search` for the sources of one batch. `Narrowed` is a
+model whose outputs have only the pieces of a shortlist. `continuations` are alternatives for the next word: the most
+probable tokens after a prefix, each continued to the end.
 """
 
 from __future__ import annotations
@@ -17,25 +19,24 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
+from bitext.cancellation import between_steps
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
 from translucid.decoding.constraints import Constraint, Constraints, PhraseConstraint, RequiredPhrase, Unconstrained
-from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
+from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions, length_limit
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
-from translucid.decoding.limits import length_limit
-from translucid.decoding.narrowed import Narrowed
+from translucid.decoding.maps import forced_log_probs
 from translucid.decoding.pair_scores import pair_scores
-from translucid.decoding.problem import Problem, length_penalties
+from translucid.decoding.problem import Problem, length_penalties, rules_for
 from translucid.decoding.rows import Rows
-from translucid.decoding.rules import rules_for
 from translucid.decoding.sampling import greedy_search, sample
 from translucid.decoding.shortlist import Shortlist, read_shortlist
 from translucid.decoding.trace import BeamTrace
 from translucid.kernels.transfer import upload
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Memory, SequenceModel, StateT
 
 BATCH = 8192
 """The number of source tokens in a batch, times the hypotheses for each sentence."""
@@ -366,3 +367,100 @@ def decode_images(
             if on_batch:
                 on_batch(len(batch))
     return results
+
+
+@torch.inference_mode()
+def continuations(
+    model: SequenceModel,
+    source: Tensor,
+    prefix: Sequence[int],
+    count: int,
+    options: DecodingOptions,
+    word_starts: Tensor | None = None,
+    prefix_length: int = 0,
+) -> list[Hypothesis]:
+    """Return the outputs of one source that begin with a prefix and continue with each of the most probable tokens.
+
+    The most probable token comes first. The rest of each output is searched as the options say; an end token among the
+    most probable ones ends the output. `log_probability` and `token_log_probabilities` are those of the whole output.
+    There are fewer than `count` outputs if the vocabulary has no more. The first `prefix_length` tokens of the prefix,
+    such as a language token, cost nothing, since the model does not choose them.
+
+    Raises:
+        ValueError: there is not exactly one source, or it is empty, or `count` is 0; or the prefix has a token that no
+            output has before its end, or leaves no room for one more.
+    """
+    if len(source) != 1 or not model.source_mask(source).any():
+        raise ValueError("continuations need exactly one source that is not empty")
+    if count < 1:
+        raise ValueError(f"the number of continuations must be at least 1, not {count}")
+    never = [model.special.pad, model.special.start, model.special.unknown]
+    invalid = {model.eos, *never} & set(prefix)
+    if invalid:
+        raise ValueError(f"no output continues after the tokens {sorted(invalid)}")
+    if model.max_length and len(prefix) + 1 >= model.max_length:
+        raise ValueError(f"a prefix of {len(prefix)} tokens leaves no room: the model takes {model.max_length}")
+    state = model.start(model.encode(source))
+    tokens = torch.tensor([[model.bos, *prefix]], device=source.device)
+    for token in tokens.unbind(1):
+        between_steps()
+        logits, state = model.step(token, state)
+    log_probs = logits.float().log_softmax(-1)[0]
+    log_probs[never] = -torch.inf
+    hypotheses = []
+    best_only = options.model_copy(update={"nbest": 1, "sample": False})
+    for token in log_probs.topk(min(count, len(log_probs) - len(never))).indices.tolist():
+        if token == model.eos:
+            hypotheses.append(_ended(model, source, prefix, prefix_length))
+            continue
+        ((best,),) = search(model, source, best_only, word_starts, prefix=[*prefix, token], prefix_length=prefix_length)
+        hypotheses.append(best)
+    return hypotheses
+
+
+def _ended(model: SequenceModel, source: Tensor, prefix: Sequence[int], prefix_length: int) -> Hypothesis:
+    """Return the prefix as a whole output, with its log-probability."""
+    target = torch.tensor([[*prefix, model.eos]], device=source.device)
+    steps = forced_log_probs(model, model.encode(source), target)[0].tolist()
+    steps[:prefix_length] = [0.0] * prefix_length
+    return Hypothesis(list(prefix), sum(steps), sum(steps), steps)
+
+
+class Narrowed(SequenceModel[StateT]):
+    """A model whose outputs have only some pieces. Its target ids are indices into them."""
+
+    def __init__(self, model: SequenceModel[StateT], pieces: Tensor) -> None:
+        """Share the weights of a model; `pieces`: [n] target ids, sorted, the special ones first."""
+        super().__init__()
+        self.model, self.pieces = model, pieces
+        self.special, self.max_length = model.special, model.max_length
+        self.source_embedding = model.source_embedding
+        # Without initialization, as the rows of the model's own output layer replace the weights.
+        self.output = nn.utils.skip_init(type(model.output), model.output.in_features, len(pieces))
+        self.output.weight = nn.Parameter(model.output.weight[pieces], requires_grad=False)
+        self.output.bias = nn.Parameter(model.output.bias[pieces], requires_grad=False)
+        self.train(model.training)
+
+    def source_mask(self, source: Tensor) -> Tensor:
+        """Return the model's mask of source positions."""
+        return self.model.source_mask(source)
+
+    def encode(self, source: Tensor, lengths: Sequence[int] = ()) -> Memory:
+        """Encode sources as the model does."""
+        return self.model.encode(source, lengths)
+
+    def read(self, embedded: Tensor, mask: Tensor) -> Memory:
+        """Encode embedded sources as the model does."""
+        return self.model.read(embedded, mask)
+
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
+        """Return the model's features for targets that are given as indices into the pieces."""
+        return self.model.features(memory, self.pieces[targets_in])
+
+    def start(self, memory: Memory) -> StateT:
+        """Return the model's first state."""
+        return self.model.start(memory)
+
+    def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
+        """Advance the model by tokens that are given as indices into the pieces."""
+        return self.model.advance(self.pieces[tokens], state)

@@ -12,17 +12,20 @@ measure          teacher and student are compared, and the best way to translate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from bitext.pair import Pair
 from bitext.reading import digest
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
-from translucid.distillation.aligning import AlignmentJob
 from translucid.distillation.filtering import (
     DISTILLED,
     REFERENCE,
     Counts,
+    ReverseScoreJob,
     filter_by_rules,
     filter_by_scores,
     summary_of,
@@ -30,19 +33,22 @@ from translucid.distillation.filtering import (
 from translucid.distillation.int8 import FINE_TUNED, check_int8
 from translucid.distillation.report import Report
 from translucid.distillation.request import SMALL, Request
-from translucid.distillation.reverse_scores import ReverseScoreJob
 from translucid.distillation.sources import sentences, summary_of_sources, write_sources
 from translucid.distillation.stages import Results, Stage, Stages
 from translucid.distillation.student import LINKS, chosen_preset, student_configuration, train_student
 from translucid.distillation.teacher import teacher_job
+from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.lock import locked_folder
+from translucid.inspection.statistical_alignment import statistical_links
 from translucid.jobs.back_translating import BackTranslationJob, pair_summary
-from translucid.jobs.job import AnyJob, identity_of
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, identity_of
 from translucid.jobs.output import PartRecord
 from translucid.jobs.running import executor_of, run_with_progress
+from translucid.jobs.windows import Window
+from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import discard
 
@@ -334,3 +340,45 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+SHARED = 20_000
+"""The number of pairs that every window learns links from as well, since the last window may be small."""
+
+
+@dataclass(frozen=True)
+class AlignmentJob(AnyJob):
+    """All that determines the links of a file of pairs; it can be sent to another process.
+
+    `run` is the file of pairs whose beginning all windows share.
+    """
+
+    window: ClassVar[int] = 50_000
+    """The number of pairs that are linked together."""
+
+    def worker(self, threads: int | None = None) -> AlignmentWorker:
+        """Prepare to link words."""
+        return AlignmentWorker(self.run)
+
+
+class AlignmentWorker(AnyWorker):
+    """Links the words of one window after the other."""
+
+    device = "cpu"
+
+    def __init__(self, shared: Path) -> None:
+        """Read the pairs that all windows share."""
+        same_sums_on_any_threads()
+        self.shared = list(map(_pair, islice(read_lines(shared), SHARED)))
+
+    def work(self, window: Window) -> tuple[Window, Done]:
+        """Write the links between the words, separated by white space, of each line `source TAB target`."""
+        pairs = [_pair(line.decode()) for line in window.lines]
+        shared_pairs = [] if pairs[: len(self.shared)] == self.shared else self.shared
+        links = statistical_links([*pairs, *shared_pairs], len(pairs))
+        return window, Done(as_lines(to_pharaoh(sorted(pair_links.possible)) for pair_links in links))
+
+
+def _pair(line: str) -> Pair:
+    source, target = line.split("\t")
+    return Pair(source, target)

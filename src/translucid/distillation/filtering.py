@@ -1,22 +1,37 @@
-"""The filter of distilled pairs: by rules, and by the score of a reverse run; each removal is counted by its reason."""
+"""The filter of distilled pairs: by rules, and by the score of a reverse run; each removal is counted by its reason.
+
+The score is the cross-entropy of a source given its translation,
+
+    -log p(x | y) / |x|
+
+|x| is the number of source tokens, end token included. A translation that has lost a part of its source, or belongs to
+another one, makes the source improbable (Junczys-Dowmunt 2018, W18-6478, section 3, one direction of it).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.data.cleaning.cleaner import Cleaner
-from translucid.data.cleaning.profile import SAMPLE, Profile
+from translucid.data.cleaning.rules import SAMPLE, Profile
 from translucid.data.filtering import reservoir_sample
 from translucid.data.readers.corpus import PlacedPair, read_lines
+from translucid.decoding.pair_scores import score_pairs
+from translucid.engines.noisy_channel import ReverseModel
 from translucid.evaluation.quality_checks import repetition_in
 from translucid.ground.atomic import output
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines
+from translucid.jobs.windows import Window
+from translucid.kernels.devices import same_sums_on_any_threads
+from translucid.runs.configuration import Configuration
 
 DISTILLED, REFERENCE = "distilled", "reference"
 """The two kinds of pairs of a source: with the hypothesis of the teacher, and with the reference."""
@@ -129,3 +144,45 @@ def filter_by_scores(pairs: Path, scores: Path, share: float, file: Path, counts
                 stream.write(line.encode() + b"\n")
     counts.kept[DISTILLED] -= len(removed)
     counts.removed[DISTILLED][SCORE] += len(removed)
+
+
+@dataclass(frozen=True)
+class ReverseScoreJob(AnyJob):
+    """All that determines the scores; it can be sent to another process."""
+
+    forward: Configuration | None = None
+    """The configuration of the run that translates forwards."""
+    window: ClassVar[int] = 4096
+
+    def worker(self, threads: int | None = None) -> ReverseScoreWorker:
+        """Load the run."""
+        return ReverseScoreWorker(self)
+
+
+class ReverseScoreWorker(AnyWorker):
+    """Scores one window after the other."""
+
+    def __init__(self, job: ReverseScoreJob) -> None:
+        """Load the run.
+
+        Raises:
+            UserError: the run is damaged, or translates in the direction of the other one.
+        """
+        same_sums_on_any_threads()
+        assert job.forward
+        self.reverse = ReverseModel.load(job.run, job.forward, job.device)
+        self.device = self.reverse.device.type
+
+    def work(self, window: Window) -> tuple[Window, Done]:
+        """Write the cross-entropy of each line `source TAB target`; `inf` if the model can't read it."""
+        pairs = []
+        for line in window.lines:
+            source, target = line.decode().split("\t")
+            pairs.append(Pair(target, source))
+        lines = []
+        for score in score_pairs(self.reverse.model, self.reverse.pipeline, pairs, self.reverse.device):
+            if isinstance(score, str):  # the reason why there is none
+                lines.append("inf")
+            else:
+                lines.append(f"{-score.log_probability / len(score.tokens):.6f}")
+        return window, Done(as_lines(lines))

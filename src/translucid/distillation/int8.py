@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import sources_of, targets_of
 from translucid.distillation.report import FOLDER
-from translucid.engines.trials import engine_for
 from translucid.engines.tuned import Tuned
-from translucid.engines.tuning import SENTENCES, Tuning
+from translucid.engines.tuning import SENTENCES, Tuning, engine_for
 from translucid.evaluation.metrics import Criterion
 from translucid.ground.console import Console
 from translucid.runs.configuration import Configuration

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bitext.pair import Pair
-from bitext.readers.bad_line import BadLine
-from bitext.readers.lines import one_space
+from bitext.readers.lines import BadLine, one_space
 from bitext.words import normalized_text
 from translucid.data.cleaning.cleaner import DigestSet
-from translucid.data.cleaning.profile import guess_language, known_language
+from translucid.data.cleaning.rules import guess_language, known_language
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
 from translucid.data.readers.texts import read_texts

@@ -1,13 +1,22 @@
-"""The job of the teacher: it translates sentences, and one hypothesis of each is chosen for the student."""
+"""The job of the teacher: it translates sentences, and one hypothesis of each is chosen for the student.
+
+The hypothesis nearest to the reference is
+
+    argmax  sim(y, reference)   over the hypotheses y of the n-best list of the teacher
+
+(Kim and Rush 2016, arXiv 1606.07947, section 3.3, sequence-level interpolation). They use a smoothed BLEU of the
+sentence as the similarity; the chrF of the sentence, used here, needs no smoothing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bitext.readers.lines import one_space
-from translucid.distillation.request import Request
-from translucid.distillation.selection import Choice, nearest
+from translucid.distillation.request import Choice, Request
+from translucid.evaluation.metrics import pairwise_chrf
 from translucid.jobs.job import Done, Job, Worker, as_lines
 from translucid.jobs.windows import Window
 
@@ -69,3 +78,9 @@ def teacher_job(request: Request) -> TeacherJob:
         risk_candidates=request.candidates if request.choose == "mbr" else 0,
         choose=request.choose,
     )
+
+
+def nearest(hypotheses: Sequence[str], reference: str) -> str:
+    """Return the hypothesis with the greatest sentence chrF against a reference, the first of equal ones."""
+    scores = pairwise_chrf([*hypotheses, reference])[:-1, -1]
+    return hypotheses[int(scores.argmax())]

@@ -1,15 +1,16 @@
-"""The choice of the engine that searches."""
+"""The interface of the engines that search for translations, and the choice of one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import BY_WORDS
+from translucid.decoding.decoding_options import BY_WORDS, DecodingOptions
+from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.agreement import TOLERANCE, disagreement, refuse_disagreement
 from translucid.engines.ctranslate2.conventions import is_supported as ctranslate2_supports
 from translucid.engines.onnx.conventions import is_installed as onnx_is_installed
@@ -17,16 +18,52 @@ from translucid.engines.onnx.conventions import is_supported as onnx_supports
 from translucid.engines.tuned import SHORTLIST, Tuned, load_tuned, save_tuned
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import certainly_cpu, choose_device
-from translucid.kernels.pytorch import has_pytorch, require_pytorch
+from translucid.kernels.machine import has_pytorch, require_pytorch
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from translucid.decoding.search import TorchEngine
     from translucid.engines.ctranslate2.searching import CTranslate2Engine
-    from translucid.engines.engine import Engine
     from translucid.engines.onnx.searching import OnnxEngine
     from translucid.runs.adapters import Adapter
+
+
+class Engine(Protocol):
+    """An engine that finds outputs for sentences of any length."""
+
+    name: str
+    device_type: str
+    """The type of the device that it runs on: cpu, cuda or mps."""
+
+    def opened(self, tokenizer: Tokenizer) -> Self:
+        """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
+
+    def decode(
+        self,
+        sentences: Sequence[list[int]],
+        options: DecodingOptions,
+        on_batch: Callable[[int], None] | None = None,
+        numbers: Sequence[int] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Return up to `nbest` hypotheses for each sentence, at least one, the best first.
+
+        Args:
+            sentences: the source ids, each with the end token at its end; the end token alone gives the empty output.
+            options: how to search.
+            on_batch: called now and then with the number of sentences that were finished since the last call.
+            numbers: the number of each sentence, on which sampling depends together with the seed; 0, 1, … by default.
+
+        Raises:
+            UserError: the model's log-probabilities are not finite.
+        """
+
+    def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """Return the log-probability of each target token, in nats, by forced decoding.
+
+        `pairs`: source and target ids, both with the end token. The prefix that all outputs share is left out.
+        """
+
 
 EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2", "onnx"]
 TITLES = {"ctranslate2": "CTranslate2", "onnx": "the graph for ONNX Runtime"}
@@ -126,7 +163,7 @@ def _resolve_device(device: str) -> str:
     if certainly_cpu(device):
         return "cpu"
     if not has_pytorch() and device.startswith("cuda"):
-        from translucid.engines.ctranslate2.opening import refuse_missing_gpu
+        from translucid.engines.ctranslate2.searching import refuse_missing_gpu
 
         refuse_missing_gpu(device)
         return device

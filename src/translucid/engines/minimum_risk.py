@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
-from translucid.evaluation.pairwise_chrf import pairwise_chrf
+from translucid.evaluation.metrics import pairwise_chrf
 
 
 @dataclass(frozen=True)

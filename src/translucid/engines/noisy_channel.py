@@ -20,7 +20,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
-from translucid.kernels.pytorch import require_pytorch
+from translucid.kernels.machine import require_pytorch
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 

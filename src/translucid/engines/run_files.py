@@ -18,10 +18,10 @@ from pydantic import model_validator
 from bitext.languages import Languages
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.tuned import ResultFile
-from translucid.evaluation.confidence.estimator import Estimator
+from translucid.evaluation.confidence import Estimator
 from translucid.evaluation.familiarity import ValidationScores
 from translucid.ground.errors import UserError
-from translucid.kernels.pytorch import has_pytorch
+from translucid.kernels.machine import has_pytorch
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, DIRECTIONS, LENS, VALIDATION, RunFolder
 from translucid.runs.tensor_file import load_arrays, load_tensors, save_tensors
 

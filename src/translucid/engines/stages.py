@@ -18,7 +18,7 @@ from translucid.engines.combinations import CONSTRAINED, refuse_together
 from translucid.engines.term_constraint import TermConstraint
 
 if TYPE_CHECKING:
-    from translucid.engines.engine import Engine
+    from translucid.engines.choosing import Engine
 
 Part: TypeAlias = tuple[Piece, Hypothesis]
 """A piece of a text, and its translation."""

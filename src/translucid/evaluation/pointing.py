@@ -16,7 +16,7 @@ from pydantic import BaseModel, PositiveInt, ValidationError, model_validator
 from torch import Tensor
 
 from translucid.corpora.scenes import GROUND
-from translucid.corpora.scenes.words import COLOURS, MATERIALS, NUMBERS, PLURALS, SIZES, WORDINGS
+from translucid.corpora.scenes.scene import COLOURS, MATERIALS, NUMBERS, PLURALS, SIZES, WORDINGS
 from translucid.data.readers.corpus import read_lines
 from translucid.ground.errors import UserError
 

@@ -2,14 +2,14 @@
 
 They detect characters and capitals that the model does not know, unusual lengths, repetitions, other languages, copies,
 and lost or invented parts. A warning is a line `kind: what was found`. Nothing is certain: a warning shows where a
-person should look first.
+person should look first. The off-target rate counts the translations of a test set in the wrong language.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -267,3 +267,45 @@ def _count(number: int, noun: str) -> str:
 def _shown(characters: Sequence[str]) -> str:
     listing = " ".join(characters[:10])
     return f"{listing} …" if len(characters) > 10 else listing
+
+
+LONGEST = 2000
+"""The number of leading characters of a text by which its language is identified."""
+
+
+def identified(text: str, languages: Collection[str]) -> str | None:
+    """Return the most probable of some languages; None for a text without letters.
+
+    Args:
+        text: the text.
+        languages: codes without scripts and regions. The choice is among these, because identification among all
+            languages takes many short sentences for a language that the model does not write.
+    """
+    if not any(map(str.isalpha, text)):
+        return None
+    probabilities = language_probabilities(text[:LONGEST])
+    return max(sorted(languages), key=lambda code: probabilities.get(code, 0.0))
+
+
+def off_target_rate(texts: Iterable[str], target: str, languages: Iterable[str]) -> float | None:
+    """Return the share of texts that are in another language of a model than the target language.
+
+    Texts without letters do not count. Languages that differ only in their script or region count as one.
+
+    Args:
+        texts: translations, or references.
+        target: the code of the target language.
+        languages: the codes of all languages of the model.
+
+    Returns:
+        The rate from 0 to 1; None if the target language can't be identified, or no text has letters.
+    """
+    target_code, identifiable = short_code(target), language_probabilities("a")
+    candidates = {code for code in map(short_code, languages) if code in identifiable} | {target_code}
+    if target_code not in identifiable:
+        return None
+    codes = [identified(text, candidates) for text in texts]
+    identified_codes = [code for code in codes if code]
+    if not identified_codes:
+        return None
+    return sum(code != target_code for code in identified_codes) / len(identified_codes)

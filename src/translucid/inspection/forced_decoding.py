@@ -12,8 +12,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import AlignmentLayer, ForcedPass, forced_pass
 from translucid.decoding.pair_scores import paired_batches
 from translucid.ground.special import SPECIAL
-from translucid.inspection.attention_terms import contributions, recording_terms
-from translucid.inspection.contributions import Contributions
+from translucid.inspection.contributions import Contributions, contributions, recording_terms
 from translucid.inspection.inspected import Inspected
 from translucid.models.protocol import Maps, SequenceModel
 

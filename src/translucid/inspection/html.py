@@ -15,8 +15,8 @@ from typing import Any
 from uuid import uuid4
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import length_penalty
 from translucid.decoding.hypothesis import percent
-from translucid.decoding.limits import length_penalty
 from translucid.decoding.maps import chosen_maps
 from translucid.decoding.trace import BeamTrace
 from translucid.evaluation.alignment_error import Method

@@ -6,23 +6,43 @@
 h_l is the decoder's state after layer l, N the final norm of a pre-norm model (otherwise the identity), E and b the
 output projection. At the last layer p_l is the model's own distribution. The DecoderLens (Langedijk et al. 2023, arXiv
 2310.03686) is the translation that the whole decoder writes if it reads N(h_l) of encoder layer l.
+
+Then come the training of a tuned lens, and views: tables for the terminal, notebooks and pages, and files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
+import torch.nn.functional as F
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
 
 from translucid.attention.points import handling, points_of, recording
+from translucid.data.batching import padded
 from translucid.data.placeholders import Masked
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.hypothesis import percent
 from translucid.decoding.maps import forced_features
+from translucid.decoding.pair_scores import paired_batches
+from translucid.evaluation.confidence import UNSURE
+from translucid.ground.atomic import write_output
+from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
+from translucid.inspection.html import document
+from translucid.inspection.saving import write_arrays
 from translucid.inspection.words import word_spans
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.ensemble import Ensemble
@@ -240,8 +260,6 @@ class Lens:
 
     def _repr_html_(self) -> str:
         """Show a table of words and layers in a notebook."""
-        from translucid.inspection.lens_views import html_table
-
         return html_table(self)
 
 
@@ -321,6 +339,202 @@ class DecoderLens:
 
     def _repr_html_(self) -> str:
         """Show a table in a notebook."""
-        from translucid.inspection.lens_views import html_translations
-
         return html_translations(self)
+
+
+UPDATES, BATCH = 400, 32
+"""The number of updates, and the number of pairs, drawn at random, in each."""
+RATE, WARMUP = 0.001, 50
+"""Adam's highest learning rate, and the updates of warm-up before it; then it decreases linearly to 0."""
+SEED = 1
+BATCH_TOKENS = 1024
+"""The number of tokens in a batch of the evaluation, padding included."""
+Ids = tuple[list[int], list[int]]
+"""The ids of a source and of a target, end tokens included."""
+
+
+def learn_tuned_lens(
+    model: SequenceModel,
+    pairs: Sequence[Ids],
+    device: torch.device | str = "cpu",
+    on_update: Callable[[int], None] | None = None,
+) -> TunedLens:
+    """Train a tuned lens for a model, which does not change.
+
+    The loss of layer l is KL(p_last || p_l), averaged over target tokens.
+
+    Args:
+        model: the model, in evaluation mode.
+        pairs: the training data.
+        device: the device of the model.
+        on_update: called with 1 after each of `UPDATES` updates.
+
+    Raises:
+        UserError: the model has no layers that a lens applies to.
+    """
+    lens, rng = new_tuned_lens(model), random.Random(SEED)
+    optimizer = torch.optim.Adam(lens.parameters(), RATE)
+    schedule = LambdaLR(optimizer, lambda done: min(1.0, (done + 1) / WARMUP) * (1 - done / UPDATES))
+    for _ in range(UPDATES):
+        sources, targets = zip(*rng.sample(pairs, min(BATCH, len(pairs))), strict=True)
+        source, target = padded(sources, model.pad).to(device), padded(targets, model.pad).to(device)
+        states, reference = _states(model, source, target)
+        for layer, state in enumerate(states):
+            parameters = list(lens.maps[layer].parameters())
+            loss = _divergence(model, state, layer, lens, reference)
+            # `loss.backward()` would also accumulate gradients in the model.
+            for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+                parameter.grad = gradient
+        optimizer.step()
+        schedule.step()
+        if on_update:
+            on_update(1)
+    return lens.eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def divergences(
+    model: SequenceModel,
+    pairs: Sequence[Ids],
+    lens: TunedLens | None = None,
+    device: torch.device | str = "cpu",
+) -> list[float]:
+    """Return the mean of KL(p_last || p_l) over target tokens, in nats, of each layer but the last, the input first.
+
+    Arguments as for `learn_tuned_lens`; the logit lens if there is no `lens`.
+    """
+    sums: list[float] = []
+    tokens = 0
+    for _, source, target in paired_batches(pairs, model.pad, device, BATCH_TOKENS):
+        states, reference = _states(model, source, target)
+        sums = sums or [0.0] * len(states)
+        tokens += len(reference)
+        for layer, state in enumerate(states):
+            sums[layer] += _divergence(model, state, layer, lens, reference).item() * len(reference)
+    return [total / tokens for total in sums]
+
+
+@torch.no_grad()
+def _states(model: SequenceModel, source: Tensor, target: Tensor) -> tuple[list[Tensor], Tensor]:
+    """Return the states [n, D] of each layer but the last, and log p_last [n, V], for all tokens without padding."""
+    real = target != model.pad
+    *states, last_state = [state[real] for state in decoder_states(model, source, target)]
+    return states, lens_log_probs(model, last_state, len(states))
+
+
+def _divergence(model: SequenceModel, state: Tensor, layer: int, lens: TunedLens | None, reference: Tensor) -> Tensor:
+    """Return the mean of KL(p_last || p_l) over states [n, D] of layer l, given log p_last [n, V]."""
+    log_probs = lens_log_probs(model, state, layer, lens)
+    return F.kl_div(log_probs, reference, reduction="batchmean", log_target=True)
+
+
+NOTE = "In each cell: what the layer predicts, and its probability. ✓: from this layer on, it is the word written."
+_STYLE = """body { font-family: system-ui, sans-serif; }
+main { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; overflow-x: auto; }
+table { border-collapse: collapse; }
+th, td { padding: 0.3em 0.6em; text-align: left; }
+"""
+
+
+def terminal_table(lens: Lens) -> Table:
+    """Return a table: words down, layers across; a check mark where a word is decided."""
+    table = table_of("", *lens.layers)
+    for word in lens.words:
+        cells = []
+        for layer, (top, probability) in enumerate(zip(word.top, word.top_probabilities, strict=True)):
+            mark, style = "", Style(dim=probability < UNSURE)
+            if layer == word.decided:
+                mark, style = " ✓", Style(bold=True, color="cyan")
+            cells.append(Text(f"{top} {percent(probability)}{mark}", style))
+        table.add_row(Text(word.word, "bold"), *cells)
+    return table
+
+
+def terminal_translations(lens: DecoderLens) -> Table:
+    """Return a table: the translation from each layer of the encoder."""
+    table = table_of("layer", "translation", overflow="fold")
+    for layer, translation in zip(lens.layers, lens.translations, strict=True):
+        table.add_row(layer, Text(translation))
+    return table
+
+
+def html_table(lens: Lens) -> str:
+    """Return a table with inline styles: words down, layers across, a frame where a word is decided."""
+    header = "".join(f"<th>{escape(name)}</th>" for name in lens.layers)
+    html = f"<table style='border-collapse:collapse'><tr><th></th>{header}</tr>"
+    for word in lens.words:
+        html += f"<tr><th style='text-align:right;padding:0 .4em'>{escape(word.word)}</th>"
+        for layer, (top, probability) in enumerate(zip(word.top, word.top_probabilities, strict=True)):
+            style = f"padding:.1em .4em;background:rgba(37,99,235,{0.6 * probability:.2f})"
+            mark = ""
+            if layer == word.decided:
+                style += ";outline:2px solid currentColor;outline-offset:-2px"
+                mark = " ✓"
+            tooltip = f"{word.word} {percent(word.probabilities[layer])}, rank {word.ranks[layer]}"
+            html += f"<td style='{style}' title='{escape(tooltip)}'>{escape(top)} {percent(probability)}{mark}</td>"
+        html += "</tr>"
+    return html + "</table>"
+
+
+def html_translations(lens: DecoderLens) -> str:
+    """Return a table with inline styles: the translation from each layer of the encoder."""
+    html = "<table style='border-collapse:collapse'><tr><th>layer</th><th>translation</th></tr>"
+    for layer, translation in zip(lens.layers, lens.translations, strict=True):
+        html += (
+            f"<tr><th style='text-align:right;padding:0 .4em'>{escape(layer)}</th><td>{escape(translation)}</td></tr>"
+        )
+    return html + "</table>"
+
+
+def save_lenses(lenses: Sequence[Lens], file: Path, source: str) -> None:
+    """Save the lens of each piece of a text.
+
+    Args:
+        lenses: at least one.
+        file: `.html`, `.json` and `.npz` hold all pieces; a figure holds one, the first of a longer text, whose other
+            pieces are saved beside it as `name-2.png` and so on. In `.npz`, piece i, counted from 0, has `i/layers`
+            [L + 1], `i/target` [T] and `i/top` [L + 1, T, k], texts; `i/log_probs` [L + 1, T] and `i/top_log_probs`
+            [L + 1, T, k], in nats, float32; and `i/ranks` [L + 1, T].
+        source: the text, the title of a page.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    kind = file.suffix.lower()
+    if kind == ".html":
+        tables = "".join(f"<p>{html_table(lens)}</p>" for lens in lenses)
+        write_output(file, document(source, _STYLE, f"<main>{tables}<p>{NOTE}</p></main>").encode())
+    elif kind == ".json":
+        records = [lens.to_json() for lens in lenses]
+        write_output(file, json.dumps(records, ensure_ascii=False).encode())
+    elif kind == ".npz":
+        write_arrays(file, map(_arrays, lenses))
+    else:
+        from translucid.inspection.plots import draw_lens, save_figure
+
+        for number, lens in enumerate(lenses, 1):
+            path = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
+            save_figure(draw_lens(lens), path)
+
+
+def save_decoder_lens(lens: DecoderLens, file: Path) -> None:
+    """Save the translations from each layer of the encoder as `.html` or `.json`.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    text = json.dumps(lens.to_json(), ensure_ascii=False)
+    if file.suffix.lower() == ".html":
+        text = document(lens.source, _STYLE, f"<main>{html_translations(lens)}</main>")
+    write_output(file, text.encode())
+
+
+def _arrays(lens: Lens) -> dict[str, np.ndarray]:
+    return {
+        "layers": np.array(lens.layers),
+        "target": np.array(lens.target),
+        "top": np.array(lens.top),
+        "log_probs": lens.log_probs.float().numpy(),
+        "top_log_probs": lens.top_log_probs.float().numpy(),
+        "ranks": lens.ranks.numpy(),
+    }

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
-from translucid.evaluation.confidence.features import UNSURE
+from translucid.evaluation.confidence import UNSURE
 from translucid.ground.console import table_of
 from translucid.inspection.saliency_overlay import SaliencyOverlay, spread, strong_shares
 from translucid.inspection.words import WordMap, with_context_marked

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bitext.words import linked_words
-from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.special import SPELLINGS
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from translucid.decoding.shortlist import Shortlist
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.marian import CONFIGURATION, layers, units
-from translucid.interop.marian_binary import Item, model_file, quantised, shortlist_file
+from translucid.interop.marian import CONFIGURATION, Item, layers, model_file, quantised, shortlist_file, units
 from translucid.interop.marian_export import (
     END,
     UNKNOWN,

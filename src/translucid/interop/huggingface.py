@@ -18,8 +18,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.hub import FAIRSEQ
-from translucid.interop.imported import Imported, Keys, all_are, read_json, read_weights
-from translucid.interop.joined_layers import SIDES, Names, joined
+from translucid.interop.imported import SIDES, Imported, Keys, Names, all_are, joined, read_json, read_weights
 from translucid.interop.pieces import (
     LANGUAGE,
     Vocabulary,

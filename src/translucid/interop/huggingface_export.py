@@ -3,16 +3,23 @@
 | a run with | becomes |
 | --- | --- |
 | post-norm (layer normalisation after each sublayer) | MarianMT |
-| pre-norm | Pegasus, the same architecture with that difference, with MarianMT's tokenizer |
+| pre-norm | Pegasus, the same architecture with that difference, with the tokenizer of MarianMT |
 | pre-norm and the positions of M2M100 | M2M100 or NLLB |
 
 The positions of the first two have all sines first, then all cosines; the channels of runs that were trained with
 alternating ones are reordered (`sines_first`).
+
+MarianTokenizer accepts any order of the vocabulary. Runs that we train keep theirs; a model without a start embedding
+gets the order of OPUS: `</s>` and `<unk>` first, and last `<pad>`, with which its decoder begins. M2M100 and NLLB have
+the order of Fairseq. Rows that an import has added (`Vocabulary.add_unknown`) are removed: both tokenizers replace
+unknown pieces by `<unk>`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,16 +28,17 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from translucid.data.tokenizing.tokenizer import Tokenizer
+from bitext.languages import Languages
+from bitext.reading import read_at_most
+from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
+from translucid.ground.special import SPECIAL, SPELLINGS
+from translucid.interop.hub import FAIRSEQ
 from translucid.interop.huggingface import layer_names
-from translucid.interop.huggingface_files import save_fairseq, save_json, save_marian
-from translucid.interop.huggingface_rows import Rows, fairseq_rows, marian_rows, original_size
-from translucid.interop.joined_layers import SIDES, separated
+from translucid.interop.imported import SIDES, separated
 from translucid.interop.model_card import ModelCard
-from translucid.interop.pieces import NEVER
+from translucid.interop.pieces import NEVER, model_of, pieces_of
 from translucid.layers.positions import sinusoidal_positions
 from translucid.models.model_options import Choices, TransformerOptions, unknown_option
 from translucid.models.protocol import SequenceModel
@@ -287,3 +295,198 @@ def sines_first(tensors: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:
             tensor = tensor[order]
         reordered[name] = tensor
     return reordered
+
+
+_SPECIAL = {"pad_token": SPELLINGS.pad, "unk_token": SPELLINGS.unknown, "eos_token": SPELLINGS.end}
+
+
+def save_json(file: Path, content: Any) -> None:
+    """Write a JSON file as Hugging Face does."""
+    write_atomically(file, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def save_marian(
+    folder: Path,
+    tokenizer: Tokenizer,
+    rows: Mapping[str, Rows],
+    *,
+    longest: int,
+    languages: Languages,
+) -> None:
+    """Write a MarianTokenizer.
+
+    Args:
+        folder: the folder of the files.
+        tokenizer: our tokenizer; its SentencePiece models are copied, since only their pieces matter, not their ids.
+        rows: the vocabulary of each side, or one for both.
+        longest: the largest number of tokens of a text.
+        languages: the codes of source and target, where known.
+    """
+    tokenizer.save(folder)
+    for side in ("source", "target"):
+        name = "tokenizer" if tokenizer.joint else side
+        write_atomically(folder / f"{side}.spm", read_at_most(folder / f"{name}.model", LARGEST))
+    for name in ("tokenizer", "source", "target"):
+        (folder / f"{name}.model").unlink(missing_ok=True)
+    separate = rows["source"] is not rows["target"]
+    save_json(folder / "vocab.json", rows["source"].vocabulary)
+    if separate:
+        save_json(folder / "target_vocab.json", rows["target"].vocabulary)
+    facts = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": languages[0],
+        "target_lang": languages[1],
+        "separate_vocabs": separate,
+        "model_max_length": longest,
+        "clean_up_tokenization_spaces": False,
+    }
+    save_json(folder / "tokenizer_config.json", facts | _SPECIAL)
+
+
+def save_fairseq(
+    folder: Path,
+    tokenizer: Tokenizer,
+    rows: Rows,
+    pieces: Sequence[str],
+    *,
+    longest: int,
+    languages: Languages,
+) -> None:
+    """Write an M2M100Tokenizer or an NllbTokenizer, depending on the spelling of the languages.
+
+    Args:
+        folder: the folder of the files.
+        tokenizer: our tokenizer.
+        rows: the vocabulary.
+        pieces: the pieces that stand for a language, in the order of their rows.
+        longest: the largest number of tokens of a text.
+        languages: the codes of source and target, where known.
+    """
+    tokenizer.save(folder)
+    file = folder / "tokenizer.model"
+    parsed = pieces_of(read_at_most(file, LARGEST), file)
+    file.unlink()
+    vocabulary = rows.vocabulary
+    language_row = vocabulary[pieces[0]]
+    names = rows.names[:language_row]
+    write_atomically(
+        folder / FAIRSEQ, model_of(parsed, [SPELLINGS.unknown, SPELLINGS.start, SPELLINGS.end, *names[4:]])
+    )
+    m2m = pieces[0].startswith("__")
+    decoder = {}
+    flags = dict.fromkeys(("lstrip", "normalized", "rstrip", "single_word"), False)
+    for name in (*names[:4], *pieces):
+        decoder[str(vocabulary[name])] = {"content": name, **flags, "special": True}
+    facts = {
+        "tokenizer_class": "M2M100Tokenizer" if m2m else "NllbTokenizer",
+        "src_lang": languages[0],
+        "tgt_lang": languages[1],
+        "bos_token": SPELLINGS.start,
+        "sep_token": SPELLINGS.end,
+        "additional_special_tokens": [*pieces],
+        "added_tokens_decoder": decoder,
+        "model_max_length": longest,
+        "clean_up_tokenization_spaces": False,
+    }
+    if m2m:
+        facts |= {"language_codes": "m2m100", "num_madeup_words": len(rows.names) - language_row - len(pieces)}
+        save_json(folder / "vocab.json", {name: row for row, name in enumerate(names)})
+    save_json(folder / "tokenizer_config.json", facts | _SPECIAL)
+
+
+_CODES = """
+af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy id ig
+ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl ps pt ro ru sd si sk sl so
+sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu
+"""
+M2M100 = _CODES.split()
+"""The languages of M2M100's tokenizer, which expects their rows in this order after those of the pieces."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A vocabulary in another order."""
+
+    ids: list[int]
+    """Our id of each row."""
+    names: list[str]
+    """The piece of each row."""
+    pad: int
+    """The row of padding."""
+    start: int
+    """The row of the decoder's first input."""
+    end: int
+    """The row of the end token."""
+
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """The rows by name."""
+        return {name: row for row, name in enumerate(self.names)}
+
+
+def original_size(embeddings: Tensor, bias: Tensor | None = None) -> int:
+    """Return the number of ids that the model had originally; those after them were added by an import.
+
+    Args:
+        embeddings: [V, D].
+        bias: the bias of the logits [V]; None for a source that shares nothing with the target.
+    """
+    # An import gives these pieces a copy of the unknown row, and a logit that they never reach.
+    added = (embeddings == embeddings[SPECIAL.unknown]).all(1)
+    if bias is not None:
+        added &= bias == NEVER
+    original = (~added).nonzero()
+    return max(len(SPECIAL), int(original.max()) + 1)
+
+
+def marian_rows(names: list[str], *, as_opus: bool) -> Rows:
+    """Put our ids into an order for MarianTokenizer.
+
+    Args:
+        names: the pieces of those ids that are kept.
+        as_opus: whether the decoder begins with padding, whose embedding is zero, as in models of OPUS.
+    """
+    pad, unknown, _, end = SPELLINGS
+    piece_ids = [*range(len(SPECIAL), len(names))]
+    pieces = [names[i] for i in piece_ids]
+    if as_opus:
+        pad_row = len(piece_ids) + 2
+        return Rows(
+            [SPECIAL.end, SPECIAL.unknown, *piece_ids, SPECIAL.start], [end, unknown, *pieces, pad], pad_row, pad_row, 0
+        )
+    return Rows([*SPECIAL, *piece_ids], [*SPELLINGS, *pieces], *(SPECIAL.pad, SPECIAL.start, SPECIAL.end))
+
+
+def fairseq_rows(names: list[str], languages: list[str], *, same_start: bool) -> Rows:
+    """Put our ids into the order of M2M100 and NLLB: four special tokens, pieces, languages, all others.
+
+    Args:
+        names: the pieces of those ids that are kept.
+        languages: the pieces that stand for a language.
+        same_start: whether the decoder begins with the end token, as theirs does; otherwise with `<s>`.
+
+    Raises:
+        UserError: M2M100's tokenizer has other languages.
+    """
+    pad, unknown, start, end = SPELLINGS
+    ids_by_name = {name: i for i, name in enumerate(names) if i >= len(SPECIAL)}
+    start_id = SPECIAL.start
+    if same_start:
+        # The model never uses the row of `<s>`: an import calls it `<row 0>`, otherwise padding takes its place.
+        start_id = ids_by_name.pop("<row 0>", SPECIAL.pad)
+    language_names = {*languages}
+    pieces, language_ids, other_ids = [], [], []
+    for name, i in ids_by_name.items():
+        if name in language_names:
+            language_ids.append(i)
+        elif name.startswith("<row "):
+            other_ids.append(i)
+        else:
+            pieces.append(i)
+    if languages[0].startswith("__") and [names[i].strip("_") for i in language_ids] != M2M100:
+        what = f"knows {len(languages)} languages, and M2M100's tokenizer knows other ones"
+        raise UserError(f"the model {what}", fix="Use --to ctranslate2.")
+    row_ids = [*pieces, *language_ids, *other_ids]
+    ids = [start_id, SPECIAL.pad, SPECIAL.end, SPECIAL.unknown, *row_ids]
+    row_names = [start, pad, end, unknown, *[names[i] for i in row_ids]]
+    return Rows(ids, row_names, 1, 2 if same_start else 0, 2)

@@ -1,16 +1,16 @@
 """The parts of another toolkit's model, and safe readers of its JSON files, configuration and weights.
 
-Nothing in its files is unpickled.
+Nothing in its files is unpickled. Other toolkits have separate layers for keys and values; we store one matrix.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import torch
 from safetensors import SafetensorError
@@ -197,3 +197,25 @@ def _read_tensors(file: Path) -> dict[str, Tensor]:
         raise UserError("holds more than weights", file=file, fix="Use the model's safetensors.")
     # Tensors of whole numbers, such as the numbers of positions, are not weights.
     return {str(name): tensor.float() for name, tensor in tensors.items() if tensor.is_floating_point()}
+
+
+SIDES = "encoder", "decoder"
+Names: TypeAlias = Iterable[tuple[str, Sequence[str]]]
+"""Our name of each linear layer and norm, with the names of the layers whose rows are joined in it."""
+
+
+def joined(names: Names, load_layer: Callable[[str], tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
+    """Return weights by our names; `load_layer` returns weight and bias of one of the other toolkit's layers."""
+    our_weights: dict[str, Tensor] = {}
+    for name, their_names in names:
+        weights, biases = zip(*map(load_layer, their_names), strict=True)
+        our_weights[f"{name}.weight"], our_weights[f"{name}.bias"] = torch.cat(weights), torch.cat(biases)
+    return our_weights
+
+
+def separated(names: Names, our_weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield the name of each of the other toolkit's layers, its weight and its bias, given weights by our names."""
+    for name, their_names in names:
+        weights = our_weights[f"{name}.weight"].chunk(len(their_names))
+        biases = our_weights[f"{name}.bias"].chunk(len(their_names))
+        yield from zip(their_names, weights, biases, strict=True)

@@ -1,26 +1,36 @@
-"""Import an .npz file of Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344), or Firefox's .bin, and vocabularies.
+"""Import models of Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344): .npz files, or .bin files of Firefox.
 
 Marian stores matrices as inputs times outputs, PyTorch as outputs times inputs. The configuration within the file
 describes the model. The decoder's first input has a position, but no embedding.
+
+Firefox runs a fork of Marian, with 8-bit weights and lexical shortlists. Its model file has a version, the headers of
+all items, their names, their shapes, and their contents, which begin at multiples of 256 bytes. All numbers are
+little-endian.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+import json
+import math
+import re
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bitext.reading import reading, refuse_unsafe
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.interop.imported import Imported, Keys, all_are
-from translucid.interop.joined_layers import SIDES, Names, joined
-from translucid.interop.marian_files import find_vocabularies, model_file_of, read_arrays
+from translucid.interop.imported import LONGEST_JSON, SIDES, Imported, Keys, Names, all_are, joined, read_file
 from translucid.interop.pieces import Vocabulary, adapted_models, read_sentencepiece, vocabulary_weights
+from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.settings import parse_yaml
 
 CONFIGURATION = "special:model.yml"
@@ -258,3 +268,273 @@ def _decoder_layers(keys: Keys) -> list[int]:
     if not isinstance(tied, list) or len(tied) != depth or not all_are(int, tied) or not {*tied} <= {*numbers}:
         keys.unsupported("transformer-tied-layers", tied)
     return tied
+
+
+FIREFOX = "model.*.bin"
+"""Names of Firefox's model files, such as `model.enes.intgemm.alphas.bin`; CTranslate2 has `model.bin`."""
+_FIX = "Get the file again."
+_LINE = re.compile(r"(.*?):\s*(\d{1,9})\s*", re.DOTALL)
+_HEXADECIMAL = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
+
+
+def model_file_of(path: Path) -> Path:
+    """Return the model file of a folder, or the given file.
+
+    Raises:
+        UserError: the folder has no model file, or several.
+    """
+    if not path.is_dir():
+        return path
+    files = sorted(path.glob("*.npz")) or sorted(path.glob(FIREFOX))
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files[:5])
+        raise UserError(f"holds {len(files)} model files: {names}", file=path, fix="Give one of them.")
+    return files[0]
+
+
+def read_arrays(file: Path) -> dict[str, NDArray[Any]]:
+    """Read all arrays of a model file without unpickling, after checking that they fit in memory.
+
+    Raises:
+        UserError: the file is damaged, or has another format.
+    """
+    refuse_unsafe(file, file.parent)
+    return _read_bin(file) if file.suffix == ".bin" else _read_npz(file)
+
+
+def _read_bin(file: Path) -> dict[str, NDArray[Any]]:
+    with reading(file):
+        refuse_more_than_memory(5 * file.stat().st_size, file, verb="holds")  # the file, and its numbers in 32 bits
+        content = file.read_bytes()
+    try:
+        return read_model_file(content)
+    except ValueError as error:
+        raise UserError(f"is damaged, or no .bin file of Firefox ({error})", file=file, fix=_FIX) from error
+
+
+def _read_npz(file: Path) -> dict[str, NDArray[Any]]:
+    arrays = {}
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            refuse_more_than_memory(sum(member.file_size for member in members), file, verb="holds")
+            for member in members:
+                content = io.BytesIO(archive.read(member))
+                arrays[member.filename.removesuffix(".npy")] = np.load(content, allow_pickle=False)
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise UserError(f"is damaged, or no .npz file ({error})", file=file, fix=_FIX) from error
+    return arrays
+
+
+class VocabularyFiles:
+    """The vocabulary of one side: its list of pieces, and its SentencePiece model."""
+
+    def __init__(self, file: Path, side: str) -> None:
+        """Read a vocabulary, which is a SentencePiece model or has one beside it, named after the side.
+
+        Raises:
+            UserError: a file is missing or damaged.
+        """
+        self.file = file
+        self.model = file if file.suffix == ".spm" else file.parent / f"{side}.spm"
+        if not self.model.exists():
+            raise UserError("is missing: it cuts text into the pieces of the vocabulary", file=self.model)
+        if file.suffix == ".spm":
+            self.ids = {piece.piece: row for row, piece in enumerate(read_sentencepiece(file).pieces)}
+        else:
+            self.ids = read_vocabulary(read_file(file, LONGEST_JSON), file)
+
+
+def find_vocabularies(keys: Keys, file: Path) -> tuple[VocabularyFiles, VocabularyFiles]:
+    """Find the vocabularies that decoder.yml or the model names, or those beside it.
+
+    Raises:
+        UserError: there are none or too many, or a file is damaged.
+    """
+    folder = file.parent
+    names: Any = None
+    decoder = folder / "decoder.yml"
+    if decoder.exists():
+        names = Keys(parse_yaml(read_file(decoder, 1 << 20).decode("utf-8", "replace")), decoder).values.get("vocabs")
+    # The paths are those of another machine: only the names are used.
+    candidates = [folder / Path(str(name)).name for name in (names or keys.values.get("vocabs") or [])]
+    if not candidates or not all(map(Path.exists, candidates)):
+        candidates = sorted(folder.glob("*vocab*.yml")) or sorted(folder.glob("*.spm"))
+    if not 1 <= len(candidates) <= 2:
+        fix = "Put a decoder.yml beside it that names them under vocabs."
+        raise UserError(f"{len(candidates)} vocabularies stand beside it, and it needs one or two", file=file, fix=fix)
+    return VocabularyFiles(candidates[0], "source"), VocabularyFiles(candidates[-1], "target")
+
+
+def read_vocabulary(content: bytes, file: Path) -> dict[str, int]:
+    """Return the row of each piece of a `vocab.yml`, line by line: PyYAML drops pieces that it takes for other syntax.
+
+    Raises:
+        UserError: a line has no piece and row, or two pieces have the same row.
+    """
+    ids: dict[str, int] = {}
+    key = None
+    text = content.decode("utf-8", "replace").removeprefix("---")
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.removesuffix("\r")
+        if not line:
+            continue
+        if line.startswith("? "):  # YAML's syntax for a long key, whose value is on the next line
+            key = line[2:]
+            continue
+        match = _LINE.fullmatch(line if key is None else f"{key}{line}")
+        if match is None:
+            raise UserError("is not a piece and its row", file=file, line=number, fix=_FIX)
+        key = None
+        ids[_unquoted(match[1].strip())] = int(match[2])
+    if len({*ids.values()}) != len(ids):
+        raise UserError("gives two pieces the same row", file=file, fix=_FIX)
+    return ids
+
+
+def _unquoted(key: str) -> str:
+    """Return a key without its quotes and escapes."""
+    if len(key) >= 2 and key[0] == key[-1] == "'":
+        return key[1:-1].replace("''", "'")
+    if len(key) >= 2 and key[0] == key[-1] == '"':
+        escaped = _HEXADECIMAL.sub(r"\1\\u00\2", key)  # JSON has no \x41
+        try:
+            return str(json.loads(escaped, strict=False))
+        except ValueError:  # an escape that only YAML has
+            return re.sub(r"\\(.)", r"\1", key[1:-1])
+    return key
+
+
+_FLOAT32, _INT8, _INTGEMM8 = 0x0404, 0x0101, 0x4101
+"""Numbers of types. The last one, matrices of 8 bits, has another number in Marian 1.12."""
+_VERSION, _HEADER = 1, struct.Struct("<QQQQ")
+_ALIGNED = 256
+_MAGIC = 0xF11A48D5013417F5
+"""The first number of a binary shortlist."""
+
+
+class Item(NamedTuple):
+    """A named array of a model file."""
+
+    name: str
+    type: int
+    shape: tuple[int, ...]
+    content: bytes
+
+    @classmethod
+    def of_floats(cls, name: str, array: NDArray[np.float32]) -> Item:
+        """Return an item with numbers of 32 bits."""
+        return cls(name, _FLOAT32, array.shape, array.astype("<f4").tobytes())
+
+    @classmethod
+    def of_text(cls, name: str, text: bytes) -> Item:
+        """Return an item with a text, which must end with NUL."""
+        return cls(name, _INT8, (len(text),), text)
+
+    @classmethod
+    def of_matrix(cls, name: str, matrix: NDArray[np.float32], *, transposed: bool) -> Item:
+        """Return an item with a matrix of 8 bits, followed by the factor that multiplied it, 127 / max |w|.
+
+        `transposed`: whether the rows of the content are the columns of the matrix, as for all but embeddings.
+        """
+        numbers, factor = quantised(matrix)
+        content = numbers.T if transposed else numbers
+        return cls(name, _INTGEMM8, matrix.shape, content.tobytes() + struct.pack("<f", factor))
+
+
+def quantised(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], np.float32]:
+    """Return a matrix in 8 bits, round(f w), and its factor f = 127 / max |w|."""
+    largest = np.abs(matrix).max()
+    factor = np.float32(127) / (largest or np.float32(1))
+    return np.rint(matrix * factor).clip(-127, 127).astype(np.int8), factor
+
+
+def model_file(items: Sequence[Item]) -> bytes:
+    """Return the content of a model file."""
+    contents = [item.content + bytes(-len(item.content) % _ALIGNED) for item in items]
+    parts = [struct.pack("<QQ", _VERSION, len(items))]
+    for item, content in zip(items, contents, strict=True):
+        name_length = len(item.name.encode()) + 1
+        parts.append(_HEADER.pack(name_length, item.type, len(item.shape), len(content)))
+    parts += [item.name.encode() + b"\0" for item in items]
+    parts += [struct.pack(f"<{len(item.shape)}i", *item.shape) for item in items]
+    header = b"".join(parts)
+    padding = -(len(header) + 8) % _ALIGNED
+    return b"".join([header, struct.pack("<Q", padding), bytes(padding), *contents])
+
+
+def read_model_file(content: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a model file by their names; matrices of 8 bits become float32.
+
+    Raises:
+        ValueError: the file is damaged, or has another format.
+    """
+    try:
+        version, count = struct.unpack_from("<QQ", content)
+        if version != _VERSION or count > len(content) // _HEADER.size:
+            raise ValueError("it has another format")
+        headers = [_HEADER.unpack_from(content, 16 + _HEADER.size * i) for i in range(count)]
+        offset, names, shapes = 16 + _HEADER.size * count, [], []
+        for length, *_ in headers:
+            names.append(content[offset : offset + length].rstrip(b"\0").decode())
+            offset += length
+        for _, _, dimensions, _ in headers:
+            shapes.append(struct.unpack_from(f"<{dimensions}i", content, offset))
+            offset += 4 * dimensions
+        offset += 8 + struct.unpack_from("<Q", content, offset)[0]
+        arrays = {}
+        for name, shape, (_, kind, _, length) in zip(names, shapes, headers, strict=True):
+            arrays[name] = _array(name, kind, shape, content[offset : offset + length])
+            offset += length
+    except struct.error as error:
+        raise ValueError("it is cut short") from error
+    return arrays
+
+
+def _array(name: str, kind: int, shape: tuple[int, ...], content: bytes) -> NDArray[Any]:
+    """Return the array of an item."""
+    if min(shape, default=0) < 1:
+        raise ValueError(f"{name} has the shape {shape}")
+    size = math.prod(shape)
+    if kind in (_FLOAT32, _INT8):
+        return np.frombuffer(content, "<f4" if kind == _FLOAT32 else "i1", size).reshape(shape)
+    if kind != _INTGEMM8:
+        raise ValueError(f"{name} has the type {kind:#x}, which only Marian itself reads")
+    numbers = np.frombuffer(content, np.int8, size)
+    (factor,) = struct.unpack_from("<f", content, size)
+    stored = numbers.reshape(shape) if "Wemb" in name else numbers.reshape(shape[::-1]).T
+    return stored.astype(np.float32) / np.float32(factor)
+
+
+def shortlist_file(size: int, always: Iterable[int], by_source: Mapping[int, Iterable[int]], end: int) -> bytes:
+    """Return the content of a binary shortlist.
+
+    The format has no list of pieces that are always candidates, only a number of first rows. The end token, which every
+    source has, brings them instead.
+
+    Args:
+        size: the number of pieces of the source vocabulary.
+        always: rows of target pieces that are candidates for every sentence.
+        by_source: rows of the target pieces that a source piece adds, by its row.
+        end: the row of the end token.
+    """
+    offsets, rows = [0], []
+    for source in range(size):
+        targets = {*by_source.get(source, ())}
+        if source == end:
+            targets |= {*always}
+        rows += sorted(targets)
+        offsets.append(len(rows))
+    # first rows that are always candidates, the largest number of rows that a source piece adds
+    counts = struct.pack("<QQQQ", 0, int(np.diff(offsets).max()), len(offsets), len(rows))
+    body = counts + struct.pack(f"<{len(offsets)}Q", *offsets) + struct.pack(f"<{len(rows)}I", *rows)
+    return struct.pack("<QQ", _MAGIC, _checksum(body)) + body
+
+
+def _checksum(body: bytes) -> int:
+    """Return Marian's checksum of the whole numbers of 64 bits, without an incomplete one at the end."""
+    checksum = 0
+    for (number,) in struct.iter_unpack("<Q", body[: len(body) // 8 * 8]):
+        mixed = number + 0x9E3779B9 + (checksum << 6) + (checksum >> 2)
+        checksum = (checksum ^ mixed) & 0xFFFF_FFFF_FFFF_FFFF
+    return checksum

@@ -17,7 +17,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.joined_layers import separated
+from translucid.interop.imported import separated
 from translucid.interop.marian import CONFIGURATION, NONLINEARITIES, layers, units
 from translucid.interop.pieces import pieces_of
 from translucid.models.model_options import Choices, TransformerOptions, unknown_option

@@ -11,8 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from translucid.api.caption import Caption
-from translucid.api.captioner import WINDOW, Captioner
+from translucid.api.captioner import WINDOW, Caption, Captioner
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import Picture
 from translucid.decoding.decoding_options import DecodingOptions

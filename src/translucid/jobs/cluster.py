@@ -21,7 +21,7 @@ from translucid.ground.errors import UserError, missing_package
 from translucid.jobs.job import Done, Executor, Job, Worker
 from translucid.jobs.windows import Place, Reader, Window
 from translucid.kernels.devices import tune_cpu
-from translucid.kernels.pytorch import has_pytorch
+from translucid.kernels.machine import has_pytorch
 
 if TYPE_CHECKING:
     import pyarrow

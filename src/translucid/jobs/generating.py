@@ -6,8 +6,7 @@ import json
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
-from translucid.api.generation import Generated
-from translucid.api.generator import Generator
+from translucid.api.generator import Generated, Generator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, rounded_pairs
 from translucid.jobs.windows import Window, decoded

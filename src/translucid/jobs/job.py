@@ -1,4 +1,8 @@
-"""Jobs and workers: their base classes, the job of translating a text, and the worker that translates its windows."""
+"""Jobs and workers: their base classes, the job of translating a text, and the worker that translates its windows.
+
+The worker opens a translator with all that the options of the job add to the run. In hard-wrapped text, a paragraph of
+several lines is translated as one text, and its translation is wrapped again.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -15,24 +20,24 @@ from pydantic import BaseModel
 
 from bitext.languages import Languages
 from bitext.memory.match import EXACT, Match
-from bitext.memory.recall import Recall
+from bitext.memory.translation_memory import Recall
 from bitext.reading import digest, digest_if_any
 from translucid import __version__
-from translucid.api.pivot_steps import FirstStep
-from translucid.api.pivot_translator import AnyTranslation, PivotTranslation
-from translucid.api.translator import WINDOW
+from translucid.api.pivot_translator import AnyTranslation, AnyTranslator, FirstStep, PivotTranslation, PivotTranslator
+from translucid.api.segment_translator import shown_matches
+from translucid.api.translator import WINDOW, Translator
 from translucid.data.document_context import lines_before
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
-from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights
+from translucid.engines.minimum_risk import MinimumRisk
+from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
 from translucid.engines.run_files import fitted_file
+from translucid.engines.stages import Ranking
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.errors import UserError
-from translucid.jobs.translators import open_translator
 from translucid.jobs.windows import Window, decoded
-from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
 from translucid.memory.opening import open_memory
@@ -431,3 +436,95 @@ def in_this_process(job: AnyJob) -> Iterator[Executor]:
 def as_lines(texts: Iterable[str], errors: str = "strict") -> bytes:
     """Return texts as lines of a file."""
     return "".join(f"{text}\n" for text in texts).encode(errors=errors)
+
+
+def paragraphs(lines: Sequence[str]) -> list[list[int]]:
+    """Return the numbers of the lines of each paragraph; an empty line is a paragraph by itself.
+
+    >>> paragraphs(["I like soccer and", "tennis.", "", "You sing."])
+    [[0, 1], [2], [3]]
+    """
+    line_groups: list[list[int]] = []
+    for blank, group in groupby(range(len(lines)), lambda i: not lines[i].strip()):
+        numbers = list(group)
+        if blank:
+            line_groups += [[i] for i in numbers]
+        else:
+            line_groups.append(numbers)
+    return line_groups
+
+
+def unwrapped(lines: Sequence[str]) -> str:
+    """Return a paragraph as one line; a word that is hyphenated at the end of a line continues without a space."""
+    text = ""
+    for line in map(str.strip, lines):
+        # A dash between spaces is no hyphen.
+        hyphenated = len(text) > 1 and text[-1] == "-" and text[-2].isalpha() and line[:1].isalpha()
+        text += line if hyphenated or not text else f" {line}"
+    return text
+
+
+def wrapped(text: str, paragraph: Sequence[str]) -> list[str]:
+    """Divide a text into the lines of a paragraph, with the same proportions and indentation.
+
+    >>> wrapped("Me gusta el fútbol y el tenis.", ["I like soccer and", "tennis."])
+    ['Me gusta el fútbol y', 'el tenis.']
+    """
+    # In a language without spaces, any character may end a line.
+    space = " " if " " in text else ""
+    words = text.split(" ") if space else list(text)
+    lengths = [len(line.strip()) for line in paragraph]
+    lines: list[str] = []
+    position, room, offset = 0, 0.0, 0
+    for line, length in zip(paragraph, lengths, strict=True):
+        room += len(text) * length / max(sum(lengths), 1)
+        start = position
+        # A word belongs to the line that contains its middle.
+        while position < len(words) and (len(lines) == len(paragraph) - 1 or offset + len(words[position]) / 2 < room):
+            offset += len(words[position]) + len(space)
+            position += 1
+        indent = line[: len(line) - len(line.lstrip())]
+        lines.append((indent + space.join(words[start:position])).rstrip())
+    return lines
+
+
+def open_translator(job: Job, recall: Recall | None, threads: int) -> AnyTranslator:
+    """Load the run or the runs of a job.
+
+    With a pivot language, terms and a ranking belong to the second step, which the job's own run does.
+
+    Args:
+        job: the job.
+        recall: its translation memory, if there is one.
+        threads: the number of threads to use.
+
+    Raises:
+        UserError: a run is damaged, does not fit on the device, or lacks what the job needs.
+    """
+    translator = Translator.open(
+        RunFolder(job.run),
+        job.configuration or RunFolder(job.run).configuration(),
+        job.device,
+        job.engine,
+        others=job.others,
+        threads=threads,
+        adapter=job.adapter,
+    )
+    if job.ablate:
+        translator = translator.ablated(*job.ablate)
+    first_translator = None
+    if job.first_step:
+        first_translator = job.first_step.open(translator, job.device, job.engine, threads)
+    elif recall:
+        translator = shown_matches(translator, recall)
+    if job.terms:
+        translator = translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode)
+    translator = translator.ranked(_ranking(job, translator))
+    return PivotTranslator(first_translator, translator) if first_translator else translator
+
+
+def _ranking(job: Job, translator: Translator) -> Ranking | None:
+    if job.reverse:
+        configuration, pipeline = translator.configuration, translator.pipeline
+        return NoisyChannel.load(job.reverse, configuration, pipeline, job.device, job.channel_weights)
+    return MinimumRisk(translator.pipeline, job.risk_candidates) if job.risk_candidates else None

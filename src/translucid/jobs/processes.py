@@ -16,9 +16,8 @@ from typing import Any
 from translucid.ground.errors import UserError
 from translucid.jobs.job import AnyJob, Done, Executor
 from translucid.jobs.windows import Window
-from translucid.kernels.devices import device_of_worker
+from translucid.kernels.devices import configure_process, device_of_worker
 from translucid.kernels.machine import cores
-from translucid.kernels.process import configure_process
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bitext.pair import Pair
-from bitext.readers.bad_line import BadLine
+from bitext.readers.lines import BadLine
 from translucid.api.translator import WINDOW, Translator
 from translucid.data.readers.corpus import sides
 from translucid.decoding.pair_scores import PairScore, perplexity, score_pairs

@@ -1,4 +1,8 @@
-"""The cores, memory and processor of this machine, and settings of the process; imports no PyTorch, which is slow."""
+"""The cores, memory and processor of this machine, whether it has PyTorch, and settings of the process.
+
+This module does not import PyTorch, which is slow, and which the runtime installation lacks: that one translates,
+serves and aligns without it.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
-from translucid.ground.errors import UserError
+from translucid.ground.errors import UserError, missing_package
 
 _threads: int | None = None
 """The number of threads that the user allows."""
@@ -169,6 +174,22 @@ def _cpuinfo() -> str:
             return file.read(8192)  # enough for the first core; a large machine has hundreds of them
     except OSError:  # not Linux
         return ""
+
+
+@cache
+def has_pytorch() -> bool:
+    """Whether PyTorch is installed; it is not imported."""
+    return find_spec("torch") is not None
+
+
+def require_pytorch(what: str) -> None:
+    """Check that PyTorch is installed, for something that needs it.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not has_pytorch():
+        raise missing_package(what, "PyTorch", "train")
 
 
 SPIN_COUNT = "30000"

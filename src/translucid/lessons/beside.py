@@ -9,8 +9,8 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from translucid.lessons.serving import LESSONS_PATH, TRANSLATOR, recorded_files
-from translucid.serving.edge.assets import Asset
 from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.rendering import Asset
 
 
 def recorded_routes() -> APIRouter:

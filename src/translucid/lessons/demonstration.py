@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from bitext.pair import Pair
+from translucid.api.confidence_fitting import fit_validation_scores
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
-from translucid.api.validation_fitting import fit_validation_scores
 from translucid.corpora.phrasebook.generation import LONGEST, Split, generate
 from translucid.evaluation.alignment_error import Gold
 from translucid.ground.atomic import write_atomically

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from translucid.lessons.lessons import LESSONS, Lesson
-from translucid.lessons.models import Models
 from translucid.lessons.pages import record_script, static_files
 from translucid.lessons.recording import SENTENCE, record_of
+from translucid.lessons.runs import Models
 from translucid.lessons.serving import HEADERS, LESSONS_PATH, TRANSLATOR
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import text_field

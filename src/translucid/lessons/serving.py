@@ -5,7 +5,7 @@ from __future__ import annotations
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from translucid.ground.errors import UserError
-from translucid.kernels.pytorch import require_pytorch
+from translucid.kernels.machine import require_pytorch
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.pages import record_script, recorded, static_files
 from translucid.serving.server_options import PAGE_HEADERS, media_type_of

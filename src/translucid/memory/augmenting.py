@@ -14,7 +14,7 @@ from bitext.memory.match import Match
 from bitext.memory.translation_memory import PROGRESS_STEP, TranslationMemory
 from bitext.pair import Pair
 from bitext.words import normalized_text
-from translucid.data.tokenizing.reserved import MATCH
+from translucid.data.tokenizing.pieces import MATCH
 
 
 def with_match(source: str, match: Match) -> str:

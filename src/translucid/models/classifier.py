@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.layers.mix import Mix
-from translucid.models.language.bilstm import BidirectionalLSTM
+from translucid.models.language.bilstm import BidirectionalLSTM, Mix
 from translucid.models.language.lstm import LSTMLanguageModel
 from translucid.models.language_options import BiLSTMLanguageOptions, ClassifierOptions
 from translucid.models.protocol import Model

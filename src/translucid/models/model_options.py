@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, model_validator
 
-from translucid.layers.variants import Sinusoids
+from translucid.layers import Sinusoids
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.language_options import (
     BiLSTMLanguageOptions,

@@ -1,17 +1,22 @@
-"""The whole configuration of a run: one YAML file, four groups of keys, every value checked."""
+"""The whole configuration of a run: one YAML file, four groups of keys, every value checked.
+
+Some settings cannot change when a run is resumed (`fixed_settings`).
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain
+from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UPGRADING, UserError, nearest
@@ -22,7 +27,6 @@ from translucid.models.language_options import ClassifierOptions, LanguageShape,
 from translucid.models.model_options import ContextualOptions, ModelOptions, TransformerOptions
 from translucid.runs.data_options import DataOptions
 from translucid.runs.directions import languages_of
-from translucid.runs.fixed_settings import fixed_values
 from translucid.runs.guided_alignment import problems_of_model
 from translucid.runs.presets import PRESETS, preset_named
 from translucid.runs.settings import (
@@ -33,6 +37,7 @@ from translucid.runs.settings import (
     merged,
     read_settings,
     short_repr,
+    with_original_names,
     without_none,
 )
 from translucid.runs.training_options import TrainingOptions
@@ -402,3 +407,43 @@ def _locate(options: Any, location: tuple[int | str, ...]) -> tuple[list[str], A
         field = options.model_fields.get(part) if hasattr(options, "model_fields") else None
         options = field.annotation if field else None
     return keys, options
+
+
+_FIXED = (
+    "model", "data.tokenizer", "data.filter", "data.max_tokens", "data.subword_dropout", "data.weights",
+    "data.temperature", "data.mirror", "data.shift", "training.seed", "training.batch_tokens", "training.accumulate",
+    "training.optimizer", "training.begin_from", "training.layer_decay", "training.unfreeze",
+)  # fmt: skip
+"""Keys that can't change in a resumed run: its weights, its tokens or its place in the data would become invalid."""
+_FIXED_LATER = (
+    "data.reverse", "data.both_directions", "data.mix", "data.terms", "data.placeholders", "training.init_encoder",
+    "training.init_decoder", "training.elmo", "training.freeze", "training.l2_sp", "training.distillation_weight",
+    "training.adapter_rank", "training.teachers", "training.soft_targets", "training.guided_alignment",
+    "training.guided_layer", "data.context",
+)  # fmt: skip
+"""More such keys. They are compared only if they are set, because older checkpoints lack them."""
+FIXED_SETTINGS = "a setting that can not change (model, data, seed)"
+"""The name of their fingerprint in a checkpoint."""
+
+
+def fixed_settings(configuration: Configuration) -> str:
+    """Return the settings that a resumed run can't change, as text."""
+    return json.dumps(with_original_names(fixed_values(configuration)), sort_keys=True)
+
+
+def fixed_values(configuration: Configuration) -> dict[str, Any]:
+    """Return these settings by their keys."""
+    settings = configuration.model_dump(mode="json")
+    # Without the names of the files, which may be moved; a digest of their content is compared elsewhere.
+    settings["data"]["mix"] = list(settings["data"]["mix"].values())
+
+    def value(key: str) -> Any:
+        return reduce(getitem, key.split("."), settings)
+
+    keys = list(_FIXED)
+    if isinstance(configuration.model, LanguageShape):
+        keys.append("training.window")
+    keys += filter(value, _FIXED_LATER)
+    if configuration.training.adapter_rank:
+        keys += ["training.adapter_scale", "training.adapter_parts"]
+    return {key: value(key) for key in keys}

@@ -16,12 +16,11 @@ from typing import NamedTuple, TypeAlias
 
 from bitext.languages import Languages
 from bitext.pair import Pair
-from bitext.readers.bad_line import OnBad
+from bitext.readers.lines import OnBad
 from bitext.reading import digest
 from bitext.words import normalized_text
 from translucid.data.filtering import Filter, Skipped, keep, reservoir_sample
-from translucid.data.readers.bad_lines import BadLines
-from translucid.data.readers.corpus import SyntheticPair, TargetText, sides
+from translucid.data.readers.corpus import BadLines, SyntheticPair, TargetText, sides
 from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.ground.errors import UserError
 from translucid.runs.data_options import DataOptions

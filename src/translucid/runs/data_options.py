@@ -12,9 +12,9 @@ from bitext.languages import Languages, find_code
 from bitext.protected_spans import PLACEHOLDERS, bounded_pattern
 from translucid.data.document_context import MAX_SENTENCES
 from translucid.data.filtering import Filter
-from translucid.data.readers.corpus_names import Direction
-from translucid.data.tokenizing.reserved import MATCH, SEPARATOR, TERM
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Direction
+from translucid.data.tokenizing.pieces import MATCH, SEPARATOR, TERM
+from translucid.data.tokenizing.tokenizer import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.runs.directions import (

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from bitext.languages import Languages, find_code, is_flores_code, usual_code
 from bitext.pair import Pair
-from bitext.readers.bad_line import OnBad
-from translucid.data.readers.corpus import read_pairs
-from translucid.data.readers.corpus_names import CorpusName, Direction, problem_of_languages
+from bitext.readers.lines import OnBad
+from translucid.data.readers.corpus import CorpusName, Direction, problem_of_languages, read_pairs
 
 ANY_SOURCE = "*"
 """The key of the targets of an imported model, which does not say from which languages it has learned to write them."""

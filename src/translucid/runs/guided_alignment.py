@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bitext.pair import Pair
 from bitext.readers.file_kinds import ending_of
 from translucid.data.linked_pairs import LinkedPair
-from translucid.data.readers.corpus import read_lines
-from translucid.data.readers.corpus_names import CorpusName
+from translucid.data.readers.corpus import CorpusName, read_lines
 from translucid.evaluation.alignment_error import AlignmentOptions, linked_to_gold
 from translucid.ground.errors import UserError
 from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions, TransformerOptions

@@ -19,9 +19,8 @@ from starlette.concurrency import run_in_threadpool
 from bitext.documents.limits import shortened
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.kernels.pytorch import require_pytorch
+from translucid.kernels.machine import require_pytorch
 from translucid.serving.detection import detect_sources, translate_from_any
-from translucid.serving.document_context import sentences_before
 from translucid.serving.documents.document_job import Job
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
@@ -32,6 +31,7 @@ from translucid.serving.texts import (
     TextTranslation,
     missing_terms,
     queue_sentences,
+    sentences_before,
     split_texts,
     translate_texts,
     with_terminology,

@@ -24,11 +24,11 @@ from translucid.inspection.bundling import WEB
 from translucid.kernels.machine import release_freed_memory
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.documents.document_jobs import DocumentJobs
-from translucid.serving.edge.assets import Asset
 from translucid.serving.edge.failures import answer_errors
 from translucid.serving.edge.host_check import EXTENSIONS, HostCheck
 from translucid.serving.edge.measuring import measure
 from translucid.serving.edge.rate_limits import RateLimits
+from translucid.serving.edge.rendering import Asset
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.routing import api_routes

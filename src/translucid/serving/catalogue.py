@@ -1,21 +1,25 @@
-"""The served models: translators by language pair, other models by name."""
+"""The served models: translators by language pair, with example sentences; other models by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import chain
+from functools import cached_property, partial
+from itertools import chain, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from babel.core import get_global
 
 from translucid.api.translator import Translator
+from translucid.corpora.phrasebook import ENGLISH_BOOK
+from translucid.data.readers.corpus import read_lines, read_pairs
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
 from translucid.interop.run_resolution import resolve_run
-from translucid.kernels.pytorch import require_pytorch
+from translucid.kernels.machine import require_pytorch
+from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import (
@@ -32,7 +36,6 @@ from translucid.serving.language_pairs import (
     usual_pairs,
 )
 from translucid.serving.queue.batcher import Batcher
-from translucid.serving.routes.examples import examples_of
 from translucid.serving.server_options import ServerOptions
 from translucid.terminology.term import Term
 
@@ -312,3 +315,69 @@ def _languages(label: str) -> tuple[str, str] | None:
 
 def _is_code(code: str) -> bool:
     return code == ANY or is_language(code)
+
+
+EXAMPLES_FILE = "examples.txt"
+"""A file of examples in a run folder, one a line."""
+MOST_EXAMPLES = 6
+"""The maximum number of examples of a translator."""
+LONGEST_EXAMPLE = 120
+"""The maximum number of characters in an example."""
+LARGEST_FILE = 2**26
+"""The maximum size in bytes of a file that is read."""
+PAIRS_READ = 300
+"""The pairs of a corpus from which examples are chosen."""
+WORDS_OF_EXAMPLES = (5, 7, 9, 11)
+"""The numbers of words of the examples that are chosen, so that they differ in length."""
+
+
+def examples_of(run: Path, configuration: Configuration) -> list[str]:
+    """Return examples in the source language; none if the run folder has none.
+
+    They are those of `examples.txt`, or some of the validation pairs if these lie in the folder, as those of the demo
+    do. Files elsewhere are never read, because the users of the page may have no right to read them.
+
+    Args:
+        run: the run folder.
+        configuration: the configuration of the run.
+    """
+    try:
+        if examples_file := _inside(run, EXAMPLES_FILE):
+            return _fitting(read_lines(examples_file))[:MOST_EXAMPLES]
+        examples = list(ENGLISH_BOOK) if configuration.preset == "demo" else []
+        files = filter(None, map(partial(_inside, run), configuration.data.valid))
+        source_of = attrgetter("target" if configuration.data.reverse else "source")
+        texts = map(source_of, islice(read_pairs(*files), PAIRS_READ))
+        return [*examples, *_varied(texts)][:MOST_EXAMPLES]
+    except UserError:  # a translator with damaged examples is served without them
+        return []
+
+
+def _inside(run: Path, name: str) -> Path | None:
+    """Return the file in the run folder that a path of the configuration names, even if the folder was moved.
+
+    The path may be absolute, or relative to another folder: its longest ending that exists in the run folder counts.
+    There is no such file if it is a link to a file elsewhere.
+    """
+    parts = Path("run", name).parts
+    if ".." in parts:
+        return None
+    for start in range(1, len(parts)):
+        file = run.joinpath(*parts[start:])
+        if file.is_file():
+            is_inside = file.resolve().is_relative_to(run.resolve()) and file.stat().st_size <= LARGEST_FILE
+            return file if is_inside else None
+    return None
+
+
+def _fitting(texts: Iterable[str]) -> list[str]:
+    """Return the texts that are neither empty nor too long, without white space around them."""
+    return [text for text in map(str.strip, texts) if 0 < len(text) <= LONGEST_EXAMPLE]
+
+
+def _varied(texts: Iterable[str]) -> list[str]:
+    """Return the first text with each of the numbers of words in `WORDS_OF_EXAMPLES`."""
+    by_length: dict[int, str] = {}
+    for text in _fitting(texts):
+        by_length.setdefault(len(text.split()), text)
+    return list(filter(None, map(by_length.get, WORDS_OF_EXAMPLES)))

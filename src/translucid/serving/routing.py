@@ -1,25 +1,26 @@
-"""The paths of all APIs, each with its handler and what the OpenAPI page says about its requests."""
+"""The paths of all APIs, each with its handler and what the OpenAPI page says about it; the list of models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
 import yaml
 from fastapi import APIRouter
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 
 from translucid.ground.errors import missing_package
-from translucid.kernels.pytorch import has_pytorch
+from translucid.kernels.machine import has_pytorch
+from translucid.serving.catalogue import NamedModel
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.language_pairs import PivotPairs
+from translucid.serving.queue.request_context import Handlers, RequestContext
 from translucid.serving.routes.deepl import DeepL, DeepLDocuments
 from translucid.serving.routes.deepl_glossaries import DeepLGlossaries, DeepLMultilingualGlossaries
 from translucid.serving.routes.editing import Editing
 from translucid.serving.routes.libretranslate import LibreTranslate
-from translucid.serving.routes.listing import ListingRoutes
 from translucid.serving.routes.reading_tools import ReadingTools
 
 Schema = dict[str, Any]
@@ -124,8 +125,7 @@ def _handlers_of_models(context: RequestContext) -> dict[str, Handler]:
     if not has_pytorch():
         return dict.fromkeys(NEED_PYTORCH, _refuse)
     from translucid.serving.routes.captioning import CaptionRoutes
-    from translucid.serving.routes.inspection import InspectionRoutes
-    from translucid.serving.routes.layers import LayerRoutes
+    from translucid.serving.routes.inspection import InspectionRoutes, LayerRoutes
     from translucid.serving.routes.plots import PlotRoutes
     from translucid.serving.routes.text_models import TextModelRoutes
 
@@ -174,3 +174,28 @@ def _described(description: Schema) -> Schema:
             operation["parameters"] = in_query
         operation["requestBody"] = {"required": True, "content": content}
     return arguments
+
+
+class ListingRoutes(Handlers):
+    """The handlers; `routing.py` binds them to their paths."""
+
+    async def models(self) -> JSONResponse:
+        """List the models by name."""
+        catalogue = self.context.catalogue
+        rows: list[dict[str, Any]] = []
+        for pairs in catalogue:
+            languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
+            pivot = {"pivot": pairs.pivot} if isinstance(pairs, PivotPairs) else {}
+            rows.append({"name": pairs.name, "reads": "text"} | languages | pivot)
+        other_models: dict[str, Sequence[NamedModel[Any]]] = {
+            "images": catalogue.captioners,
+            "texts": catalogue.classifiers,
+        }
+        other_models["prompts"] = catalogue.generators
+        for reads, models in other_models.items():
+            rows += [{"name": served.name, "reads": reads} for served in models]
+        return JSONResponse(rows)
+
+    async def examples(self) -> JSONResponse:
+        """List example sentences for each translator by its name, in the first of its source languages."""
+        return JSONResponse({pairs.name: list(pairs.examples) for pairs in self.context.catalogue})

@@ -1,32 +1,149 @@
-"""The translation of a request's texts: split into sentences, queued, awaited, and joined again; HTML as documents."""
+"""The translation of a request's texts: split into sentences, queued, awaited, and joined again; HTML as documents.
+
+Runs with document context also read the sentences and segments before those of a request.
+"""
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
 from bitext.cancellation import between_steps
-from bitext.documents.document import Document, Target
+from bitext.documents.document import Document, Segment, Target
 from bitext.documents.kinds import read_document
 from bitext.documents.placeholders import PlaceholderStrategy
+from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import TaggedText
-from bitext.memory.recall import Recall
+from bitext.memory.translation_memory import Recall
 from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator
+from translucid.data.document_context import lines_before
+from translucid.data.sentences import split_sentences
 from translucid.ground.errors import UserError
-from translucid.serving.document_context import segments_before, sentences_before
 from translucid.serving.edge.failures import as_server_errors
 from translucid.serving.language_pairs import AnyServed, ServedPivot
-from translucid.serving.layout import Layout
 from translucid.serving.queue.batcher import in_chunks, options_for, translate
 from translucid.serving.queue.request_context import RequestContext, RequestTask, off_the_loop
+
+LONGEST = 2000
+"""The maximum number of characters in a sentence; a longer one is cut, between words if it has any."""
+_LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A text split into sentences; its white space and line breaks stay as they are."""
+
+    sentences: list[str]
+    """The sentences, which are translated."""
+    between: list[str]
+    """White space before the first sentence, between two, and after the last: one more than sentences."""
+
+    @classmethod
+    def of(cls, text: str, language: str, is_in_memory: Callable[[str], bool] = lambda part: False) -> Layout:
+        """Split a text into sentences.
+
+        Args:
+            text: the text.
+            language: its code.
+            is_in_memory: returns whether a translation memory has the whole text or line, which is then not split.
+        """
+        stripped = text.strip()
+        if stripped and is_in_memory(stripped):
+            start = text.index(stripped)
+            return cls([stripped], [text[:start], text[start + len(stripped) :]])
+        sentences: list[str] = []
+        between: list[str] = []
+        gap = ""  # the white space since the last sentence
+        position = 0
+        for line in _LINE.finditer(text):
+            start = line.start() + len(line[0]) - len(line[0].lstrip())
+            gap += text[position:start]
+            position = line.end()
+            content = text[start:position].rstrip()
+            if content and is_in_memory(content):
+                parts = [(content, text[start + len(content) : position])]
+            else:
+                parts = split_sentences(text[start:position], language)
+            for sentence, after in _cut(parts):
+                if sentence:
+                    sentences.append(sentence)
+                    between.append(gap)
+                    gap = ""
+                gap += after
+        return cls(sentences, [*between, gap + text[position:]])
+
+    def fill(self, translations: Sequence[str]) -> str:
+        """Return the text with translations in place of the sentences."""
+        parts = [self.between[0]]
+        for translation, space in zip(translations, self.between[1:], strict=True):
+            parts += [translation, space]
+        return "".join(parts)
+
+
+def _cut(sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Cut sentences that are too long for a model, at a space in the second half of the limit if there is one."""
+    for sentence, after in sentences:
+        start = 0
+        while len(sentence) - start > LONGEST:
+            space = sentence.rfind(" ", start + LONGEST // 2, start + LONGEST)
+            if space < 0:
+                yield sentence[start : start + LONGEST], ""
+                start += LONGEST
+            else:
+                yield sentence[start:space], " "
+                start = space + 1
+        yield sentence[start:], after
+
+
+def sentences_before(served: AnyServed, layouts: Iterable[Layout], context: str = "") -> list[tuple[str, ...]]:
+    """Return the sentences before each sentence of its text; none for a run without document context.
+
+    `context`: the text before each of the texts.
+    """
+    before: list[tuple[str, ...]] = []
+    options = served.translator.context
+    for layout in layouts:
+        if not options:
+            before += [()] * len(layout.sentences)
+            continue
+        sentences = [context, *layout.sentences] if context else layout.sentences
+        for i in range(len(sentences) - len(layout.sentences), len(sentences)):
+            before.append(tuple(sentences[max(i - options.max_sentences, 0) : i]))
+    return before
+
+
+def unknown_sentences(
+    served: AnyServed, layout: Layout, known_translations: Container[str]
+) -> tuple[list[str], list[tuple[str, ...]] | None]:
+    """Return the sentences of a text that are not known, and the sentences before each of them, if they are read."""
+    sentences, before = [], []
+    for sentence, context in zip(layout.sentences, sentences_before(served, [layout]), strict=True):
+        if sentence not in known_translations:
+            sentences.append(sentence)
+            before.append(context)
+    return sentences, before if served.translator.context else None
+
+
+def segments_before(served: AnyServed, segments: Sequence[Segment], context: str = "") -> list[list[str]] | None:
+    """Return the texts before each segment of its document; None for a run without document context.
+
+    `context`: the text before the document.
+    """
+    options = served.translator.context
+    if not options:
+        return None
+    texts = [readable(segment.source).text for segment in segments]
+    return lines_before(texts, options.max_sentences, [context] if context else [])
+
 
 Result = TypeVar("Result")
 

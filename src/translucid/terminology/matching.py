@@ -1,21 +1,147 @@
-"""Matches of terms in sources, and occurrences of their targets in translations."""
+"""Matches of terms in sources, also of other forms of their words, and occurrences of their targets in translations.
+
+When a constraint makes a model write a term, its attention is often on other words: so the translation of a term is
+linked to the term, and to nothing else.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain
+from functools import cache, cached_property
+from itertools import chain, product
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple, TypeAlias
 
-from bitext.languages import Languages
+from bitext.languages import Languages, short_code
 from bitext.protected_spans import kept_parts
-from bitext.words import capitalised, folded, words_in
-from translucid.terminology.lemmas import Lemmas
-from translucid.terminology.links import Links, TermLink, with_term_links
+from bitext.words import LINKED_WORD, capitalised, folded, words_in, words_without_signs
+from translucid.ground.errors import UserError, missing_package
 from translucid.terminology.term import Term, read_terms, terms_of
+
+
+class Lemmas:
+    """The dictionary forms of one language."""
+
+    def __init__(self, language: str | None) -> None:
+        """Open the dictionary of a language; the first look-up loads it.
+
+        Args:
+            language: the language code, such as `es` or `pt-BR`.
+
+        Raises:
+            UserError: simplemma is not installed, or has no dictionary of the language.
+        """
+        try:
+            import simplemma
+            from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
+        except ImportError as error:
+            raise missing_package("telling the forms of a word", "simplemma", "terms") from error
+        code, what = None, "the run names no language"
+        if language:
+            code, what = short_code(language), f"there is no dictionary of the language {language}"
+        if code not in SUPPORTED_LANGUAGES:
+            raise UserError(f"{what}, so the forms of a word can't be recognised", fix="Ask for terms as they stand.")
+        self.language = code
+        self._lemmatize = cache(lambda word: simplemma.lemmatize(word, lang=code))
+
+    def of(self, word: str) -> str:
+        """Return the dictionary form of a word, in lower case.
+
+        >>> Lemmas("es").of("Casas")
+        'casa'
+        """
+        return str(self._lemmatize(word.casefold())).casefold()
+
+    def forms(self, words: Iterable[str]) -> dict[str, list[str]]:
+        """Return the other forms of words that the dictionary lists, by dictionary form, in one pass over it."""
+        from simplemma.strategies.dictionaries.dictionary_factory import DefaultDictionaryFactory
+
+        lemmas = set(map(self.of, words))
+        forms: dict[str, list[str]] = {}
+        if not lemmas:
+            return forms
+        for form, lemma in DefaultDictionaryFactory().get_dictionary(self.language).items():
+            lemma = str(lemma).casefold()
+            if lemma in lemmas and form.isalpha() and form.islower():
+                forms.setdefault(lemma, []).append(form)
+        return forms
+
+    def same_word(self, word: str, other: str) -> bool:
+        """Whether two words are forms of the same word."""
+        word, other = word.casefold(), other.casefold()
+        return word == other or bool({word, self.of(word)} & {other, self.of(other)})
+
+
+Span: TypeAlias = tuple[int, int]
+"""The start and end of a range of characters."""
+Links: TypeAlias = Sequence[tuple[int, int, float]]
+"""Links as the index of a source word, the index of a target word, and a weight; words are those of `linked_words`."""
+
+
+class TermLink(NamedTuple):
+    """The spans of a term in a source and in its translation."""
+
+    source: Span
+    target: Span
+
+
+def certain_links(links: Iterable[tuple[int, int]]) -> list[tuple[int, int, float]]:
+    """Return links between words with the weight 1."""
+    return [(s, t, 1.0) for s, t in links]
+
+
+def with_term_links(links: Links, source: str, target: str, terms: Iterable[TermLink]) -> list[tuple[int, int, float]]:
+    """Return links in which the words of each term are linked only to the words of its translation.
+
+    A word with further letters, such as `soccer-mad` with the term `soccer`, keeps its other links too.
+
+    Args:
+        links: the links between the words of both texts.
+        source: the source text.
+        target: its translation.
+        terms: the terms in both.
+    """
+    owned_source: set[int] = set()
+    owned_target: set[int] = set()
+    term_weights: dict[tuple[int, int], float] = {}
+    for term in terms:
+        source_words, whole_words = _words(source, term.source)
+        owned_source.update(whole_words)
+        target_words, whole_words = _words(target, term.target)
+        owned_target.update(whole_words)
+        if source[slice(*term.source)] == target[slice(*term.target)] and len(source_words) == len(target_words):
+            # A term that is copied, such as a name, is linked word by word.
+            term_weights.update(dict.fromkeys(zip(source_words, target_words, strict=True), 1.0))
+        else:
+            for s, t in product(source_words, target_words):
+                term_weights[s, t] = 1 / len(source_words)
+    result = []
+    for s, t, weight in links:
+        if (s, t) in term_weights:
+            term_weights[s, t] += weight  # The attention shows which words within a term belong together.
+        elif s not in owned_source and t not in owned_target:
+            result.append((s, t, weight))
+    for (s, t), weight in term_weights.items():
+        result.append((s, t, weight))
+    return sorted(result)
+
+
+def _words(text: str, span: Span) -> tuple[list[int], list[int]]:
+    """Return the indices of the words that overlap a span, and of those without letters outside of it."""
+    overlapping, whole_words = [], []
+    for number, match in enumerate(LINKED_WORD.finditer(text)):
+        if match.start() >= span[1]:
+            break
+        if match.end() <= span[0]:
+            continue
+        overlapping.append(number)
+        outside = f"{text[match.start() : span[0]]} {text[span[1] : match.end()]}"
+        if not words_without_signs(outside):
+            whole_words.append(number)
+    return overlapping, whole_words
+
 
 Outcome = Literal["used", "inflected", "missing"]
 

@@ -1,4 +1,7 @@
-"""From a configuration to a trained run: read the corpus, learn the vocabulary, build the model, train."""
+"""From a configuration to a trained run: read the corpus, learn the vocabulary, build the model, train.
+
+Errors of a training that does not fit into the memory of a GPU become advice here.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
 from bitext.pair import Pair
 from translucid import __version__
@@ -17,30 +21,32 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
-from translucid.kernels.devices import choose_device, fixed_order
-from translucid.kernels.process import tune_pytorch
+from translucid.kernels.devices import (
+    choose_device,
+    fixed_order,
+    gpu_memory,
+    is_memory_full,
+    memory_for_training,
+    tune_pytorch,
+)
 from translucid.layers.low_rank import adapt
 from translucid.models.build import build_model
 from translucid.models.custom import CustomModel, check_contract
 from translucid.models.model_options import CustomOptions
 from translucid.models.protocol import Model
-from translucid.runs.configuration import Configuration
+from translucid.runs.configuration import FIXED_SETTINGS, Configuration, fixed_settings, fixed_values
 from translucid.runs.corpus_files import Corpora, read_corpora
-from translucid.runs.fixed_settings import FIXED_SETTINGS, fixed_settings, fixed_values
-from translucid.runs.initial_tokenizer import initial_tokenizer, lacks_pieces
-from translucid.runs.initialization import begin
+from translucid.runs.initialization import begin, initial_tokenizer, lacks_pieces
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
+from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import Dataset, Initialization, TrainingData, sha256
-from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze, sizes
 from translucid.training.fuzzy_matches import with_matches
-from translucid.training.gpu_memory import explained_when_full, refuse_too_large
 from translucid.training.guided_alignment import GuidedLoss, taught_head
 from translucid.training.labels import LabelledDataset
 from translucid.training.precision import choose_precision
-from translucid.training.progress import Progress
-from translucid.training.provenance import device_name, provenance
+from translucid.training.record import Display, Progress, clock, device_name, provenance
 from translucid.training.running_text import RunningTextDataset
 from translucid.training.text import TextDataset
 from translucid.training.trackers import check_packages
@@ -102,7 +108,7 @@ def prepared(
 ) -> Iterator[tuple[Trainer, Display]]:
     """Prepare a training as configured, which leaves its run in `folder`; the caller calls `Trainer.fit`.
 
-    Settings of the process stay unchanged. A program can call `kernels.process.configure_process` for more speed.
+    Settings of the process stay unchanged. A program can call `kernels.devices.configure_process` for more speed.
 
     Args:
         configuration: all settings; for a resumed run, those of its folder, possibly with new limits.
@@ -360,6 +366,46 @@ def _show_size(trainer: Trainer, tokenizer: Tokenizer, console: Console) -> None
         f"on {trainer.device}{trainer.workers}"
     )
     console.print(f"large products in {trainer.precision}")
+
+
+@contextmanager
+def explained_when_full(options: TrainingOptions) -> Iterator[None]:
+    """Turn PyTorch's errors about a full GPU into advice to use smaller batches.
+
+    Raises:
+        UserError: the memory is full.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_memory_full(error):
+            raise
+        halved = max(1, options.batch_tokens // 2)
+        fix = (
+            f"Lower training.batch_tokens (now {options.batch_tokens}), and raise training.accumulate (now "
+            f"{options.accumulate}) by the same factor, which learns the same from each update: "
+            f"training.batch_tokens={halved} training.accumulate={2 * options.accumulate}."
+        )
+        raise UserError(f"the memory of the GPU is full ({str(error).splitlines()[0]})", fix=fix) from error
+
+
+def refuse_too_large(model: nn.Module, device: torch.device, parts: int) -> None:
+    """Compare the memory that the weights need in training with the memory of the GPU.
+
+    `parts`: the number of processes that share the weights.
+
+    Raises:
+        UserError: the weights do not fit, even with small batches.
+    """
+    memory = gpu_memory(device)
+    learned, frozen = sizes(model)
+    needed = memory_for_training(learned, frozen) // parts
+    if memory is not None and needed > memory:
+        raise UserError(
+            f"to train {learned / 1e6:,.0f}M weights takes at least {needed / 2**30:.1f} GiB, and the GPU has "
+            f"{memory / 2**30:.1f} GiB of memory",
+            fix="Take a smaller model, or share the weights among several GPUs with training.sharded=true.",
+        )
 
 
 def _show_data_size(data: TrainingData, corpora: Corpora, folder: RunFolder, setup: _Setup) -> None:

@@ -12,7 +12,7 @@ from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from translucid.data.filtering import Filter, Skipped, keep
 from translucid.data.readers.corpus import read_pairs
-from translucid.data.tokenizing.reserved import MATCH
+from translucid.data.tokenizing.pieces import MATCH
 from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError

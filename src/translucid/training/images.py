@@ -1,10 +1,17 @@
-"""The preparation of captioned images for the training of a captioner."""
+"""The preparation of captioned images for the training of a captioner.
+
+Self-critical training rewards a sampled caption by its similarity to captions of the same image that people wrote.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from itertools import chain
+from operator import or_
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +22,15 @@ from translucid.data.images.image_files import ImageFiles
 from translucid.data.readers.captioned import CaptionedImages, VariedImages
 from translucid.data.stores.image_store import EncodePixels, ImageStore, StoredImages
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.evaluation.caption_scores import LONGEST, Cider, grams, papers_tokens
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptioningShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.training.caption_reward import CaptionReward
 from translucid.training.dataset import (
     VALIDATION,
     Initialization,
@@ -32,6 +40,7 @@ from translucid.training.dataset import (
     sha256,
 )
 from translucid.training.epochs import PairEpochs
+from translucid.training.self_critical import Ids
 from translucid.training.text import report_too_long
 from translucid.training.validation import ImageValidator
 
@@ -152,3 +161,70 @@ def _image_encoder(model: Model) -> ImageEncoder:
     image_encoder = getattr(model, "source_embedding", None)
     assert isinstance(image_encoder, ImageEncoder)
     return image_encoder
+
+
+PRECISION = 2.0
+"""The weight of the n-gram precision."""
+
+
+class CaptionReward:
+    """r(c) = CIDEr-D(c) + w · precision(c), from 0 to 10 + w, over the words of the evaluation and the end token.
+
+    The reward compares words, as the evaluation does, rather than tokens. Without the end token, a caption that stops
+    after `in front of a` would lose nothing. CIDEr-D rewards rare words, and those that a model has learned for its
+    training images are often wrong for other images. The precision rewards correct words.
+    """
+
+    def __init__(
+        self, tokenizer: Tokenizer, references: Iterable[Sequence[Ids]], *, precision: float = PRECISION
+    ) -> None:
+        """Count the document frequencies of n-grams in the training captions.
+
+        Args:
+            tokenizer: the tokenizer of the captions.
+            references: the captions of each training image.
+            precision: w.
+        """
+        self.tokenizer, self.precision = tokenizer, precision
+        self.cider = Cider(map(self.words_of_all, references))
+
+    def __call__(self, captions: Sequence[Ids], references: Sequence[Ids]) -> list[float]:
+        """Return the reward of each caption of an image, given the references of the image."""
+        caption_words, reference_words = self.words_of_all(captions), self.words_of_all(references)
+        scores = zip(
+            self.cider(caption_words, reference_words), precisions(caption_words, reference_words), strict=True
+        )
+        return [cider + self.precision * precision for cider, precision in scores]
+
+    def words_of_all(self, captions: Sequence[Ids]) -> list[list[str]]:
+        """Return the words of each caption."""
+        return list(map(self.words, captions))
+
+    def words(self, ids: Ids) -> list[str]:
+        """Return the words of a caption, and the end token if the caption has one."""
+        words = papers_tokens(self.tokenizer.decode(ids))
+        if ids and ids[-1] == SPECIAL.end:
+            words.append(SPELLINGS.end)
+        return words
+
+
+def precisions(captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> list[float]:
+    """Return BP · (p_1 + p_2 + p_3 + p_4) / 4, from 0 to 1, for each caption of an image.
+
+    p_n is the clipped n-gram precision and BP the brevity penalty of BLEU (Papineni et al. 2002). BLEU takes the
+    geometric mean of p_n, which is 0 for most single captions, because their p_4 is.
+    """
+    # The union of counters takes the maximum count of each n-gram in any reference: the limit of clipping.
+    limits = reduce(or_, map(grams, references))
+    lengths = list(map(len, references))
+
+    def precision(words: Sequence[str]) -> float:
+        matches = [0] * LONGEST
+        for gram, count in (grams(words) & limits).items():
+            matches[len(gram) - 1] += count
+        # A caption has len(words) - n + 1 n-grams.
+        shares = (hits / max(len(words) - n + 1, 1) for n, hits in enumerate(matches, 1))
+        reference_length = min(lengths, key=lambda length: (abs(length - len(words)), length))
+        return min(1.0, math.exp(1 - reference_length / max(len(words), 1))) * sum(shares) / LONGEST
+
+    return list(map(precision, captions))

@@ -11,8 +11,7 @@ from bitext.memory.folding import Folded
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from bitext.reading import digest
-from translucid.data.readers.corpus import sides
-from translucid.data.readers.corpus_names import label, without_languages
+from translucid.data.readers.corpus import label, sides, without_languages
 from translucid.ground.atomic import explain_write_errors, output, write_atomically
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration, resolve

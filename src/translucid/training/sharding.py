@@ -4,7 +4,7 @@ This is for models whose weights fit on a device, but not together with gradient
 block are gathered before it is computed and freed afterwards (Zhao et al. 2023, arXiv 2304.11277; ZeRO stage 3,
 Rajbhandari et al. 2020, arXiv 1910.02054). The average is gathered for each validation and checkpoint.
 
-FSDP sums the gradients of a block during the backward pass, like `gradient_buckets.py`. It does so for each batch of an
+FSDP sums the gradients of a block during the backward pass, like `GradientBuckets`. It does so for each batch of an
 accumulated update: to sum them only once, each process would have to hold the gradients of all weights meanwhile.
 """
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 
 from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.data.document_context import ContextOptions
-from translucid.data.filtering import Skipped, keep
+from translucid.data.filtering import Filter, Skipped, keep, reservoir_sample
 from translucid.data.placeholders import masked_pairs
-from translucid.data.sampler import by_temperature, directions_by_temperature, mixed_in
+from translucid.data.sampler import by_temperature, directions_by_temperature, mixed_in, quotas
 from translucid.data.stores.context import VariedContext
-from translucid.data.stores.encoded import EncodedCorpus, chunks
-from translucid.data.stores.encoded_links import WordStarts
+from translucid.data.stores.encoded import EncodedCorpus, WordStarts, chunks
 from translucid.data.stores.store import CorpusStore, StoredCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -29,9 +28,9 @@ from translucid.runs.corpus_files import Corpora
 from translucid.runs.guided_alignment import taught_reading
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import with_original_names
-from translucid.terminology.lemmas import Lemmas
+from translucid.terminology.marking import with_terms
+from translucid.terminology.matching import Lemmas
 from translucid.terminology.mining import Lexicon
-from translucid.terminology.teaching import with_terms
 from translucid.training.dataset import (
     GENERAL_PAIRS,
     VALIDATION,
@@ -41,15 +40,22 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
-from translucid.training.directions import DirectionsValidator, balanced
 from translucid.training.epochs import PairEpochs
 from translucid.training.guided_alignment import taught_head
-from translucid.training.regression_guard import GuardedValidator
 from translucid.training.soft_targets import with_soft_targets
-from translucid.training.validation import TextValidator, Validator, validation_options
+from translucid.training.validation import (
+    DirectionsValidator,
+    GuardedValidator,
+    TextValidator,
+    Validator,
+    validation_options,
+)
 
 TEXT = "the training text"
 """The name of its fingerprint in a checkpoint."""
+VOCABULARY_TEMPERATURE = 5.0
+"""T for the text from which the vocabulary is learned (Arivazhagan et al. 2019, section 4): rare languages need pieces
+of their own more than frequent ones."""
 
 
 class TextDataset:
@@ -329,3 +335,29 @@ def report_too_long(unit: str, total: int, fit: int, longest: int, file: str, co
     if fit < total:
         what = f"{total - fit:,} of {total:,} validation {unit} have {limit}: the loss leaves them out"
         console.print(f"{file}: {what}", soft_wrap=True)
+
+
+def balanced(corpora: Corpora, pair_filter: Filter, max_pairs: int, seed: int) -> Iterator[Pair]:
+    """Yield training pairs for a vocabulary; languages with little text have more of them than their share.
+
+    Args:
+        corpora: the corpora. Two directions between the same languages count as one, as they have the same text.
+        pair_filter: the filter for pairs.
+        max_pairs: the maximum number of pairs.
+        seed: determines the sample.
+    """
+    by_languages = corpora.texts
+
+    def pairs(indices: list[int], skipped: Skipped) -> Iterator[Pair]:
+        return keep(chain.from_iterable(corpora.train[index] for index in indices), pair_filter, skipped)
+
+    sizes = []
+    for indices in by_languages.values():
+        skipped = Skipped()
+        for _ in pairs(indices, skipped):
+            pass
+        sizes.append(skipped.kept)
+    counts = quotas(sizes, by_temperature(sizes, VOCABULARY_TEMPERATURE), min(max_pairs, sum(sizes)))
+    for indices, count in zip(by_languages.values(), counts, strict=True):
+        sample = reservoir_sample(pairs(indices, Skipped()), count, seed)
+        yield from islice(cycle(sample), count)

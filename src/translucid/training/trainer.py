@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from translucid.ground.errors import UserError
+from translucid.ground.interruption import Interrupted
 from translucid.kernels.rounding import mixed_precision
 from translucid.kernels.transfer import Download
 from translucid.layers.low_rank import differences
@@ -21,21 +24,17 @@ from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.display import Display, Status
+from translucid.training.dataset import GENERAL_PAIRS
 from translucid.training.epochs import Epochs, SharedBatch
-from translucid.training.interrupt import Interrupt
 from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
 from translucid.training.precision import Precision
-from translucid.training.progress import Progress
-from translucid.training.random_states import random_states, restore_random_states
-from translucid.training.record import Recent, Record
+from translucid.training.record import Display, Progress, Recent, Record, Status
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
-from translucid.training.selection import forget_scores, keep_better
 from translucid.training.self_critical import Reward, SelfCritical
-from translucid.training.stay_close import L2SP, distillation_loss
+from translucid.training.soft_targets import L2SP, distillation_loss
 from translucid.training.stream_loss import state_of_process
-from translucid.training.validation import Validation, Validator
+from translucid.training.validation import GENERAL, Validation, Validator
 from translucid.training.weights import create_weights, with_prefix
 from translucid.training.workers import Workers
 
@@ -388,3 +387,126 @@ class Trainer:
         if "cpu" not in states:  # the checkpoint has fewer processes, so this one starts with a new seed
             torch.manual_seed(hash((self.options.seed, self.workers.rank, self.progress.step)))
         restore_random_states(states, self.device)
+
+
+MAX_SENTENCES = 5000
+"""The maximum number of sentences that the comparison at the end of a training translates with each of the weights."""
+
+
+def keep_better(trainer: Trainer, last: Validation, record: Record | None, display: Display) -> None:
+    """Compare the best weights so far with the last ones on all validation sentences, and keep the better ones.
+
+    Validations translate some of the sentences, and choose the highest of many scores. So noise decides between
+    neighbouring validations, and may prefer weights from before the learning rate has decreased to the last ones.
+    Nothing is compared if the last weights are the best so far, or if validations translate all sentences.
+
+    Scores in `Trainer.progress` remain those of the validations, with which later ones are compared.
+
+    Args:
+        trainer: a training that has ended; all processes must call this together.
+        last: the figures of the last weights, from the validation at the end.
+        record: the record of the training, in the first process.
+        display: the display of the training.
+    """
+    progress, best_step = trainer.progress, trainer.progress.best_step
+    validator = trainer.validator.with_more_sources(MAX_SENTENCES)
+    if validator is None or best_step == progress.step:
+        return
+
+    def measure(model: Model) -> Validation:
+        with quantised_weights(model, trainer.options.quantised_weights):
+            return validator.measure(model, trainer.device, trainer.workers)
+
+    trainer.workers.wait()  # until the first process has written the best weights
+    best_model = trainer.run.load_model(trainer.run.configuration(), validator.tokenizer).to(trainer.device)
+    best_figures = measure(best_model)
+    with trainer.weights.averaged_model() as model:
+        last_figures = measure(model)
+        if validator.is_better(last_figures, best_figures.score, best_figures.loss):
+            trainer.keep(model, last)
+    if record:
+        record.write_selection(progress, best_step, best_figures, last_figures)
+    display.note(
+        f"on {len(last_figures.samples):,} validation {validator.unit}, step {best_step:,}: "
+        f"{validator.describe(best_figures.score)}, step {progress.step:,}: {validator.describe(last_figures.score)}; "
+        f"kept step {progress.best_step:,}"
+    )
+
+
+def forget_scores(trainer: Trainer, checkpoint_fingerprints: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Forget the scores on other validation data.
+
+    Args:
+        trainer: a training that is resumed.
+        checkpoint_fingerprints: the fingerprints, by name, of the validation data in the checkpoint.
+        say: a function for one line to the user.
+
+    Raises:
+        UserError: the general text, on which the initial model was measured, has changed.
+    """
+    progress = trainer.progress
+    if progress.before is not None:
+        # The guard needs the initial model's score on general text, which can't be measured again.
+        checkpoint_digest = checkpoint_fingerprints.get(GENERAL_PAIRS, "")
+        digest = trainer.validated_on.get(GENERAL_PAIRS, "")
+        trainer.run.refuse_changes({GENERAL_PAIRS: checkpoint_digest}, {GENERAL_PAIRS: digest})
+        scores = progress.before
+        progress.before = {GENERAL: scores[GENERAL]} if GENERAL in scores else {}
+        trainer.validator.initial_measures = progress.before
+    if progress.best_score is None:
+        return
+    say(
+        "the validation data has changed: scores are not compared with earlier ones, and the next validation "
+        f"replaces the weights of step {progress.best_step:,} in {trainer.run.model_file.name}"
+    )
+    trainer.has_earlier_best = True
+    progress.best_score, progress.best_step, progress.stale, progress.kept = None, 0, 0, None
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """Return the states by name: that of the CPU, and that of the device if it is a GPU."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    elif device.type == "mps":
+        states["mps"] = torch.mps.get_rng_state()
+    return states
+
+
+def restore_random_states(states: Mapping[str, Tensor], device: torch.device) -> None:
+    """Restore the states that `random_states` returned; a generator without a state there stays unchanged."""
+    if "cpu" in states:
+        torch.set_rng_state(states["cpu"])
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)
+    elif device.type == "mps" and "mps" in states:
+        torch.mps.set_rng_state(states["mps"])
+
+
+class Interrupt:
+    """A context in which the first Ctrl-C or SIGTERM only requests the end, and a second one ends at once."""
+
+    def __init__(self) -> None:
+        """Create a context without a request."""
+        self.signal_number = 0
+        """The number of the signal that asked for the end; 0 if none has."""
+        self.previous_handlers: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> Interrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            try:
+                self.previous_handlers[number] = signal.signal(number, self._request_end)
+            except ValueError:  # not the main thread, the only one that may set handlers; the caller handles signals
+                break
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self.previous_handlers.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _request_end(self, number: int, frame: FrameType | None) -> None:
+        if self.signal_number:
+            raise Interrupted(number)
+        self.signal_number = number

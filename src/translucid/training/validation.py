@@ -1,4 +1,8 @@
-"""Validation during training: loss, token accuracy and BLEU on held-out data."""
+"""Validation during training: loss, token accuracy and BLEU on held-out data.
+
+`DirectionsValidator` is for multilingual translators. `GuardedValidator` is for fine-tuning, which should not forget
+general text.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import NamedTuple, Self
+from itertools import chain, zip_longest
+from statistics import fmean
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import torch
 
+from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.attention.points import recording
 from translucid.data.batching import plan_epoch
@@ -20,8 +27,7 @@ from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.readers.captioned import CaptionedImages
 from translucid.data.readers.corpus import sources_of
 from translucid.data.stores.context import ContextCorpus
-from translucid.data.stores.encoded import EncodedCorpus
-from translucid.data.stores.encoded_links import WordStarts
+from translucid.data.stores.encoded import EncodedCorpus, WordStarts
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine, decode_images
@@ -349,3 +355,123 @@ class ImageValidator(PairsValidator):
         images = (self.corpus.images[self.indices[name]] for name in workers.share(self.sources))
         hypotheses = decode_images(model, images, self.decoding)
         return [best[0].tokens for best in hypotheses]
+
+
+class DirectionsValidator(Validator):
+    """Measures each direction of a multilingual translator; the mean or the worst score selects the best weights."""
+
+    compares = True
+
+    def __init__(self, validators: Mapping[Languages, TextValidator], select_by: Literal["mean", "worst"]) -> None:
+        """Measure with a validator for each direction.
+
+        If the references of a direction are too short for BLEU, chrF is the metric of all directions.
+        """
+        self.select_by = select_by
+        self.validators = {"-".join(map(str, direction)): validator for direction, validator in validators.items()}
+        self.tokenizer = next(iter(validators.values())).tokenizer
+        metrics = {validator.metric for validator in validators.values()}
+        self.metric = "chrF" if "chrF" in metrics else "BLEU"
+        for validator in validators.values():
+            validator.criterion.name = self.metric
+
+    def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
+        """Return means over the directions, and the score of each as `bleu.en-fr`, or `chrf.en-fr`."""
+        by_direction: dict[str, Validation] = {}
+        measures: dict[str, float] = {}
+        for name, validator in self.validators.items():
+            validator.bfloat16 = self.bfloat16
+            by_direction[name] = validation = validator.measure(model, device, workers)
+            measures |= {f"{measure}.{name}": value for measure, value in validation.measures.items()}
+        validations = list(by_direction.values())
+        means = {}
+        for name in validations[0].measures:
+            means[name] = fmean(validation.measures[name] for validation in validations)
+        scores = [validation.score for validation in validations]
+        score = fmean(scores) if self.select_by == "mean" else min(scores)
+        loss = fmean(validation.loss for validation in validations)
+        accuracy = fmean(validation.accuracy for validation in validations)
+        interleaved = chain.from_iterable(zip_longest(*(validation.samples for validation in validations)))
+        samples = [sample for sample in interleaved if sample is not None]
+        figures = loss, math.exp(min(loss, 700)), accuracy, {**means, **measures}, score, samples
+        return Validation(*figures, by_direction)
+
+    def with_more_sources(self, limit: int) -> DirectionsValidator | None:
+        """Return a validator that translates up to `limit` sources of all directions; None if this one already does."""
+        limit_per_direction, changed = limit // len(self.validators), False
+        extended = copy.copy(self)
+        extended.validators = dict(self.validators)
+        for name, validator in self.validators.items():
+            if larger := validator.with_more_sources(limit_per_direction):
+                extended.validators[name], changed = larger, True
+        return extended if changed else None
+
+    def describe(self, score: float) -> str:
+        """Return the score with the name of the metric."""
+        return f"{self.select_by} {self.metric} {score:.1f}"
+
+    def comparable(self, score: float) -> float:
+        """Return the score, or 0 if it is too low to mean anything."""
+        return next(iter(self.validators.values())).comparable(score)
+
+
+class GuardedValidator(Validator):
+    """Scores a model by BLEU or chrF on the domain, unless it has lost too much BLEU on general text.
+
+    If it has lost more than `max_regression` in any direction, the score is the negative excess. So it is worse than
+    every model that has not, and among models that have, the one that has forgotten least is the best.
+    """
+
+    compares = True
+
+    def __init__(
+        self,
+        domain: TextValidator | DirectionsValidator,
+        general: Mapping[Languages, TextValidator],
+        max_regression: float,
+    ) -> None:
+        """Guard the validation on `domain`; `max_regression` is the BLEU that each of `general` may lose."""
+        self.domain, self.general, self.max_regression = domain, general, max_regression
+        self.tokenizer = domain.tokenizer
+
+    def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
+        """Return the figures on the domain, with the guarded score and the score on general text.
+
+        Several directions have the mean score, and each its own by names such as `general_bleu.en-fr`.
+        """
+        self.domain.bfloat16 = self.bfloat16
+        validation = self.domain.measure(model, device, workers)
+        scores = {}
+        for direction, validator in self.general.items():
+            validator.bfloat16 = self.bfloat16
+            name = GENERAL if len(self.general) == 1 else f"{GENERAL}.{'-'.join(map(str, direction))}"
+            scores[name] = validator.measure(model, device, workers).score
+        initial_measures = self.initial_measures or {}
+        regression = max(initial_measures.get(name, score) - score for name, score in scores.items())
+        score = validation.score if regression <= self.max_regression else self.max_regression - regression
+        return validation._replace(
+            measures={**validation.measures, GENERAL: fmean(scores.values()), **scores}, score=score
+        )
+
+    def with_more_sources(self, limit: int) -> GuardedValidator | None:
+        """Return a validator that translates all sources of the domain, up to `limit`; None if this one already does.
+
+        It translates the same sources of the general text as this one, because the initial model was measured on them.
+        """
+        domain = self.domain.with_more_sources(limit)
+        if domain is None:
+            return None
+        extended = copy.copy(self)
+        extended.domain = domain
+        return extended
+
+    def describe(self, score: float) -> str:
+        """Return the score of the domain in words, or by how much the model has forgotten too much."""
+        if score >= 0:
+            return self.domain.describe(score)
+        metrics = " or ".join(sorted({validator.metric for validator in self.general.values()}))
+        return f"forgot {-score:.1f} {metrics} more than it may"
+
+    def comparable(self, score: float) -> float:
+        """Return a score as that of the domain is compared."""
+        return self.domain.comparable(score)

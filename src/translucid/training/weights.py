@@ -20,10 +20,9 @@ from translucid.runs.tensor_file import load_weights, unshared
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.compiled import CompiledLoss
 from translucid.training.frozen import trainable
-from translucid.training.gradient_buckets import GradientBuckets
 from translucid.training.objective import Loss, batch_loss, label_loss
 from translucid.training.stream_loss import StreamLoss
-from translucid.training.workers import Workers
+from translucid.training.workers import GradientBuckets, Workers
 
 
 class Weights:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.probes.hostile.generating import each
 from tests.probes.hostile.tally import Tally
-from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.limits import length_limit
+from translucid.decoding.decoding_options import DecodingOptions, length_limit
 from translucid.decoding.search import TorchEngine
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions

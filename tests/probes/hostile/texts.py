@@ -12,8 +12,7 @@ from tests.probes.hostile.tally import Tally
 from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter, fault
 from translucid.data.sentences import split_sentences
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 ODD = [
     *("", " ", "\x00", "\ud800", "\udfff", "\ufeff", "\u202e", "\u200d", "\u2028", "\x85", "\x7f", "\x1b[2J", "\uffff"),

@@ -14,8 +14,7 @@ from bitext.pair import Pair
 from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.tally import Tally
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 SECONDS = 20
 REFUSED, ACCEPTED, FAILED = b"r", b"a", b"f"

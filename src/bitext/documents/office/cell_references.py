@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bitext.documents.office.package_parts import NAMESPACES
-from bitext.documents.xml.slots import SlottedXml
-from bitext.documents.xml.xml_file import XmlFile
-from bitext.documents.xml.xml_inline import escaped
-from bitext.documents.xml.xml_tags import with_attributes
+from bitext.documents.xml.xml_file import SlottedXml, XmlFile
+from bitext.documents.xml.xml_inline import escaped, with_attributes
 from bitext.readers.xml_elements import Element
 
 LONGEST_LIST = 255

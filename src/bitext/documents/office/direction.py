@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Literal, TypeAlias
 
 from bitext.documents.office.package_parts import NAMESPACES
-from bitext.documents.xml.slots import SlottedXml
-from bitext.documents.xml.xml_tags import opened, prefix, with_attributes
+from bitext.documents.xml.xml_file import SlottedXml
+from bitext.documents.xml.xml_inline import opened, prefix, with_attributes
 from bitext.readers.xml_elements import Element
 
 Direction: TypeAlias = Literal["ltr", "rtl"] | None

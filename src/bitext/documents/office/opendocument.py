@@ -1,6 +1,6 @@
 """OpenDocument texts and spreadsheets: paragraphs of the body, of cells, notes, frames, headers and footers.
 
-A sheet with strings for translators is read as a table of columns, and so is such a table in a text: `table_columns`
+A sheet with strings for translators is read as a table of columns, and so is such a table in a text: `strings.table`
 chooses the columns. Formulas, numbers, dates and names stay.
 """
 
@@ -27,11 +27,20 @@ from bitext.documents.office.string_tables import (
     outermost,
 )
 from bitext.documents.strings.messages import is_language
-from bitext.documents.strings.table_columns import columns_of_strings, columns_of_translations
-from bitext.documents.xml.slots import SlottedXml
-from bitext.documents.xml.xml_file import XmlFile
-from bitext.documents.xml.xml_inline import Inline, Role, add_text, ends_line, escaped, folded, is_tab, line_so_far
-from bitext.documents.xml.xml_tags import prefix, with_attributes
+from bitext.documents.strings.table import columns_of_strings, columns_of_translations
+from bitext.documents.xml.xml_file import SlottedXml, XmlFile
+from bitext.documents.xml.xml_inline import (
+    Inline,
+    Role,
+    add_text,
+    ends_line,
+    escaped,
+    folded,
+    is_tab,
+    line_so_far,
+    prefix,
+    with_attributes,
+)
 from bitext.documents.zip_container import Bundle, ZipContainer, revision_remarks
 from bitext.languages import (
     Languages,

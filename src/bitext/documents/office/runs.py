@@ -16,8 +16,7 @@ from typing import TypeAlias
 from bitext.documents.document import Segment, Target
 from bitext.documents.splicing import Edit
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.documents.xml.slots import Render, SlottedXml, Targets
-from bitext.documents.xml.xml_file import XmlFile
+from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile
 from bitext.documents.xml.xml_inline import (
     WORD_BREAK,
     Content,
@@ -30,10 +29,10 @@ from bitext.documents.xml.xml_inline import (
     joined,
     line_so_far,
     paired,
+    prefix,
     separated,
     unplaced,
 )
-from bitext.documents.xml.xml_tags import prefix
 from bitext.readers.xml_elements import Element, Piece
 
 

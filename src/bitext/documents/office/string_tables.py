@@ -1,6 +1,6 @@
 """Tables of strings for translators in workbooks and texts: which cells are translated, and which take translations.
 
-`table_columns` chooses the columns by the names in one of the first rows. All other cells of such a table stay.
+`strings.table` chooses the columns by the names in one of the first rows. All other cells of such a table stay.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple, overload
 from bitext.cancellation import between_steps
 from bitext.documents import limits
 from bitext.documents.strings.messages import is_language
-from bitext.documents.strings.table_columns import (
+from bitext.documents.strings.table import (
     MOST_COLUMNS,
     Columns,
     columns_of_strings,
@@ -25,8 +25,8 @@ from bitext.documents.strings.table_columns import (
     is_in_other_language,
     names_columns,
 )
-from bitext.documents.xml.slots import Render, SlottedXml, Targets
-from bitext.documents.xml.xml_tags import opened, prefix, with_attributes
+from bitext.documents.xml.xml_file import Render, SlottedXml, Targets
+from bitext.documents.xml.xml_inline import opened, prefix, with_attributes
 from bitext.languages import Languages
 from bitext.readers.xml_elements import Element
 

@@ -1,6 +1,6 @@
 """Excel: texts of cells, notes, text boxes and charts.
 
-A sheet with strings for translators is read as a table of columns, as a .csv is: `table_columns` chooses them.
+A sheet with strings for translators is read as a table of columns, as a .csv is: `strings.table` chooses them.
 
 Formulas, their cached results, numbers, formats and names stay. So do the headings of tables and of the sources of
 pivot tables: Excel repairs a file whose table has other headings than its cells, and formulas name them.
@@ -29,19 +29,28 @@ from bitext.documents.office.cell_references import (
     refers_to_values,
     with_translated_values,
 )
-from bitext.documents.office.drawings import read_drawing
 from bitext.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
+from bitext.documents.office.pptx import read_drawing
 from bitext.documents.office.runs import Dialect, add_paragraph
 from bitext.documents.office.string_tables import FIRST_ROWS, StringTable, has_head, is_number, string_table
 from bitext.documents.spans import Spans
 from bitext.documents.strings.messages import is_language, message_spans, message_writer
-from bitext.documents.strings.table_columns import MOST_NAMED
+from bitext.documents.strings.table import MOST_NAMED
 from bitext.documents.tagged_text import TaggedText
-from bitext.documents.xml.slots import Render, SlottedXml, Targets
-from bitext.documents.xml.xml_file import XmlFile
-from bitext.documents.xml.xml_inline import WORD_BREAK, Inline, Item, Role, add_text, escaped, unplaced
+from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile
+from bitext.documents.xml.xml_inline import (
+    WORD_BREAK,
+    Inline,
+    Item,
+    Role,
+    add_text,
+    escaped,
+    opened,
+    prefix,
+    unplaced,
+    with_attributes,
+)
 from bitext.documents.xml.xml_messages import message_items
-from bitext.documents.xml.xml_tags import opened, prefix, with_attributes
 from bitext.documents.zip_container import Bundle, ZipContainer
 from bitext.languages import Languages, new_direction
 from bitext.protected_spans import PlaceholderSyntax

@@ -17,12 +17,13 @@ from bitext.cancellation import between_steps
 from bitext.documents.document import Target
 from bitext.documents.limits import LONGEST_NOTE
 from bitext.documents.splicing import Edit, TextFile
-from bitext.documents.strings.json_edits import DEEPEST
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.string_document import Strings, unicode_escape
 from bitext.errors import UserError
 from bitext.languages import Languages, usual_code
 
+DEEPEST = 200
+"""The largest depth of nested objects and lists."""
 _SIGN = re.compile(r'["{}\[\],:]')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half of a surrogate pair, which only an escape can represent."""

@@ -1,14 +1,18 @@
 """gettext's .po and .pot: each message is a segment; if it has plural forms, each form is a segment.
 
 Translations of a model are flagged `fuzzy`, so that `msgfmt` omits them until a person has checked them; a comment
-gives their confidence and doubts. Translations of a memory or a person are not flagged. Obsolete entries stay.
+gives their confidence and doubts. Translations of a memory or a person are not flagged. Obsolete entries stay. Strings
+are written as gettext does: escaped, with a new line after each line feed and at most 79 columns. Placeholders are
+checked as `msgfmt --check` does for `c-format`, `python-format` and others.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+from unicodedata import east_asian_width
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target, sentence
@@ -17,12 +21,10 @@ from bitext.documents.splicing import LINE_END, Edit, TextFile
 from bitext.documents.strings.documentation_markup import markup_of
 from bitext.documents.strings.messages import message_spans, message_writer
 from bitext.documents.strings.plural_forms import PluralForms, place_of_form
-from bitext.documents.strings.po_formats import broken_format
-from bitext.documents.strings.po_strings import WIDTH, columns, quoted
 from bitext.errors import UserError
 from bitext.languages import Languages, usual_code
-from bitext.protected_spans import PlaceholderSyntax, fixed_parts, syntax_of_flags
-from bitext.readers.po import Entry, entries
+from bitext.protected_spans import FORMATS, PlaceholderSyntax, fixed_parts, syntax_of_flags
+from bitext.readers.po import NAMED, Entry, entries
 
 OURS = "# translucid:"
 """The beginning of our comment on a translation, which replaces an earlier one."""
@@ -300,3 +302,115 @@ def read(name: str, content: bytes, languages: Languages) -> Po:
     if encoding in _UNSET:
         encoding = None
     return Po(TextFile.of(name, content, encoding), languages[1])
+
+
+WIDTH = 79
+"""The largest number of columns of a line."""
+_TO_ESCAPE = str.maketrans({character: f"\\{letter}" for letter, character in {**NAMED, "\\": "\\", '"': '"'}.items()})
+_BREAKS = re.compile(r"(?<= )(?=[^ ])(?!\\n)|(?<=-)(?=[^\W\d_])")
+"""The places where a line may end, as in gettext: after spaces unless `\\n` follows, between a hyphen and a letter."""
+
+
+def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) -> str:
+    """Return a text as the value of a keyword.
+
+    Args:
+        text: the characters, not escaped.
+        keyword: the keyword before the string, such as `msgstr[0]`.
+        end: the line end.
+        width: the largest number of columns of a line; None is no limit.
+    """
+    lines = [line.translate(_TO_ESCAPE) for line in re.split(r"(?<=\n)(?!\Z)", text)]
+    # 3 columns for the space after the keyword and the two quotes.
+    if len(lines) == 1 and (width is None or len(keyword) + 3 + columns(lines[0]) <= width):
+        return f'"{lines[0]}"'
+    quoted_lines = ['""']
+    for line in lines:
+        parts = [line] if width is None else _wrapped(line, width - 2)
+        quoted_lines += map('"{}"'.format, parts)
+    return end.join(quoted_lines)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """Cut a line after spaces and hyphens into parts of at most `width` columns; only one long word may be wider."""
+    parts, column = [""], 0
+    for word in _BREAKS.split(line):
+        length = columns(word)
+        if column and column + length > width:
+            parts.append("")
+            column = 0
+        parts[-1] += word
+        column += length
+    return parts
+
+
+def columns(text: str) -> int:
+    """Return the width of a text in a terminal: East Asian wide and full-width characters take two columns."""
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(east_asian_width(character) in "WF" for character in text)
+
+
+_SIGNS = {PlaceholderSyntax.braces: "{}", PlaceholderSyntax.tilde: "~"}
+"""The first character of placeholders, if it is not a percent sign."""
+_FREE = {PlaceholderSyntax.numbered, PlaceholderSyntax.tilde}
+"""Syntaxes in which the first character may also occur as text."""
+_UNCHECKED = {"icu-format", "java-format", "sh-format"}
+"""Flags whose braces may be nested, quoted or optional, which a pattern cannot check."""
+_NAME = re.compile(r"%[(<](?P<name>[^()<>]*)[)>]|%\d+\$|\{(?P<field>[^{}!:]*)")
+
+
+def broken_format(flags: Sequence[str], source: str, target: str, plural: bool) -> str | None:
+    """Return a doubt about the placeholders of a translation; None if they are right.
+
+    Args:
+        flags: the flags of the entry.
+        source: the source text.
+        target: the translation.
+        plural: whether the text is a plural form, which may omit the number.
+    """
+    syntax = syntax_of_flags(flag for flag in flags if flag not in _UNCHECKED)
+    if syntax is None:
+        return None
+    source_arguments, target_arguments = _count_arguments(source, syntax) or Counter(), _count_arguments(target, syntax)
+    if target_arguments is None:
+        return "placeholders: one is broken"
+    lost, invented = source_arguments - target_arguments, target_arguments - source_arguments
+    # The number is the one placeholder that a plural form may omit, as in "one file".
+    if invented or lost.total() > int(plural):
+        problems = [f"{name} is lost" for name in lost]
+        problems += [f"{name} is too much" for name in invented]
+        return f"placeholders: {', '.join(problems)}"
+    return None
+
+
+def _count_arguments(text: str, syntax: PlaceholderSyntax) -> Counter[str] | None:
+    """Count the arguments that placeholders insert; None if the text has invalid placeholders."""
+    signs = _SIGNS.get(syntax, "%")
+    pattern = re.compile(FORMATS[syntax], re.DOTALL)
+    remainder = pattern.sub("", text).replace("{{", "").replace("}}", "")
+    if syntax not in _FREE and not set(signs).isdisjoint(remainder):
+        return None
+    arguments: Counter[str] = Counter()
+    for match in pattern.finditer(text):
+        if match[0][0] in signs and (argument := _argument(match[0])):
+            arguments[argument] += 1
+    return arguments
+
+
+def _argument(placeholder: str) -> str:
+    """Return a placeholder without its position and format, such as `%s` for `%2$-5s`; "" for an escaped sign.
+
+    >>> list(map(_argument, ("%2$-5s", "%(n)03d", "{price:.2f}", "%1", "%%", "{{")))
+    ['%s', '%(n)d', '{price}', '%1', '', '']
+    """
+    if placeholder.startswith(("%%", "{{", "~%", "~~")):
+        return ""
+    name = _NAME.match(placeholder)
+    if name and name["field"] is not None:
+        return f"{{{name['field']}}}"
+    if name and name["name"] is not None:
+        return f"%({name['name']}){placeholder[-1]}"
+    if placeholder[-1].isdigit() or placeholder[-1] in "%|":
+        return placeholder
+    return placeholder[0] + placeholder[-1]

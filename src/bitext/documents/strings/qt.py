@@ -13,12 +13,10 @@ from functools import partial
 from bitext.documents.document import Segment, sentence
 from bitext.documents.strings.plural_forms import PluralForms, place_of_form
 from bitext.documents.tagged_text import TaggedText
-from bitext.documents.xml.slots import Render, SlottedXml, Targets
 from bitext.documents.xml.xliff import refuse_other_languages
-from bitext.documents.xml.xml_file import XmlFile
-from bitext.documents.xml.xml_inline import escaped
+from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile
+from bitext.documents.xml.xml_inline import escaped, margin, opened, with_attributes
 from bitext.documents.xml.xml_messages import Message, add_message
-from bitext.documents.xml.xml_tags import margin, opened, with_attributes
 from bitext.errors import UserError
 from bitext.languages import Languages, short_code, usual_code
 from bitext.protected_spans import PlaceholderSyntax

@@ -2,32 +2,303 @@
 
 Its translation is split between words, in proportion to the lengths of the captions. Numbers, times, settings, tags
 around a caption, notes, styles and regions do not change. A caption should have at most two lines of 42 characters and
-21 characters per second. Each speaker, each description of a sound and each line of a song is a segment.
+21 characters per second. Each speaker, each description of a sound and each line of a song is a segment. Rolling
+captions repeat the last lines of the caption before, as YouTube's automatic captions do: a line is translated once, and
+written wherever it is shown. Its words may have times, between which its translation is distributed.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from bitext.documents.document import Segment, SegmentList, Target
 from bitext.documents.spans import DIRECTION_SIGNS, Part, Span, Spans, spanned
 from bitext.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile
-from bitext.documents.subtitles.caption_turns import CODED_SPACE, TAG, Turn, ends_sentence, turns
-from bitext.documents.subtitles.rolling import (
-    RollingLine,
-    distributed,
-    have_sentences,
-    plain,
-    rolling_lines,
-)
-from bitext.documents.tagged_text import Side, TaggedText
+from bitext.documents.tagged_text import Side, TaggedText, outer_space
 from bitext.errors import UserError
 from bitext.languages import Languages
+
+Kind = Literal["speech", "sound", "song"]
+
+_DRAWING = (
+    r"\{[^{}\r\n]*\\p[1-9][^{}\r\n]*\}"
+    r"[^{]*+(?:\{(?![^{}\r\n]*\\p0)[^{]*+)*(?:\{[^{}\r\n]*\\p0[^{}\r\n]*\})?"
+)
+"""A drawing of SubStation Alpha between `{\\p1}` and `{\\p0}`."""
+TAG = re.compile(
+    rf"{_DRAWING}"
+    r"|<rt\b[^<>\r\n]*>[^<\r\n]*</rt>"  # the pronunciation of a word
+    r"|<(?P<close>/?)(?P<name>i|b|u|s|font|v|c|lang|ruby|rt)\b[^<>\r\n]*>|<\d[\d:.]*>|\{\\[^{}\r\n]*\}"
+    r"|\{(?P<ends>/?)(?P<sign>[ibus])\}|&(?:lrm|rlm);|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""Tags of WebVTT, SubRip, SubStation Alpha and MicroDVD, drawings, and controls of writing direction."""
+CODED_SPACE = re.compile(r"(?<![:\\])\\(?:(?P<line>N)|h)")
+"""A line end or a space as SubStation Alpha writes it."""
+MUSIC = "♪♫♩♬"
+_SPEAKER = r"(?:[-‐‑‒–—―−]{1,2}|>{2,3}|(?:&gt;){2,3})"
+SPEAKER = re.compile(_SPEAKER)
+"""The sign before the words of another speaker: a dash, or `>>` in American captions."""
+_HIDDEN = r"[\s\0]*"
+_TURN = re.compile(rf"{_HIDDEN}(?P<speaker>{_SPEAKER}){_HIDDEN}")
+_TURN_INSIDE = re.compile(rf"(?<=[.!?…\"”’»])[ \0]+(?={_SPEAKER}{_HIDDEN}(?P<first>[^\s\0]))")
+_LINE_OF_CAPTION = re.compile(r"[^\r\n]+")
+_MUSIC = re.compile(rf"[{MUSIC}]+|(?<![^\s\0])#(?![^\s\0])")
+_OPENING = re.compile(r"[\[(]")
+_SOUND = r"(\[[^\[\]]*\]|\([^()]*\))"
+_FIRST_SOUND = re.compile(rf"{_HIDDEN}(?:{_SPEAKER}{_HIDDEN})?{_SOUND}")
+_NEXT_SOUND = re.compile(rf"[ \t\0]*{_SOUND}")
+_NEXT_CHARACTER = re.compile(r"[ \t\0]*([^\r\n]?)")
+_ENDS, _CLOSING = tuple(".!?…。！？♪♫:"), "\"'”’»)]"
+"""The characters that end a sentence, and those that may follow them; a bracket ends a sentence too."""
+
+
+class Turn(NamedTuple):
+    """A part of a caption that is translated separately."""
+
+    start: int
+    """The start in the text of the caption."""
+    end: int
+    kind: Kind
+    speaker: bool
+    """Whether it begins with the sign of another speaker."""
+    signs: tuple[tuple[int, int], ...]
+    """The spans of dashes, music notes and brackets, which are not translated."""
+
+
+class _Line(NamedTuple):
+    start: int
+    end: int
+    text: str
+    """The text without tags and the white space around it."""
+
+
+def turns(text: str) -> Iterator[Turn]:
+    """Yield the turns of a caption, which together cover its text."""
+    # Tags are overwritten, not removed, so that all offsets stay the same.
+    plain = TAG.sub(lambda match: "\0" * len(match[0]), text)
+    plain = CODED_SPACE.sub(lambda match: "\0\n" if match["line"] else "\0 ", plain)
+    lines: list[_Line] = []
+    for match in _LINE_OF_CAPTION.finditer(plain):
+        if content := match[0].replace("\0", "").strip():
+            lines.append(_Line(*match.span(), content))
+    if not lines:
+        return
+    songs = list(_songs(lines))
+    sounds = dict(_sounds(plain, lines))
+    starts = {0, *sounds, *sounds.values(), *_speaker_starts(plain, lines)}
+    starts.update(map(re.Match.start, re.finditer(r"<v[ .]", text)))
+    for (before_is_song, is_song), line in zip(pairwise(songs), lines[1:], strict=True):
+        if before_is_song or is_song:
+            starts.add(line.start)
+    line_starts = [line.start for line in lines]
+    for start, end in pairwise([*sorted(starts), len(text)]):
+        kind: Kind = "speech"
+        if start in sounds:
+            kind = "sound"
+        elif songs[max(0, bisect_right(line_starts, start) - 1)]:
+            kind = "song"
+        if speaker := _TURN.match(plain, start, end):
+            yield Turn(start, end, kind, True, (speaker.span("speaker"), *_signs(plain, speaker.end(), end, kind)))
+        else:
+            yield Turn(start, end, kind, False, tuple(_signs(plain, start, end, kind)))
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether a text ends with the end of a sentence."""
+    text = text.rstrip()
+    core = text.rstrip(_CLOSING)
+    return core.endswith(_ENDS) or not set(")]").isdisjoint(text[len(core) :])
+
+
+def _speaker_starts(plain: str, lines: list[_Line]) -> set[int]:
+    """Return the offsets at which another speaker begins: a line with a dash, or a dash after a sentence."""
+    starts = set()
+    is_dialogue = bool(SPEAKER.match(lines[0].text))
+    for before, line in pairwise(lines):
+        turn = _TURN.match(plain, line.start, line.end)
+        # A dash before a lower-case letter within a sentence belongs to the sentence.
+        if turn and (is_dialogue or ends_sentence(before.text) or not plain[turn.end() : turn.end() + 1].islower()):
+            starts.add(line.start)
+    if is_dialogue:
+        starts.update(match.end() for match in _TURN_INSIDE.finditer(plain) if not match["first"].islower())
+    return starts
+
+
+def _songs(lines: list[_Line]) -> Iterator[bool]:
+    """Yield for each line whether it belongs to a song, which begins with a music note and ends after another."""
+    singing = False
+    for line in lines:
+        is_between_hashes = len(line.text) > 4 and line.text.startswith("# ") and line.text.endswith(" #")
+        ends = is_between_hashes or line.text[-1] in MUSIC
+        is_song = singing or ends or line.text[0] in MUSIC
+        yield is_song
+        singing = is_song and not ends
+
+
+def _sounds(plain: str, lines: list[_Line]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of bracketed sounds and speakers: at the beginning of a line, or after a sentence at its end.
+
+    A sound may span several lines. It includes the sign of its speaker, and more sounds may follow directly.
+    """
+    for line in lines:
+        start = line.start
+        sound = _FIRST_SOUND.match(plain, start)
+        while sound and any(map(str.isalpha, sound[1])):
+            next_character = _NEXT_CHARACTER.match(plain, sound.end())
+            if sound[1][0] == "(" and next_character and next_character[1].islower():
+                break  # Round brackets occur in sentences too.
+            yield start, sound.end()
+            start = sound.end()
+            sound = _NEXT_SOUND.match(plain, start)
+        if line.text[-1] not in ")]":
+            continue
+        opening = plain.rfind("[" if line.text[-1] == "]" else "(", start, line.end)
+        if opening > start and ends_sentence(plain[start:opening].rstrip(" \t\0")):
+            yield opening, line.end
+
+
+def _signs(plain: str, start: int, end: int, kind: Kind) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the brackets around a sound, or of the music notes and hash signs of a song."""
+    if kind == "song":
+        yield from map(re.Match.span, _MUSIC.finditer(plain, start, end))
+    elif kind == "sound":
+        opening = _OPENING.search(plain, start, end)
+        closing = max(plain.rfind("]", start, end), plain.rfind(")", start, end))
+        if opening and closing > opening.start():
+            yield opening.span()
+            yield closing, closing + 1
+
+
+FEWEST_ROLLS = 2
+"""The smallest number of captions that repeat a line and add words; speakers repeat whole captions, too."""
+SHARE = 3
+"""In rolling captions, at least one caption of so many repeats a line."""
+SENTENCES = 10
+"""In captions with punctuation, at least one line of so many has the end of a sentence."""
+MOST_LINES = 20
+"""The largest number of lines that the next caption repeats; programs show two or three."""
+_FIXED = re.compile(rf"{TAG.pattern}|{LINE_END}")
+"""What stays between words that are distributed."""
+_SENTENCE_END = re.compile(r"[.!?…。！？]")
+_INSIDE_WORD = re.compile(r"(?<=[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])\w")
+"""A letter that continues a word; in scripts without spaces, a line may grow anywhere."""
+
+
+@dataclass
+class RollingLine:
+    """A line of text, which several captions show."""
+
+    caption: int
+    """The number of the first caption that shows it."""
+    whole: int
+    """The number of the first caption that shows all of it."""
+    text: str
+    """The text without tags."""
+    places: list[tuple[int, int]] = field(default_factory=list)
+    """The ranges of the file in which it is."""
+    partial: int = 0
+    """The number of places, the first ones, that have only its beginning."""
+
+    def grow(self, caption: int, text: str) -> None:
+        """Set the text that a later caption shows, which begins with the former text."""
+        if text != self.text:
+            self.text, self.whole, self.partial = text, caption, len(self.places)
+
+
+def rolling_lines(text: str, captions: Iterable[tuple[int, int]], decode: Callable[[str], str]) -> list[RollingLine]:
+    """Return the lines of rolling captions in order, each once; no lines if the captions do not roll.
+
+    Args:
+        text: the text of the file.
+        captions: the range of each caption's text.
+        decode: turns the words of the file into characters.
+    """
+    lines: list[RollingLine] = []
+    shown: list[RollingLine] = []
+    rolls = repeats = count = 0
+    for number, (start, end) in enumerate(captions):
+        count += 1
+        places: list[tuple[int, int]] = []
+        texts: list[str] = []
+        for match in _LINE_OF_CAPTION.finditer(text, start, end):
+            if words := plain(match[0], decode):
+                places.append(match.span())
+                texts.append(words)
+        overlap = _overlap([line.text for line in shown], texts)
+        repeats += overlap > 0
+        shown = shown[len(shown) - overlap :]
+        rolls += overlap > 0 and texts != [line.text for line in shown]
+        if overlap:
+            shown[-1].grow(number, texts[overlap - 1])
+        for words in texts[overlap:]:
+            shown.append(RollingLine(number, number, words))
+            lines.append(shown[-1])
+        for line, place in zip(shown, places, strict=True):
+            line.places.append(place)
+    return lines if rolls >= FEWEST_ROLLS and SHARE * repeats >= count else []
+
+
+def have_sentences(lines: Sequence[RollingLine]) -> bool:
+    """Whether lines have punctuation, so that those of a sentence can be joined; automatic captions have none."""
+    return SENTENCES * sum(_SENTENCE_END.search(line.text) is not None for line in lines) >= len(lines)
+
+
+def _overlap(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return the number of lines at the end of a caption that the next one repeats at its beginning.
+
+    The last of them may have more words in the next caption.
+    """
+    for size in range(min(len(before), len(after), MOST_LINES), 0, -1):
+        if before[len(before) - size : -1] == after[: size - 1] and _begins(after[size - 1], before[-1]):
+            return size
+    return 0
+
+
+def _begins(line: str, beginning: str) -> bool:
+    """Whether a line is the same as another one, or continues it with more words."""
+    return line.startswith(beginning) and not _INSIDE_WORD.match(line, len(beginning))
+
+
+def plain(raw: str, decode: Callable[[str], str]) -> str:
+    """Return the words of a caption, without tags and with single spaces."""
+    return " ".join(decode(TAG.sub("", raw)).split())
+
+
+def distributed(raw: str, texts: Callable[[Sequence[int]], Sequence[str]]) -> Iterator[str]:
+    """Yield a text whose tags stay in order, with other words between them.
+
+    Args:
+        raw: the text in the file.
+        texts: returns new words for each text between tags, given their lengths.
+    """
+    chunks, tags, position = list[str](), list[str](), 0
+    for match in _FIXED.finditer(raw):
+        chunks.append(raw[position : match.start()])
+        tags.append(match[0])
+        position = match.end()
+    chunks.append(raw[position:])
+    with_words = [i for i, chunk in enumerate(chunks) if chunk.strip()]
+    new = dict(zip(with_words, texts([len(chunks[i].strip()) for i in with_words]), strict=True))
+    needs_space = False  # whether words follow others without a space between them
+    for i, chunk in enumerate(chunks):
+        words = new.get(i)
+        if words is None:
+            yield chunk
+        elif words:
+            before, after = outer_space(chunk)
+            yield (before or " " * needs_space) + words + after
+            needs_space = not after
+        if i < len(tags):
+            yield tags[i]
+            needs_space = needs_space and tags[i][0] not in "\r\n"
+
 
 FASTEST = 21
 """The number of characters that people read per second."""

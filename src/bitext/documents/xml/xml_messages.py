@@ -17,7 +17,7 @@ from bitext.documents.strings.messages import (
     tagged_parts,
 )
 from bitext.documents.tag_tree import matched_tags
-from bitext.documents.xml.slots import Targets
+from bitext.documents.xml.xml_file import Targets
 from bitext.documents.xml.xml_inline import Divider, Item, escaped, unplaced
 from bitext.protected_spans import PlaceholderSyntax
 

@@ -11,7 +11,17 @@ from . import verbs
 from .chance import pick, sometimes
 from .clauses import Predicate, clause, deed
 from .deeds import NOTHING, leisure
-from .nominals import DETERMINERS, IT, NOBODY, THERE, THERE_ARE, Member, Subject, noun_phrase, of_nouns
+from .nominals import (
+    DETERMINERS,
+    IT,
+    NOBODY,
+    THERE,
+    THERE_ARE,
+    Member,
+    Subject,
+    noun_phrase,
+    of_nouns,
+)
 from .text import Expression, Part, join, word
 
 JUDGED = tuple(adjective for adjective in words.CONTENT if adjective.english != "long")

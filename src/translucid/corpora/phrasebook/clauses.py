@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .conjugation import Verb
 from .nominals import Subject
 from .text import English, Expression, Part, Spanish, english_words, join
-from .verbs import CAN, ESTAR, GO
+from .verbs import CAN, ESTAR, GO, Verb
 
 AM = ("am", "are", "is", "are", "are")
 BE = {"present": AM, "past": ("was", "were", "was", "were", "were")}

@@ -12,11 +12,21 @@ from . import lexicon as words
 from . import verbs
 from .chance import pick, weighted
 from .clauses import Predicate
-from .conjugation import Verb
 from .lexicon import Noun
-from .nominals import Subject, noun_phrase, person_phrase, with_a
-from .objects import any_of, drink, food, goods, some_of, thing
+from .nominals import (
+    Subject,
+    any_of,
+    drink,
+    food,
+    goods,
+    noun_phrase,
+    person_phrase,
+    some_of,
+    thing,
+    with_a,
+)
 from .text import Part, join, word
+from .verbs import Verb
 
 NOTHING = Part([], [])
 Make: TypeAlias = Callable[[Random, Subject], Predicate]

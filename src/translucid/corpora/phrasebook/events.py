@@ -10,11 +10,10 @@ from . import lexicon as words
 from . import verbs
 from .chance import pick, sometimes
 from .clauses import INDIRECT, Predicate
-from .conjugation import Verb
 from .deeds import Make, activity, choice, one_of, study
-from .nominals import Subject, noun_phrase, person_phrase, with_a
-from .objects import goods, thing
+from .nominals import Subject, goods, noun_phrase, person_phrase, thing, with_a
 from .text import English, Part, join, word
+from .verbs import Verb
 
 OBJECT_PRONOUNS = (
     ("me", "me", 0), ("you", "te", 1), ("him", "lo", 2), ("her", "la", 2), ("us", "nos", 3), ("them", "los", 4),

@@ -10,11 +10,11 @@ from . import lexicon as words
 from . import verbs
 from .chance import pick, sometimes, weighted
 from .clauses import INDIRECT, Predicate, clause, deed, felt
-from .conjugation import Verb
 from .deeds import buy, leisure, read, watch
 from .lexicon import Noun
 from .nominals import DETERMINERS, NOBODY, Subject, enumeration, noun_phrase, other_than
 from .text import Expression, Part, join, word
+from .verbs import Verb
 
 AND_ALSO = Expression("and also", "y también")
 

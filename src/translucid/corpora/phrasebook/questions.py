@@ -10,14 +10,28 @@ from . import lexicon as words
 from .being import is_, there_is, thing_is
 from .chance import pick
 from .clauses import Predicate, clause, deed
-from .conjugation import Verb
 from .deeds import NOTHING, choice
 from .events import action, lasting
 from .likes import likes
-from .nominals import HE, SHE, THEY, WE, WHO, YOU, I, Member, Subject, named, noun_phrase, of_nouns, person_phrase
-from .objects import thing
+from .nominals import (
+    HE,
+    SHE,
+    THEY,
+    WE,
+    WHO,
+    YOU,
+    I,
+    Member,
+    Subject,
+    named,
+    noun_phrase,
+    of_nouns,
+    person_phrase,
+    thing,
+)
 from .statements import MOMENTARY, can_go_on, does, has, obliged, plans
 from .text import Expression, Part, Spanish, comma, english_words, join
+from .verbs import Verb
 
 WHERE = Expression("where", "dónde")
 WHERE_TO = Expression("where", "adónde")

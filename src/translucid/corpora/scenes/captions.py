@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from itertools import chain
 from random import Random
 
-from .scene import GROUND, Caption, Thing
-from .words import GROUNDS, NUMBERS, PLURALS, RELATIONS, WORDINGS, article
+from .scene import (
+    GROUND,
+    GROUNDS,
+    NUMBERS,
+    PLURALS,
+    RELATIONS,
+    WORDINGS,
+    Caption,
+    Thing,
+    article,
+)
 
 CAPTIONS = 5
 """The number of captions of a scene."""

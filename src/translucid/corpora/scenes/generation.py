@@ -12,8 +12,18 @@ from translucid.corpora.splits import HELD_OUT, percentile
 from translucid.ground.errors import UserError
 
 from .captions import Speaker
-from .scene import Look, Scene, Thing
-from .words import COLOURS, GROUNDS, HOLLOW, MATERIALS, SHAPES, SIZES, far_apart
+from .scene import (
+    COLOURS,
+    GROUNDS,
+    HOLLOW,
+    MATERIALS,
+    SHAPES,
+    SIZES,
+    Look,
+    Scene,
+    Thing,
+    far_apart,
+)
 
 Split: TypeAlias = Literal["train", "valid", "test", "composition"]
 

@@ -18,8 +18,7 @@ from translucid.kernels.machine import processes
 
 from .generation import SPLITS, Split, generate
 from .painting import SIZE, boxes, paint
-from .scene import Scene
-from .words import COMMON, SHAPES
+from .scene import COMMON, SHAPES, Scene
 
 FILES = ("images.tar", *(f"{split}.tsv" for split in SPLITS), "gold.jsonl")
 """The files of a corpus."""

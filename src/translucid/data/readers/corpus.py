@@ -1,30 +1,190 @@
 """Sentence pairs streamed from .tsv, .jsonl, .tmx, .po, .xliff, .parquet files or Moses pairs `name.{en,de}`.
 
-The name of a corpus may end with the languages of its sides, as in `train.tsv:en-fr`.
+The name of a corpus may end with the languages of its sides, as in `train.tsv:en-fr`. Lines that are not sentence pairs
+are optionally skipped, counted, and written to a file. A Parquet file has columns `source`, `target` and perhaps
+`document`, or one column `translation` with a text for each language, as data sets of the Hugging Face hub do.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from contextlib import contextmanager
+from itertools import product, zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from zlib import crc32
 
-from bitext.languages import Languages
+from bitext.languages import Languages, usual_code
 from bitext.pair import Pair
-from bitext.readers.bad_line import OnBad
-from bitext.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
-from bitext.readers.lines import kind_of, lines, numbered_lines, one_line, report_bad_line
+from bitext.readers.file_kinds import PAIR_ENDINGS, ending_of, is_file, refuse_as_pairs
+from bitext.readers.lines import (
+    LONGEST_LINE,
+    STANDARD_INPUT,
+    BadLine,
+    OnBad,
+    empty_file_error,
+    kind_of,
+    lines,
+    numbered_lines,
+    one_line,
+    report_bad_line,
+)
 from bitext.readers.po import read_po
-from bitext.readers.standard_input import NAME
-from bitext.readers.tmx import ALONE, read_tmx
+from bitext.readers.tmx import ALONE, matching_code, read_tmx
 from bitext.readers.xliff import read_xliff
-from translucid.data.readers.corpus_names import CorpusName, refuse_wrong_languages
-from translucid.data.readers.parquet import read_parquet
-from translucid.ground.errors import UserError
+from translucid.ground.atomic import replace
+from translucid.ground.errors import UserError, missing_package
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+
+Direction: TypeAlias = tuple[str, str]
+"""The codes of the source and the target language of a translation."""
+
+_CODE = r"[a-z]{2,3}(?:[-_][A-Z][a-z]{3})?(?:[-_](?:[A-Z]{2}|[0-9]{3}))?"
+_LANGUAGES = re.compile(f"({_CODE})-({_CODE})")
+_MEANT = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z0-9]{2,4})?)-?([A-Za-z]{2,3})?(?:[-_][A-Za-z0-9]+)*")
+"""Letters after the colon that were meant as languages."""
+
+
+class CorpusName(NamedTuple):
+    """The two parts of a corpus's name."""
+
+    files: str
+    """The file, or a Moses pair `name.{en,fr}`."""
+    languages: Direction | None
+    """The languages of the first and the second side, if the name has them."""
+
+    @classmethod
+    def parse(cls, name: str) -> CorpusName:
+        r"""Split a name; a colon in the path of a file is not the beginning of languages.
+
+        >>> CorpusName.parse("eng-fra.tsv:en-fr")
+        CorpusName(files='eng-fra.tsv', languages=('en', 'fr'))
+        >>> CorpusName.parse("C:\\train.tsv").languages
+        """
+        files, _, languages = name.rpartition(":")
+        match = _LANGUAGES.fullmatch(languages)
+        # The name of an existing file may end like this, too.
+        if files in ("", STANDARD_INPUT) or match is None or is_file(name):
+            return cls(name, None)
+        return cls(files, (match[1], match[2]))
+
+    @property
+    def suffix(self) -> str:
+        """The languages as they follow the files: `:en-fr`, or nothing."""
+        return f":{label(self.languages)}" if self.languages else ""
+
+
+def problem_of_languages(name: str) -> tuple[str, str] | None:
+    """Return what is wrong with the languages in the name of a corpus, and how to write them; None if nothing is.
+
+    >>> problem_of_languages("train.tsv:EN-ES")
+    ("has the languages 'EN-ES', which are no codes", 'Write train.tsv:en-es; codes are such as en, pt-BR and zh-Hans.')
+    """
+    corpus = CorpusName.parse(name)
+    if corpus.languages is None:
+        files, _, written = name.rpartition(":")
+        names_corpus = is_file(files) or ending_of(files) in PAIR_ENDINGS or files.endswith("}")
+        if files in ("", STANDARD_INPUT) or is_file(name) or not names_corpus or not _MEANT.fullmatch(written):
+            return None
+        example = _corrected(written) or "en-es"
+        return (
+            f"has the languages {written!r}, which are no codes",
+            f"Write {files}:{example}; codes are such as en, pt-BR and zh-Hans.",
+        )
+    source, target = corpus.languages
+    for code in corpus.languages:
+        # Codes of three letters are more than any list has; all of two letters are known.
+        if len(code.replace("_", "-").split("-")[0]) == 2 and usual_code(code) is None:
+            fix = "Write codes such as en, pt-BR or zh-Hans (ISO 639)."
+            return f"has the language {code!r}, which is no code", fix
+    if source == target or (usual_code(source) or source) == usual_code(target):
+        return f"has the language {source} on both sides", f"Write {corpus.files}:en-es, for instance."
+    return None
+
+
+def refuse_wrong_languages(name: str) -> None:
+    """Check that the languages in the name of a corpus are two different language codes.
+
+    Raises:
+        UserError: they are not.
+    """
+    if problem := problem_of_languages(name):
+        what, fix = problem
+        raise UserError(what, file=name, fix=fix)
+
+
+def _corrected(written: str) -> str | None:
+    """Return two language codes as they are to be written, if they can be read from some letters."""
+    parts = written.replace("_", "-").split("-")
+    for length in range(1, len(parts)):
+        codes = usual_code("-".join(parts[:length])), usual_code("-".join(parts[length:]))
+        if codes[0] and codes[1]:
+            return f"{codes[0]}-{codes[1]}"
+    return None
+
+
+def label(direction: Direction) -> str:
+    """Return the name of a direction, such as `en-fr`."""
+    return "-".join(direction)
+
+
+def without_languages(names: Iterable[str]) -> list[str]:
+    """Return names of corpora without languages."""
+    return [CorpusName.parse(name).files for name in names]
+
+
+class BadLines:
+    """Counts bad lines, and writes them to a file."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """The number of bad lines since `written_to` began."""
+        self.validation_lines: list[BadLine] = []
+        """Bad lines of the validation files, which are read only once. They are written first and not counted."""
+        self._stream: IO[str] | None = None
+
+    def __call__(self, bad: BadLine) -> None:
+        """Count a line; within `written_to`, also write it."""
+        self.count += 1
+        if self._stream:
+            self._stream.write(_row(bad))
+
+    @contextmanager
+    def written_to(self, file: Path) -> Iterator[None]:
+        """In this context, start counting at 0 and write each line as JSON.
+
+        The file is put in place at the end of the context; without bad lines, it is removed.
+
+        Raises:
+            UserError: the file can't be written.
+        """
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+        self.count = 0
+        try:
+            with temporary.open("x", encoding="utf-8", errors="backslashreplace") as self._stream:
+                self._stream.writelines(map(_row, self.validation_lines))
+                yield
+            if self.count or self.validation_lines:
+                replace(temporary, file)
+            else:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(f"can't be written ({error.strerror})", file=file, fix="Make room.") from error
+        finally:
+            self._stream = None
+            temporary.unlink(missing_ok=True)
+
+
+def _row(bad: BadLine) -> str:
+    return json.dumps(bad._asdict(), ensure_ascii=False) + "\n"
+
 
 _MOSES = re.compile(r"^(?P<head>.*)\{(?P<source>[^{},/]+),(?P<target>[^{},/]+)\}(?P<tail>[^{}/]*)$")
 _HEADER = {"source", "target", "document"}
@@ -151,7 +311,7 @@ def _rows(file: str, languages: Languages, on_bad: OnBad) -> Iterator[Row]:
     if target_paths:
         return _moses(path, target_paths[0], on_bad)
     match kind_of(path):
-        case ".txt" if file == NAME:  # standard input without a tab: `_tsv` reports the line
+        case ".txt" if file == STANDARD_INPUT:  # standard input without a tab: `_tsv` reports the line
             return _tsv(path, on_bad)
         case ".tsv":
             return _tsv(path, on_bad)
@@ -236,3 +396,113 @@ def _jsonl(path: Path, on_bad: OnBad) -> Iterator[Row]:
                 report_bad_line(path, number, "document must be a string or a number", fix, line, on_bad)
             else:
                 yield Row(number, one_line(source), one_line(target), document)
+
+
+BATCH = 1024
+"""Rows that are decoded at a time."""
+TRANSLATION = "translation"
+
+
+class _Columns(NamedTuple):
+    """The names of the columns to read."""
+
+    source: str
+    target: str
+    document: str | None = None
+
+
+def read_parquet(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str, object]]:
+    """Yield (row from 1, source, target, document) of a Parquet file.
+
+    Args:
+        path: the file.
+        languages: source and target, which select two texts of the column `translation`; by default its two languages
+            in the order of the file.
+        on_bad: called with each row without two texts, which is then skipped.
+
+    Raises:
+        UserError: the package pyarrow is not installed, the file is unreadable, or it lacks the columns; or a row has
+            no two texts, and `on_bad` is None.
+    """
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise missing_package("reading .parquet", "pyarrow", "parquet") from error
+    number = 0
+    try:
+        with ParquetFile(path) as file:
+            columns = _columns(path, file, languages)
+            for number, (source, target, document) in enumerate(_parquet_rows(file, columns), 1):
+                if isinstance(source, str) and isinstance(target, str) and max(len(source), len(target)) < LONGEST_LINE:
+                    yield number, one_line(source), one_line(target), document
+                else:
+                    what = (
+                        f"{columns.source} or {columns.target} is no text, or longer than {LONGEST_LINE:,} characters"
+                    )
+                    report_bad_line(path, number, what, "Remove the row.", f"{source}\t{target}", on_bad)
+    except (OSError, ArrowException) as error:
+        what = f"can't be read as Parquet ({str(error).splitlines()[0]})"
+        raise UserError(what, file=path, fix="Check the path, or fetch the file again.") from error
+    if not number:
+        raise empty_file_error(path)
+
+
+def _parquet_rows(file: ParquetFile, columns: _Columns) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the values of the columns in each row, without decoding the whole file at a time."""
+    for batch in file.iter_batches(BATCH, columns=list(filter(None, columns)), use_threads=False):
+        sources, targets = _values(batch, columns.source), _values(batch, columns.target)
+        documents = _values(batch, columns.document) if columns.document else [None] * len(sources)
+        yield from zip(sources, targets, documents, strict=True)
+
+
+def _values(batch: pyarrow.RecordBatch, column: str) -> list[Any]:
+    """Return the values of a column, such as `source` or `translation.en`."""
+    name, _, language = column.partition(".")
+    values = batch.column(name)
+    if language:
+        # `StructArray.field` would ignore rows in which the whole struct is null.
+        from pyarrow.compute import struct_field
+
+        values = struct_field(values, language)
+    return values.to_pylist()
+
+
+def _columns(path: Path, file: ParquetFile, languages: Languages) -> _Columns:
+    """Return the columns to read.
+
+    Raises:
+        UserError: the columns are missing, or it is unclear which languages to read.
+    """
+    from pyarrow import types
+
+    schema = file.schema_arrow
+    if {"source", "target"}.issubset(schema.names):
+        return _Columns("source", "target", "document" if "document" in schema.names else None)
+    if TRANSLATION not in schema.names or not types.is_struct(schema.field(TRANSLATION).type):
+        fix = f"It needs columns source and target, or one column {TRANSLATION} with a text for each language."
+        raise UserError(f"has the columns {', '.join(schema.names[:20])}", file=path, fix=fix)
+    codes = [field.name for field in schema.field(TRANSLATION).type]
+    sides = _sides(codes, languages)
+    if sides is None:
+        fix = "Name two of them after the file, as in FILE.parquet:en-fr."
+        raise UserError(f"has translations in {', '.join(codes[:20])}", file=path, fix=fix)
+    return _Columns(*(f"{TRANSLATION}.{code}" for code in sides))
+
+
+def _sides(codes: list[str], languages: Languages) -> tuple[str, str] | None:
+    """Return which languages of a file are source and target, or None if that is unclear.
+
+    >>> _sides(["en", "fr"], (None, None)), _sides(["en", "fr"], ("fr-FR", None)), _sides(["en", "fr"], ("de", None))
+    (('en', 'fr'), ('fr', 'en'), None)
+    """
+    source, target = languages
+    if source is None and target is None:
+        return (codes[0], codes[1]) if len(codes) == 2 else None
+    sources = [matching_code(source, codes)] if source else codes
+    targets = [matching_code(target, codes)] if target else codes
+    candidates = []
+    for source_code, target_code in product(sources, targets):
+        if source_code and target_code and source_code != target_code:
+            candidates.append((source_code, target_code))
+    return candidates[0] if len(candidates) == 1 else None

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bitext.pair import Pair
-from bitext.readers.bad_line import OnBad
 from bitext.readers.file_kinds import refuse_as_texts
-from bitext.readers.lines import kind_of, numbered_lines, one_line, report_bad_line
+from bitext.readers.lines import OnBad, kind_of, numbered_lines, one_line, report_bad_line
 from translucid.data.filtering import Skipped
 
 

@@ -22,12 +22,10 @@ from numpy.typing import NDArray
 
 from bitext.pair import Pair
 from translucid.data.filtering import Filter, Skipped, keep
-from translucid.data.readers.bad_lines import BadLines
-from translucid.data.readers.corpus import sources_of
+from translucid.data.readers.corpus import BadLines, sources_of
 from translucid.data.readers.texts import keep_texts
 from translucid.data.stores.chunked import ChunkedFiles, Chunks, checksum
-from translucid.data.stores.encoded import EncodedCorpus, encode_chunks
-from translucid.data.stores.encoded_links import EncodedLinks, WordStarts
+from translucid.data.stores.encoded import EncodedCorpus, EncodedLinks, WordStarts, encode_chunks
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import replace_folder
 from translucid.ground.errors import UserError

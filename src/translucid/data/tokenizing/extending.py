@@ -1,7 +1,12 @@
-"""Extension of a vocabulary: reserved pieces, the tag of synthetic pairs, and words of a new domain.
+"""Extension of a vocabulary: reserved pieces, the tag of synthetic pairs, words of a new domain, another language.
 
 The words are those that the vocabulary would cut into many pieces. A new word is matched wherever a word of a text
 begins with it; the rest of that word is cut as before. All other pieces keep their ids.
+
+A new language gets its language piece, its characters, and its subwords, which continue the byte-pair encoding of the
+vocabulary (Sennrich et al. 2016, algorithm 1): the text of the language starts as the pieces into which the vocabulary
+cuts it, and the most frequent pair of adjacent pieces becomes a new piece, again and again. A pair that occurs in text
+of the other languages never does, so that such text is cut as before.
 """
 
 from __future__ import annotations
@@ -9,14 +14,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
 from importlib import import_module
-from itertools import chain
+from itertools import chain, islice, pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import sentencepiece
 
 from bitext.pair import Pair
+from translucid.data.tokenizing.normalisation import Characters, described, normaliser_of, normaliser_without
 from translucid.data.tokenizing.pieces import SPACE, sanitised
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL, TAG
@@ -199,3 +207,201 @@ def _parsed(model: bytes) -> Any:
     proto = import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
     proto.ParseFromString(model)
     return proto
+
+
+MAX_LENGTH = 16
+"""The most characters of a new piece, as in SentencePiece."""
+GAIN = 1e-4
+"""The log-probability by which a unigram model prefers a new piece to its two parts. It is so small that no other
+segmentation changes."""
+_BATCH_SIZE = 10_000
+"""The number of texts that are cut at once."""
+
+
+def with_language(
+    tokenizer: Tokenizer,
+    texts: Iterable[str],
+    other_texts: Iterable[str],
+    count: int,
+    language_pieces: Sequence[str],
+    tell: Callable[[str], None] = lambda line: None,
+) -> Tokenizer:
+    """Return a joint tokenizer with the pieces of new languages, whose ids follow all others.
+
+    Args:
+        tokenizer: the tokenizer to extend.
+        texts: text of the new languages, from which the pieces are learned.
+        other_texts: text of the other languages, which is cut as before; it is read twice.
+        count: the most new subwords. The characters that `tokenizer` lacks are added as well.
+        language_pieces: the pieces that stand for the new languages; no text yields them.
+        tell: called with a line on the characters that normalisation changes.
+    """
+    texts = list(texts)
+    (model,) = tokenizer.models
+    model = _preserving(model, texts, other_texts, tell)
+    model = appended(model, [NewPiece(piece, 0.0, "CONTROL") for piece in language_pieces])
+    lowest = min(_scores(model).values())
+    characters = []
+    for number, character in enumerate(_missing_characters(model, texts), 1):
+        characters.append(NewPiece(character, lowest - number, "NORMAL"))
+    model = appended(model, characters)
+    scores = _scores(model)
+    # Pieces that a text of the other languages has next to each other are not merged, or its segmentation would change.
+    forbidden: set[str] = set()
+    for pieces in _segment(model, other_texts):
+        forbidden.update(first + second for first, second in pairwise(pieces))
+    merges = _Merges(_words(_segment(model, texts)), forbidden, scores.keys())
+    lowest, subwords = min(scores.values()), []
+    for number, (first, second) in enumerate(merges.learn(count), 1):
+        # BPE merges the pair with the best score first, so new pairs come after all others. A unigram model compares
+        # sums of scores.
+        score = lowest - number if is_bpe(model) else scores[first] + scores[second] + GAIN
+        scores[first + second] = score
+        subwords.append(NewPiece(first + second, score, "NORMAL"))
+    return Tokenizer(appended(model, subwords))
+
+
+def _preserving(model: bytes, texts: Iterable[str], other_texts: Iterable[str], tell: Callable[[str], None]) -> bytes:
+    """Return a SentencePiece model that leaves the spelling of new languages alone (`normalisation.adaptive`).
+
+    Characters that are also frequent in text of the other languages are changed as before, or that text would be cut
+    differently.
+    """
+    characters, other_characters, normaliser = Characters(), Characters(), normaliser_of(model)
+    for text in texts:
+        characters.add(text)
+    changed = characters.changed_by(normaliser)
+    preserved = characters.preserved(changed)
+    if preserved:
+        for text in other_texts:
+            other_characters.add(text)
+        preserved = [character for character in preserved if character not in other_characters.frequent]
+        kept = {character: changed.pop(character) for character in preserved}
+    if changed:
+        tell(f"normalisation (of the vocabulary) changes characters of the new languages: {described(changed)}")
+    if not preserved:
+        return model
+    tell(f"normalisation (adaptive) leaves alone in the new languages: {described(kept)}")
+    return with_normaliser(model, normaliser_without(preserved, normaliser))
+
+
+def _scores(model: bytes) -> dict[str, float]:
+    """Return the score of each piece."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    ids = list(range(processor.get_piece_size()))
+    return dict(zip(processor.id_to_piece(ids), processor.get_score(ids), strict=True))
+
+
+def _missing_characters(model: bytes, texts: Sequence[str]) -> list[str]:
+    """Return the characters of texts that a vocabulary lacks, the most frequent ones first."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    counts = Counter[str]()
+    for text in texts:
+        counts.update(processor.normalize(sanitised(text)))
+    missing = [character for character in counts if processor.piece_to_id(character) == SPECIAL.unknown]
+    return sorted(missing, key=lambda character: (-counts[character], character))
+
+
+def _segment(model: bytes, texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the pieces of each text."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    remaining = map(sanitised, texts)
+    while batch := list(islice(remaining, _BATCH_SIZE)):
+        yield from processor.encode(batch, out_type=str)
+
+
+@lru_cache(100_000)
+def _is_letters(text: str) -> bool:
+    """Whether a text is letters, with marks such as the vowel signs of Devanagari."""
+    return bool(text) and all(unicodedata.category(character)[0] in "LM" for character in text)
+
+
+def _may_join(first: str, second: str) -> bool:
+    """Whether two adjacent pieces may become one: parts of one word."""
+    if len(first) + len(second) > MAX_LENGTH or not _is_letters(second):
+        return False
+    return first == SPACE or _is_letters(first.removeprefix(SPACE))
+
+
+def _words(texts: Iterable[Sequence[str]]) -> Counter[tuple[str, ...]]:
+    """Return how often each word of several pieces occurs."""
+    counts = Counter[tuple[str, ...]]()
+    for pieces in texts:
+        word: list[str] = []
+        for piece in pieces:
+            if word and not _may_join(word[-1], piece):
+                counts[tuple(word)] += 1
+                word = []
+            word.append(piece)
+        counts[tuple(word)] += 1
+    return Counter({word: count for word, count in counts.items() if len(word) > 1})
+
+
+class _Merges:
+    """Byte-pair encoding of words that are already cut into pieces."""
+
+    def __init__(self, words: Counter[tuple[str, ...]], forbidden: Set[str], vocabulary: Set[str]) -> None:
+        """Count the pairs of adjacent pieces.
+
+        Args:
+            words: the words with their numbers of occurrences.
+            forbidden: pieces that no merge may produce.
+            vocabulary: the pieces that exist already.
+        """
+        self.forbidden, self.vocabulary = forbidden, set(vocabulary)
+        self.words = [list(word) for word in words]
+        self.occurrences = list(words.values())
+        self.counts = Counter[str]()
+        """How often each pair occurs, by the merged piece."""
+        self.word_numbers: dict[str, set[int]] = {}
+        """The numbers of the words that may contain a pair, by the merged piece."""
+        for number in range(len(self.words)):
+            self._count(number, 1)
+        self._queue = [(-count, piece) for piece, count in self.counts.items()]
+        heapify(self._queue)
+
+    def learn(self, count: int) -> Iterator[tuple[str, str]]:
+        """Yield up to `count` merged pairs, the most frequent first."""
+        learned = 0
+        while learned < count and self._queue:
+            negative_count, piece = heappop(self._queue)
+            # An entry is outdated if its pair has become rarer or more frequent; `_merge` has queued the new count.
+            if -negative_count != self.counts[piece] or -negative_count < MIN_COUNT:
+                continue
+            pair = self._merge(piece)
+            # The parts of an existing piece may have become neighbours only now.
+            if piece not in self.vocabulary:
+                self.vocabulary.add(piece)
+                learned += 1
+                yield pair
+
+    def _count(self, number: int, sign: int) -> set[str]:
+        """Add the pairs of a word to the counts, or subtract them; return the merged pieces."""
+        pieces = set()
+        for first, second in pairwise(self.words[number]):
+            piece = first + second
+            if piece not in self.forbidden and _may_join(first, second):
+                self.counts[piece] += sign * self.occurrences[number]
+                self.word_numbers.setdefault(piece, set()).add(number)
+                pieces.add(piece)
+        return pieces
+
+    def _merge(self, piece: str) -> tuple[str, str]:
+        """Merge all pairs that produce a piece; return the first of them."""
+        changed, pair = set(), None
+        for number in sorted(self.word_numbers.pop(piece)):
+            changed |= self._count(number, -1)
+            merged: list[str] = []
+            for part in self.words[number]:
+                if merged and merged[-1] + part == piece and _may_join(merged[-1], part):
+                    pair = pair or (merged[-1], part)
+                    merged[-1] = piece
+                else:
+                    merged.append(part)
+            self.words[number] = merged
+            changed |= self._count(number, 1)
+        for affected in changed - {piece}:
+            heappush(self._queue, (-self.counts[affected], affected))
+        del self.counts[piece]
+        assert pair
+        return pair

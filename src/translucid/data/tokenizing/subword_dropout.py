@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from bitext.pair import Pair
 from translucid.data.readers.corpus import sources_of, targets_of
-from translucid.data.stores.encoded import EncodedCorpus, document_numbers, synthetic
-from translucid.data.stores.encoded_links import EncodedLinks, WordStarts
+from translucid.data.stores.encoded import EncodedCorpus, EncodedLinks, WordStarts, document_numbers, synthetic
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Segmenter, Tokenizer
 from translucid.ground.special import SPECIAL

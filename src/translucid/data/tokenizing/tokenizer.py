@@ -1,21 +1,26 @@
-"""Text to subword ids and back with SentencePiece (Kudo and Richardson 2018), with one or two models for two languages.
+"""A tokenizer: text to subword ids and back with SentencePiece (Kudo and Richardson 2018), learned from text.
 
-The first four ids are those of `ground.special`. No text yields padding, start or end: `<s>` in a sentence is three
-ordinary characters. The tag of synthetic pairs is a control symbol too: only `tag` returns its id.
+It has one or two models for two languages. The first four ids are those of `ground.special`. No text yields padding,
+start or end: `<s>` in a sentence is three ordinary characters. The tag of synthetic pairs is a control symbol too: only
+`tag` returns its id.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
+import io
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import Any, Literal
 
 import sentencepiece
+from pydantic import Field
 
 from bitext.pair import Pair
 from bitext.protected_spans import PLACEHOLDERS
@@ -23,13 +28,153 @@ from bitext.reading import read_at_most
 from bitext.words import linked_words
 from translucid.data.filtering import reservoir_sample
 from translucid.data.placeholders import Masked, mask
-from translucid.data.tokenizing.learning import Learning
-from translucid.data.tokenizing.pieces import SPACE, named_pieces, sanitised
-from translucid.data.tokenizing.reserved import RESERVED_PIECES, TERM
-from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.normalisation import ADAPTIVE, BASE, QUIET, Characters, described, normaliser_without
+from translucid.data.tokenizing.pieces import RESERVED_PIECES, SPACE, TERM, named_pieces, sanitised
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
+from translucid.ground.option_group import OptionGroup
 from translucid.ground.special import SPECIAL, TAG
+
+
+class TokenizerOptions(OptionGroup):
+    """How text is segmented into subwords."""
+
+    kind: Literal["bpe", "unigram"] = "bpe"
+    """Byte-pair encoding (Sennrich et al. 2016), or a unigram language model over pieces (Kudo 2018)."""
+    vocabulary: int = Field(8000, ge=5, le=1_000_000)
+    """The number of pieces in the vocabulary, including four special ones; for each language unless `joint`."""
+    joint: bool = True
+    """Whether both languages share one model and vocabulary; otherwise, each has its own."""
+    shared_ids: bool = False
+    """For imported models: each language has its own model, but the same pieces have the same ids."""
+    coverage: float = Field(1.0, ge=0.98, le=1)
+    """The share of the text's characters that get a piece; the rarest become unknown. Use 0.9995 for Chinese or
+    Japanese."""
+    normalisation: Literal["adaptive", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "adaptive"
+    """The normalisation of characters: Unicode NFKC; `nmt` also tidies spaces and control characters, `cf` lower-cases.
+    `adaptive` is `nmt_nfkc`, but leaves alone characters that are frequent in the text and part of its spelling, such
+    as ², … and º, full-width punctuation, or the zero-width non-joiner of Persian (docs/training.md)."""
+    sample: int = Field(1_000_000, ge=1, le=1_000_000_000)
+    """The vocabulary is learned from at most this many random training pairs; more take memory and change little."""
+    languages: dict[str, str] = Field(default_factory=dict, max_length=10_000)
+    """The piece that stands for each language of a multilingual model, by its code; a training with several directions
+    sets it."""
+    language_pieces: Literal["source-side", "both-sides"] = "source-side"
+    """Where these pieces are put: that of the target language before the source (Johnson et al. 2017, our training and
+    Marian), or that of each language before its own text (M2M100 and NLLB)."""
+    added: int = Field(0, ge=0, le=100_000)
+    """For fine-tuning: the most pieces that are added for words that are frequent in the training text and that the
+    vocabulary cuts into three or more; the embedding of a word starts as the mean of theirs. If the files have
+    languages that a multilingual model lacks, they are subwords of these languages, by default 2,000
+    (docs/multilingual.md)."""
+
+    @property
+    def marks_sources(self) -> bool:
+        """Whether the source language has a piece too, not only the target language."""
+        return self.language_pieces == "both-sides"
+
+
+# Sums of floats depend on the number of threads; with a fixed number, all machines learn the same unigram model.
+_LEARNING_THREADS = 8
+_TOO_LARGE = re.compile(r"too high.*<= (\d+)")
+"""SentencePiece's message that the vocabulary is too large for the text, with the largest possible size."""
+_TOO_SMALL = re.compile(r"smaller than required_chars.*vs (\d+)")
+"""SentencePiece's message that the vocabulary is too small for all characters, with the smallest possible size."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """The learning of a vocabulary for one side of a corpus, or for both, with arguments of `Tokenizer.learn`."""
+
+    text_name: str
+    """The name of the text in messages."""
+    options: TokenizerOptions
+    reserved: Sequence[str]
+    flexible: bool
+    tell: Callable[[str], None]
+
+    def model(self, texts: Sequence[str], *, tagged: bool) -> bytes:
+        """Return a SentencePiece model.
+
+        Raises:
+            UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
+        """
+        size, rule = self.options.vocabulary, self._normalisation(texts)
+        try:
+            return self._trained(texts, size, rule, tagged)
+        except RuntimeError as error:
+            possible_size = _possible_size(str(error))
+            if not self.flexible or possible_size is None:
+                raise _user_error(str(error), size, self.text_name) from error
+        reason = "too small for its single characters"
+        if possible_size < size:
+            reason = "larger than it supports"
+        self.tell(f"{self.text_name} gets a vocabulary of {possible_size:,}: the preset's, {size:,}, is {reason}")
+        try:
+            return self._trained(texts, possible_size, rule, tagged)
+        except RuntimeError as error:
+            raise _user_error(str(error), possible_size, self.text_name) from error
+
+    def _trained(self, texts: Sequence[str], size: int, rule: Mapping[str, Any], tagged: bool) -> bytes:
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=map(sanitised, texts),
+            model_writer=model,
+            model_type=self.options.kind,
+            vocab_size=size,
+            character_coverage=self.options.coverage,
+            pad_id=SPECIAL.pad,
+            unk_id=SPECIAL.unknown,
+            bos_id=SPECIAL.start,
+            eos_id=SPECIAL.end,
+            unk_surface="⁇",
+            control_symbols=[*([TAG] if tagged else []), *self.options.languages.values()],
+            user_defined_symbols=list(self.reserved),
+            max_sentence_length=1 << 16,
+            num_threads=_LEARNING_THREADS,
+            minloglevel=QUIET,
+            **rule,
+        )
+        return model.getvalue()
+
+    def _normalisation(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Return SentencePiece's arguments for the normalisation, and tell the user what it changes."""
+        characters, rule = Characters(), self.options.normalisation
+        for text in texts:
+            characters.add(text)
+        if changed := characters.changed(rule):
+            advice = "" if rule == ADAPTIVE else "; data.tokenizer.normalisation=adaptive keeps what is often there"
+            self.tell(f"normalisation ({rule}) changes characters of {self.text_name}: {described(changed)}{advice}")
+        if rule != ADAPTIVE:
+            return {"normalization_rule_name": rule}
+        preserved = characters.preserved()
+        if not preserved:
+            return {"normalization_rule_name": BASE}
+        counts = {character: characters.counts[character] for character in preserved}
+        self.tell(f"normalisation ({rule}) leaves alone in {self.text_name}: {described(counts)}")
+        return {"normalizer": normaliser_without(preserved)}
+
+
+def _possible_size(message: str) -> int | None:
+    """Return the size that SentencePiece's error message says to be possible, None if it names none."""
+    match = _TOO_LARGE.search(message) or _TOO_SMALL.search(message)
+    return int(match[1]) if match else None
+
+
+def _user_error(message: str, vocabulary: int, text_name: str) -> Exception:
+    """Return the error that explains SentencePiece's error message to the user."""
+    if "sentences_.empty()" in message:
+        return UserError(f"there is nothing to learn a vocabulary from: {text_name} is empty", fix="Check data.train.")
+    if match := _TOO_LARGE.search(message):
+        reason = f"larger than {text_name} supports, at most {match[1]}"
+        fix = f"Set data.tokenizer.vocabulary={match[1]} or less."
+    elif match := _TOO_SMALL.search(message):
+        reason = f"smaller than {text_name} needs for its single characters, at least {match[1]}"
+        fix = f"Set data.tokenizer.vocabulary={match[1]} or more, or a lower data.tokenizer.coverage."
+    else:
+        return RuntimeError(f"SentencePiece failed: {message}")
+    return UserError(f"a vocabulary of {vocabulary} is {reason}", fix=fix)
+
 
 LARGEST = 1 << 26
 """The most bytes of a SentencePiece file: a model with a million pieces has half as many."""
@@ -117,7 +262,7 @@ class Tokenizer:
             options: the options of the tokenizer.
             seed: determines the sample of a large text.
             tagged: whether the source vocabulary gets a `tag`.
-            reserved: reserved pieces of the vocabularies (`data/tokenizing/reserved.py`).
+            reserved: reserved pieces of the vocabularies (`data/tokenizing/pieces.py`).
             flexible: whether the vocabulary may have another size if the text does not support the configured one.
             tell: called with messages about another size, and about characters that normalisation changes.
 
@@ -213,7 +358,7 @@ class Tokenizer:
         return number if self._source.is_control(number) else None
 
     def reserves(self, pieces: Iterable[str]) -> bool:
-        """Whether both vocabularies have all of some reserved pieces (`data/tokenizing/reserved.py`)."""
+        """Whether both vocabularies have all of some reserved pieces (`data/tokenizing/pieces.py`)."""
         pieces = list(pieces)
         return SPECIAL.unknown not in self._source.piece_to_id(pieces) + self._target.piece_to_id(pieces)
 

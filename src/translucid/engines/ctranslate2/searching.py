@@ -21,20 +21,31 @@ minimum length, the likely end token itself is forbidden, which changes the rank
 from __future__ import annotations
 
 import math
+import os
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import ctranslate2
 
+from bitext.cancellation import between_steps, is_cancellable
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
+from translucid.decoding.decoding_options import (
+    CandidateVocabulary,
+    DecodingOptions,
+    find_loop,
+    has_repetition,
+    length_limit,
+    length_penalty,
+)
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis, in_order
-from translucid.decoding.limits import find_loop, has_repetition, length_limit, length_penalty
 from translucid.engines.agreement import largest_difference
 from translucid.engines.converted import (
     conversion_identity,
@@ -44,13 +55,11 @@ from translucid.engines.converted import (
     save_difference,
 )
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization, position_rows
-from translucid.engines.ctranslate2.opening import half_precision, open_translator
-from translucid.engines.ctranslate2.task import Search, Task, wait_for
 from translucid.engines.tuned import Tuned
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLINGS
-from translucid.kernels.machine import cores
-from translucid.kernels.pytorch import has_pytorch, require_pytorch
+from translucid.kernels.devices import INSTRUCTIONS, forget_instructions
+from translucid.kernels.machine import cores, has_pytorch, require_pytorch
 from translucid.runs import transformer_weights
 from translucid.runs.transformer_weights import TransformerWeights
 
@@ -59,6 +68,35 @@ if TYPE_CHECKING:
     from translucid.runs.adapters import Adapter
     from translucid.runs.configuration import Configuration
     from translucid.runs.run_folder import RunFolder
+
+
+def wait_for(answer: Any) -> Any:
+    """Wait for a result, and check meanwhile whether it was cancelled."""
+    pause = 0.0005
+    while is_cancellable() and not answer.done():
+        between_steps()
+        time.sleep(pause)
+        pause = min(2 * pause, 0.01)
+    return answer.result()
+
+
+@dataclass
+class Task:
+    """A sentence to search for."""
+
+    number: int
+    """The index of the sentence in the results."""
+    ids: list[int]
+    limit: int
+    """The largest number of tokens of an output, without the end token."""
+    banned: list[list[str]] = field(default_factory=list)
+    """The loops of earlier outputs, which later ones may not have."""
+    needs_torch: bool = False
+    """Whether an output breaks a rule that CTranslate2 applies in another way, so that PyTorch has to search."""
+
+
+Search: TypeAlias = tuple[Task, ctranslate2.AsyncTranslationResult]
+
 
 BATCH = 64
 """The largest number of sentences in a batch; larger batches exceed the processor's cache."""
@@ -443,3 +481,59 @@ class CTranslate2Engine:
 
     def _source(self, ids: list[int]) -> list[str]:
         return [*map(self.source.__getitem__, ids[:-1]), SPELLINGS.end]
+
+
+def gpu_of(device: str) -> int | None:
+    """Return the number of the GPU that a device such as `cuda` or `cuda:1` names; None for the CPU."""
+    kind, _, number = device.partition(":")
+    return int(number or 0) if kind == "cuda" else None
+
+
+def refuse_missing_gpu(device: str) -> None:
+    """Check that CTranslate2 has the GPU that a device names.
+
+    Raises:
+        UserError: it has not.
+    """
+    gpu, count = gpu_of(device), ctranslate2.get_cuda_device_count()
+    if gpu is not None and gpu >= count:
+        raise UserError(f"there is no device {device!r} here", fix=f"CTranslate2 finds {count} GPUs; use --device cpu.")
+
+
+def half_precision(device: str, quantization: Quantization) -> str:
+    """Return the type in which CTranslate2 computes with weights of this type: float16 on a GPU that has it.
+
+    `default` is the type of the weights, and float32 for what int8 leaves out.
+    """
+    gpu = gpu_of(device)
+    if gpu is None:
+        return "default"
+    half_type = "float16" if quantization == "float32" else "int8_float16"
+    return half_type if half_type in ctranslate2.get_supported_compute_types("cuda", gpu) else "default"
+
+
+def open_translator(folder: Path, device: str, threads: int, compute_type: str) -> ctranslate2.Translator:
+    """Open a converted model; `threads` work on a CPU, each on its own batches."""
+    gpu = gpu_of(device)
+    open_model = partial(
+        ctranslate2.Translator,
+        str(folder),
+        "cpu" if gpu is None else "cuda",
+        device_index=gpu or 0,
+        compute_type=compute_type,
+        # A GPU computes one batch after another; more threads would only keep more batches in its memory.
+        inter_threads=threads if gpu is None else 1,
+        intra_threads=1,
+    )
+    # CTranslate2 sets OpenMP's number of threads in the thread that opens it. In the current thread, that would limit
+    # PyTorch to one thread from then on.
+    with ThreadPoolExecutor(1) as executor:
+        try:
+            return executor.submit(open_model).result()
+        except ValueError as error:
+            if forget_instructions():
+                return executor.submit(open_model).result()
+            if INSTRUCTIONS in os.environ and str(error).startswith("The CPU does not support"):
+                what = f"CTranslate2 can't use the instructions of {INSTRUCTIONS}={os.environ[INSTRUCTIONS]}"
+                raise UserError(what, fix="Choose others, or unset the variable.") from error
+            raise

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from translucid.decoding.narrowed import Narrowed
+from translucid.decoding.search import Narrowed
 from translucid.engines.onnx import recurrent, transformer
 from translucid.engines.onnx.graph import Graph
-from translucid.engines.onnx.model import ENCODER, STEP
+from translucid.engines.onnx.search import ENCODER, STEP
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import RecurrentModel
 from translucid.models.transformer import Transformer

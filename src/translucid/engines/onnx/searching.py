@@ -21,9 +21,8 @@ import numpy as np
 
 from bitext.cancellation import is_cancellable
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
+from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions, length_limit
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
-from translucid.decoding.limits import length_limit
 from translucid.engines.agreement import largest_difference
 from translucid.engines.converted import (
     conversion_identity,
@@ -78,7 +77,7 @@ class OnnxEngine:
             considered: the name of the candidates; if not all pieces, the folder has the list.
             threads: the number of threads, each with its own batches; one for each core by default.
         """
-        from translucid.engines.onnx.model import OnnxModel
+        from translucid.engines.onnx.search import OnnxModel
 
         self.torch_engine, self.longest, self.considered = torch_engine, longest, considered
         self.difference = load_difference(folder)

@@ -1,13 +1,17 @@
 """Explanations of a model's words by methods other than attention, and the faithfulness of each."""
 
 from translucid.inspection.explain.contrast import Contrast, contrast, contrast_labels
-from translucid.inspection.explain.explanation import METHODS, Explanation, available_methods, explain, refuse_method
-from translucid.inspection.explain.faithfulness import (
+from translucid.inspection.explain.explanation import (
+    METHODS,
+    Explanation,
     Faithfulness,
+    available_methods,
     compare_with_random,
+    explain,
     faithfulness,
     part_count,
     random_faithfulness,
+    refuse_method,
 )
 
 __all__ = [

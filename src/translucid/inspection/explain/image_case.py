@@ -18,8 +18,14 @@ from translucid.decoding.hypothesis import percent
 from translucid.ground.errors import UserError
 from translucid.inspection.explain.case import ForcedCase, InterpolationPath
 from translucid.inspection.explain.contrast import Contrast
-from translucid.inspection.explain.explanation import Explanation, explain
-from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
+from translucid.inspection.explain.explanation import (
+    Explanation,
+    Faithfulness,
+    explain,
+    faithfulness,
+    part_count,
+    random_faithfulness,
+)
 from translucid.inspection.inspected import plain, rounded
 from translucid.inspection.saliency_overlay import SaliencyOverlay, caption_attention, cell_names
 from translucid.models.protocol import Memory, SequenceModel

@@ -2,19 +2,19 @@
 
 from translucid.inspection.plots.beam import draw_beam
 from translucid.inspection.plots.curves import draw_curves, draw_positions, draw_reliability
-from translucid.inspection.plots.heads import draw_head_report
 from translucid.inspection.plots.heatmaps import (
     draw_attention,
+    draw_head_report,
     draw_heads,
+    draw_lens,
     draw_mask,
     draw_masks,
     draw_padding,
+    draw_patching,
     draw_saliency,
     draw_saliency_rows,
     draw_words,
 )
-from translucid.inspection.plots.lens import draw_lens
-from translucid.inspection.plots.patching import draw_patching
 from translucid.inspection.plots.ribbons import draw_ribbons
 from translucid.inspection.plots.saving import save_figure
 

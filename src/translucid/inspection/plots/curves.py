@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from translucid.evaluation.confidence.estimator import Bin
+from translucid.evaluation.confidence import Bin
 from translucid.inspection.plots.saving import new_figure
 
 

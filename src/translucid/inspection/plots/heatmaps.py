@@ -1,4 +1,4 @@
-"""Attention as heatmaps between words, as saliency over images, and attention masks as coloured squares."""
+"""Heatmaps: attention between words, saliency over images, attention masks, lenses, patching, importance of heads."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from translucid.attention.masks import causal_mask, padding_mask, target_mask
@@ -16,7 +17,10 @@ from translucid.data.batching import padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import chosen_maps
 from translucid.ground.special import SPECIAL
+from translucid.inspection.head_importance import HeadImportance, HeadReport
 from translucid.inspection.inspected import Inspected
+from translucid.inspection.lens import Lens
+from translucid.inspection.patching import Patching, column_names, percents, summary
 from translucid.inspection.plots.saving import new_figure
 from translucid.inspection.saliency_overlay import SaliencyOverlay
 from translucid.inspection.words import WordMap
@@ -266,3 +270,96 @@ def _labels(texts: Iterable[Sequence[str]]) -> list[list[str]]:
     for pieces in texts:
         labels.append([piece.replace("▁", "") or "▁" for piece in pieces])
     return labels
+
+
+def draw_lens(lens: Lens) -> Figure:
+    """Draw the most probable piece of each layer: words down, layers across; a frame where a word is decided."""
+    words = lens.words
+    widest = 3
+    for word in words:
+        widest = max(widest, *map(len, word.top))
+    label_width = 0.09 * max(len(word.word) for word in words)
+    cell_width = 0.35 + 0.075 * widest
+    figure = new_figure(1.6 + label_width + cell_width * len(lens.layers), 0.8 + 0.36 * len(words))
+    axes = figure.subplots()
+    probabilities = [word.top_probabilities for word in words]
+    image = axes.imshow(probabilities, cmap=COLOURS, vmin=0, vmax=1, aspect="auto")
+    axes.set_xticks(range(len(lens.layers)), lens.layers, fontsize=9)
+    axes.set_yticks(range(len(words)), [word.word for word in words], fontsize=9)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    for row, word in enumerate(words):
+        for column, (top, probability) in enumerate(zip(word.top, word.top_probabilities, strict=True)):
+            colour = "white" if probability > 0.6 else "black"
+            axes.text(column, row, top, ha="center", va="center", fontsize=8, color=colour)
+        if word.decided is not None:
+            frame = Rectangle(
+                (word.decided - 0.47, row - 0.45), 0.94, 0.9, fill=False, edgecolor="#d97706", linewidth=2
+            )
+            axes.add_patch(frame)
+    kind = "tuned" if lens.tuned else "logit"
+    axes.set_title(f"{kind} lens: predictions of each layer", fontsize=10)
+    figure.colorbar(image, ax=axes, shrink=0.6, label="probability")
+    return figure
+
+
+def draw_patching(patching: Patching) -> Figure:
+    """Draw the share that each place carries in per cent: layers down, words across; the first layer is at the top.
+
+    A place is blue if it makes the run like that on CLEAN (1), red if it does the opposite.
+    """
+    columns = max(len(part.words) for part in patching.parts)
+    heights = [1.3 + 0.35 * len(part.points) for part in patching.parts]
+    figure = new_figure(2.2 + 0.75 * columns, 0.5 + sum(heights))
+    grid = figure.subplots(len(patching.parts), 1, squeeze=False, height_ratios=heights)
+    for axes, part in zip(grid[:, 0], patching.parts, strict=True):
+        axes.imshow(part.carried.numpy(), cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+        axes.set_xticks(range(len(part.words)), column_names(part), rotation=30, ha="left", fontsize=8)
+        axes.set_yticks(range(len(part.points)), part.layers, fontsize=8)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.set_xlim(-0.5, columns - 0.5)  # all parts have squares of the same width
+        axes.set_frame_on(False)
+        axes.set_title(f"{part.kind}: % of the difference carried", fontsize=8, loc="left")
+        for row, texts in enumerate(percents(part)):
+            for column, text in enumerate(texts):
+                dark = abs(part.carried[row, column]) > 0.6
+                axes.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
+    figure.suptitle(summary(patching), fontsize=9)
+    return figure
+
+
+def draw_head_report(report: HeadReport) -> Figure:
+    """Draw the importance of each head by both measures, layers down and heads across, and the score over the rest."""
+    attentions: dict[str, list[HeadImportance]] = {}
+    for head in report.heads:
+        attentions.setdefault(head.name.rpartition(".head.")[0], []).append(head)
+    figure = new_figure(13, max(3.5, 0.35 * len(attentions) + 1.5))
+    gradient, ablation, curve = figure.subplots(1, 3, width_ratios=[1, 1, 1.4])
+    by_gradient, by_ablation = [], []
+    for heads in attentions.values():
+        by_gradient.append([head.gradient for head in heads])
+        by_ablation.append([head.ablation for head in heads])
+    _draw_importance(gradient, by_gradient, list(attentions), "by gradient: mean |dL/dg|")
+    _draw_importance(ablation, by_ablation, list(attentions), "by ablation: increase of L")
+    for order, points in report.curves.items():
+        remaining = [len(report.heads) - point.off for point in points]
+        curve.plot(remaining, [point.score for point in points], marker="o", markersize=4, label=f"by {order}")
+    curve.set(xlabel="heads left", ylabel=report.metric, title="without the least important heads", ylim=0)
+    curve.invert_xaxis()
+    curve.grid(alpha=0.3)
+    curve.legend(fontsize=8)
+    return figure
+
+
+def _draw_importance(axes: Axes, rows: Sequence[Sequence[float]], attentions: Sequence[str], title: str) -> None:
+    """Draw a cell for each head; attentions with fewer heads than others end earlier."""
+    table = np.full((len(rows), max(map(len, rows))), np.nan)
+    for i, row in enumerate(rows):
+        table[i, : len(row)] = row
+    image = axes.imshow(table, cmap="Blues", vmin=min(0.0, np.nanmin(table)), aspect="auto")
+    axes.set_title(f"{title} (nats per sentence)", fontsize=9)
+    axes.set_xticks(range(table.shape[1]))
+    axes.set_yticks(range(len(rows)), attentions, fontsize=8)
+    axes.set_xlabel("head")
+    axes.figure.colorbar(image, ax=axes)

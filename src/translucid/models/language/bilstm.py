@@ -1,4 +1,7 @@
-"""The bidirectional language model of Peters et al. 2018 (arXiv 1802.05365), and its vectors, ELMo, in a translator."""
+"""The bidirectional language model of Peters et al. 2018 (arXiv 1802.05365), and its vectors, ELMo, in a translator.
+
+ELMo is a learned mean of the layers (`Mix`, section 3.2), which text classifiers and embeddings of texts read too.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,7 @@ from translucid.ground.special import SPECIAL
 from translucid.kernels.linear import Linear
 from translucid.layers.characters import Characters
 from translucid.layers.embedding import Embedding, output_projection
-from translucid.layers.language_lstm import DroppedEmbedding, ProjectedLSTM, locked_dropout
-from translucid.layers.mix import Mix
-from translucid.models.language.lstm import LSTMState
+from translucid.models.language.lstm import DroppedEmbedding, LSTMState, ProjectedLSTM, locked_dropout
 from translucid.models.language.model import LanguageModel, Reading
 from translucid.models.language_options import BiLSTMLanguageOptions
 from translucid.models.model_options import ContextualOptions
@@ -114,6 +115,25 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
             groups.append(group)
         groups[-1] += self.output_weights(groups[0])
         return groups
+
+
+class Mix(nn.Module):
+    """E_k = gamma sum_j softmax(s)_j h_{k,j}, with s and gamma learned; at first, all layers have the same weight."""
+
+    def __init__(self, layers: int, *, normalise: bool = False) -> None:
+        """Build a mix of `layers` layers, the embeddings included; `normalise` gives each h mean 0 and variance 1."""
+        super().__init__()
+        self.s = nn.Parameter(torch.zeros(layers))
+        self.gamma = nn.Parameter(torch.ones(()))
+        self.normalise = normalise
+
+    def forward(self, layers: Sequence[Tensor]) -> Tensor:
+        """Mix the states [.., D] of all layers into [.., D]."""
+        h = torch.stack([*layers], -1)  # [.., D, L]
+        if self.normalise:
+            # Layer normalisation is over the last dimension, so swap D and L and swap them back.
+            h = nn.functional.layer_norm(h.transpose(-1, -2), (h.size(-2),)).transpose(-1, -2)
+        return self.gamma * (h @ self.s.softmax(0))
 
 
 class ContextualEmbedding(nn.Module):

@@ -14,7 +14,7 @@ from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from translucid.kernels.pytorch import has_pytorch
+from translucid.kernels.machine import has_pytorch
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 

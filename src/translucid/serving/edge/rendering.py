@@ -1,14 +1,37 @@
-"""Large answers as JSON, serialised in the worker pool and in parts."""
+"""Answers: large ones as JSON, serialised in the worker pool and in parts, and files of the page."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from fastapi import Request
 from fastapi.responses import Response
 
 from bitext.cancellation import between_steps
+from translucid.serving.server_options import PAGE_HEADERS, media_type_of
+
+
+class Asset:
+    """A file of the page, with its content from the start of the server."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        """Take the content; the name determines the media type."""
+        self.content = content
+        self.media = media_type_of(name)
+        self.etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+    async def answer(self, request: Request) -> Response:
+        """Return the file, or 304 if the browser has this version already."""
+        headers = {**PAGE_HEADERS, "Cache-Control": "no-cache", "ETag": self.etag}
+        known_etags = request.headers.get("if-none-match", "")
+        # A proxy that compresses makes the tag a weak one, W/"...", which is enough here (RFC 9110, section 13.1.2).
+        if self.etag in re.findall(r'"[^"]*"', known_etags):
+            return Response(status_code=304, headers=headers)
+        return Response(self.content, media_type=self.media, headers=headers)
 
 
 def rendered(value: Any) -> Response:

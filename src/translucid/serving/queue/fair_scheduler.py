@@ -1,18 +1,23 @@
-"""Tasks with a time limit, and fair scheduling: one task runs at a time, next the one that has used the least time.
+"""Tasks with a time limit, fair scheduling, and the pool of threads for long work outside the event loop.
 
-Therefore short tasks do not wait for long ones. Waiting reduces the time that counts as used, so that every task gets
-its turn, and several long ones progress equally.
+One task runs at a time, next the one that has used the least time. Therefore short tasks do not wait for long ones.
+Waiting reduces the time that counts as used, so that every task gets its turn, and several long ones progress equally.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from bitext.cancellation import Cancelled, call_between_steps
+from translucid.kernels.machine import lower_priority
+from translucid.serving.edge.failures import ApiError
 
 _POLL_SECONDS = 0.2
 """The interval in seconds at which waiting work checks whether its result is still needed."""
@@ -150,3 +155,52 @@ class FairScheduler:
             self.waiting.remove(turn)
             self.working = turn
             turn.started.set()
+
+
+Result = TypeVar("Result")
+
+PLACES = 64
+"""The maximum number of pieces of work, running or waiting for their turn."""
+SHARE = 48
+"""The maximum number of pieces of work of one client."""
+TURN = 0.01
+"""The seconds of work after which others may have their turn."""
+
+
+class WorkerPool:
+    """Explanations, attention, beam trees, long texts, images: all work but the translation of a few sentences."""
+
+    def __init__(self) -> None:
+        self.scheduler = FairScheduler(TURN)
+        self.lock = threading.Lock()
+        self.work_counts: Counter[str] = Counter()
+        # With low priority, so that the event loop and the batches of short requests get the processor first.
+        self.threads = ThreadPoolExecutor(PLACES, "worker_pool", initializer=lower_priority)
+
+    def submit(self, task: Task, work: Callable[[], Result]) -> Future[Result]:
+        """Start work that asks between its steps whether its result is still needed (`cancellation.py`).
+
+        Raises:
+            ApiError: 503, there is too much work.
+        """
+        with self.lock:
+            if self.work_counts.total() >= PLACES or self.work_counts[task.client] >= SHARE:
+                raise ApiError(503, "The server is busy, please come again", retry_after=5)
+            self.work_counts[task.client] += 1
+
+        def leave(_: Future[Result]) -> None:
+            with self.lock:
+                self.work_counts[task.client] -= 1
+                self.work_counts += Counter()  # adding counters drops the clients with a count of zero
+
+        def run() -> Result:
+            with self.scheduler.turn(task.over):
+                return work()
+
+        future = self.threads.submit(run)
+        future.add_done_callback(leave)
+        return future
+
+    def close(self) -> None:
+        """Finish all work, and stop."""
+        self.threads.shutdown()

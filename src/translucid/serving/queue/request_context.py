@@ -20,8 +20,7 @@ from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.edge.incoming import Bodies, read_fields, read_image, read_upload
 from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.language_pairs import AnyServed
-from translucid.serving.queue.fair_scheduler import Task
-from translucid.serving.queue.worker_pool import WorkerPool
+from translucid.serving.queue.fair_scheduler import Task, WorkerPool
 from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.server_options import ServerOptions
 

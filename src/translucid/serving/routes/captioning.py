@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from bitext.cancellation import between_steps
-from translucid.decoding.limits import length_penalty
+from translucid.decoding.decoding_options import length_penalty
 from translucid.inspection.explain.image_case import image_case, saliency_record
 from translucid.inspection.inspected import plain, rounded_probability
 from translucid.inspection.saliency_overlay import AttentionResult
@@ -24,12 +24,10 @@ from translucid.serving.edge.incoming import (
 )
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import CHOICES, beam_tree, first_word
-from translucid.serving.routes.sentence_inspector import MAX_INSPECTED
+from translucid.serving.routes.inspection import CHOICES, MAX_INSPECTED, beam_tree, first_word
 
 if TYPE_CHECKING:
-    from translucid.api.caption import AlternativeCaption
-    from translucid.api.captioner import Captioner
+    from translucid.api.captioner import AlternativeCaption, Captioner
     from translucid.data.images.pixels import Picture
     from translucid.decoding.decoding_options import DecodingOptions
 

@@ -18,8 +18,7 @@ from bitext.languages import Languages, same_language
 from bitext.memory.database import ENDING, MemoryBusyError, is_database
 from bitext.memory.folding import UNWRITABLE
 from bitext.memory.match import MIN_PERCENT, Match
-from bitext.memory.recall import Recall
-from bitext.memory.translation_memory import MAX_MATCHES, TranslationMemory
+from bitext.memory.translation_memory import MAX_MATCHES, Recall, TranslationMemory
 from bitext.pair import Pair
 from translucid.ground.errors import UserError
 from translucid.memory.opening import open_memory

@@ -24,9 +24,7 @@ from translucid.serving.edge.incoming import (
 )
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import beam_of, heads_field, read_pair
-from translucid.serving.routes.layers import patch_fields
-from translucid.serving.routes.sentence_inspector import MAX_INSPECTED
+from translucid.serving.routes.inspection import MAX_INSPECTED, beam_of, heads_field, patch_fields, read_pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable

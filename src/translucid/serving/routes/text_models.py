@@ -18,7 +18,7 @@ from translucid.serving.edge.incoming import contrast_fields, number_field, text
 from translucid.serving.queue.request_context import Handlers
 
 if TYPE_CHECKING:
-    from translucid.api.generation import Generated, Piece
+    from translucid.api.generator import Generated, Piece
     from translucid.decoding.decoding_options import DecodingOptions
 
 LONGEST = 5000

@@ -1,1 +1,0 @@
-"""Quality estimation: features of a translation without a reference, and the fitted probability that it is good."""

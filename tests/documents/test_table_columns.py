@@ -4,7 +4,7 @@ import pytest
 
 from bitext.documents.document import Target
 from bitext.documents.kinds import read_document
-from bitext.documents.strings.table import Columns, columns
+from bitext.documents.strings.table import Columns, columns, columns_of_strings
 from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from translucid.ground.errors import UserError
@@ -200,3 +200,9 @@ def test_texts_beyond_the_first_row_stay_in_their_columns():
     document = read_document("a.csv", b"c1,c2\nOne word,more\nTwo words,a,One more\n", ("en", "es"))
     assert [segment.source.text for segment in document.segments] == ["One word", "Two words", "One more"]
     assert document.filled({2: Target(TaggedText("Uno"))}) == b"c1,c2\nOne word,more\nTwo words,a,Uno\n"
+
+
+@pytest.mark.parametrize(("texts", "holds_strings"), [(["12", "13"], False), (["Save", "Open"], True)])
+def test_a_column_of_numbers_is_no_source_of_strings(texts, holds_strings):
+    rows = [["Source", "Target"], *([text, "x"] for text in texts)]
+    assert (columns_of_strings("a.xlsx", rows, ("en", "es")) is not None) == holds_strings

@@ -40,7 +40,8 @@ def test_the_marker_of_an_access_key_is_a_part(text, position):
 
 
 @pytest.mark.parametrize(
-    "text", ["a_", "_a _b", "Eab_xit", "&amp; &x", "{_a} b", "_1", "a&B", "a& b", "a _ b", "_a b_c", "see x/_a"]
+    "text",
+    ["a_", "_a _b", "Eab_xit", "&amp; &x", "{_a} b", "_1", "a&B", "a& b", "a _ b", "_a b_c", "x_a b_c", "see x/_a"],
 )
 def test_other_signs_are_no_markers(text):
     source = TaggedText(text)

@@ -60,6 +60,7 @@ def test_the_contexts_are_the_input_of_the_output_projection(translation):
     hook.remove()
     heads = [translation.equation("decoder.0.cross", head).context for head in (0, 1)]
     assert_near(to_float64(torch.cat(heads, -1)), to_float64(inputs[0][0]))
+    assert_near(to_float64(translation.equation("decoder.0.cross").context), to_float64(heads[0]))
 
 
 def test_queries_and_keys_have_the_names_of_their_pieces(translation):

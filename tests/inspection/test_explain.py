@@ -1,7 +1,10 @@
 """Explanations of a toy model that copies, so each target word depends on one source word."""
 
+import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
 from torch import nn
 
 from bitext.pair import Pair
@@ -12,7 +15,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain import METHODS, compare_with_random, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.explanation import _random_subsets
+from translucid.inspection.explain.explanation import KERNEL, _random_subsets
 from translucid.models.protocol import Memory, SequenceModel
 
 WORDS = ["uno", "dos", "tres", "cuatro", "cinco"]
@@ -116,9 +119,18 @@ def test_gradients_add_up(case):
     torch.testing.assert_close(integrated_gradients(case, 200).sum(1), gain, rtol=0.02, atol=0.02)
 
 
-def test_lime_says_how_well_it_fits(case):
-    assert all(0 <= fit <= 1 for fit in explain(case, "lime").fit)
-    assert max(explain(case, "lime").fit) > 0.3
+def test_lime_says_how_well_it_fits(case, monkeypatch):
+    samples = []
+    probabilities = Case.probabilities
+    monkeypatch.setattr(Case, "probabilities", lambda self, keep: samples.append(keep) or probabilities(self, keep))
+    fits = explain(case, "lime").fit
+    assert max(fits) > 0.3
+    (kept,) = [keep for keep in samples if len(keep) > 100]
+    rows, expected = kept.double().numpy(), probabilities(case, kept).numpy()
+    weights = np.sqrt(np.exp(-((1 - np.sqrt(rows.mean(1))) ** 2) / KERNEL**2))
+    for fit, values in zip(fits, expected.T, strict=True):
+        model = Ridge(alpha=1.0).fit(rows, values, sample_weight=weights)
+        assert fit == pytest.approx(r2_score(values, model.predict(rows), sample_weight=weights), abs=1e-5)
 
 
 def test_wrong_methods_and_texts_are_named(case):

@@ -246,19 +246,21 @@ def test_a_search_can_read_each_encoder_layer(model):
 
 
 def test_words_of_several_pieces():
-    top = [[["▁com"], ["er"], ["▁a"]], [["▁beb"], ["ió"], ["</s>"]], [["▁beb"], ["er"], ["</s>"]]]
+    best = [["▁com", "er", "▁a"], ["▁beb", "ió", "</s>"], ["▁beb", "er", "</s>"]]
+    top = [[[piece, "other"] for piece in pieces] for pieces in best]
     probabilities = torch.tensor([[0.1, 0.2, 0.3], [0.5, 0.25, 0.5], [0.5, 0.8, 0.9]])
     ranks = torch.tensor([[4, 2, 3], [1, 2, 1], [1, 1, 1]])
-    lens = Lens(
-        ["input", "0", "1"], ["▁beb", "er", "</s>"], top, probabilities.log()[..., None], probabilities.log(), ranks
-    )
+    log_probs = probabilities.log()
+    top_log_probs = torch.stack([log_probs, log_probs - 9], -1)
+    lens = Lens(["input", "0", "1"], ["▁beb", "er", "</s>"], top, top_log_probs, log_probs, ranks)
     word, end = lens.words
     assert (word.word, word.top, word.ranks, word.decided) == ("beber", ["com·er", "beb·ió", "beber"], [4, 2, 1], 2)
     assert word.probabilities == pytest.approx([0.02, 0.125, 0.4])
     assert (end.word, end.decided) == ("</s>", 1)
     record = lens.to_json()
     assert record["words"][0]["layers"][2] == {"top": "beber", "top_probability": 0.4, "probability": 0.4, "rank": 1}
-    assert record["pieces"][1]["layers"][1] == {"top": [["ió", 0.25]], "probability": 0.25, "rank": 2}
+    layer = record["pieces"][1]["layers"][1]
+    assert (layer["top"][0], layer["probability"], layer["rank"]) == (["ió", 0.25], 0.25, 2)
     assert [piece["decided"] for piece in record["pieces"]] == [1, 2, 1]
 
 

@@ -87,7 +87,7 @@ def test_training_and_statistics_agree(call, corpus, tmp_path, monkeypatch):  # 
     for few, name in ((pairs + 1, "low-resource"), (1, "tiny")):
         monkeypatch.setattr(presets, "FEW_PAIRS", few)
         result = call("data", "stats", "--train", corpus / "train.tsv")
-        assert f"{name} (for " in result.out
+        assert f"translucid train {'' if few > 1 else '--model '}{name} (for " in result.out
         stats = json.loads(call("data", "stats", "--train", corpus / "train.tsv", "--json").out)
         assert stats["advised"] == name
         out = tmp_path / name

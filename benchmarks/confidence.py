@@ -48,7 +48,7 @@ from translucid.ground.special import SPECIAL
 
 PAIRS = "en-de", "en-zh", "ro-en", "et-en", "ne-en", "si-en"
 RIDGE = 10.0
-"""Penalty of the weights of standardised features."""
+"""Penalty of the weights of standardized features."""
 CHOSEN_ON = 600
 """Test sentences on which the measure of detached attention was chosen."""
 ROUNDS = 3

@@ -2,7 +2,7 @@
 
     python -m benchmarks.contributions RUN [RUN ...] [--words 20]
 
-For each model, one sentence pair of this many words is analysed by forced decoding, in turn with and without
+For each model, one sentence pair of this many words is analyzed by forced decoding, in turn with and without
 contributions; the median ratio of the repeats is printed, with the first and third quartile. One thread.
 """
 

@@ -5,7 +5,7 @@
 The variants run in turn on the same synthetic window of 64 rows of 70 tokens: two `torch.nn.LSTM` of the preset's sizes
 on given vectors; PyTorch's whole model (embedding, LSTMs, projection to 8,000 pieces, cross-entropy) without dropout;
 and ours with all its dropout, in float32 and, on processors with the instructions, in bfloat16. No variant includes the
-optimiser step. The script prints the median, minimum and maximum of the rounds.
+optimizer step. The script prints the median, minimum and maximum of the rounds.
 """
 
 import argparse

@@ -28,9 +28,9 @@ KINDS = {
     ),
     "softmax of the loss": ("aten::exp", "aten::amax"),
     "sums: gradients of biases": ("aten::sum",),
-    "layer normalisation, both ways": ("layer_norm",),
+    "layer normalization, both ways": ("layer_norm",),
     "embeddings, gathers, scatters": ("embedding", "index", "gather", "scatter"),
-    "optimiser": ("adam", "Adam", "foreach", "lerp"),
+    "optimizer": ("adam", "Adam", "foreach", "lerp"),
 }
 OTHERS = "everything else, Python included"
 

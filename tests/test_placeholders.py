@@ -162,7 +162,7 @@ def test_alternatives_have_the_placeholders(run):
     assert all(version.full_text.count("%s{n}") == 1 for version in (first.marked, *first.alternatives))
 
 
-def test_placeholders_placed_by_their_neighbours_are_reported(run, monkeypatch):
+def test_placeholders_placed_by_their_neighbors_are_reported(run, monkeypatch):
     translator = Translator.load(run, device="cpu", engine="torch")
     decode = translator.engine.decode
 

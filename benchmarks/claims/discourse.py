@@ -2,7 +2,7 @@
 
     python benchmarks/claims/discourse.py [--tico all.en-es.tmx.gz --base RUN] [--quick]
 
-A model with the settings of the demo is trained on single sentences of the phrasebook. Three models are initialised
+A model with the settings of the demo is trained on single sentences of the phrasebook. Three models are initialized
 from it and trained for as many updates again: the first on the same single sentences, the second also on passages whose
 last sentence depends on an earlier one (docs/phrasebook.md), without context, and the third on the same passages with
 up to three sentences of context. Words of the added text are added to their vocabularies. Runs are cached in
@@ -63,7 +63,7 @@ CONTINUED = {
     "then also passages, without context": (True, 0),
     f"then also passages, {CONTEXT} sentences of context": (True, CONTEXT),
 }
-"""Models initialised from the first one, by name: whether they learn from passages, and their context."""
+"""Models initialized from the first one, by name: whether they learn from passages, and their context."""
 ADDED = 500
 """The maximum number of words added to the vocabulary."""
 GENTLY = ["training.learning_rate=0.002", "training.warmup=50"]

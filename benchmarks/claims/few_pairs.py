@@ -1,10 +1,10 @@
-"""Claim 11: what helps low-resource translation most: initialisation, ELMo, back-translation, or all of them.
+"""Claim 11: what helps low-resource translation most: initialization, ELMo, back-translation, or all of them.
 
     python benchmarks/claims/few_pairs.py [--data data/tatoeba-eng-spa] [--runs runs/claims/few-pairs]
         [--pairs 5000] [--updates 3000] [--only NAME ...] [--quick]
 
 English to Spanish on Tatoeba. The first pairs of the training file are the parallel data; both sides of all others,
-shuffled separately, are monolingual text. A language model trains on both languages. A reverse model, initialised from
+shuffled separately, are monolingual text. A language model trains on both languages. A reverse model, initialized from
 it, translates each Spanish line into a source. Translation models then train on the data of each method, all with the
 same number of updates. BLEU is on test.tsv with beam 5, with a paired bootstrap test against the pairs only; those also
 train for as many updates as the preparation of the others takes in time. Minutes are CPU time.

@@ -1,4 +1,4 @@
-"""Pseudo-labels for unlabelled texts, predicted from a few labelled ones.
+"""Pseudo-labels for unlabeled texts, predicted from a few labeled ones.
 
 Latent semantic analysis (Deerwester et al. 1990) finds, without any label, the few directions in which texts differ
 most in their words:
@@ -52,12 +52,12 @@ class LabelGuesser:
 
     @classmethod
     def learn(
-        cls, labelled: Sequence[Pair], texts: Sequence[str], *, share: float = 0.4, dimensions: int = 50, seed: int = 1
+        cls, labeled: Sequence[Pair], texts: Sequence[str], *, share: float = 0.4, dimensions: int = 50, seed: int = 1
     ) -> LabelGuesser:
         """Learn from texts with labels, and texts without.
 
         Args:
-            labelled: at least two texts of each label.
+            labeled: at least two texts of each label.
             texts: texts without labels, on which the directions are found.
             share: the share of the predictions of each label that count as confident.
             dimensions: the number of directions.
@@ -66,13 +66,13 @@ class LabelGuesser:
         Raises:
             UserError: there are too few texts, or a label stands at one text only.
         """
-        counts = Counter(text.target for text in labelled)
+        counts = Counter(text.target for text in labeled)
         rarest = min(counts, key=counts.__getitem__, default="")
         if len(counts) < 2 or counts[rarest] < 2:
             what = f"the label {rarest!r} stands at one text only" if len(counts) > 1 else "there are no two labels"
             raise UserError(what, fix="Give at least two texts of each label.")
         space = _space(texts, dimensions, seed)
-        z, y = space.transform([text.source for text in labelled]), np.array([text.target for text in labelled])
+        z, y = space.transform([text.source for text in labeled]), np.array([text.target for text in labeled])
         judge = LogisticRegression(C=10.0, max_iter=1000)
         folds = StratifiedKFold(min(FOLDS, counts[rarest]), shuffle=True, random_state=seed)
         cross_validated = cross_val_predict(judge, z, y, cv=folds, method="predict_proba")
@@ -103,10 +103,10 @@ class LabelGuesser:
 
 
 class Accuracy(NamedTuple):
-    """Cross-validated accuracy: each labelled text is predicted from the other folds."""
+    """Cross-validated accuracy: each labeled text is predicted from the other folds."""
 
     all: float
-    """The accuracy on all labelled texts."""
+    """The accuracy on all labeled texts."""
     confident: float
     """The accuracy on the confident predictions."""
     confident_count: int

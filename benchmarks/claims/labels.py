@@ -2,8 +2,8 @@
 
     python -m benchmarks.claims.labels --language RUN [BACKWARDS] [--part curve|guessed|tricks|trec|all] [--quick]
 
-RUN is a language model (`lm-lstm`) trained on the unlabelled reviews, BACKWARDS one trained on reversed text. Claim 8:
-the accuracy on held-out reviews by the number of labels, for classifiers initialised from RUN, classifiers from scratch
+RUN is a language model (`lm-lstm`) trained on the unlabeled reviews, BACKWARDS one trained on reversed text. Claim 8:
+the accuracy on held-out reviews by the number of labels, for classifiers initialized from RUN, classifiers from scratch
 and bags of words; the same on the questions of TREC-6. Claim 10: the accuracy without discriminative rates, slanted
 triangular rates or gradual unfreezing, without all of them, and with nearly frozen layers. Runs are cached; an
 interrupted command resumes.
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.claims.common import DATA, DOCS
-from benchmarks.claims.labelled import Lab, Settings, Task, fresh_run, questions, read_reviews, reviews
+from benchmarks.claims.labeled import Lab, Settings, Task, fresh_run, questions, read_reviews, reviews
 from benchmarks.claims.labels_pages import write_labels, write_tricks
 from bitext.pair import Pair
 from translucid.ground.console import Console
@@ -48,7 +48,7 @@ BEGUN: dict[int, Settings] = {
         "model.language.weight_dropout": 0.2,
     },
 }
-"""Settings of classifiers initialised from a language model; those for the most labels equal recipes/imdb.yaml."""
+"""Settings of classifiers initialized from a language model; those for the most labels equal recipes/imdb.yaml."""
 GUESSED: Settings = {**BEGUN[10000], "training.max_epochs": 3}
 """Settings of classifiers that also train on pseudo-labels."""
 PLAIN: Settings = {"training.layer_decay": 1.0, "training.unfreeze": False}
@@ -96,7 +96,7 @@ TRICKS: dict[str, Settings] = {
 """Settings without one of the techniques. `nearly frozen` divides the learning rate by 100 once more for each layer."""
 FULL = 20000
 UNLABELLED = 20000
-"""The number of unlabelled texts for pseudo-labels."""
+"""The number of unlabeled texts for pseudo-labels."""
 METHODS = "begun", "backwards"
 """Methods in the order of the language models on the command line."""
 
@@ -111,16 +111,16 @@ class Experiments(NamedTuple):
     quick: bool
 
     def train(self, method: str, task: Task, count: int | None, seed: int, *settings: Settings, reader: int = 0) -> str:
-        """Train a classifier that is initialised from a language model; later settings override earlier ones."""
+        """Train a classifier that is initialized from a language model; later settings override earlier ones."""
         merged = {key: value for part in settings for key, value in part.items()}
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
         return self.lab.train(method, task, count, seed, self.language[reader], merged | limit)
 
     def train_guessed(self, task: Task, count: int, seed: int, texts: list[str]) -> None:
-        """Train a classifier that is initialised from the language model on `count` labels and on pseudo-labels."""
-        pseudo_labelled = self.lab.guess(task, count, seed, texts)
+        """Train a classifier that is initialized from the language model on `count` labels and on pseudo-labels."""
+        pseudo_labeled = self.lab.guess(task, count, seed, texts)
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
-        self.lab.train("guessed", task, count, seed, self.language[0], GUESSED | limit, pseudo_labelled)
+        self.lab.train("guessed", task, count, seed, self.language[0], GUESSED | limit, pseudo_labeled)
 
     def train_from_scratch(self, method: str, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
         """Train a classifier from scratch."""
@@ -222,7 +222,7 @@ def main() -> None:
     if "curve" in parts:
         curve(experiments, reviews(arguments.data, held_out), counts, arguments.once)
     if "guessed" in parts:
-        texts = [text.source for text in read_reviews(arguments.data / "unlabelled.jsonl.gz")]
+        texts = [text.source for text in read_reviews(arguments.data / "unlabeled.jsonl.gz")]
         guessed(
             experiments, reviews(arguments.data, held_out), texts[: 500 if arguments.quick else UNLABELLED], min(counts)
         )

@@ -9,7 +9,7 @@ from statistics import fmean
 import matplotlib.pyplot as plt
 
 from benchmarks.claims.common import mean_interval, show, table, write
-from benchmarks.claims.labelled import Record
+from benchmarks.claims.labeled import Record
 
 NAMES = {
     "begun": "pre-trained language model",
@@ -131,7 +131,7 @@ def write_tricks(records: Sequence[Record], labels: int, updates: int, docs: Pat
         held_out = next(record["held out"] for record in records if record["task"] == "imdb")
         page = f"""# Claim 10: three techniques for fine-tuning
 
-A film review classifier is initialised from a language model ({updates:,} updates) and trained on {labels:,} labels,
+A film review classifier is initialized from a language model ({updates:,} updates) and trained on {labels:,} labels,
 with and without the three techniques of Howard and Ruder 2018 (sections 3.2 and 3.3). There are {held_out:,} held-out
 reviews and {len(base)} seeds; each seed samples different reviews, the same for all rows. ± is the 95 % interval over
 seeds. In the last row each layer has a hundredth of the learning rate of the layer above, so that almost only the top

@@ -1,4 +1,4 @@
-"""Claim 12: where captioners look (Xu et al. 2015): soft, hard or no attention, regularisation, Transformer.
+"""Claim 12: where captioners look (Xu et al. 2015): soft, hard or no attention, regularization, Transformer.
 
     python benchmarks/claims/looking.py [--runs runs/claims/looking] [--seeds 2] [--updates 400] [--quick]
 
@@ -40,7 +40,7 @@ IMAGE_ENCODER = {"network": "efficientnet-lite0", "size": 160, "stride": 16, "fr
 LSTM = {"kind": "captioner", "width": 192, "hidden": 64, "dropout": 0.1}
 MODELS: dict[str, dict[str, Any]] = {
     "soft": LSTM,
-    "soft, not regularised": {**LSTM, "doubly_stochastic": 0.0},
+    "soft, not regularized": {**LSTM, "doubly_stochastic": 0.0},
     "hard": {**LSTM, "attention": "hard"},
     "no attention": {**LSTM, "attention": "none"},
     "Transformer": {
@@ -195,7 +195,7 @@ one run.
 ## Evenness and faithfulness
 
 *Unevenness* is the sum over cells of (a - mean)², where a is a cell's total attention over the caption; doubly
-stochastic regularisation reduces it. The other columns give the fall in nats of a word's log-probability without 5 % of
+stochastic regularization reduces it. The other columns give the fall in nats of a word's log-probability without 5 % of
 the cells: those that attention names, those that erasure names (the upper bound), and random ones. {explained} captions
 per run.
 

@@ -3,16 +3,16 @@
     python benchmarks/claims/senses.py [--data data/imdb] [--runs runs/claims/senses] [--run RUN ..] [--quick]
 
 `senses.tsv` has 554 occurrences of ten words in IMDb reviews (Maas et al. 2011), each with its sense. One annotator
-labelled each occurrence in its context, without guidelines, before looking at any vector. One occurrence per review was
+labeled each occurrence in its context, without guidelines, before looking at any vector. One occurrence per review was
 sampled at random, with at most 30 per sense. Titles, idioms ("by a long shot"), other senses and unclear cases were
 left out. As the reviews are not part of this project, a row identifies its review by file and line, the position by the
 offset in the file's review, and the review by the first digits of its SHA-256.
 
-A bidirectional language model trains on 20,000 other reviews. Each occurrence gets the sense of its nearest neighbour
+A bidirectional language model trains on 20,000 other reviews. Each occurrence gets the sense of its nearest neighbor
 among the other occurrences of its word, or of the majority of its five nearest. A static vector is the same wherever
 the word occurs, so for a fair comparison we use the model's static vectors of the surrounding words.
 
---run scores existing runs of either kind instead of training; they may have been trained on the labelled reviews.
+--run scores existing runs of either kind instead of training; they may have been trained on the labeled reviews.
 --quick trains almost nothing. Figures of both are written beside the runs, not into the docs.
 """
 
@@ -81,17 +81,17 @@ def plain(review: str) -> str:
 
 
 def occurrences(reviews: Mapping[str, Sequence[str]]) -> tuple[list[Occurrence], set[str]]:
-    """Return all labelled occurrences, and their reviews."""
-    labelled, labelled_reviews = [], set()
+    """Return all labeled occurrences, and their reviews."""
+    labeled, labeled_reviews = [], set()
     for row in LABELS.read_text().splitlines()[1:]:
         word, sense, file, line, offset, check = row.split("\t")
         review, start = reviews[file][int(line) - 1], int(offset)
         end = start + len(word)
         if sha256(review.encode()).hexdigest()[:12] != check or review[start:end].lower() != word:
-            raise SystemExit(f"{file}.jsonl.gz, line {line}: another review than the one that was labelled")
-        labelled.append(make_occurrence(word, sense, review[:start], review[start:end], review[end:]))
-        labelled_reviews.add(plain(review))
-    return labelled, labelled_reviews
+            raise SystemExit(f"{file}.jsonl.gz, line {line}: another review than the one that was labeled")
+        labeled.append(make_occurrence(word, sense, review[:start], review[start:end], review[end:]))
+        labeled_reviews.add(plain(review))
+    return labeled, labeled_reviews
 
 
 def make_occurrence(word: str, sense: str, before: str, form: str, after: str) -> Occurrence:
@@ -118,17 +118,17 @@ def context_positions(occurrence: Occurrence, width: int | None) -> list[int]:
     return [i for i in range(first, last + 1) if i != occurrence.place]
 
 
-def vectors(embedder: Embedder, labelled: Sequence[Occurrence]) -> dict[str, Vectors]:
+def vectors(embedder: Embedder, labeled: Sequence[Occurrence]) -> dict[str, Vectors]:
     """Return the vectors of occurrences [occurrences, D] for each method."""
-    texts = [" ".join(occurrence.words) for occurrence in labelled]
+    texts = [" ".join(occurrence.words) for occurrence in labeled]
     static = embedder.embed(texts, 0)
     zeros = np.zeros(static[0].shape[1], np.float32)
 
     def mean(width: int | None) -> Vectors:
         means = []
-        for embedded, occurrence in zip(static, labelled, strict=True):
-            neighbours = embedded[context_positions(occurrence, width)]
-            means.append(neighbours.mean(0) if len(neighbours) else zeros)
+        for embedded, occurrence in zip(static, labeled, strict=True):
+            neighbors = embedded[context_positions(occurrence, width)]
+            means.append(neighbors.mean(0) if len(neighbors) else zeros)
         return np.stack(means)
 
     def concatenated(embedded: Vectors, occurrence: Occurrence) -> Vectors:
@@ -138,12 +138,12 @@ def vectors(embedder: Embedder, labelled: Sequence[Occurrence]) -> dict[str, Vec
 
     by_method = {"window": mean(WINDOW), "sentence": mean(None)}
     by_method["beside"] = np.stack(
-        [concatenated(embedded, occurrence) for embedded, occurrence in zip(static, labelled, strict=True)]
+        [concatenated(embedded, occurrence) for embedded, occurrence in zip(static, labeled, strict=True)]
     )
     for layer in range(1, len(embedder.widths)):
         states = embedder.embed(texts, layer)
         by_method[f"layer {layer}"] = np.stack(
-            [embedded[occurrence.place] for embedded, occurrence in zip(states, labelled, strict=True)]
+            [embedded[occurrence.place] for embedded, occurrence in zip(states, labeled, strict=True)]
         )
     return by_method
 
@@ -162,7 +162,7 @@ def nearest_have_sense(embedded: Vectors, senses: Sequence[str], k: int) -> NDAr
 
 
 def by_luck(senses: Sequence[str]) -> tuple[float, float]:
-    """Return the accuracy of a random neighbour, and that of the most frequent sense."""
+    """Return the accuracy of a random neighbor, and that of the most frequent sense."""
     counts, n = Counter(senses).values(), len(senses)
     return sum(count * (count - 1) for count in counts) / (n * (n - 1)), max(counts) / n
 
@@ -184,11 +184,11 @@ def cell(mean: float, samples: NDArray[np.float64]) -> str:
     return f"{100 * mean:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def score(run: Path, labelled: Sequence[Occurrence]) -> tuple[Hits, Hits]:
-    """Return the hits of the nearest neighbour, and of five."""
+def score(run: Path, labeled: Sequence[Occurrence]) -> tuple[Hits, Hits]:
+    """Return the hits of the nearest neighbor, and of five."""
     embedder, nearest, five = Embedder.load(run), {}, {}  # type: ignore[var-annotated]
-    for word in dict.fromkeys(occurrence.word for occurrence in labelled):
-        of_word = [occurrence for occurrence in labelled if occurrence.word == word]
+    for word in dict.fromkeys(occurrence.word for occurrence in labeled):
+        of_word = [occurrence for occurrence in labeled if occurrence.word == word]
         senses = [occurrence.sense for occurrence in of_word]
         for method, embedded in vectors(embedder, of_word).items():
             nearest.setdefault(method, {})[word] = nearest_have_sense(embedded, senses, 1)
@@ -197,7 +197,7 @@ def score(run: Path, labelled: Sequence[Occurrence]) -> tuple[Hits, Hits]:
 
 
 def configured(quick: bool) -> Configuration:
-    overrides: dict[str, Any] = {"data.tokenizer.normalisation": "nmt_nfkc_cf", "training.max_minutes": 25.0}
+    overrides: dict[str, Any] = {"data.tokenizer.normalization": "nmt_nfkc_cf", "training.max_minutes": 25.0}
     if quick:
         overrides |= {
             "training.max_steps": 20,
@@ -215,14 +215,14 @@ def main() -> None:
     parser.add_argument("--run", type=Path, action="append", default=[], help="score this run instead; repeatable")
     parser.add_argument("--quick", action="store_true", help="300 reviews, 20 updates, a quarter of the occurrences")
     arguments = parser.parse_args()
-    if not (arguments.data / "unlabelled.jsonl.gz").exists():
+    if not (arguments.data / "unlabeled.jsonl.gz").exists():
         raise SystemExit(f"{arguments.data}: the reviews of IMDb are not there; name their folder with --data")
-    reviews = {name: list(read(arguments.data, name)) for name in ("train", "unlabelled")}
-    labelled, left_out = occurrences(reviews)
+    reviews = {name: list(read(arguments.data, name)) for name in ("train", "unlabeled")}
+    labeled, left_out = occurrences(reviews)
     runs, docs, count, validated = arguments.runs, DOCS, REVIEWS, VALIDATED
     if arguments.quick:
         runs = docs = arguments.runs / "quick"
-        count, validated, labelled = 300, 20, labelled[::4]
+        count, validated, labeled = 300, 20, labeled[::4]
     if arguments.run:
         runs = docs = runs / "given"
         trained, opening = arguments.run, ""
@@ -235,9 +235,9 @@ def main() -> None:
         opening = learned(train_once(trained[0], configured(arguments.quick), train, valid), count)
     sections, figures = [], {}
     for run in trained:
-        nearest, five = score(run, labelled)
+        nearest, five = score(run, labeled)
         name = f"## {run}\n\n" if arguments.run else ""
-        sections.append(f"{name}{section(nearest, five, labelled)}")
+        sections.append(f"{name}{section(nearest, five, labeled)}")
         figures[str(run)] = {}
         for method, by_word in nearest.items():
             accuracies = {
@@ -246,7 +246,7 @@ def main() -> None:
             figures[str(run)][method] = accuracies
     runs.mkdir(parents=True, exist_ok=True)
     write_atomically(runs / "figures.json", json.dumps(figures, indent=1).encode())
-    write("9-senses.md", page(opening, sections, labelled), docs)
+    write("9-senses.md", page(opening, sections, labeled), docs)
 
 
 def learned(run: RunFolder, count: int) -> str:
@@ -259,11 +259,11 @@ def learned(run: RunFolder, count: int) -> str:
     )
 
 
-def section(nearest: Hits, five: Hits, labelled: Sequence[Occurrence]) -> str:
+def section(nearest: Hits, five: Hits, labeled: Sequence[Occurrence]) -> str:
     """Return the tables of one run."""
     layers = [method for method in nearest if method.startswith("layer")]
     senses: dict[str, list[str]] = {}
-    for occurrence in labelled:
+    for occurrence in labeled:
         senses.setdefault(occurrence.word, []).append(occurrence.sense)
     luck = {word: by_luck(labels) for word, labels in senses.items()}
     chance, commonest = map(fmean, zip(*luck.values(), strict=True))
@@ -306,7 +306,7 @@ def section(nearest: Hits, five: Hits, labelled: Sequence[Occurrence]) -> str:
 Advantage of the contextual vectors in points over:
 
 {table(["", *of], ahead)}
-By word, nearest neighbour:
+By word, nearest neighbor:
 
 {table(["word: senses, occurrences", "chance", "most frequent", "window", "sentence", *layers], rows)}"""
 
@@ -317,7 +317,7 @@ def page(opening: str, sections: Sequence[str], samples: Sequence[Occurrence]) -
     return f"""# Claim 9: contextual word embeddings and word senses
 
 {len(samples)} occurrences of {words} words in IMDb reviews, each with a manual sense label. An occurrence gets the
-sense of its nearest neighbour (cosine) among the other occurrences of the word, or of the majority of its five nearest.
+sense of its nearest neighbor (cosine) among the other occurrences of the word, or of the majority of its five nearest.
 Accuracy in percent, with bootstrap 95 % intervals over occurrences.
 
 Contextual vectors use {AROUND} words on either side. A static vector of the word itself is the same everywhere, so the

@@ -2,13 +2,13 @@ r"""Claim 18: a student keeps its teacher's quality at four times its speed.
 
     python benchmarks/claims/students.py --case Phrasebook runs/demo runs/demo-student test.tsv \
         --case Multi30k runs/teacher-1 runs/multi30k-student 'test_2016_flickr.lc.norm.tok.{en,de}.gz' \
-        --tokenised Multi30k
+        --tokenized Multi30k
 
 Teacher and student of each case run with int8 weights in CTranslate2 on one thread, with a beam of 5 and greedily. The
 systems take turns; times are those of the processor, so a busy machine disturbs them little. A ratio is the median over
 the rounds of the teacher's time with a beam of 5, divided by the time of the system in the same round.
 
-`--tokenised` names a case whose text is tokenised and lower-cased already.
+`--tokenized` names a case whose text is tokenized and lower-cased already.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ def main() -> None:
     parser.add_argument(
         "--case", nargs=4, metavar=("NAME", "TEACHER", "STUDENT", "TEST"), action="append", required=True
     )
-    parser.add_argument("--tokenised", action="append", default=[], metavar="NAME", help="a case with tokenised text")
+    parser.add_argument("--tokenized", action="append", default=[], metavar="NAME", help="a case with tokenized text")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--out", type=Path, default=DOCS, help="the folder of the page")
     arguments = parser.parse_args()
     configure_process()
     sections = []
     for name, teacher, student, test in arguments.case:
-        metric = BLEU(tokenize="none", lowercase=True, force=True) if name in arguments.tokenised else BLEU()
+        metric = BLEU(tokenize="none", lowercase=True, force=True) if name in arguments.tokenized else BLEU()
         case = Case(name, Path(teacher), Path(student), list(read_pairs(test)), metric)
         sections.append(measured(case, arguments.rounds))
     write("18-students.md", page(sections), arguments.out)

@@ -91,10 +91,10 @@ def training_table(device: torch.device, options: argparse.Namespace) -> list[st
 
 
 def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str]:
-    """Return the kernels, GPU time and synchronisations of an update and of a search."""
+    """Return the kernels, GPU time and synchronizations of an update and of a search."""
     if device.type != "cuda":
-        return ["Kernels and synchronisations are counted on a GPU only.", ""]
-    rows = ["| preset | what | kernels | GPU ms | synchronisations |", "| --- | --- | ---: | ---: | --- |"]
+        return ["Kernels and synchronizations are counted on a GPU only.", ""]
+    rows = ["| preset | what | kernels | GPU ms | synchronizations |", "| --- | --- | ---: | ---: | --- |"]
     for preset in PRESETS:
         configuration = configuration_of(preset, quick=options.quick)
         update = training.ours(configuration, device, "bfloat16")
@@ -106,7 +106,7 @@ def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str
         for what, action in actions.items():
             for _ in range(2):  # warm up: exclude one-time loading and tuning
                 action()
-            waits = training.synchronisations(action)
+            waits = training.synchronizations(action)
             count, milliseconds = training.kernels(action)
             lines = ", ".join(f"{line} {times}" for line, times in waits.most_common(8))
             rows.append(f"| {preset} | {what} | {count} | {milliseconds:.1f} | {waits.total()} ({lines}) |")

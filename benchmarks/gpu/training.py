@@ -76,7 +76,7 @@ def plain(model: nn.Module, configuration: Configuration, device: torch.device, 
 
 BUILDERS: dict[str, Callable[[Configuration, torch.device, str], Update]] = {
     "translucid": ours,
-    # Without the hint PyTorch inspects the mask, which synchronises with the GPU.
+    # Without the hint PyTorch inspects the mask, which synchronizes with the GPU.
     "nn.Transformer": lambda configuration, *rest: plain(
         Tutorial(shape_of(configuration), causal_hint=True), configuration, *rest
     ),
@@ -104,7 +104,7 @@ def finish(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def synchronisations(action: Callable[[], object]) -> Counter[str]:
+def synchronizations(action: Callable[[], object]) -> Counter[str]:
     """Return how often an action waited for the GPU, by source line."""
     torch.cuda.set_sync_debug_mode("warn")
     try:

@@ -4,7 +4,7 @@
     python -m benchmarks.mutation --since COMMIT --sample 100    # only lines that have changed
 
 A mutant is a copy of the package with one wrong change, such as < for <=. It is killed if a test fails or times out; it
-survives if all tests pass. `selection.py` decides which tests run, `behaviour.py` what is never changed, and
+survives if all tests pass. `selection.py` decides which tests run, `behavior.py` what is never changed, and
 `equivalent.json` lists the mutants that no test could kill, with reasons. --write stores the results in
 docs/reports/mutation.json and docs/reports/mutation.md. With --again, only the survivors of the same sample are tried,
 after new tests were written.

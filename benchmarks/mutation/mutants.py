@@ -1,4 +1,4 @@
-"""Small wrong changes of the core, one at a time: the mutants of `cosmic-ray`, except those without behaviour."""
+"""Small wrong changes of the core, one at a time: the mutants of `cosmic-ray`, except those without behavior."""
 
 import random
 from collections import defaultdict
@@ -14,7 +14,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator
 
-from benchmarks.mutation.behaviour import behaviour
+from benchmarks.mutation.behavior import behavior
 from benchmarks.mutation.selection import changed_lines, room_of
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
@@ -97,7 +97,7 @@ def sample_since(commit: str, count: int, seed: int) -> list[Mutant]:
 
 
 def _candidates(file: Path) -> Iterator[tuple[Path, str, int]]:
-    """Yield file, operator and occurrence of every change, including those that change no behaviour."""
+    """Yield file, operator and occurrence of every change, including those that change no behavior."""
     if name_of(file) in SETTINGS:
         return
     nodes = list(ast_nodes(parso.parse(file.read_text(encoding="utf-8"))))
@@ -108,11 +108,11 @@ def _candidates(file: Path) -> Iterator[tuple[Path, str, int]]:
 
 
 def _mutant(file: Path, operator: str, occurrence: int) -> Mutant | None:
-    """Return the change, or None if it has no behaviour to test."""
+    """Return the change, or None if it has no behavior to test."""
     source = file.read_text(encoding="utf-8")
     try:
         mutated = mutate_code(source, get_operator(f"core/{operator}")(), occurrence)
-        same = behaviour(mutated) == behaviour(source)
+        same = behavior(mutated) == behavior(source)
     except (SyntaxError, AttributeError):  # a bare * among parameters; a dotted name of an exception
         return None
     return None if same else _described(name_of(file), operator, source, mutated)

@@ -64,10 +64,10 @@ def silence(block: Any) -> None:
         nn.init.zeros_(layer.bias)
 
 
-def normalise_last(blocks: Any, real: int) -> None:
+def normalize_last(blocks: Any, real: int) -> None:
     """Make the post-norm blocks after the first `real` ones return their input.
 
-    Their norms change nothing in what has been normalised, but would in what has then been scaled and shifted: so the
+    Their norms change nothing in what has been normalized, but would in what has then been scaled and shifted: so the
     gain and bias of the last norm of the real blocks go to the last norm of all.
     """
     norms = [residual.norm for block in blocks[real - 1 :] for residual in block.residuals]
@@ -96,8 +96,8 @@ def widened(model: Any, new: TransformerOptions) -> Any:
         widening.norm(model.encoder_norm, wide.encoder_norm)
         widening.norm(model.decoder_norm, wide.decoder_norm)
     else:
-        normalise_last(wide.encoder, len(model.encoder))
-        normalise_last(wide.decoder, len(model.decoder))
+        normalize_last(wide.encoder, len(model.encoder))
+        normalize_last(wide.decoder, len(model.decoder))
     widening.linear(model.output, wide.output, widening.features, torch.arange(len(model.output.weight)))
     return wide
 

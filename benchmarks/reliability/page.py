@@ -31,7 +31,7 @@ hostile files see [security.md](../security.md).
 {notes}
 {attacks}
 
-After a kill, a training must end with the same weights, optimiser, random states and metrics as an uninterrupted one,
+After a kill, a training must end with the same weights, optimizer, random states and metrics as an uninterrupted one,
 bit for bit. A damaged file must be repaired, or reported with one line that says what to do. A number in `config.yaml`
 that changes to another valid one looks like an edit; it is detected only for model, data and seed.
 

@@ -525,7 +525,7 @@ _END_OF_SENTENCE = ".,;:!?'\"»"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _OPENING = frozenset(_BRACKETS.values())
 PART_MARK = "\x00"
-"""The character that replaces a recognised part of a text; it keeps its neighbours from forming another part."""
+"""The character that replaces a recognized part of a text; it keeps its neighbors from forming another part."""
 MAX_IN_WORDS = 100
 """The most different parts that are searched for within words."""
 SHORTEST_NUMBER = 2
@@ -624,11 +624,11 @@ def differences(
         # must be the beginning, because `{{n}}` does not contain the placeholder `{n}`.
         longest = sorted(lost, key=len, reverse=True)[:MAX_IN_WORDS]
         prefixes = tuple(longest)
-        recognised = []
+        recognized = []
         for span in parts:
             if span[0].replace(PART_MARK, "") in expected or not span[0].startswith(prefixes):
-                recognised.append(span)
-        masked = _replace_parts(target, recognised, PART_MARK)
+                recognized.append(span)
+        masked = _replace_parts(target, recognized, PART_MARK)
         in_words = re.compile("|".join(map(_escaped, longest)))
         counts.update(in_words.findall(masked))
         unexpected = [part for part in unexpected if not part.startswith(prefixes)]

@@ -92,7 +92,7 @@ def normalized_text(text: str) -> str:
     return " ".join(text.split())
 
 
-def capitalised(text: str) -> str:
+def capitalized(text: str) -> str:
     """Return a text whose first letter is a capital."""
     return text[:1].upper() + text[1:]
 

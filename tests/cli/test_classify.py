@@ -275,7 +275,7 @@ def test_incompatible_options_are_one_line(call, mood, language, small_run, fold
         (("evaluate", mood, "--test", folder / "test.jsonl", "--beam", 3), "--beam is for translations"),
         (("evaluate", small_run, "--test", folder / "test.jsonl", "--ensemble", mood), "has no source or no target"),
         (("train", "--model", "classifier", "--init-from", small_run, "--train", folder / "train.jsonl", "--out",
-          tmp_path / "x"), "which can't initialise a classifier"),
+          tmp_path / "x"), "which can't initialize a classifier"),
         (("train", "--model", "tiny", "--init-from", language, "--train", folder / "train.jsonl",
           "--out", tmp_path / "y"), "holds a model of the kind language-lstm"),
     ]  # fmt: skip

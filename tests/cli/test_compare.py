@@ -25,7 +25,7 @@ def test_the_report_for_people(call, corpus, tmp_path):
     files = tmp_path / "empty.txt", tmp_path / "right.txt", "--test", corpus / "test.tsv"
     result = call("compare", *files, "--frequencies", corpus / "train.tsv", "--samples", 1)
     assert result.code == 0
-    for part in ("+100.00", "p (bootstrap)", "p (randomisation)", "source words", "word's frequency", "10-99"):
+    for part in ("+100.00", "p (bootstrap)", "p (randomization)", "source words", "word's frequency", "10-99"):
         assert part in result.out
     assert f"B          {targets[0]}" in result.out
     assert result.out.count("source     ") == 1

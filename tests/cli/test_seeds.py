@@ -1,4 +1,4 @@
-"""`translucid train --seeds`: a run for each seed, and the table that summarises them."""
+"""`translucid train --seeds`: a run for each seed, and the table that summarizes them."""
 
 import pytest
 import torch

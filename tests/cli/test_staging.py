@@ -48,7 +48,7 @@ def test_a_run_is_not_replaced_by_one_that_begins_with_it(call_train, base, tmp_
     result = call_train("base", option, name, "--overwrite")
     assert result.code == 2
     if option == "--init-from" and name != "linked files":  # a translator is no encoder, and links are not followed
-        assert "base: is a run from which the new run is initialised. Choose another folder." in result.err
+        assert "base: is a run from which the new run is initialized. Choose another folder." in result.err
     assert content(base) == before
 
 

@@ -10,7 +10,7 @@ from translucid import Translator, UserError
 
 @pytest.fixture(scope="module")
 def sister(small_run, corpus, tmp_path_factory):
-    """Train a run with the vocabulary of `small_run` from another initialisation: sister(*settings)."""
+    """Train a run with the vocabulary of `small_run` from another initialization: sister(*settings)."""
     runs = {}
 
     def train_run(*settings):

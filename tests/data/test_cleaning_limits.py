@@ -60,7 +60,7 @@ def test_how_much_more_probable_another_language_must_be(monkeypatch, letters, r
     assert without_other == (message if expected == "de" else "")
 
 
-def test_a_language_is_recognised_in_the_words_of_one_side_alone(monkeypatch):
+def test_a_language_is_recognized_in_the_words_of_one_side_alone(monkeypatch):
     texts = []
     monkeypatch.setattr(rules, "language_probabilities", lambda text: texts.append(text) or {"en": 1, "es": 1})
     shared = "Berlin"

@@ -1,4 +1,4 @@
-"""Files that are not read: recognised by their endings, and refused with advice."""
+"""Files that are not read: recognized by their endings, and refused with advice."""
 
 from pathlib import Path
 

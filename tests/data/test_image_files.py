@@ -290,7 +290,7 @@ def test_a_picture_of_a_kind_that_is_not_read_is_not_said_to_be_missing(tmp_path
         files.refuse_missing(["other.tif"])
 
 
-def test_compressed_files_are_recognised_by_their_first_bytes(tmp_path, tar):
+def test_compressed_files_are_recognized_by_their_first_bytes(tmp_path, tar):
     content = tar.read_bytes()
     zstandard, zipped = b"\x28\xb5\x2f\xfd" + content, b"PK\x03\x04" + content
     for packed in (gzip.compress(content), bz2.compress(content), lzma.compress(content), zstandard, zipped):

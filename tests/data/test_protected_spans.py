@@ -284,12 +284,12 @@ def test_placeholders_tags_and_addresses_are_found(text, parts):
 @pytest.mark.parametrize(
     "text", ["%s", "{name}: %d!", "https://example.com/a?b=1", "<br/>", "42", "— 1,000.5 €", "..."]
 )
-def test_texts_without_words_are_recognised(text):
+def test_texts_without_words_are_recognized(text):
     assert is_non_translatable(text)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "%s files", "see www.example.com", "a", "足", "<b>go</b>"])
-def test_texts_with_words_are_recognised(text):
+def test_texts_with_words_are_recognized(text):
     assert not is_non_translatable(text)
 
 

@@ -84,7 +84,7 @@ def test_another_seed_gives_another_order():
 
 
 def test_an_order_is_about_as_irregular_as_a_drawn_one():
-    """Neighbours are as far apart, and both halves as mixed, as in a random permutation by NumPy."""
+    """Neighbors are as far apart, and both halves as mixed, as in a random permutation by NumPy."""
     count = 200_000
     order = shuffled(np.arange(count), count, [3])
     permutation = np.random.default_rng(3).permutation(count)
@@ -121,7 +121,7 @@ def test_what_is_mixed_in_has_its_share_and_the_rest_comes_once(sizes, shares, f
 
 
 def shuffled_in_plain_python(position, count, seed):
-    """A Feistel network of four rounds over Python's integers, with the finaliser of SplitMix64."""
+    """A Feistel network of four rounds over Python's integers, with the finalizer of SplitMix64."""
     half = max(1, -(-(count - 1).bit_length() // 2))
     keys = np.random.SeedSequence([*seed, count]).generate_state(4, np.uint64).tolist()
     number = position

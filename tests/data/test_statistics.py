@@ -85,8 +85,8 @@ def test_all_figures_of_a_split():
                 {"script": "control", "count": 2, "characters": "\x07", "first_line": 9},
                 {"script": "private", "count": 1, "characters": "\ue000", "first_line": 9},
             ],
-            "normalisation_changes": {"…": 6},
-            "normalisation_leaves_alone": {"²": 11},
+            "normalization_changes": {"…": 6},
+            "normalization_leaves_alone": {"²": 11},
         },
         "target": summary["target"],
     }

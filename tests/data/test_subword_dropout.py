@@ -48,7 +48,7 @@ def test_without_dropout_it_is_the_segmentation_of_sentencepiece(real_data):
     segmenter = tokenizer.source_segmenter
     rank = segmenter.ranks()
     for pair in pairs:
-        words = words_of(segmenter.normalise(pair.source))
+        words = words_of(segmenter.normalize(pair.source))
         ids = [segmenter.number(piece) for word in words for piece in bpe_dropout(word, rank, 0.0, random.Random(1))]
         assert ids == tokenizer.encode_source([pair.source])[0]
 
@@ -126,7 +126,7 @@ def test_samples_equal_those_of_a_loop_over_words(kind):
     expected = []
     sides = []
     for side, segmenter in enumerate((tokenizer.source_segmenter, tokenizer.target_segmenter)):
-        texts = [words_of(segmenter.normalise(pair[side])) for pair in pairs]
+        texts = [words_of(segmenter.normalize(pair[side])) for pair in pairs]
         counts = Counter(word for words in texts for word in words)
         pools = {}
         for word, count in counts.items():

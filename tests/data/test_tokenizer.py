@@ -157,9 +157,9 @@ def test_a_large_corpus_is_sampled_by_the_seed():
 
 def test_options_change_the_tokenizer():
     assert learn(kind="unigram").encode_source(ENGLISH) != learn(kind="bpe").encode_source(ENGLISH)
-    lower = learn(normalisation="nmt_nfkc_cf")
+    lower = learn(normalization="nmt_nfkc_cf")
     assert lower.encode_source(["SOCCER"]) == lower.encode_source(["soccer"])
-    assert learn(normalisation="identity", pairs=[*PAIRS, Pair("ﬁ", "ﬁ")]).encode_source(["ﬁ"])[0][-1] != 1
+    assert learn(normalization="identity", pairs=[*PAIRS, Pair("ﬁ", "ﬁ")]).encode_source(["ﬁ"])[0][-1] != 1
     rare = [*PAIRS * 50, Pair("ß", "ß")]
     assert learn(pairs=rare).encode_source(["ß"])[0][-1] != 1
     assert learn(pairs=rare, coverage=0.99).encode_source(["ß"])[0][-1] == 1
@@ -301,7 +301,7 @@ def test_what_is_written_for_an_unknown_piece_is_short_text(joint, tmp_path, sur
 def test_what_a_strange_tokenizer_writes_is_one_line_without_control_characters():
     evil = "a\x1b[2J b\tc d\x92e \x9b31m f\x85g h\u2028i j\x7fk"
     pairs = [Pair(evil, evil)] * 20
-    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=40, normalisation="identity"), seed=1)
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=40, normalization="identity"), seed=1)
     (ids,) = tokenizer.encode_target([evil])
     assert "\x1b" in "".join(tokenizer.target_pieces(ids))
     assert tokenizer.decode(ids) == tokenizer.decode_source(ids) == "a�[2J b c d�e �31m f g h i j�k"
@@ -331,7 +331,7 @@ def test_a_presets_vocabulary_gives_way_to_the_text(options, text, message, size
         Tokenizer.learn(pairs, TokenizerOptions(**options), seed=1)
 
 
-def test_what_normalisation_changes_and_which_size_is_possible_are_reported_for_each_side():
+def test_what_normalization_changes_and_which_size_is_possible_are_reported_for_each_side():
     messages = []
     pairs = [Pair("a b c", "x² y² ﬁ…")] * 12
     options = TokenizerOptions(vocabulary=8000, joint=False)
@@ -339,16 +339,16 @@ def test_what_normalisation_changes_and_which_size_is_possible_are_reported_for_
     larger = "the preset's, 8,000, is larger than it supports"
     assert messages == [
         f"the source text gets a vocabulary of {tokenizer.source_size}: {larger}",
-        "normalisation (adaptive) changes characters of the target text: ﬁ 12 times",
-        "normalisation (adaptive) leaves alone in the target text: ² 24 times, … 12 times",
+        "normalization (adaptive) changes characters of the target text: ﬁ 12 times",
+        "normalization (adaptive) leaves alone in the target text: ² 24 times, … 12 times",
         f"the target text gets a vocabulary of {tokenizer.target_size}: {larger}",
     ]
     messages.clear()
-    options = TokenizerOptions(vocabulary=20, normalisation="nfkc")
+    options = TokenizerOptions(vocabulary=20, normalization="nfkc")
     Tokenizer.learn(pairs, options, seed=1, flexible=True, tell=messages.append)
     assert messages[0] == (
-        "normalisation (nfkc) changes characters of the training text: ² 24 times, ﬁ 12 times, … 12 times; "
-        "data.tokenizer.normalisation=adaptive keeps what is often there"
+        "normalization (nfkc) changes characters of the training text: ² 24 times, ﬁ 12 times, … 12 times; "
+        "data.tokenizer.normalization=adaptive keeps what is often there"
     )
 
 

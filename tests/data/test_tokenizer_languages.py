@@ -7,7 +7,7 @@ import pytest
 import sentencepiece
 
 from bitext.pair import Pair
-from translucid.data.tokenizing.pieces import sanitised
+from translucid.data.tokenizing.pieces import sanitized
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 
@@ -110,7 +110,7 @@ def test_unknown_pieces_are_shown_as_they_are_in_the_text(plain):
     assert plain.source_pieces([2, 4, 5, 6, *ids], text) == [*plain.source_pieces([2, 4, 5, 6]), *vocabulary_pieces]
     assert plain.source_pieces(ids, "another text") == vocabulary_pieces
     assert plain.source_pieces([], text) == []
-    assert sanitised("a▁b\ud800") == "a_b?"
+    assert sanitized("a▁b\ud800") == "a_b?"
 
 
 def test_pieces_of_both_sides_are_compared(plain, model):
@@ -129,7 +129,7 @@ def test_pieces_of_both_sides_are_compared(plain, model):
     assert len(plain.target_vocabulary) == 34
 
 
-def test_a_tokenizer_is_recognised_by_its_fingerprint(plain, tmp_path):
+def test_a_tokenizer_is_recognized_by_its_fingerprint(plain, tmp_path):
     plain.save(tmp_path)
     assert Tokenizer.load(tmp_path, plain.fingerprint).models == plain.models
     with pytest.raises(UserError, match="the tokenizer is not the model's"):
@@ -169,7 +169,7 @@ def test_a_segmenter_has_the_pieces_of_one_language(plain):
     ranks = segmenter.ranks()
     assert ranks == {processor.id_to_piece(i): round(-processor.get_score(i)) for i in range(7, 34)}
     assert sorted(ranks.values()) == list(range(27)) and segmenter.is_bpe and segmenter.reserved == []
-    assert segmenter.normalise("the  cat▁") == "▁the▁cat_"
+    assert segmenter.normalize("the  cat▁") == "▁the▁cat_"
     assert (segmenter.number("▁the"), segmenter.number("ж")) == (processor.piece_to_id("▁the"), 1)
 
 

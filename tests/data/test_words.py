@@ -2,7 +2,7 @@
 
 import pytest
 
-from bitext.words import capitalised, find_sequence, folded, spaced, unspaced, words_in, words_without_signs
+from bitext.words import capitalized, find_sequence, folded, spaced, unspaced, words_in, words_without_signs
 
 
 def test_words_and_signs_have_their_offsets():
@@ -32,7 +32,7 @@ def test_letters_of_scripts_without_spaces_are_words():
 
 
 def test_only_the_first_letter_becomes_a_capital():
-    assert [capitalised(text) for text in ("élan vital", "ß", "")] == ["Élan vital", "SS", ""]
+    assert [capitalized(text) for text in ("élan vital", "ß", "")] == ["Élan vital", "SS", ""]
 
 
 @pytest.mark.parametrize(

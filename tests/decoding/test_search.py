@@ -59,7 +59,7 @@ def test_a_trace_is_of_one_source_and_a_beam_search(table_model, source_batch, s
             search(table_model(), source_batch(sentences[:count]), DecodingOptions(**options), trace=BeamTrace())
 
 
-def test_the_length_penalty_favours_long_outputs(table_model, source_batch, sentences):
+def test_the_length_penalty_favors_long_outputs(table_model, source_batch, sentences):
     lengths = []
     for alpha in (0.0, 1.0, 4.0):
         options = DecodingOptions(beam=100, length_penalty=alpha, max_length_ratio=0, max_length_extra=4)

@@ -4,7 +4,7 @@ Within `Emulation("cuda")` every tensor made on, or moved to, that device is a `
 losses and translations can be compared with those of the CPU. Three things behave as on a GPU:
 
 - An operation on tensors of both devices raises `MixedDevicesError`, except copies, indices and CPU scalars (`[]`).
-- What makes the host wait for the device is counted in `synchronisations`, by operation and source line: reading
+- What makes the host wait for the device is counted in `synchronizations`, by operation and source line: reading
   values, shapes that depend on values, and copies that are not `non_blocking` from pinned memory.
 - Operations that would start a kernel are counted in `kernels`.
 
@@ -64,7 +64,7 @@ class DeviceTensor(torch.Tensor):
 
 
 class Event:
-    """An event in the queue of the GPU. Waiting for the last one is a synchronisation, as it empties the queue."""
+    """An event in the queue of the GPU. Waiting for the last one is a synchronization, as it empties the queue."""
 
     def record(self):
         Emulation.current.last_event = self
@@ -94,7 +94,7 @@ class Emulation(TorchFunctionMode):
     def __init__(self, kind):
         super().__init__()
         self.kind, self.device = kind, torch.device(kind, 0)
-        self.synchronisations, self.kernels = Counter(), Counter()
+        self.synchronizations, self.kernels = Counter(), Counter()
         self.views, self.reads, self.stack = set(VIEWS.split()), set(READS.split()), ExitStack()
 
     def __enter__(self):
@@ -110,7 +110,7 @@ class Emulation(TorchFunctionMode):
 
     def forget(self):
         """Reset the counters."""
-        self.synchronisations.clear()
+        self.synchronizations.clear()
         self.kernels.clear()
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
@@ -214,7 +214,7 @@ class Emulation(TorchFunctionMode):
             self.kernels[name] += 1
 
     def _wait(self, name):
-        self.synchronisations[f"{name} at {_source_line()}"] += 1
+        self.synchronizations[f"{name} at {_source_line()}"] += 1
 
 
 def _refuse_as_cudnn(args):

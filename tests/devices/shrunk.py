@@ -37,7 +37,7 @@ CASES |= {
     "bahdanau with two lstm layers": ("rnn-bahdanau", ["model.cell=lstm", "model.layers=2"]),
     "captioner that reads first": ("caption-soft", ["model.order=read-first", "model.detector=1.0"]),
     "captioner without attention": ("caption-soft", ["model.attention=none"]),
-    "regularised lstm": ("lm-lstm", ["model.activation=2", "model.smoothness=1"]),
+    "regularized lstm": ("lm-lstm", ["model.activation=2", "model.smoothness=1"]),
     "characters": ("lm-bilstm", ["model.characters=true"]),
 }
 SHORT: dict[str, Any] = {"max_length_ratio": 0, "max_length_extra": 3}

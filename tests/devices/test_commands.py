@@ -20,13 +20,13 @@ SMALL = "training.max_steps=6", "training.validate_every=6", "training.precision
 
 
 def watch_updates(monkeypatch, emulation):
-    """Return a list that records the synchronisations of each update."""
+    """Return a list that records the synchronizations of each update."""
     counts, update = [], Trainer._update
 
     def counting_update(self, *rest):
         emulation.forget()
         update(self, *rest)
-        counts.append(dict(emulation.synchronisations))
+        counts.append(dict(emulation.synchronizations))
 
     monkeypatch.setattr(Trainer, "_update", counting_update)
     return counts

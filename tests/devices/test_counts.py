@@ -1,4 +1,4 @@
-"""Synchronisations and kernels of updates and searches on an emulated GPU, as in the table of the docs."""
+"""Synchronizations and kernels of updates and searches on an emulated GPU, as in the table of the docs."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"
 
 
 def table():
-    """Return the current synchronisations and kernels by the first column of the table."""
+    """Return the current synchronizations and kernels by the first column of the table."""
     rows = {}
     for line in BENCHMARKS.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -50,19 +50,19 @@ def test_of_an_update(preset):
         update(weights, optimizer, case.batch)  # creates the moments
         emulation.forget()
         update(weights, optimizer, case.batch)
-        waits, kernels = emulation.synchronisations.total(), emulation.kernels.total()
+        waits, kernels = emulation.synchronizations.total(), emulation.kernels.total()
     assert table()[f"*{preset}*, an update"] == (waits, pytest.approx(kernels, rel=0.02))
 
 
 @pytest.mark.parametrize(("name", "beam"), [("greedy search", 1), ("beam 4", 4)])
 def test_of_a_search(name, beam, steps):
-    """Counts are per step; the last synchronisation, which copies the hypotheses, is left out."""
+    """Counts are per step; the last synchronization, which copies the hypotheses, is left out."""
     options = DecodingOptions(beam=beam, **SHORT)
     with Emulation("cuda") as emulation:
         engine = TorchEngine(build_case("tiny", layers=2).model.to(emulation.device).eval())
         emulation.forget()
         engine.decode(SENTENCES, options)
-        waits, kernels = emulation.synchronisations.total(), emulation.kernels.total()
+        waits, kernels = emulation.synchronizations.total(), emulation.kernels.total()
     assert table()[f"*tiny*, {name}, a step"] == (
         (waits - 1) / len(steps),
         pytest.approx(kernels / len(steps), rel=0.02),

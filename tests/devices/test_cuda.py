@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
 ]
-RANDOM = "classifier", "lm-lstm", "regularised lstm", "caption-hard"
+RANDOM = "classifier", "lm-lstm", "regularized lstm", "caption-hard"
 """Models with random dropout or attention; a GPU draws other random numbers than a CPU."""
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
@@ -91,7 +91,7 @@ def test_commands(preset, tmp_path, capsys):
 
 FEATURES = {
     "guided alignment": ["training.guided_alignment=0.1"],
-    "quantised weights": ["training.quantised_weights=true"],
+    "quantized weights": ["training.quantized_weights=true"],
     "compiled": ["training.compile=true"],
     "document context": ["data.context=2"],
     "several directions": ["data.both_directions=true"],

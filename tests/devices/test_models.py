@@ -99,7 +99,7 @@ def test_updates_and_searches(name, kind, steps):
     with Emulation(kind) as emulation:
 
         def after(stage):
-            waits = dict(emulation.synchronisations)
+            waits = dict(emulation.synchronizations)
             # A search reads its hypotheses at the end; at the start it moves and counts sources of unknown length.
             allowed = 0 if stage == "update" else len(steps) + 3
             assert kind == "mps" or stage == "move" or sum(waits.values()) <= allowed, waits
@@ -143,9 +143,9 @@ def test_self_critical_updates(name, kind):
         (loss.smoothed / 3).backward()
         # One wait for each sampled token, and one for the references that the reward compares with.
         sampled = sum(
-            count for source_line, count in emulation.synchronisations.items() if "self_critical" in source_line
+            count for source_line, count in emulation.synchronizations.items() if "self_critical" in source_line
         )
-        assert kind == "mps" or sum(emulation.synchronisations.values()) == sampled <= 2 * case.batch.labels.size(1) + 1
+        assert kind == "mps" or sum(emulation.synchronizations.values()) == sampled <= 2 * case.batch.labels.size(1) + 1
         assert all(
             isinstance(parameter.grad, DeviceTensor) for parameter in weights.parameters if parameter.grad is not None
         )

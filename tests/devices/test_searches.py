@@ -24,7 +24,7 @@ def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):
         model = build_case("tiny").model.to(emulation.device).eval()
         emulation.forget()
         results = TorchEngine(model).decode(SENTENCES, options, constraints=CONSTRAINTS)
-        waits = sum(emulation.synchronisations.values())
+        waits = sum(emulation.synchronizations.values())
     for nbest, expected_nbest in zip(results, expected, strict=True):
         assert [h.tokens for h in nbest] == [h.tokens for h in expected_nbest]
         assert [h.score for h in nbest] == pytest.approx([h.score for h in expected_nbest])

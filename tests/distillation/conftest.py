@@ -19,7 +19,7 @@ TEACHER += ["training.max_steps=250", "training.validate_every=125", "training.a
 
 @pytest.fixture(scope="session")
 def teacher(corpus, made_once):
-    """Return an English-Spanish run that has memorised its training sentences."""
+    """Return an English-Spanish run that has memorized its training sentences."""
 
     def fill(folder):
         files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", folder]

@@ -1,4 +1,4 @@
-"""The int8 check: when a student is fine-tuned with quantised weights, and when the result is kept."""
+"""The int8 check: when a student is fine-tuned with quantized weights, and when the result is kept."""
 
 import json
 import shutil
@@ -86,7 +86,7 @@ def test_fine_tuned_weights_are_kept_only_if_int8_is_better_with_them(student, s
     assert bool(changed) is is_kept and weights.keys() == before.keys()
     assert folder.config_file.read_bytes() == configuration
     lines = folder.provenance_file.read_text(encoding="utf-8").splitlines()[line_count:]
-    assert [json.loads(line)["fine-tuned"] for line in lines] == ["with quantised weights"] * is_kept
+    assert [json.loads(line)["fine-tuned"] for line in lines] == ["with quantized weights"] * is_kept
     # Tuning results of the old weights are removed.
     assert (student / "tuned.json").exists() is not is_kept
     assert str(result).endswith("which is kept" if is_kept else "which is not kept")
@@ -97,7 +97,7 @@ def test_the_fine_tuning_has_the_settings_of_the_student_but_for_its_length_and_
     student_options = RunFolder(student).configuration().training
     configuration = fine_tuning_configuration(student, 300)
     options = configuration.training
-    assert options.quantised_weights and options.begin_from == str(student)
+    assert options.quantized_weights and options.begin_from == str(student)
     assert options.learning_rate == pytest.approx(0.1 * student_options.learning_rate)
     assert (options.max_steps, options.warmup, options.validate_every) == (300, 30, 100)
     unchanged = ("optimizer", "batch_tokens", "label_smoothing", "seed", "precision", "freeze")

@@ -38,7 +38,7 @@ def text_and_copies(source, *hidden, **options):
         ("See 3<b>4</b> now", "See 3{<b>4</b>} now", []),
         ("See 3<b>-4</b> now", "See 3{<b>-4</b>} now", []),
         ("See 10<sup>3</sup> now", "See 10{<sup>3</sup>} now", []),
-        # Adjacent elements have the same neighbours.
+        # Adjacent elements have the same neighbors.
         ("A house<b>1</b><i>2</i> here", "A house{<b>1</b>}{<i>2</i>} here", []),
         ("A house<b>1</b><i>2</i><u>3</u> here", "A house{<b>1</b>}{<i>2</i>}{<u>3</u>} here", []),
         ("A <b>[1]</b><i>[2]</i> here", "A [1][2] here", ["<b>[1]</b>", "<i>[2]</i>"]),

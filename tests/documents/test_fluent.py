@@ -101,12 +101,12 @@ def test_fluent_reads_the_same_structure():
     syntax = pytest.importorskip("fluent.syntax")
     document = read_document("a.ftl", FILE.encode(), ENGLISH_SPANISH)
     before, after = syntax.parse(FILE), syntax.parse(document.filled(all_changed(document)).decode())
-    serialised = []
+    serialized = []
     for resource in (before, after):
         text = syntax.FluentSerializer(with_junk=True).serialize(resource)
         assert not any(isinstance(entry, syntax.ast.Junk) for entry in resource.body)
-        serialised.append("".join(text.split()).lower())
-    assert serialised[0] == serialised[1]
+        serialized.append("".join(text.split()).lower())
+    assert serialized[0] == serialized[1]
 
 
 def test_what_is_no_entry_stays():

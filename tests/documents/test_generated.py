@@ -176,12 +176,12 @@ def test_fluent_reads_the_same_structure():
     for number in range(DOCUMENTS):
         content = random_document("k.ftl", number)
         document = read_document("k.ftl", content, LANGUAGES)
-        serialised = []
+        serialized = []
         for file in (content, document.filled(all_changed(document))):
             resource = syntax.parse(file.decode())
             assert not any(isinstance(entry, syntax.ast.Junk) for entry in resource.body)
-            serialised.append("".join(syntax.serialize(resource).split()))
-        assert serialised[0].lower() == serialised[1].lower() and serialised[0] != serialised[1]
+            serialized.append("".join(syntax.serialize(resource).split()))
+        assert serialized[0].lower() == serialized[1].lower() and serialized[0] != serialized[1]
 
 
 def units(localization):

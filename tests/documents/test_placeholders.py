@@ -159,7 +159,7 @@ def test_marks_stay_around_what_stood_in():
     assert strategy.target("¡Hola Tom!", links).full_text == "¡Hola <b>%s</b>!"
 
 
-def test_a_person_is_told_what_only_its_neighbours_have_placed():
+def test_a_person_is_told_what_only_its_neighbors_have_placed():
     strategy = PlaceholderStrategy.first(TaggedText("I like %s."))
     for _ in range(LAST_LEVEL):
         strategy = strategy.after("")

@@ -23,7 +23,7 @@ def chosen_columns(*rows, languages=ENGLISH_SPANISH):
         ("msgid|msgstr", "one|", [(0, 1)]),
         ("src|tgt", "one|", [(0, 1)]),
         ("Translation (es)|Source", "|one", [(1, 0)]),
-        ("reference text|localised string", "one|", [(0, 1)]),
+        ("reference text|localized string", "one|", [(0, 1)]),
         ("original|traducción|translated text", "one||", [(0, 2)]),
         ("location|source|target|id", "x|One||", [(1, 2)]),
         ("no|source|es", "1|one|", [(1, 2)]),

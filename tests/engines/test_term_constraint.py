@@ -158,14 +158,14 @@ def test_forms_are_those_of_the_tokenizer(translator):
     tokenizer = translator.tokenizer
     terms = TermList(terms_of([("book", "libro"), ("Ana",)]))
     forms = TermForms(tokenizer)
-    lower, capitalised = tokenizer.encode_target(["libro", "Libro"])
-    instead = [lower[0], capitalised[0]]
+    lower, capitalized = tokenizer.encode_target(["libro", "Libro"])
+    instead = [lower[0], capitalized[0]]
     (phrase, name) = forms.constraints(terms.matches("book Ana"), [instead, []])
     texts = {tokenizer.decode(form.pieces) for form in phrase.forms}
     assert texts == {"libro", "Libro"}
     assert {form.inside for form in phrase.forms} == {True, False}
     for form in phrase.forms:
-        assert form.instead == tuple(capitalised[:1] if tokenizer.decode(form.pieces) == "Libro" else lower[:1])
+        assert form.instead == tuple(capitalized[:1] if tokenizer.decode(form.pieces) == "Libro" else lower[:1])
     assert {tokenizer.decode(form.pieces) for form in name.forms} == {"Ana"}
     continues, opens = forms.edges
     pieces = tokenizer.target_vocabulary

@@ -165,7 +165,7 @@ def test_a_forbidden_loop_gives_no_piece_outside_of_the_list(model, tokenizer, v
 
 def test_pieces_with_other_kinds_of_spaces_can_be_output(tmp_path):
     pairs = [Pair("no !", "non\u00a0!"), Pair("yes ?", "oui\u00a0?")] * 5
-    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=22, normalisation="identity"), seed=1)
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=22, normalization="identity"), seed=1)
     (space,) = (i for i, piece in enumerate(tokenizer.target_pieces(range(22))) if piece == "\u00a0!")
     (tmp_path / "seen.tsv").write_text(seen_pieces(tokenizer, [pair.target for pair in pairs]), encoding="utf-8")
     options = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)

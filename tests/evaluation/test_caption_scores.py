@@ -20,7 +20,7 @@ REFERENCES = [
 
 
 def reference_scores(scorer, captions, captions_by_image):
-    """Score tokenised captions by pycocoevalcap, which takes dictionaries by image."""
+    """Score tokenized captions by pycocoevalcap, which takes dictionaries by image."""
     hypotheses = {i: [" ".join(words)] for i, words in enumerate(captions)}
     references = {i: list(map(" ".join, captions)) for i, captions in enumerate(captions_by_image)}
     return scorer(references, hypotheses)

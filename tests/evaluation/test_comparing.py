@@ -51,7 +51,7 @@ def test_scores_are_those_of_the_metrics_and_a_clear_difference_is_no_chance():
     ):
         assert (row.name, row.a, row.b) == (a.name, a.value, b.value)
         assert row.tested.bootstrap < 0.01
-        assert row.tested.randomisation < 0.01
+        assert row.tested.randomization < 0.01
         assert "bs:1000" in row.tested.signatures[0]
         assert "ar:10000" in row.tested.signatures[1]
 
@@ -66,7 +66,7 @@ def with_word(word, start):
 def test_differences_that_cancel_are_not_significant():
     a, b = with_word("ancha", start=0), with_word("larga", start=1)
     for row in compared(a, [*b[:39], "la casa"]).metrics:
-        assert row.tested.randomisation > 0.05
+        assert row.tested.randomization > 0.05
         assert row.tested.bootstrap > 0.05
 
 

@@ -117,7 +117,7 @@ def test_the_report_of_a_comparison():
         "B  deep",
         "1,234 sentences, 1,228 of them translated alike",
         "",
-        "metric             A             B  B - A  p (bootstrap)  p (randomisation)",
+        "metric             A             B  B - A  p (bootstrap)  p (randomization)",
         "BLEU    30.00 ± 1.23  31.25 ± 1.00  +1.25         0.0032             0.5000",
         "TER            60.00         58.50  -1.50",
         "",
@@ -154,7 +154,7 @@ def test_the_report_of_a_comparison():
 
 def test_the_record_of_a_comparison():
     record = COMPARISON.to_json()
-    assert [(row["difference"], row["tested"] and row["tested"]["randomisation"]) for row in record["metrics"]] == [
+    assert [(row["difference"], row["tested"] and row["tested"]["randomization"]) for row in record["metrics"]] == [
         (1.25, 0.5),
         (-1.5, None),
     ]

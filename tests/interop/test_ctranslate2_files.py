@@ -311,7 +311,7 @@ def test_the_options_of_a_model_follow_from_its_arrays(tmp_path):
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor"])
 @pytest.mark.parametrize("first", [0, 1, 2])
 @pytest.mark.parametrize("length", [3, 300])
-def test_tables_of_positions_are_recognised_though_they_are_rounded(tmp_path, kind, first, length):
+def test_tables_of_positions_are_recognized_though_they_are_rounded(tmp_path, kind, first, length):
     table = sinusoidal_positions(length, WIDTH, first=first, kind=kind).numpy() + np.float32(0.009)
     model, arrays = read_network(tmp_path, network_arrays(table=table))
     assert (model["positions"], model["first_position"]) == (kind, first) and "max_length" not in model

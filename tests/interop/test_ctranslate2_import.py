@@ -126,7 +126,7 @@ def test_a_foreign_sentencepiece_model_beside_the_weights(tmp_path, learned):
     ("quantization", "tolerance"),
     [("int8", 0.02), ("int16", 0.003), ("float16", 0.002), ("bfloat16", 0.004), ("int8_bfloat16", 0.02)],
 )
-def test_quantised_weights_are_imported_with_their_precision(tmp_path, quantization, tolerance):
+def test_quantized_weights_are_imported_with_their_precision(tmp_path, quantization, tolerance):
     model, _ = export_our_model(tmp_path / "out", {"norm": "pre"}, quantization=quantization)
     import_model(tmp_path / "out", tmp_path / "run")
     reimported, *_ = load_run(tmp_path / "run")

@@ -108,8 +108,8 @@ class Equations:
         if self.pre:
             x = self.norm("decoder_top", x)
         logits = x @ table.T + self.arrays["decoder_ff_logit_out_b"]
-        normalised = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-        return normalised[np.arange(len(target)), target]
+        normalized = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        return normalized[np.arange(len(target)), target]
 
 
 def test_probabilities_are_those_of_the_equations(imported_pair, tmp_path):

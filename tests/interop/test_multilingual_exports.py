@@ -32,7 +32,7 @@ def greedy_translations(run, language):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_transformers_recognises_the_language_in_the_text(multilingual_run, tmp_path, language):
+def test_transformers_recognizes_the_language_in_the_text(multilingual_run, tmp_path, language):
     from transformers import MarianMTModel, MarianTokenizer
 
     folder = export_run(multilingual_run, tmp_path / "out", "huggingface")

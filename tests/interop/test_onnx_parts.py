@@ -130,7 +130,7 @@ def test_what_describes_an_exported_model(tmp_path, monkeypatch, joint, longest,
 
     monkeypatch.setattr(export, "refuse_without_packages", lambda: None)
     monkeypatch.setattr(export, "write_graphs", write)
-    monkeypatch.setattr(export, "_quantise", lambda file: quantized.append(file.name))
+    monkeypatch.setattr(export, "_quantize", lambda file: quantized.append(file.name))
     tokenizer, out = Tokens(joint), tmp_path / "out"
     checked_files = []
 
@@ -201,7 +201,7 @@ def test_weights_of_products_become_int8(tmp_path, monkeypatch):
 
     monkeypatch.setattr(quantization, "quantize_dynamic", quantize)
     (tmp_path / "a.onnx").write_text("large")
-    export._quantise(tmp_path / "a.onnx")
+    export._quantize(tmp_path / "a.onnx")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.onnx", "small")]
     options = {"per_channel": True, "reduce_range": True, "weight_type": quantization.QuantType.QInt8}
     assert calls == [("a.onnx", ["MatMul", "Gemm", "Gather"], options)]

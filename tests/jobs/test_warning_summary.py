@@ -1,4 +1,4 @@
-"""Warnings are summarised in one line, also when a job was interrupted in between."""
+"""Warnings are summarized in one line, also when a job was interrupted in between."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Texts are split into windows at line ends, and positions are recognised again."""
+"""Texts are split into windows at line ends, and positions are recognized again."""
 
 import io
 from itertools import pairwise

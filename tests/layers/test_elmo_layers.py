@@ -29,7 +29,7 @@ def test_a_mix_is_that_of_the_equation():
 
 def test_a_mix_of_layers_made_alike_first():
     h = torch.tensor([[1.0, 3.0], [10.0, -10.0]])
-    torch.testing.assert_close(Mix(2, normalise=True)(h.unbind()), torch.zeros(2), atol=1e-3, rtol=0)
+    torch.testing.assert_close(Mix(2, normalize=True)(h.unbind()), torch.zeros(2), atol=1e-3, rtol=0)
     assert Mix(2)(h.unbind()).tolist() == [5.5, -3.5]
 
 

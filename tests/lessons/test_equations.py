@@ -19,7 +19,7 @@ from translucid.decoding.decoding_options import DecodingOptions, length_penalty
 from translucid.decoding.pair_scores import pair_scores
 from translucid.ground.special import SPECIAL
 from translucid.inspection.ablation import replace_heads
-from translucid.inspection.contributions import Terms, normalised
+from translucid.inspection.contributions import Terms, normalized
 from translucid.inspection.lens import decoder_states, lens_log_probs
 from translucid.inspection.patching import replacing
 from translucid.layers.positions import sinusoidal_positions
@@ -166,7 +166,7 @@ def test_contributions():
     inputs, weights = torch.randn(1, 1, 4, 6), torch.rand(1, 1, 1, 4)
     terms = weights[0, 0, 0][:, None] * inputs[0, 0]
     sublayer = Terms(weights, inputs, torch.zeros(1, 1, 6), terms.sum(0)[None, None])
-    expected = normalised(sublayer.differences().clamp(min=0))
+    expected = normalized(sublayer.differences().clamp(min=0))
     assert_close(equations.contributions(terms), expected[0, 0])
 
 

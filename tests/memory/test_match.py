@@ -126,7 +126,7 @@ def test_folded_words_of_a_text(text, folded):
     assert len(words.key) == len(folded)
 
 
-def test_pairs_are_of_neighbours_and_of_both_ends():
+def test_pairs_are_of_neighbors_and_of_both_ends():
     assert len(Folded("a b c").pairs) == 4
     assert len(Folded("a a a a").pairs) == 3
     assert len(Folded("a b c").pairs & Folded("x b c").pairs) == 2

@@ -221,24 +221,24 @@ def test_a_state_that_is_no_number_is_not_carried_on(ids):
     assert np.isfinite(loss_of(window).cross_entropy)
 
 
-def test_regularisation_by_hand():
+def test_regularization_by_hand():
     """alpha times the mean square of the features, and beta that of the change of the last layer."""
     model = model_of(activation=2.0, smoothness=0.5, width=1, layers=1).train()
     features = torch.tensor([[[1.0], [3.0], [-2.0]]])
     last = torch.tensor([[[0.0], [2.0], [1.0]]])
-    penalty = model.regularisation(Reading(features, [last * 7, last]))
+    penalty = model.regularization(Reading(features, [last * 7, last]))
     assert float(penalty) == pytest.approx(2 * (1 + 9 + 4) / 3 + 0.5 * (4 + 1) / 2)
-    assert float(model.regularisation(Reading(features[:, :1], [last[:, :1]]))) == pytest.approx(2.0)
-    assert model_of().regularisation(Reading(features, [last])) is None
+    assert float(model.regularization(Reading(features[:, :1], [last[:, :1]]))) == pytest.approx(2.0)
+    assert model_of().regularization(Reading(features, [last])) is None
 
 
-def test_regularisation_is_added_for_each_token_while_training(ids):
-    baseline, regularised = model_of().float(), model_of(activation=2.0, smoothness=0.5).float()
+def test_regularization_is_added_for_each_token_while_training(ids):
+    baseline, regularized = model_of().float(), model_of(activation=2.0, smoothness=0.5).float()
     window = next(windows(ids, 10))
     for mode in (True, False):
-        baseline_loss, loss = (StreamLoss(model.train(mode))(window) for model in (baseline, regularised))
-        reading, _ = regularised.read_on(window.targets_in, regularised.begin(2, ids.device))
-        expected_penalty = 20 * regularised.regularisation(reading) if mode else torch.zeros(())
+        baseline_loss, loss = (StreamLoss(model.train(mode))(window) for model in (baseline, regularized))
+        reading, _ = regularized.read_on(window.targets_in, regularized.begin(2, ids.device))
+        expected_penalty = 20 * regularized.regularization(reading) if mode else torch.zeros(())
         torch.testing.assert_close(loss.smoothed, baseline_loss.smoothed + expected_penalty)
         assert loss.cross_entropy == pytest.approx(float(baseline_loss.cross_entropy))
 

@@ -86,7 +86,7 @@ def test_without_positions_shuffling_the_source_changes_nothing_else():
 def test_first_weights_are_sane_at_every_depth(layers, norm):
     model = build((200, 200), width=64, feed_forward=128, encoder_layers=layers, decoder_layers=layers, norm=norm)
     source = torch.randint(4, 200, (16, 12))
-    targets, labels = torch.randint(4, 200, (2, 16, 12))  # independent, because tied weights favour their own input
+    targets, labels = torch.randint(4, 200, (2, 16, 12))  # independent, because tied weights favor their own input
     loss = torch.nn.functional.cross_entropy(model(source, targets).flatten(0, 1), labels.flatten())
     assert loss.item() == pytest.approx(math.log(200), abs=1.5)
     loss.backward()

@@ -117,7 +117,7 @@ def metrics_without_times(run: Path) -> list[dict[str, Any]]:
 
 
 def differences(first_run: Path, second_run: Path) -> list[str]:
-    """Describe how two runs differ, except in time: weights, optimiser, random states, position, metrics."""
+    """Describe how two runs differ, except in time: weights, optimizer, random states, position, metrics."""
     different = []
     adapters = [ADAPTER] * (first_run / ADAPTER).exists()
     for name in ("model.safetensors", "state/checkpoint.safetensors", *adapters):

@@ -65,8 +65,8 @@ def write_running_text(folder: Path, count: int = 600) -> list[str]:
     return _write_phrases(folder, count, ".txt", "{target}\n")
 
 
-def write_labelled(folder: Path, count: int = 600) -> list[str]:
-    """Write texts labelled with one of two languages."""
+def write_labeled(folder: Path, count: int = 600) -> list[str]:
+    """Write texts labeled with one of two languages."""
     return _write_phrases(folder, count, ".tsv", "{source}\ten\n{target}\tes\n")
 
 
@@ -113,7 +113,7 @@ LANGUAGE = Kind(
 )
 LABELS = Kind(
     "texts with labels",
-    write_labelled,
+    write_labeled,
     100,
     "classifier",
     [

@@ -1,4 +1,4 @@
-"""EfficientNet-lite0 with batch normalisation folded into its convolutions equals the published network."""
+"""EfficientNet-lite0 with batch normalization folded into its convolutions equals the published network."""
 
 import pytest
 import torch

@@ -33,7 +33,7 @@ def copy_block(reference, ours):
 def test_encoder_and_decoder_are_those_of_torch(norm):
     options = TransformerOptions(width=24, heads=3, feed_forward=40, encoder_layers=2, decoder_layers=2, norm=norm)
     model = Transformer(15, 15, options).eval()
-    for parameter in model.parameters():  # also biases and norms, which are initialised with zeros and ones
+    for parameter in model.parameters():  # also biases and norms, which are initialized with zeros and ones
         parameter.add_(torch.randn_like(parameter) * 0.1)
     settings = {"dropout": 0.0, "batch_first": True, "norm_first": norm == "pre"}
     encoder = nn.ModuleList(nn.TransformerEncoderLayer(24, 3, 40, **settings) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Translators initialised from language models: copied weights, new weights and refused combinations."""
+"""Translators initialized from language models: copied weights, new weights and refused combinations."""
 
 import pytest
 import torch
@@ -159,7 +159,7 @@ def test_a_tokenizer_of_two_others(folder):
 @pytest.mark.parametrize(
     ("encoder", "decoder", "elmo", "preset", "message"),
     [
-        ("lm-bilstm-both", None, None, None, "can't initialise half of a translator"),
+        ("lm-bilstm-both", None, None, None, "can't initialize half of a translator"),
         (None, None, "lm-lstm-both", None, "does not read from both ends"),
         ("lm-lstm-both", "lm-transformer-both", None, None, "model.kind=transformer"),
         ("lm-lstm-both", None, None, "tiny", "tiny is none"),
@@ -173,7 +173,7 @@ def test_incompatible_runs_are_refused_in_one_line(folder, encoder, decoder, elm
     assert "\n" not in str(refused.value) and str(folder) in str(refused.value)
 
 
-def test_a_run_resumes_without_the_runs_that_initialised_it(initialized_run, folder, tmp_path, capfd):
+def test_a_run_resumes_without_the_runs_that_initialized_it(initialized_run, folder, tmp_path, capfd):
     joint = folder / "lm-transformer-both"
     run_folder = initialized_run("--model", "tiny", "--init-encoder", joint, "--init-decoder", joint)
     assert run(["train", "--resume", "--out", str(run_folder.path), "--no-tune", "--set", "training.max_steps=2"]) == 0

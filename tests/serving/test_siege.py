@@ -381,9 +381,7 @@ def test_wrong_keys_are_counted(serving):
     assert server.ask(api_key="secret")[0] == 200
     assert [server.ask(api_key=f"guess {i}")[0] for i in range(12)] == [403] * 10 + [429] * 2
     assert server.ask(api_key="other")[0] == 429  # otherwise guessing could continue
-    assert (
-        server.ask(api_key="secret")[0] == 200
-    )  # a client that was accepted before is not locked out by its neighbour
+    assert server.ask(api_key="secret")[0] == 200  # a client that was accepted before is not locked out by its neighbor
 
 
 def test_memory_is_given_back_after_work_and_only_then(serving, monkeypatch):

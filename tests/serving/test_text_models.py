@@ -17,7 +17,7 @@ GOOD, BAD = "the film was good and warm", "the film was awful and dull"
 
 @pytest.fixture(scope="session")
 def models(made_once):
-    """A classifier and the language model that it was initialised from, both trained on a few words."""
+    """A classifier and the language model that it was initialized from, both trained on a few words."""
     folder = made_once("judging", train_models)
     return str(folder / "mood"), str(folder / "language")
 
@@ -153,9 +153,9 @@ def test_the_whole_answer_of_a_classifier(client, models):
         set(row) == {"word", "probability"} and row["probability"] == round(row["probability"], 5) for row in words
     )
     expected_probabilities = case_of(models[0], "good").unfolding().tolist()
-    labelled = client.post("/classify", json={"q": BAD, "label": "good"}).json()
-    assert labelled["label"] == "bad"
-    assert [row["probability"] for row in labelled["words"]] == pytest.approx(expected_probabilities, abs=1e-5)
+    labeled = client.post("/classify", json={"q": BAD, "label": "good"}).json()
+    assert labeled["label"] == "bad"
+    assert [row["probability"] for row in labeled["words"]] == pytest.approx(expected_probabilities, abs=1e-5)
 
 
 def test_the_whole_explanation_of_a_label(client, models):

@@ -54,6 +54,6 @@ def test_the_runtime_does_not_import_pytorch(root):
     assert import_path_to_pytorch(f"translucid.{root}") == []
 
 
-def test_modules_that_import_pytorch_are_recognised():
+def test_modules_that_import_pytorch_are_recognized():
     assert import_path_to_pytorch("translucid.models.transformer")[-1].startswith("torch")
     assert import_path_to_pytorch("translucid.training.train")

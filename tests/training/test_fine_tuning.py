@@ -1,4 +1,4 @@
-"""Fine-tuning of translators: frozen parts, regularisation towards the initial model, and selection of weights."""
+"""Fine-tuning of translators: frozen parts, regularization towards the initial model, and selection of weights."""
 
 import copy
 import dataclasses

@@ -1,4 +1,4 @@
-"""Optimisers: which weights each one updates, and their saved moments."""
+"""Optimizers: which weights each one updates, and their saved moments."""
 
 from copy import deepcopy
 
@@ -53,7 +53,7 @@ def test_a_matrix_moves_in_a_direction_made_orthogonal():
 
 @pytest.mark.parametrize("bfloat16", [True, False])
 def test_muon_moves_as_that_of_torch_does(bfloat16):
-    """PyTorch orthogonalises each matrix by itself, in bfloat16."""
+    """PyTorch orthogonalizes each matrix by itself, in bfloat16."""
     shapes = [(8, 8), (16, 8), (8, 16), (8, 8), (24, 8)]
     generator = torch.Generator().manual_seed(1)
     ours = [torch.nn.Parameter(torch.zeros(shape)) for shape in [*shapes, (5, 3)]]

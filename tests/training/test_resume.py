@@ -277,7 +277,7 @@ def test_a_checkpoint_of_something_else_is_one_line(train, part_of_run, tmp_path
         train(tmp_path / "run", resume=True)
 
 
-def test_a_run_with_two_optimisers_resumes_exactly(train, tmp_path):
+def test_a_run_with_two_optimizers_resumes_exactly(train, tmp_path):
     train(tmp_path / "whole", "training.optimizer=muon", "training.max_steps=14")
     train(tmp_path / "parts", "training.optimizer=muon", "training.max_steps=7")
     train(tmp_path / "parts", "training.optimizer=muon", "training.max_steps=14", resume=True)

@@ -115,7 +115,7 @@ def test_the_shorter_a_window_the_smaller_its_step():
     assert torch.equal(later[0].rows.labels, batches[7].rows.labels) and len(later) == len(batches) - 7
 
 
-def test_the_optimiser_is_given_the_rate_of_the_window(texts, tmp_path, monkeypatch):
+def test_the_optimizer_is_given_the_rate_of_the_window(texts, tmp_path, monkeypatch):
     from translucid.training.optimizer import Optimizer
     from translucid.training.schedule import learning_rate
 

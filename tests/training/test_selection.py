@@ -37,7 +37,7 @@ def scored(monkeypatch, corpora):
     return scoring
 
 
-@pytest.mark.parametrize(("all_scores", "setting"), [([10, 40], "quantised_weights=true"), ([10, 10], "patience=9")])
+@pytest.mark.parametrize(("all_scores", "setting"), [([10, 40], "quantized_weights=true"), ([10, 10], "patience=9")])
 def test_the_last_weights_are_kept_if_they_are_better_on_all_sentences(train, scored, tmp_path, all_scores, setting):
     """If the scores are equal, those with the lower loss are better."""
     data, output = scored([30, 20], all_scores), io.StringIO()

@@ -75,7 +75,7 @@ def label_of(text):
 
 @pytest.fixture(scope="module", autouse=True)
 def work(scenes, tmp_path_factory):
-    """Create the working folder of the commands, with corpora and the runs that initialise others."""
+    """Create the working folder of the commands, with corpora and the runs that initialize others."""
     folder = tmp_path_factory.mktemp("starts")
     phrases = list(generate(90, split="train", max_words=6))
     for name, part in (("pairs", phrases[:60]), ("valid", phrases[60:])):

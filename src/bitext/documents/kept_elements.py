@@ -330,10 +330,10 @@ def _breaks(source: TaggedText) -> set[int]:
 
 def _is_attached(source: TaggedText, element: _Element, left_character: str, right_character: str) -> bool:
     """Whether an element belongs to a word or a sentence that it touches, as the number of a footnote does."""
-    neighbours = list(filter(str.isalnum, (left_character, right_character)))
-    if not neighbours:
+    neighbors = list(filter(str.isalnum, (left_character, right_character)))
+    if not neighbors:
         return bool(left_character) and left_character in CLOSING
-    if any(map(is_letter, neighbours)):
+    if any(map(is_letter, neighbors)):
         return True
     # In scripts without spaces, only the form shows whether it is a footnote or a number of the sentence.
     return bool(_RAISED.search(source.marks[element.first_mark].raw)) or not _core(source, element)[0].isalnum()

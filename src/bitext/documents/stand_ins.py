@@ -203,11 +203,11 @@ def needed_spaces(text: str, units: Sequence[Unit], names: Mapping[str, str]) ->
     def needs_space(ordered_units: Iterable[Unit], is_forward: bool) -> Iterator[bool]:
         touches, previous_end = False, -1
         for unit in ordered_units:
-            near_end, far_end, neighbour = unit.start, unit.end, text[unit.start - 1 : unit.start]
+            near_end, far_end, neighbor = unit.start, unit.end, text[unit.start - 1 : unit.start]
             if not is_forward:
-                near_end, far_end, neighbour = unit.end, unit.start, text[unit.end : unit.end + 1]
+                near_end, far_end, neighbor = unit.end, unit.start, text[unit.end : unit.end + 1]
             if near_end != previous_end:
-                touches = is_letter(neighbour)
+                touches = is_letter(neighbor)
             has_word = unit.raw in names and not unit.is_sign
             yield has_word and touches
             # Backwards, the unit on the left needs no space if this unit provides it.

@@ -35,8 +35,8 @@ from bitext.protected_spans import kept_parts
 from bitext.words import INVISIBLE
 
 NEAR, GLUED = 0.75, 3.0
-"""The gain of a single mark beside a word that is linked to its neighbour in the source, in units of crossing links:
-with a space between mark and neighbour, and without."""
+"""The gain of a single mark beside a word that is linked to its neighbor in the source, in units of crossing links:
+with a space between mark and neighbor, and without."""
 ACCELERATORS = frozenset("_&~")
 """Markers of access keys, which stand before the letter of the key."""
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»‹›‘’'", '"'))
@@ -269,13 +269,13 @@ class _Projection:
             return self._key(touched[0], self.source[offset], free)
         crossing = words.crossing(left_count)  # [T + 1], for each gap between target words
         gap_costs = crossing.copy()
-        # The gaps after the translation of the left neighbour and before that of the right neighbour cost less.
-        for word, shift, neighbour in (
+        # The gaps after the translation of the left neighbor and before that of the right neighbor cost less.
+        for word, shift, neighbor in (
             (left_count - 1, 1, self.source[offset - 1]),
             (left_count, 0, self.source[offset]),
         ):
             targets, shares = words.shares_of(word)
-            gap_costs[targets + shift] -= (NEAR if neighbour.isspace() else GLUED) * shares
+            gap_costs[targets + shift] -= (NEAR if neighbor.isspace() else GLUED) * shares
         offsets = self._gap_offsets[self._side(offset, left_count)]
         edges = np.array([*free.lows, *free.highs])
         edge_costs = crossing[np.searchsorted(words.middles, edges, side="right")]

@@ -46,7 +46,7 @@ class Pieces(NamedTuple):
     """For each word, the index of its last such piece."""
 
 
-class Neighbour(NamedTuple):
+class Neighbor(NamedTuple):
     """A word in a text, and its similarity to another word."""
 
     similarity: float
@@ -134,7 +134,7 @@ class Embedder(LoadedModel):
         top: int = 10,
         same: bool = False,
         on_done: Callable[[int], None] = lambda _: None,
-    ) -> list[Neighbour]:
+    ) -> list[Neighbor]:
         """Return the words of texts that are most similar to a word of a sentence, each in its context, nearest first.
 
         Args:
@@ -157,7 +157,7 @@ class Embedder(LoadedModel):
         if layer == "all":
             raise UserError("one vector is wanted of each word, not one of each layer", fix="Choose a layer, or mix.")
         query = _unit(self.embed([sentence], layer)[0][positions[0]])
-        best: list[Neighbour] = []
+        best: list[Neighbor] = []
         texts_read = 0
         for chunk in batched(among, TOGETHER):
             # With `same`, only texts that have the word are embedded.
@@ -172,8 +172,8 @@ class Embedder(LoadedModel):
                 if same:
                     candidates = _positions(text_words, word)
                 for position in sorted(candidates, key=lambda position: -similarity[position])[:top]:
-                    best.append(Neighbour(float(similarity[position]), texts_read + n, position, text_words))
-            best = sorted(best, key=lambda neighbour: -neighbour.similarity)[:top]
+                    best.append(Neighbor(float(similarity[position]), texts_read + n, position, text_words))
+            best = sorted(best, key=lambda neighbor: -neighbor.similarity)[:top]
             texts_read += len(chunk)
             on_done(len(chunk))
         return best

@@ -228,7 +228,7 @@ class Generator(LoadedModel):
         """Return a hypothesis that continues a prompt with the ids `prefix` by at most `max_new_tokens` tokens."""
         ids, prompt = hypothesis.tokens, prompt.strip()
         decoded_prompt, full_text = self._text(prefix), self._text(ids)
-        # Decoding normalises spaces and characters: the text keeps the original prompt.
+        # Decoding normalizes spaces and characters: the text keeps the original prompt.
         if self.backwards and full_text.endswith(decoded_prompt):
             full_text = full_text.removesuffix(decoded_prompt) + prompt
         elif not self.backwards and full_text.startswith(decoded_prompt):

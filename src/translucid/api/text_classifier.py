@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text
 from translucid.data.batching import batches, padded
-from translucid.data.readers.labelled import text_ids
+from translucid.data.readers.labeled import text_ids
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL

@@ -40,7 +40,7 @@ class MultiHeadAttention(nn.Module):
         self.query = Linear(width, width, feeds_product=True)
         self.key_value = Linear(width, 2 * width, feeds_product=True)
         self.output = Linear(width, width)
-        # Glorot initialisation for each of W^Q, W^K and W^V separately. The gain 1/sqrt(2) is that of one matrix
+        # Glorot initialization for each of W^Q, W^K and W^V separately. The gain 1/sqrt(2) is that of one matrix
         # [3 D, D]: its Glorot bound is sqrt(6 / (D + 3 D)), that of a matrix [D, D] is sqrt(6 / (D + D)).
         for matrix in (self.query.weight, *self.key_value.weight.chunk(2)):
             nn.init.xavier_uniform_(matrix.data, gain=1 / math.sqrt(2))

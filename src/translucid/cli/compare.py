@@ -79,7 +79,7 @@ def compare(
     each direction of the test files, whose names end with their languages.
 
     BLEU, chrF and TER and the two tests of their differences are sacreBLEU's: paired bootstrap resampling with 1,000
-    samples and approximate randomisation with 10,000. A p-value is the probability of a difference as large between
+    samples and approximate randomization with 10,000. A p-value is the probability of a difference as large between
     systems that are equally good. Runs translate each line as it is, as with `translucid evaluate`.
 
     Each occurrence of a word that translation and reference share is correct. F1 of words is reported by their

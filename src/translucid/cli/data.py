@@ -421,7 +421,7 @@ def _print_statistics(console: Console, splits: list[SplitStatistics], overlaps:
     for split in splits:
         for name, side in _sides_of(split):
             _print_unexpected(console, f"{split.name} {name}", side)
-            _print_normalisation(console, f"{split.name} {name}", side)
+            _print_normalization(console, f"{split.name} {name}", side)
     for overlap in overlaps:
         shared = f"{overlap.pairs:,} pairs, {overlap.sources:,} sources, {overlap.targets:,} targets"
         console.print(f"\n{overlap.split} shares with train: {shared}", soft_wrap=True)
@@ -469,15 +469,15 @@ def _print_unexpected(console: Console, where: str, side: SideStatistics) -> Non
         console.print(f"  {text}", soft_wrap=True)
 
 
-def _print_normalisation(console: Console, where: str, side: SideStatistics) -> None:
-    """Print which characters normalisation changes, so that a vocabulary lacks them, and which it keeps."""
-    from translucid.data.tokenizing.normalisation import ADAPTIVE, described
+def _print_normalization(console: Console, where: str, side: SideStatistics) -> None:
+    """Print which characters normalization changes, so that a vocabulary lacks them, and which it keeps."""
+    from translucid.data.tokenizing.normalization import ADAPTIVE, described
 
     if changed := side.not_ascii.changed(ADAPTIVE):
-        console.print(f"  {where}: normalisation changes {described(changed)}", soft_wrap=True)
+        console.print(f"  {where}: normalization changes {described(changed)}", soft_wrap=True)
     if unchanged := side.preserved_characters():
-        advice = "data.tokenizer.normalisation=nmt_nfkc would change them"
-        console.print(f"  {where}: normalisation leaves alone {described(unchanged)}; {advice}", soft_wrap=True)
+        advice = "data.tokenizer.normalization=nmt_nfkc would change them"
+        console.print(f"  {where}: normalization leaves alone {described(unchanged)}; {advice}", soft_wrap=True)
 
 
 @app.command()

@@ -18,7 +18,7 @@
 
     translucid evaluate runs/eyes --test test.tsv --images photographs.tar --beam 5
 
-    translucid evaluate runs/mood --test labelled.jsonl --ensemble runs/mood-backwards --samples 5
+    translucid evaluate runs/mood --test labeled.jsonl --ensemble runs/mood-backwards --samples 5
 
     translucid evaluate runs/english articles.txt
 """

@@ -102,7 +102,7 @@ def export(
 
 
 def _mark_of(to: str) -> tuple[str, str]:
-    """Return the file by which a folder is recognised as an export, which may be replaced, and its description.
+    """Return the file by which a folder is recognized as an export, which may be replaced, and its description.
 
     Raises:
         UserError: a package that writes the format is missing.

@@ -15,7 +15,7 @@ from translucid.cli.embed import LayerOption, layer_of
 from translucid.ground.console import Console, progress_bar
 
 if TYPE_CHECKING:
-    from translucid.api.embedder import Neighbour
+    from translucid.api.embedder import Neighbor
 
 AROUND = 8
 """The number of words shown on either side."""
@@ -49,29 +49,29 @@ def nearest(
     embedder = Embedder.load(run, device)
     texts = (text.source for text in read_texts(*among))
     with progress_bar(Console(stderr=True), "reading", None) as advance:
-        neighbours = embedder.nearest(sentence, word, texts, layer=chosen_layer, top=top, same=same, on_done=advance)
+        neighbors = embedder.nearest(sentence, word, texts, layer=chosen_layer, top=top, same=same, on_done=advance)
     if jsonl:
-        for neighbour in neighbours:
+        for neighbor in neighbors:
             record = {
-                "similarity": neighbour.similarity,
-                "word": neighbour.words[neighbour.place],
-                "text": neighbour.text,
-                "place": neighbour.place,
-                "sentence": " ".join(neighbour.words),
+                "similarity": neighbor.similarity,
+                "word": neighbor.words[neighbor.place],
+                "text": neighbor.text,
+                "place": neighbor.place,
+                "sentence": " ".join(neighbor.words),
             }
             print(json.dumps(record, ensure_ascii=False))
         return
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right")
     table.add_column()
-    for neighbour in neighbours:
-        table.add_row(Text(f"{neighbour.similarity:.3f}"), _in_context(neighbour))
+    for neighbor in neighbors:
+        table.add_row(Text(f"{neighbor.similarity:.3f}"), _in_context(neighbor))
     Console().print(table)
 
 
-def _in_context(neighbour: Neighbour) -> Text:
-    """Return the word, highlighted, between its neighbours in the text."""
-    words, place = neighbour.words, neighbour.place
+def _in_context(neighbor: Neighbor) -> Text:
+    """Return the word, highlighted, between its neighbors in the text."""
+    words, place = neighbor.words, neighbor.place
     start, end = max(0, place - AROUND), place + 1 + AROUND
     before = "".join(f"{word} " for word in words[start:place])
     after = "".join(f" {word}" for word in words[place + 1 : end])

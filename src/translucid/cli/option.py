@@ -94,7 +94,7 @@ Pivot = Annotated[
 
 Beam = Annotated[int | None, Option(help="The beam width; 1 is greedy search.")]
 Nbest = Annotated[int | None, Option(help="Outputs for each input; in text format, tabs separate them.")]
-LengthPenalty = Annotated[float | None, Option(help="A higher value favours longer outputs.")]
+LengthPenalty = Annotated[float | None, Option(help="A higher value favors longer outputs.")]
 NoRepeatNgram = Annotated[int | None, Option(help="Repeat no sequence of this many pieces.")]
 MaxLengthRatio = Annotated[float | None, Option(help="The maximum number of output tokens per input token.")]
 Sample = Annotated[bool, Option("--sample", help="Sample at random instead of searching.")]
@@ -114,7 +114,7 @@ Context = Annotated[str | None, Option(metavar="TEXT", help="The text before, fo
 Tokenize = Annotated[
     str | None,
     Option(
-        help="sacreBLEU's tokenizer for BLEU, none for tokenised text; the target language decides if not given.",
+        help="sacreBLEU's tokenizer for BLEU, none for tokenized text; the target language decides if not given.",
         show_default=False,
     ),
 ]

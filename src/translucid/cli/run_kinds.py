@@ -101,7 +101,7 @@ def refuse_for(
     Raises:
         UserError: one of them was given.
     """
-    behaviour = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[purpose]
+    behavior = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[purpose]
     for name in names:
         if name in flags:
-            raise UserError(f"{name} is for {purpose}, this model {behaviour}", fix="Leave it out.")
+            raise UserError(f"{name} is for {purpose}, this model {behavior}", fix="Leave it out.")

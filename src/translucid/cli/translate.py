@@ -172,7 +172,7 @@ def translate(
     must be able to read the run and the input.
 
     Text without words, such as a web address or a placeholder by itself, is copied. Warnings (unknown characters, an
-    unusual length, a missing number ...) are summarised on standard error; jsonl has those of each line.
+    unusual length, a missing number ...) are summarized on standard error; jsonl has those of each line.
 
     --pivot runs/es-en translates with this run first, and its translations with RUN: from Spanish through English into
     French, for instance. With --pivot en, a multilingual RUN does both steps. Options of the search hold for both,
@@ -184,7 +184,7 @@ def translate(
     --ablate is for our own engine, which then considers all target pieces. Confidence and learned alignments, which
     were fitted to the whole model, are not used (docs/interventions.md).
 
-    Documents (PO, XLIFF, HTML, Word, Excel ...: docs/documents.md) are recognised by their name. Only their text
+    Documents (PO, XLIFF, HTML, Word, Excel ...: docs/documents.md) are recognized by their name. Only their text
     changes, and segments that have a translation keep it. With --output-dir, several documents and whole folders are
     translated; documents that are there already stay, so an interrupted command can be repeated.
     """

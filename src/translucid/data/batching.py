@@ -94,7 +94,7 @@ def plan_epoch(
     generator = np.random.default_rng(np.random.SeedSequence(entropy))
     longest = np.maximum(source_lengths, target_lengths)
     # The longer side decides how many pairs fit. Pairs of one length are sorted by how much longer the target is,
-    # upwards and downwards in turn, so that neighbours stay similar. The noise puts a sentence into another batch in
+    # upwards and downwards in turn, so that neighbors stay similar. The noise puts a sentence into another batch in
     # each epoch.
     difference = target_lengths - source_lengths + generator.uniform(0, 2, len(longest))
     order = np.lexsort((np.where(longest % 2, difference, -difference), longest))

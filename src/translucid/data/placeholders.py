@@ -24,7 +24,7 @@ from translucid.ground.special import SPELLINGS
 _PIECE = re.compile("|".join(sorted(RESERVED_PIECES)))
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _NAME_LENGTH = 3
-"""Letters of a capitalised word that counts as a name if both sides have it."""
+"""Letters of a capitalized word that counts as a name if both sides have it."""
 _EDGE_SHARE = 0.25
 """If no word of a pair can be replaced, this is the share of pairs in which a piece is put before or after both sides,
 where emoji and addresses are in real texts."""

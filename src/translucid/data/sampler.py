@@ -160,7 +160,7 @@ def hashed(numbers: NDArray[np.int64], seed: Sequence[int]) -> NDArray[np.int64]
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix the bits of 64-bit numbers (the finaliser of SplitMix64, Steele et al. 2014)."""
+    """Mix the bits of 64-bit numbers (the finalizer of SplitMix64, Steele et al. 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -15,7 +15,7 @@ import numpy as np
 from bitext.pair import Pair
 from bitext.words import normalized_text
 from translucid.data.filtering import Filter, fault
-from translucid.data.tokenizing.normalisation import ADAPTIVE, Characters
+from translucid.data.tokenizing.normalization import ADAPTIVE, Characters
 
 EXAMPLES = 3
 """The number of examples of each finding."""
@@ -49,7 +49,7 @@ class SideStatistics:
     first_line: dict[str, int] = field(default_factory=dict)
     """The first line with a character of each kind."""
     not_ascii: Characters = field(default_factory=Characters)
-    """The counts of characters beyond ASCII, which show what normalisation changes."""
+    """The counts of characters beyond ASCII, which show what normalization changes."""
 
     def add(self, text: str, line: int) -> None:
         """Count one sentence."""
@@ -85,7 +85,7 @@ class SideStatistics:
         return rows
 
     def preserved_characters(self) -> dict[str, int]:
-        """Return the counts of the characters that `nmt_nfkc` changes but the default normalisation does not."""
+        """Return the counts of the characters that `nmt_nfkc` changes but the default normalization does not."""
         return {character: self.not_ascii.counts[character] for character in self.not_ascii.preserved()}
 
     def summary(self, sentences: int) -> dict[str, Any]:
@@ -103,8 +103,8 @@ class SideStatistics:
             "p99_words": self.percentile(0.99),
             "p100_words": self.percentile(1.0),
             "unexpected": unexpected,
-            "normalisation_changes": self.not_ascii.changed(ADAPTIVE),
-            "normalisation_leaves_alone": self.preserved_characters(),
+            "normalization_changes": self.not_ascii.changed(ADAPTIVE),
+            "normalization_leaves_alone": self.preserved_characters(),
         }
 
 

@@ -1,4 +1,4 @@
-"""The options of a search, and what every engine derives from them: length limits, length normalisation, and loops.
+"""The options of a search, and what every engine derives from them: length limits, length normalization, and loops.
 
 This module does not import PyTorch: CTranslate2, which needs none, has the same options and limits.
 """
@@ -35,7 +35,7 @@ class DecodingOptions(OptionGroup):
     nbest: int = Field(1, ge=1, le=1000)
     """Return up to this many different outputs for each sentence, best first; at most `beam`, unless sampling."""
     length_penalty: float = Field(1.0, ge=0, le=5)
-    """alpha of score = log p / ((5 + tokens) / 6)^alpha, end token counted; 0 favours short outputs, 1 the mean."""
+    """alpha of score = log p / ((5 + tokens) / 6)^alpha, end token counted; 0 favors short outputs, 1 the mean."""
     min_length: int = Field(1, ge=0, le=10_000)
     """The minimum number of tokens of an output, end token not counted; 1 means never empty."""
     max_length_ratio: float = Field(2.0, ge=0, le=1000)

@@ -56,7 +56,7 @@ class Problem:
         Returns:
             The model's log-probabilities [N, V] in float32 (forbidden tokens have -inf, the rest is not rescaled); the
             state after the last tokens; and whether the output is finite, boolean [], which on a GPU the caller
-            passes to `refuse_unless` at the next synchronisation. A row at its limit, or without any token that the
+            passes to `refuse_unless` at the next synchronization. A row at its limit, or without any token that the
             rules allow, has only the end token.
 
         Raises:

@@ -24,7 +24,7 @@ class Node(NamedTuple):
     log_prob: float
     """The log-probability of the whole partial output."""
     fate: Fate
-    """Whether it was extended, has ended, or was dropped in favour of better ones."""
+    """Whether it was extended, has ended, or was dropped in favor of better ones."""
 
 
 @dataclass

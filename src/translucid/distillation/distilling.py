@@ -5,7 +5,7 @@ translate        the teacher translates all sources, and a hypothesis of each is
 filter           pairs are removed by rules and by the score of the reverse run
 align            the words of the pairs are linked
 train            the student learns from the pairs
-int8             it is fine-tuned with quantised weights if it loses too much with 8 bits
+int8             it is fine-tuned with quantized weights if it loses too much with 8 bits
 measure          teacher and student are compared, and the best way to translate with the student is kept
 """
 

@@ -1,4 +1,4 @@
-"""What 8-bit weights cost a student in BLEU, and fine-tuning with quantised weights if that is too much."""
+"""What 8-bit weights cost a student in BLEU, and fine-tuning with quantized weights if that is too much."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Int8Check(BaseModel):
 
     before: Scores
     after: Scores | None = None
-    """The scores after fine-tuning with quantised weights, if the loss was too large."""
+    """The scores after fine-tuning with quantized weights, if the loss was too large."""
     kept: bool = False
     """Whether the student has the fine-tuned weights now: only if int8 translates better with them."""
 
@@ -65,7 +65,7 @@ class Int8Check(BaseModel):
         if after is None:
             return line
         outcome = "kept" if self.kept else "not kept"
-        return f"{line}; {after.int8:.2f} after fine-tuning with quantised weights, which is {outcome}"
+        return f"{line}; {after.int8:.2f} after fine-tuning with quantized weights, which is {outcome}"
 
 
 def check_int8(
@@ -79,7 +79,7 @@ def check_int8(
     allowed: float = ALLOWED,
     updates: int = UPDATES,
 ) -> Int8Check | None:
-    """Compare a student with int8 and with float32 weights, and fine-tune it with quantised weights if int8 costs much.
+    """Compare a student with int8 and with float32 weights, and fine-tune it with quantized weights if int8 costs much.
 
     The student's training pairs and settings are used again, with a lower learning rate. An interrupted fine-tuning
     is resumed by the next call.
@@ -108,7 +108,7 @@ def check_int8(
         return None
     if before.loss <= allowed:
         return Int8Check(before=before)
-    console.print(f"int8 costs {before.loss:.2f} {before.metric}: fine-tuning with quantised weights", soft_wrap=True)
+    console.print(f"int8 costs {before.loss:.2f} {before.metric}: fine-tuning with quantized weights", soft_wrap=True)
     fine_tuned = student / FOLDER / FINE_TUNED
     fine_tuned.parent.mkdir(exist_ok=True)
     configuration = fine_tuning_configuration(student, updates)
@@ -151,7 +151,7 @@ def fine_tuning_configuration(student: Path, updates: int) -> Configuration:
         "init_encoder": None,
         "init_decoder": None,
         "elmo": None,
-        "quantised_weights": True,
+        "quantized_weights": True,
         "learning_rate": RATE * options.learning_rate,
         "schedule": "inverse-root",
         "warmup": max(updates // 10, 1),
@@ -162,7 +162,7 @@ def fine_tuning_configuration(student: Path, updates: int) -> Configuration:
         "max_minutes": None,
         "patience": None,
         "validate_every": max(updates // 3, 1),
-        # They belong to the initialisation of the student, which may have been fine-tuned itself.
+        # They belong to the initialization of the student, which may have been fine-tuned itself.
         "l2_sp": 0.0,
         "distillation_weight": 0.0,
         "teachers": [],
@@ -179,4 +179,4 @@ def adopt_weights(student: Path, fine_tuned: Path) -> None:
     facts, origin = read_header(fine_tuned_folder.model_file)[1], folder.model_digest()
     folder.save_model(fine_tuned_folder.load_model(configuration, tokenizer), tokenizer, facts)
     for line in fine_tuned_folder.provenance_file.read_text(encoding="utf-8").splitlines():
-        folder.add_provenance(json.loads(line) | {"fine-tuned": "with quantised weights", "model before": origin})
+        folder.add_provenance(json.loads(line) | {"fine-tuned": "with quantized weights", "model before": origin})

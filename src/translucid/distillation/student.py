@@ -33,7 +33,7 @@ SCALE, WEIGHT = 4, 4
 """Bytes of the scale of a row of int8 weights, and of a weight that is no int8."""
 POSITION = 2
 """Bytes of a number in the table of positions."""
-PIECE, NORMALISER = 28, 240_000
+PIECE, NORMALIZER = 28, 240_000
 """Bytes of a piece in an exported tokenizer and vocabulary, and of SentencePiece's table of characters."""
 
 
@@ -41,7 +41,7 @@ def estimated_bytes(configuration: Configuration) -> int:
     """Return about how many bytes a model takes when it is exported with int8 weights and its tokenizer."""
     vocabulary = configuration.data.tokenizer.vocabulary
     model = meta_model(configuration.model, vocabulary, vocabulary)
-    size = PIECE * vocabulary + NORMALISER
+    size = PIECE * vocabulary + NORMALIZER
     shape = configuration.model
     if isinstance(shape, TransformerOptions):
         size += POSITION * position_rows(shape) * shape.width

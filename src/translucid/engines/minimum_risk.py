@@ -3,7 +3,7 @@
     argmax_y  sum_y' p(y' | x) chrF(y, y')
 
 (Kumar and Byrne 2004, section 2; Eikema and Aziz 2020, arXiv 2005.10283, section 7). For an n-best list, p is the
-model's probability, normalised over the candidates. For N random samples, without duplicates, each candidate has the
+model's probability, normalized over the candidates. For N random samples, without duplicates, each candidate has the
 weight p / (1 - (1 - p)^N): its probability divided by that of being among the samples (Horvitz and Thompson 1952). This
 makes the sum an unbiased estimate of the sum over all translations, if the samples come from the unmodified model.
 """
@@ -67,9 +67,9 @@ def weights(log_probs: NDArray[np.float64], draws: int | None) -> NDArray[np.flo
     """
     if draws is None:
         # The greatest is subtracted first: long sentences have probabilities that underflow.
-        unnormalised = np.exp(log_probs - log_probs.max())
+        unnormalized = np.exp(log_probs - log_probs.max())
     else:
         # p / (1 - (1 - p)^N) approaches 1 / N as p approaches 0.
         p = np.clip(np.exp(log_probs), 1e-300, 1 - 1e-12)
-        unnormalised = p / -np.expm1(draws * np.log1p(-p))
-    return unnormalised / unnormalised.sum()
+        unnormalized = p / -np.expm1(draws * np.log1p(-p))
+    return unnormalized / unnormalized.sum()

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from bitext.languages import script_of
 from bitext.protected_spans import PLACEHOLDERS
-from bitext.words import capitalised, unspaced, words_in, words_without_signs
+from bitext.words import capitalized, unspaced, words_in, words_without_signs
 from translucid.data.placeholders import NameStandIn, name_pattern
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -65,7 +65,7 @@ class NameStandIns:
         lost = self._lost(model_pieces, nbest_lists)
         word_lists = [self._nouns, *(self._names[start:] for start in OTHER_NAMES)]
         if self.transcribes_names:
-            # A transcribed stand-in can't be recognised in the translation unless the search is forced to write it.
+            # A transcribed stand-in can't be recognized in the translation unless the search is forced to write it.
             word_lists = []
         no_words: list[str] = []
         for words in (*word_lists, self._names, no_words):
@@ -146,7 +146,7 @@ class NameStandIns:
                 names[match.text] = NameStandIn(word, match.text, match.targets[0])
             word = names[match.text].word
             if not any(map(str.isalnum, masked.text[: match.start])):  # at the beginning of the sentence
-                word = capitalised(word)
+                word = capitalized(word)
             parts += [masked.text[offset : match.start], word]
             offset = match.end
         if not names:

@@ -20,7 +20,7 @@ from translucid.runs.transformer_weights import TransformerWeights
 Floats = NDArray[np.float32]
 
 EPSILON = 1e-5
-"""What PyTorch's layer normalisation adds to the variance."""
+"""What PyTorch's layer normalization adds to the variance."""
 
 
 class ForcedPair(NamedTuple):
@@ -175,8 +175,8 @@ def _linear(arrays: Mapping[str, Floats], name: str, x: Floats) -> Floats:
 def _norm(arrays: Mapping[str, Floats], name: str, x: Floats) -> Floats:
     centred = x - x.mean(-1, keepdims=True)
     deviation = np.sqrt((centred**2).mean(-1, keepdims=True) + EPSILON)
-    normalised: Floats = centred / deviation * arrays[f"{name}.weight"] + arrays[f"{name}.bias"]
-    return normalised
+    normalized: Floats = centred / deviation * arrays[f"{name}.weight"] + arrays[f"{name}.bias"]
+    return normalized
 
 
 def _softmax(scores: Floats) -> Floats:

@@ -63,7 +63,7 @@ def save_target_pieces(
         sizes: the number of pairs of each direction.
         targets: the target language of each direction.
         tokenizer: the tokenizer of the run.
-        initial_run: the run from which this one was initialised, if any and if it still exists.
+        initial_run: the run from which this one was initialized, if any and if it still exists.
     """
     unknown = set()
     if initial_run and initial_run.exists:

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-from bitext.words import capitalised, folded, linked_words, unspaced, words_without_signs
+from bitext.words import capitalized, folded, linked_words, unspaced, words_without_signs
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions, length_penalty
@@ -89,7 +89,7 @@ class Draft:
             main_span, *extra_spans = self.spans[number]
             original = self.text[slice(*main_span)]
             if original[:1].isupper() and not self.matches[number].exact:
-                target = capitalised(target)
+                target = capitalized(target)
             edits.append((*main_span, target))
             # Short words stay: an article may be linked to the term by chance.
             for start, end in extra_spans:
@@ -117,7 +117,7 @@ def term_alone(source: str, matches: Sequence[Match]) -> str | None:
         return None
     target = match.targets[0]
     if match.text[:1].isupper() and not match.exact:
-        target = capitalised(target)
+        target = capitalized(target)
     return f"{before}{target}{after}".strip()
 
 

@@ -37,8 +37,8 @@ class Significance(NamedTuple):
     interval_b: float
     bootstrap: float
     """The p-value by paired bootstrap resampling."""
-    randomisation: float
-    """The p-value by approximate randomisation."""
+    randomization: float
+    """The p-value by approximate randomization."""
     signatures: tuple[str, str]
     """The signatures of both tests."""
 
@@ -142,13 +142,13 @@ class Comparison:
     def _metrics_table(self) -> Table:
         columns = ["A", "B", "B - A"]
         if any(row.tested for row in self.metrics):
-            columns += ["p (bootstrap)", "p (randomisation)"]
+            columns += ["p (bootstrap)", "p (randomization)"]
         table = table_of("metric", figures=columns)
         for row in self.metrics:
             a, b, figures = f"{row.a:.2f}", f"{row.b:.2f}", []
             if tested := row.tested:
                 a, b = f"{a} ± {tested.interval_a:.2f}", f"{b} ± {tested.interval_b:.2f}"
-                figures = [f"{tested.bootstrap:.4f}", f"{tested.randomisation:.4f}"]
+                figures = [f"{tested.bootstrap:.4f}", f"{tested.randomization:.4f}"]
             table.add_row(row.name, a, b, Text(f"{row.b - row.a:+.2f}", "bold"), *figures)
         return table
 
@@ -236,12 +236,12 @@ def _significance_tests(
     from sacrebleu.significance import PairedTest
 
     tests: list[tuple[dict[str, Any], dict[str, list[Any]]]] = []
-    for kind in ("bs", "ar"):  # paired bootstrap resampling, approximate randomisation
+    for kind in ("bs", "ar"):  # paired bootstrap resampling, approximate randomization
         scorers = metrics(tokenize=tokenize, lowercase=lowercase)
         by_name = {metric.__class__.__name__: metric for metric in scorers}
         # sacreBLEU takes None for a missing reference, though its types do not say so.
         tests.append(PairedTest([("A", a), ("B", b)], by_name, references, kind)())  # type: ignore[arg-type]
-    (signatures, bootstrap), (other_signatures, randomisation) = tests
+    (signatures, bootstrap), (other_signatures, randomization) = tests
     tested = {}
     for name in signatures:
         a_result, b_result = bootstrap[name]
@@ -249,7 +249,7 @@ def _significance_tests(
             float(a_result.ci),
             float(b_result.ci),
             float(b_result.p_value),
-            float(randomisation[name][1].p_value),
+            float(randomization[name][1].p_value),
             (str(signatures[name]), str(other_signatures[name])),
         )
     return tested

@@ -157,7 +157,7 @@ def cross_entropy(z: Figures, truth: Figures) -> Figures:
 
 
 def logistic(x: Figures, truth: Figures, penalty: float) -> Figures:
-    """Return the weights [k] of standardised features and then the offset, fitted by Newton's method.
+    """Return the weights [k] of standardized features and then the offset, fitted by Newton's method.
 
         argmin_w,b  sum_i cross_entropy(w x_i + b, t_i) + penalty / 2 |w|^2
 
@@ -214,7 +214,7 @@ Bounded: TypeAlias = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
 class Weight(_Record):
-    """The weight of a feature, which is standardised by the mean and the deviation of the pairs."""
+    """The weight of a feature, which is standardized by the mean and the deviation of the pairs."""
 
     mean: Bounded
     deviation: float = Field(ge=1e-9, le=1e6)
@@ -304,7 +304,7 @@ class Estimator(_Record):
 
 FOLDS = 5
 PENALTY = 1.0
-"""The penalty of the weights of standardised features, comparable to the weight of one example."""
+"""The penalty of the weights of standardized features, comparable to the weight of one example."""
 LOSS_TOLERANCE = 0.05
 """The excess of the cross-entropy of cheaper features, relative to the lowest, that is accepted."""
 BINS = 10

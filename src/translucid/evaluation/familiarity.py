@@ -88,7 +88,7 @@ class ValidationScores(BaseModel, frozen=True, extra="forbid"):
 
     @classmethod
     def of(cls, sentences: Sequence[SentenceMeasures], words: WordSet | None) -> ValidationScores:
-        """Summarise the measures of at least one sentence; `words`: those of the training text, if known."""
+        """Summarize the measures of at least one sentence; `words`: those of the training text, if known."""
         log_probabilities, pieces, unknown, _ = zip(*sentences, strict=True)
         spreads = {"log_probability": Spread.of(log_probabilities), "pieces": Spread.of(pieces)}
         if words is None:

@@ -91,7 +91,7 @@ def corpus_scores(
     Args:
         hypotheses: one translation per sentence.
         references: sets of references with one reference per sentence, or None.
-        tokenize: sacreBLEU's tokenizer for BLEU, `none` for tokenised text; `bleu_tokenizer` chooses it if not given.
+        tokenize: sacreBLEU's tokenizer for BLEU, `none` for tokenized text; `bleu_tokenizer` chooses it if not given.
         language: the code of the language of the translations, if it is known.
         lowercase: whether all three metrics ignore case.
 
@@ -121,7 +121,7 @@ def metrics(*, tokenize: str = DEFAULT, lowercase: bool = False) -> list[Metric]
     # TER counts edits of words: without this, a sentence of Chinese or Japanese would be a single word.
     unspaced = tokenize in ("zh", "ja-mecab")
     return [
-        # `force` suppresses sacreBLEU's warning of tokenised text, which a user of `none` expects.
+        # `force` suppresses sacreBLEU's warning of tokenized text, which a user of `none` expects.
         bleu_metric(tokenize, lowercase=lowercase, force=tokenize == "none"),
         CHRF(lowercase=lowercase),
         TER(case_sensitive=not lowercase, normalized=unspaced, asian_support=unspaced),
@@ -129,7 +129,7 @@ def metrics(*, tokenize: str = DEFAULT, lowercase: bool = False) -> list[Metric]
 
 
 def bleu_metric(tokenize: str, *, lowercase: bool = False, force: bool = True) -> BLEU:
-    """Return sacreBLEU's BLEU; `force` suppresses the warning of tokenised text.
+    """Return sacreBLEU's BLEU; `force` suppresses the warning of tokenized text.
 
     Raises:
         UserError: there is no such tokenizer, it is not installed, or its model can't be downloaded.

@@ -10,7 +10,7 @@ deviation of that sum: L_t(z) = (z - mean(z)) / deviation_t * gain.
 
     norm-based attention    ||T_t(x_s)||_2, without residual and norm (Kobayashi et al. 2020, arXiv 2004.10102), or with
                             both (2021, arXiv 2109.07152)
-    ALTI                    c_ts = max(0, ||y_t||_1 - ||y_t - T_t(x_s)||_1), each row normalised; the matrices of the
+    ALTI                    c_ts = max(0, ||y_t||_1 - ||y_t - T_t(x_s)||_1), each row normalized; the matrices of the
                             encoder's layers are multiplied (Ferrando et al. 2022, arXiv 2203.04212)
     ALTI+                   R_l = [C_cross C_enc, 0] + c_res C_self R_(l-1), R_0 = [0, I] (arXiv 2205.11631): the share
                             of each source piece and each piece of the target prefix in each decoder position
@@ -87,7 +87,7 @@ class Contributions:
 
         Args:
             names: the names of the cross-attentions of the layers.
-            layer: a decoder layer. Without one, normalised norms are averaged over layers, and contributions are
+            layer: a decoder layer. Without one, normalized norms are averaged over layers, and contributions are
                 those through all layers.
             head: a head; all if not given.
             method: `norms` or `contributions`.
@@ -101,7 +101,7 @@ class Contributions:
             return self.source.nan_to_num(0) if layer is None else self.sublayers[names[0]][..., :-1]
         norms = []
         for name in names:
-            norms.append(normalised(self.norms[name] if head is None else self.head_norms[name][head]))
+            norms.append(normalized(self.norms[name] if head is None else self.head_norms[name][head]))
         return torch.stack(norms).mean(0)
 
     def of_sentence(self, row: int, source: slice, target: int) -> Contributions:
@@ -155,7 +155,7 @@ class Contributions:
         return cls(**maps, source=arrays["source"], prefix=arrays["prefix"])
 
 
-def normalised(values: Tensor) -> Tensor:
+def normalized(values: Tensor) -> Tensor:
     """Divide each row [.., S] of non-negative numbers by its sum; a row of zeros stays unchanged."""
     total = values.sum(-1, keepdim=True)
     return values / total.masked_fill(total == 0, 1)
@@ -206,7 +206,7 @@ class Terms(NamedTuple):
     output: Tensor
     """y_t [N, T, D]."""
 
-    def linearised(self, norm: nn.LayerNorm, total: Tensor) -> Terms:
+    def linearized(self, norm: nn.LayerNorm, total: Tensor) -> Terms:
         """Return the terms after the norm of a post-norm layer; `total` [N, T, D] is the sum that it norms."""
         gain = norm.weight
         deviation = (total.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt()  # [N, T, 1]
@@ -266,7 +266,7 @@ class _Sublayer(NamedTuple):
         return [*terms, self.input_point, self.output_point]
 
     def terms(self, record: Record) -> Terms:
-        """Return the terms without the linearised norm of a post-norm layer."""
+        """Return the terms without the linearized norm of a post-norm layer."""
         attention = self.attention
         weights, values = record[f"{self.name}.weights"], record[f"{self.name}.values"]  # values [N, H, S, d]
         # A head whose output was replaced, such as a head that is off, adds nothing of its values.
@@ -277,11 +277,11 @@ class _Sublayer(NamedTuple):
         inputs = values @ output.permute(1, 2, 0)  # [N, H, S, D]
         return Terms(weights, inputs, record[self.input_point], record[self.output_point])
 
-    def linearised(self, terms: Terms, record: Record) -> Terms:
+    def linearized(self, terms: Terms, record: Record) -> Terms:
         """Return the terms after the norm of a post-norm layer; those of a pre-norm layer stay as they are."""
         if self.connection.pre:
             return terms
-        return terms.linearised(self.connection.norm, terms.residual + record[f"{self.name}.output"])
+        return terms.linearized(self.connection.norm, terms.residual + record[f"{self.name}.output"])
 
 
 def _sublayers(model: BlockStacks) -> list[_Sublayer]:
@@ -361,10 +361,10 @@ def contributions(model: SequenceModel, record: Record) -> Contributions:
     head_norms, norms, residual_norms, shares = {}, {}, {}, {}
     for sublayer in _sublayers(model):
         name, plain = sublayer.name, sublayer.terms(record)
-        terms = sublayer.linearised(plain, record)
+        terms = sublayer.linearized(plain, record)
         head_norms[name], norms[name] = plain.head_norms(), plain.norms()
         differences = terms.differences()
-        # Pre-norm terms are not linearised, so their norms are the same.
+        # Pre-norm terms are not linearized, so their norms are the same.
         with_norm = norms[name].clone() if terms is plain else terms.norms()
         if name.endswith(".self"):
             diagonal = terms.diagonal_term()
@@ -374,7 +374,7 @@ def contributions(model: SequenceModel, record: Record) -> Contributions:
             residual = terms.residual
             differences = torch.cat([differences, terms.difference(residual)[..., None]], -1)
             with_norm = torch.cat([with_norm, residual.norm(dim=-1)[..., None]], -1)
-        residual_norms[name], shares[name] = with_norm, normalised(differences.clamp(min=0))
+        residual_norms[name], shares[name] = with_norm, normalized(differences.clamp(min=0))
     return Contributions(head_norms, norms, residual_norms, shares, *through_layers(shares))
 
 
@@ -414,7 +414,7 @@ def _attention_only_contributions(model: AttentionOnly, record: Record) -> Contr
         side, layer, kind = attention.split(".")
         states = record["encoder.output" if kind == "cross" else inputs[side]]
         head_norms[attention] = record[name] * states.norm(dim=-1)[:, None, None]  # [N, 1, T, S]
-        norms[attention], shares[attention] = head_norms[attention][:, 0], normalised(record[name][:, 0])
+        norms[attention], shares[attention] = head_norms[attention][:, 0], normalized(record[name][:, 0])
         if kind == "cross":
             shares[attention] = torch.cat([shares[attention], torch.zeros_like(shares[attention][..., :1])], -1)
         inputs[side] = f"{side}.{layer}.output"

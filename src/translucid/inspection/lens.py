@@ -307,7 +307,7 @@ def read_lens(
 
 @contextmanager
 def reading_layer(model: SequenceModel, layer: str) -> Iterator[None]:
-    """Let the decoder read the encoder's states after a layer, normalised by the final norm (DecoderLens).
+    """Let the decoder read the encoder's states after a layer, normalized by the final norm (DecoderLens).
 
     This applies to forced decoding and to every search. `layer` is a name that `state_points` returns.
 

@@ -22,7 +22,7 @@ from translucid.evaluation.alignment_error import Gold
 from translucid.inspection.word_weights import grow_diagonal
 
 EVEN_ROUNDS, ROUNDS = 5, 5
-"""Rounds of expectation maximisation in which all jumps are equally probable, as in IBM model 1; and those after."""
+"""Rounds of expectation maximization in which all jumps are equally probable, as in IBM model 1; and those after."""
 UNLINKED = 0.1
 """The probability that no source word writes a target word."""
 LONGEST_JUMP = 12
@@ -176,7 +176,7 @@ class _Model:
         return forward.links, backward.links.transpose(1, 2)
 
     def learn(self, batches: Sequence[_Batch], *, jumps: bool) -> None:
-        """Do one round of expectation maximisation; `jumps`: learn the probabilities of jumps, too."""
+        """Do one round of expectation maximization; `jumps`: learn the probabilities of jumps, too."""
         counts = torch.zeros(len(self.table) + 1, dtype=torch.float64)
         unlinked = [torch.zeros(len(words), dtype=torch.float64) for words in self.unlinked]
         jump_counts = [torch.full((2 * LONGEST_JUMP + 1,), 1e-3, dtype=torch.float64) for _ in range(2)]

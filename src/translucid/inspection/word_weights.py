@@ -13,7 +13,7 @@ from translucid.inspection.words import span_words, split_at_spaces
 
 FAINT = 0.01
 """Smaller weights are left out."""
-_NEIGHBOURS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
+_NEIGHBORS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
 """The offsets of the links that touch a link, also at a corner."""
 
 Floats = NDArray[np.float32]
@@ -59,7 +59,7 @@ class WordWeights(NamedTuple):
     def soft_links(self) -> list[tuple[int, int, float]]:
         """Return links (source word, target word, weight); the weights of each target word sum to 1.
 
-        The weights are the normalised squares of the shares: on 1,000 phrasebook pairs they place tags better than
+        The weights are the normalized squares of the shares: on 1,000 phrasebook pairs they place tags better than
         links or the shares themselves (docs/placeholders.md).
         """
         squares = self.shares**2
@@ -150,6 +150,6 @@ def _growth(alignment: set[tuple[int, int]], unused: set[tuple[int, int]]) -> li
     for source, target in unused:
         if source in sources and target in targets:
             continue
-        if any((source + i, target + j) in alignment for i, j in _NEIGHBOURS):
+        if any((source + i, target + j) in alignment for i, j in _NEIGHBORS):
             candidates.append((source, target))
     return candidates

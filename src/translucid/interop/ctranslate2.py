@@ -131,7 +131,7 @@ def _positions(variables: Variables, width: int, arrays: dict[str, NDArray[np.fl
     if not variables.has(f"encoder/{name}"):
         raise UserError("has no table of positions, which is not supported", file=variables.file)
     encoder, decoder = variables.array(f"encoder/{name}", 2), variables.array(f"decoder/{name}", 2)
-    first_rows = encoder[:256]  # enough to recognise the kind; tables of long models take long to compute
+    first_rows = encoder[:256]  # enough to recognize the kind; tables of long models take long to compute
     if encoder.shape[1] == decoder.shape[1] == width and np.array_equal(first_rows, decoder[: len(first_rows)]):
         if not encoder.any():
             return {"positions": "none"}
@@ -346,7 +346,7 @@ def read_model_file(file: Path) -> ModelFile:
                 raise DamagedError(f"has no {name[:80]!r} for {alias[:80]!r}, or both")
             model_file.variables[alias] = model_file.variables[name]
             scale = f"{name}_scale"
-            if scale in model_file.variables:  # the scale of a quantised array has no alias
+            if scale in model_file.variables:  # the scale of a quantized array has no alias
                 model_file.variables.setdefault(f"{alias}_scale", model_file.variables[scale])
         if reader.remaining:
             raise DamagedError(f"has {reader.remaining:,} bytes too many")
@@ -433,7 +433,7 @@ class Variables:
         return self._arrays[name].dtype == np.int8
 
     def array(self, name: str, dimensions: int) -> NDArray[np.float32]:
-        """Return an array, divided by its scale if it was quantised.
+        """Return an array, divided by its scale if it was quantized.
 
         int8 has a scale for each row, int16 one for all: the stored number is the value times the scale.
 

@@ -24,7 +24,7 @@ from translucid.decoding.shortlist import Shortlist
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.marian import CONFIGURATION, Item, layers, model_file, quantised, shortlist_file, units
+from translucid.interop.marian import CONFIGURATION, Item, layers, model_file, quantized, shortlist_file, units
 from translucid.interop.marian_export import (
     END,
     UNKNOWN,
@@ -39,7 +39,7 @@ from translucid.models.model_options import TransformerOptions
 from translucid.models.protocol import SequenceModel
 
 MARKER = "config.yml", "a model of Firefox"
-"""A file by which an exported folder is recognised, and the name of its kind."""
+"""A file by which an exported folder is recognized, and the name of its kind."""
 MULTIPLE = 64
 """The engines multiply rows of a multiple of 64 numbers, the width of a register of AVX-512 in bytes."""
 _COLUMNS = 8
@@ -166,7 +166,7 @@ def simulated(model: SequenceModel, factors: Mapping[str, float]) -> SequenceMod
             matrices += layer.weight.data.chunk(2 if name.endswith(_JOINED) else 1)
         layer.register_forward_pre_hook(partial(_round_input, factors[name]))
     for matrix in matrices:
-        numbers, factor = quantised(matrix.numpy())
+        numbers, factor = quantized(matrix.numpy())
         matrix.copy_(torch.from_numpy(numbers / factor))
     return rounded
 

@@ -1,6 +1,6 @@
 """Import Hugging Face folders of MarianMT, M2M100 and NLLB; of Pegasus too, if it has Marian's vocabulary.
 
-All are Transformers of "Attention Is All You Need": Marian's with layer normalisation after each sublayer, the
+All are Transformers of "Attention Is All You Need": Marian's with layer normalization after each sublayer, the
 others' before it. They differ from ours in the order of the sinusoids, the nonlinearity, the rows of the special
 tokens, and the conversion of text to rows.
 """
@@ -81,7 +81,7 @@ def from_huggingface(folder: Path) -> Imported:
 
 
 def _shape(keys: Keys, *, marian: bool, pre: bool) -> dict[str, Any]:
-    """Return the options of the model; `pre`: whether layer normalisation comes before each sublayer."""
+    """Return the options of the model; `pre`: whether layer normalization comes before each sublayer."""
     keys.refuse("normalize_before", unless=pre)
     keys.refuse("normalize_embedding", unless=False)
     keys.refuse("add_bias_logits", unless=False)
@@ -277,7 +277,7 @@ def layer_names(layers: Iterable[int], *, pre: bool) -> Iterator[tuple[str, list
 
     Args:
         layers: the number of blocks of the encoder and of the decoder.
-        pre: whether layer normalisation comes before each sublayer, so that there is another norm after all blocks.
+        pre: whether layer normalization comes before each sublayer, so that there is another norm after all blocks.
     """
     for side, depth in zip(SIDES, layers, strict=True):
         for layer in range(depth):

@@ -2,7 +2,7 @@
 
 | a run with | becomes |
 | --- | --- |
-| post-norm (layer normalisation after each sublayer) | MarianMT |
+| post-norm (layer normalization after each sublayer) | MarianMT |
 | pre-norm | Pegasus, the same architecture with that difference, with the tokenizer of MarianMT |
 | pre-norm and the positions of M2M100 | M2M100 or NLLB |
 
@@ -45,7 +45,7 @@ from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 
 MARKER = "generation_config.json", "a model of Hugging Face"
-"""A file by which an exported folder is recognised, and the name of its kind."""
+"""A file by which an exported folder is recognized, and the name of its kind."""
 _CLASSES = {
     "marian": "MarianMTModel",
     "pegasus": "PegasusForConditionalGeneration",

@@ -1,4 +1,4 @@
-"""`import_model`: recognise the kind of a folder or a file, and make a run from it."""
+"""`import_model`: recognize the kind of a folder or a file, and make a run from it."""
 
 from __future__ import annotations
 

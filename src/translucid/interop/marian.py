@@ -91,7 +91,7 @@ def layers(encoder: int, decoder: Sequence[int], *, pre: bool, ssru: bool = Fals
     Args:
         encoder: the number of encoder layers.
         decoder: for each decoder layer, the number of the layer whose weights it has, from 1.
-        pre: whether layer normalisation comes before each sublayer, so that there is another norm after all blocks.
+        pre: whether layer normalization comes before each sublayer, so that there is another norm after all blocks.
         ssru: whether the decoder has an SSRU in place of self-attention.
     """
     for side, numbers in zip(SIDES, (range(1, encoder + 1), decoder), strict=True):
@@ -437,12 +437,12 @@ class Item(NamedTuple):
 
         `transposed`: whether the rows of the content are the columns of the matrix, as for all but embeddings.
         """
-        numbers, factor = quantised(matrix)
+        numbers, factor = quantized(matrix)
         content = numbers.T if transposed else numbers
         return cls(name, _INTGEMM8, matrix.shape, content.tobytes() + struct.pack("<f", factor))
 
 
-def quantised(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], np.float32]:
+def quantized(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], np.float32]:
     """Return a matrix in 8 bits, round(f w), and its factor f = 127 / max |w|."""
     largest = np.abs(matrix).max()
     factor = np.float32(127) / (largest or np.float32(1))

@@ -36,7 +36,7 @@ _NEEDED = {"positions": "sinusoidal-tensor2tensor", "first_position": 0, "scale_
 """The only options that Marian supports."""
 
 MARKER = "decoder.yml", "a model of Marian"
-"""A file by which an exported folder is recognised, and the name of its kind."""
+"""A file by which an exported folder is recognized, and the name of its kind."""
 
 
 def export_marian(model: SequenceModel, tokenizer: Tokenizer, out: Path, *, beam: int, overwrite: bool = False) -> None:

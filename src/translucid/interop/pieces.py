@@ -152,7 +152,7 @@ def _empty() -> Any:
 
 
 def _without_pieces(parsed: Any, size: int) -> Any:
-    """Return a SentencePiece model without pieces, with the normalisation and the settings of another one."""
+    """Return a SentencePiece model without pieces, with the normalization and the settings of another one."""
     model = _empty()
     model.normalizer_spec.CopyFrom(parsed.normalizer_spec)
     model.trainer_spec.CopyFrom(parsed.trainer_spec)

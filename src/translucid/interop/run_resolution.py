@@ -96,7 +96,7 @@ def _log(message: str) -> None:
 
 
 def kind_of(path: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
-    """Recognise the kind of a folder or a file.
+    """Recognize the kind of a folder or a file.
 
     Raises:
         UserError: the kind is unknown.

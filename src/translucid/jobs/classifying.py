@@ -50,8 +50,8 @@ class ClassifyWorker(AnyWorker):
         has_label = [bool(text.strip()) and i not in unreadable for i, text in enumerate(texts)]
         labels = self.classifier.stream(compress(texts, has_label))
         lines = []
-        for text, labelled in zip(texts, has_label, strict=True):
-            lines.append(self._line(next(labels)) if labelled else self._line_without_label(text))
+        for text, labeled in zip(texts, has_label, strict=True):
+            lines.append(self._line(next(labels)) if labeled else self._line_without_label(text))
         return window, Done(as_lines(lines), bad=bad)
 
     def _line(self, classified: Classified) -> str:

@@ -1,4 +1,4 @@
-"""The residual connection, dropout and layer normalisation around every sublayer."""
+"""The residual connection, dropout and layer normalization around every sublayer."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -9,7 +9,7 @@ from translucid.kernels.dropout import Dropout
 
 
 def final_norm(width: int, norm: Literal["pre", "post"]) -> nn.Module:
-    """Return the layer after a stack of blocks, because pre-norm blocks leave their output without normalisation."""
+    """Return the layer after a stack of blocks, because pre-norm blocks leave their output without normalization."""
     return nn.LayerNorm(width) if norm == "pre" else nn.Identity()
 
 
@@ -21,7 +21,7 @@ class Residual(nn.Module):
     """
 
     def __init__(self, width: int, dropout: float, norm: Literal["pre", "post"]) -> None:
-        """Build the layer normalisation for `width` D."""
+        """Build the layer normalization for `width` D."""
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.dropout = Dropout(dropout)

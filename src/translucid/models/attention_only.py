@@ -19,7 +19,7 @@ from translucid.models.protocol import Memory, SequenceModel
 
 
 class BareAttention(nn.Module):
-    """softmax(g Q K^T) V with a learned scale g: no projections, heads, residuals, normalisation or feed-forward."""
+    """softmax(g Q K^T) V with a learned scale g: no projections, heads, residuals, normalization or feed-forward."""
 
     def __init__(self, width: int, name: str, output: str) -> None:
         """Start with g = 1 / sqrt(D), as in arXiv 1706.03762, for `width` D.

@@ -112,7 +112,7 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
 
 
 class _MetaDevice(TorchFunctionMode):
-    """Creates tensors without memory, and skips their initialisation.
+    """Creates tensors without memory, and skips their initialization.
 
     `with torch.device("meta")` does so too, but imports PyTorch's compiler, which takes seconds.
     """

@@ -25,7 +25,7 @@ class Classifier(Model):
     h are the features of an `LSTMLanguageModel`, or ELMo's vectors, the mix of all layers of a `BidirectionalLSTM`
     (Peters et al. 2018, arXiv 1802.05365, equation 1).
 
-    The paper uses batch normalisation. Layer normalisation (Ba et al. 2016, arXiv 1607.06450) makes the result for a
+    The paper uses batch normalization. Layer normalization (Ba et al. 2016, arXiv 1607.06450) makes the result for a
     text independent of the other texts in its batch. It is separate for the three parts, as maxima are larger than
     means.
     """
@@ -39,7 +39,7 @@ class Classifier(Model):
         self.language: LSTMLanguageModel | BidirectionalLSTM
         if isinstance(o.language, BiLSTMLanguageOptions):
             self.language = BidirectionalLSTM(vocabulary, o.language, pieces)
-            self.mix = Mix(1 + o.language.layers, normalise=True)
+            self.mix = Mix(1 + o.language.layers, normalize=True)
         else:
             self.language = LSTMLanguageModel(vocabulary, o.language)
         width = 3 * o.language.directions * o.language.width
@@ -88,10 +88,10 @@ class Classifier(Model):
 
 
 class ThirdsNorm(nn.LayerNorm):
-    """Layer normalisation of each third of a vector separately."""
+    """Layer normalization of each third of a vector separately."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalise x [.., 3 D]."""
+        """Normalize x [.., 3 D]."""
         thirds = x.unflatten(-1, (3, -1))
         return F.layer_norm(thirds, thirds.shape[-1:], eps=self.eps).flatten(-2) * self.weight + self.bias
 

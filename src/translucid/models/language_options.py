@@ -47,10 +47,10 @@ class LSTMLanguageOptions(LanguageShape):
     weight_dropout: float = Field(0.1, ge=0, lt=1)
     """The share of the weights from hidden state to hidden state that are 0 in a window (DropConnect)."""
     activation: float = Field(0.0, ge=0, le=1e9)
-    """alpha, the weight of activation regularisation: the mean square of the features."""
+    """alpha, the weight of activation regularization: the mean square of the features."""
     smoothness: float = Field(0.0, ge=0, le=1e9)
-    """beta, the weight of temporal activation regularisation: the mean square of the difference between the last
-    layer's states at neighbouring positions."""
+    """beta, the weight of temporal activation regularization: the mean square of the difference between the last
+    layer's states at neighboring positions."""
 
 
 class TransformerLanguageOptions(LanguageShape):
@@ -67,7 +67,7 @@ class TransformerLanguageOptions(LanguageShape):
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on each sublayer's output and on the sum of embedding and position."""
     norm: Literal["pre", "post"] = "pre"
-    """Layer normalisation before each sublayer, or after it."""
+    """Layer normalization before each sublayer, or after it."""
     context: int = Field(128, ge=2, le=1 << 16)
     """The maximum number of tokens that the model attends to in generation and evaluation; at most training.window."""
 

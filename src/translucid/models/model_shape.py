@@ -58,7 +58,7 @@ class BlocksShape(ModelShape):
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on each sublayer's output and on the sum of embedding and position."""
     norm: Literal["pre", "post"] = "pre"
-    """Layer normalisation before each sublayer, or after it as in the paper."""
+    """Layer normalization before each sublayer, or after it as in the paper."""
     nonlinearity: Nonlinearity = "relu"
     """Between the two halves of the feed-forward sublayers; the paper has `relu`."""
     tie_output: bool = True

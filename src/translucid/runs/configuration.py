@@ -138,7 +138,7 @@ class Configuration(OptionGroup):
             yield "data.images is for captioners: choose a model that reads images, such as caption-soft"
 
     def _problems_of_sources(self) -> Iterator[str]:
-        """Yield what is wrong with the language models that a translator is initialised from."""
+        """Yield what is wrong with the language models that a translator is initialized from."""
         if not isinstance(self.model, ContextualOptions):
             for name in ("init_encoder", "init_decoder", "elmo"):
                 if getattr(self.training, name):

@@ -54,7 +54,7 @@ class DataOptions(OptionGroup):
     """Training files whose sources were written by a model (`translucid data back-translate`); they get a tag."""
     target_text: list[str] = Field(default_factory=list)
     """Files with text of the target language alone, one text a line. The decoder learns it as a language model, with an
-    empty source (Sennrich et al. 2016, section 3.1), so that a decoder initialised from a language model does not
+    empty source (Sennrich et al. 2016, section 3.1), so that a decoder initialized from a language model does not
     forget it (Ramachandran et al. 2017)."""
     mix: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
     """Further training files, such as those of the general corpus in fine-tuning, and the share of each epoch that is
@@ -90,7 +90,7 @@ class DataOptions(OptionGroup):
     """The code of the target language, such as `es`."""
     learned: dict[str, list[str]] = Field(default_factory=dict)
     """What the weights of a multilingual model have learned so far: the target languages of each source language. Each
-    training adds those of its files; a run that is initialised from another inherits them. `*` stands for the sources
+    training adds those of its files; a run that is initialized from another inherits them. `*` stands for the sources
     of an imported model."""
     filter: Filter = Field(default_factory=Filter)
     """The filter of pairs."""

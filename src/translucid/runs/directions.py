@@ -156,7 +156,7 @@ def language_pieces(
 ) -> dict[str, str]:
     """Return the piece that stands for each language: those of a model, and those of new target languages.
 
-    New ones are written as the others of the model are, or such as `>>es<<`, which Marian's tokenizers recognise.
+    New ones are written as the others of the model are, or such as `>>es<<`, which Marian's tokenizers recognize.
 
     Args:
         directions: the directions of the training text.

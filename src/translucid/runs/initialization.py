@@ -1,9 +1,9 @@
-"""Initialisation of a run from other runs: their tokenizers, the shapes of their models, and their weights.
+"""Initialization of a run from other runs: their tokenizers, the shapes of their models, and their weights.
 
-A translator can be initialised from language models, in two ways:
+A translator can be initialized from language models, in two ways:
 
 Encoder and decoder (Ramachandran et al. 2017, arXiv 1611.02683, section 2.1): a language model of the source language
-initialises the encoder, one of the target language the decoder, with their vocabularies, embeddings and common layers;
+initializes the encoder, one of the target language the decoder, with their vocabularies, embeddings and common layers;
 the decoder also gets the output projection. Only the cross-attention is new. At first it adds nothing, so that the
 decoder starts as the language model.
 
@@ -64,14 +64,14 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
         preset: the preset of the new run; by default that of the other run.
 
     Raises:
-        UserError: there is no such run, or a model of this kind can't be initialised from it.
+        UserError: there is no such run, or a model of this kind can't be initialized from it.
     """
     base = RunFolder(run).configuration()
     kind = kind_of_preset(preset)
     model = base.model.model_dump()
     if kind == "classifier" and base.model.kind != "classifier":
         if base.model.kind not in {"language-lstm", "language-bilstm"}:
-            what = f"holds a model of the kind {base.model.kind}, which can't initialise a classifier"
+            what = f"holds a model of the kind {base.model.kind}, which can't initialize a classifier"
             raise UserError(what, file=run, fix="Give the run of a language model, such as lm-lstm or lm-bilstm.")
         model = {"kind": "classifier", "language": model}
     elif kind not in {None, base.model.kind}:
@@ -89,7 +89,7 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
 
 
 def begin(model: Model, options: TrainingOptions, tokenizer: Tokenizer) -> None:
-    """Initialise a new model with the weights of other runs, if there are any.
+    """Initialize a new model with the weights of other runs, if there are any.
 
     Args:
         model: the new model.
@@ -105,7 +105,7 @@ def begin(model: Model, options: TrainingOptions, tokenizer: Tokenizer) -> None:
 
 
 def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
-    """Initialise a model with the weights of a run; a classifier also with those of a language model.
+    """Initialize a model with the weights of a run; a classifier also with those of a language model.
 
     The row of a piece that the run lacks is the mean of the rows of the pieces into which the run cuts it.
 
@@ -155,7 +155,7 @@ def _extend(
 
 
 class Pretrained(NamedTuple):
-    """The runs of the language models that initialise a translator, None where there is none."""
+    """The runs of the language models that initialize a translator, None where there is none."""
 
     encoder: RunFolder | None = None
     decoder: RunFolder | None = None
@@ -181,7 +181,7 @@ class Pretrained(NamedTuple):
             model = _shape(halves[0])
         kind = kind_of_preset(preset)
         if halves and kind not in {None, model["kind"]}:
-            what = f"initialises translators of the kind {model['kind']}, and {preset} is none"
+            what = f"initializes translators of the kind {model['kind']}, and {preset} is none"
             raise UserError(what, file=halves[0].path, fix="Give another --model, or another run.")
         for run in halves[1:]:
             _refuse_other_shape(model, halves[0], run)
@@ -214,7 +214,7 @@ class Pretrained(NamedTuple):
         return Tokenizer.paired(source, target) if source and target else None
 
     def begin(self, model: Model) -> None:
-        """Initialise a translator with the weights of the language models.
+        """Initialize a translator with the weights of the language models.
 
         Raises:
             UserError: they don't fit.
@@ -243,13 +243,13 @@ def _run(name: str | None) -> RunFolder | None:
 
 
 def _shape(run: RunFolder) -> dict[str, Any]:
-    """Return the options of a translator whose encoder or decoder a run's model can initialise."""
+    """Return the options of a translator whose encoder or decoder a run's model can initialize."""
     model = run.configuration().model
     if isinstance(model, TransformerLanguageOptions):
         common = model.model_dump(include={"width", "heads", "feed_forward", "norm", "tie_output"})
         return {"kind": "transformer", **common, "encoder_layers": model.layers, "decoder_layers": model.layers}
     if not isinstance(model, LSTMLanguageOptions):
-        what = f"holds a model of the kind {model.kind}, which can't initialise half of a translator"
+        what = f"holds a model of the kind {model.kind}, which can't initialize half of a translator"
         raise UserError(what, file=run.path, fix="Give the run of an lm-transformer or an lm-lstm.")
     if model.backwards:
         raise UserError("reads backwards, and a translator does not", file=run.path, fix="Give another run.")
@@ -328,7 +328,7 @@ def _disable_cross_attention(weights: dict[str, Tensor]) -> None:
 def initial_tokenizer(
     configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora, tell: Callable[[str], None]
 ) -> Tokenizer:
-    """Return the tokenizer of a new run: that of the runs from which it is initialised, or a new one.
+    """Return the tokenizer of a new run: that of the runs from which it is initialized, or a new one.
 
     Args:
         configuration: the configuration of the run.

@@ -49,7 +49,7 @@ def _captioning(purpose: str, **model: Any) -> Preset:
     settings = {
         "model": model,
         "data": {
-            "tokenizer": {"vocabulary": 4000, "normalisation": "nmt_nfkc_cf"},
+            "tokenizer": {"vocabulary": 4000, "normalization": "nmt_nfkc_cf"},
             "filter": {"ratio_slack": 1_000_000},  # the name of an image says nothing about its caption's length
         },
         "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 4096, "max_steps": 20000},

@@ -21,11 +21,13 @@ LONGEST = 1 << 20
 DEEPEST = 20
 """The maximum depth of nested groups; ours need four."""
 RENAMED = {
+    "data.tokenizer.normalisation": "data.tokenizer.normalization",
     "data.tokenizer.told": "data.tokenizer.language_pieces",
     "model.eye": "model.image_encoder",
     "training.stay_like": "training.distillation_weight",
     "training.stay_near": "training.l2_sp",
     "training.may_forget": "training.max_regression",
+    "training.quantised_weights": "training.quantized_weights",
 }
 """The current name of each former name, in the same group, so that existing run folders load and resume."""
 RENAMED_VALUES = {

@@ -204,7 +204,7 @@ def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> N
     for source in (options.begin_from, options.init_encoder, options.init_decoder, options.elmo, *options.teachers):
         if source and _is_replaced(RunFolder(Path(source)).model_file, run):
             raise UserError(
-                "is a run from which the new run is initialised", file=run.path, fix="Choose another folder."
+                "is a run from which the new run is initialized", file=run.path, fix="Choose another folder."
             )
     names = (*data.train, *data.valid, *data.synthetic, *data.target_text, *data.mix, *data.valid_general)
     names += tuple(data.train_alignments)

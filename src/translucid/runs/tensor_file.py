@@ -93,7 +93,7 @@ def read_header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, Any]]
 
 
 def _current_name(name: str) -> str:
-    """Return the current name of a tensor, which may be a weight or, in a checkpoint, a state of the optimiser."""
+    """Return the current name of a tensor, which may be a weight or, in a checkpoint, a state of the optimizer."""
     for former, current in _RENAMED.items():
         name = name.replace(former, current)
     return name

@@ -13,16 +13,16 @@ MANY = 1_000_000_000
 
 
 class TrainingOptions(OptionGroup):
-    """The length, speed and regularisation of the training."""
+    """The length, speed and regularization of the training."""
 
     seed: int = Field(1, ge=0, lt=1 << 63)
     """Determines the first weights, the order of the data and all dropout."""
     begin_from: str | None = None
-    """The run whose tokenizer and weights initialise this one; `train --init-from` sets it."""
+    """The run whose tokenizer and weights initialize this one; `train --init-from` sets it."""
     init_encoder: str | None = None
-    """The run of a language model that initialises a translator's encoder; `train --init-encoder` sets it."""
+    """The run of a language model that initializes a translator's encoder; `train --init-encoder` sets it."""
     init_decoder: str | None = None
-    """The run of a language model that initialises a translator's decoder; `train --init-decoder` sets it."""
+    """The run of a language model that initializes a translator's decoder; `train --init-decoder` sets it."""
     elmo: str | None = None
     """The run of lm-bilstm whose representations a translator's encoder reads; `train --elmo` sets it."""
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)
@@ -42,7 +42,7 @@ class TrainingOptions(OptionGroup):
     """Stop after this many validations without a better score, such as BLEU."""
 
     optimizer: Literal["adam", "nadam", "muon"] = "adam"
-    """Adam; Adam with Nesterov momentum; or Muon (Jordan et al. 2024), which orthogonalises the updates of the matrices
+    """Adam; Adam with Nesterov momentum; or Muon (Jordan et al. 2024), which orthogonalizes the updates of the matrices
     within the layers, with Adam for the other weights."""
     learning_rate: float = Field(0.001, gt=0, le=1000)
     """The peak, reached at the end of the warm-up."""
@@ -87,9 +87,9 @@ class TrainingOptions(OptionGroup):
         ["attention", "feed-forward", "embeddings"], min_length=1
     )
     """The parts with adapted matrices; an SSRU belongs to the attention, the output projection to the embeddings."""
-    quantised_weights: bool = False
+    quantized_weights: bool = False
     """Compute and validate with matrices rounded to 8 bits, as exports with int8 store them, and update and keep the
-    unrounded ones (quantisation-aware training, Jacob et al. 2018): for models that int8 makes worse."""
+    unrounded ones (quantization-aware training, Jacob et al. 2018): for models that int8 makes worse."""
     self_critical: float = Field(0.0, ge=0, le=1)
     """For captioners: the last share of the training, in which the model learns from sampled captions, rewarded by
     their CIDEr-D to the reference captions (Rennie et al. 2017), instead of from each reference token."""
@@ -157,9 +157,9 @@ class TrainingOptions(OptionGroup):
                 "training.soft_targets are those of training.teachers: name them and training.distillation_weight"
             )
         for name in ("sharded", "adapter_rank"):
-            if self.quantised_weights and getattr(self, name):
+            if self.quantized_weights and getattr(self, name):
                 raise ValueError(
-                    f"training.quantised_weights rounds whole matrices, and training.{name} has parts of them"
+                    f"training.quantized_weights rounds whole matrices, and training.{name} has parts of them"
                 )
         if self.l2_sp and self.adapter_rank:
             raise ValueError("training.l2_sp holds weights that training.adapter_rank leaves as they are anyway")

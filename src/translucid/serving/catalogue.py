@@ -232,8 +232,8 @@ def load(
     """
     catalogue = Catalogue()
     names: set[str] = set()
-    labelled = [_languages_and_folder(argument) for argument in runs]  # a wrong label is reported before any loading
-    for languages, folder in labelled:
+    labeled = [_languages_and_folder(argument) for argument in runs]  # a wrong label is reported before any loading
+    for languages, folder in labeled:
         name = _unused(folder.rstrip("/").rsplit("/", 1)[-1] or "model", names)
         names.add(name)
         run = RunFolder(resolve_run(folder))

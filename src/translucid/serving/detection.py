@@ -97,7 +97,7 @@ def _probabilities(text: str) -> dict[str, float]:
 
 
 def _among(probabilities: dict[str, float], languages: Sequence[str]) -> list[tuple[str, float]]:
-    """Return the languages with their probabilities in percent, renormalised over these languages."""
+    """Return the languages with their probabilities in percent, renormalized over these languages."""
     short_codes = list(map(short_code, languages))
     total = sum(probabilities.get(short, 0.0) for short in set(short_codes)) or 1.0
     percentages = [100 * probabilities.get(short, 0.0) / total for short in short_codes]

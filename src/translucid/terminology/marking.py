@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from bitext.pair import Pair
-from bitext.words import Word, capitalised
+from bitext.words import Word, capitalized
 from translucid.data.linked_pairs import Edit, edited, with_edits
 from translucid.data.tokenizing.pieces import TERM
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -138,10 +138,10 @@ def _adjacent(
 def _similar_word(word: str, lexicon: Lexicon, draw: Random) -> str:
     """Return another word with the same ending, which often means the same number and tense."""
     similar = draw.choice(lexicon.ending(word.casefold()))
-    return capitalised(similar) if word[0].isupper() else similar
+    return capitalized(similar) if word[0].isupper() else similar
 
 
 def _lemma(word: Word, lemmas: Lemmas, *, first: bool) -> str:
-    """Return the dictionary form, capitalised if the word is, unless it begins the sentence."""
+    """Return the dictionary form, capitalized if the word is, unless it begins the sentence."""
     form = lemmas.of(word.text)
-    return capitalised(form) if word.text[0].isupper() and not first else form
+    return capitalized(form) if word.text[0].isupper() and not first else form

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from bitext.languages import Languages, short_code
 from bitext.protected_spans import kept_parts
-from bitext.words import LINKED_WORD, capitalised, folded, words_in, words_without_signs
+from bitext.words import LINKED_WORD, capitalized, folded, words_in, words_without_signs
 from translucid.ground.errors import UserError, missing_package
 from translucid.terminology.term import Term, read_terms, terms_of
 
@@ -42,7 +42,7 @@ class Lemmas:
         if language:
             code, what = short_code(language), f"there is no dictionary of the language {language}"
         if code not in SUPPORTED_LANGUAGES:
-            raise UserError(f"{what}, so the forms of a word can't be recognised", fix="Ask for terms as they stand.")
+            raise UserError(f"{what}, so the forms of a word can't be recognized", fix="Ask for terms as they stand.")
         self.language = code
         self._lemmatize = cache(lambda word: simplemma.lemmatize(word, lang=code))
 
@@ -329,7 +329,7 @@ class TermList:
             if match.exact:
                 start = words.find(target_words)
                 if start is None:  # A sentence may begin with it.
-                    start = words.find([capitalised(target_words[0]), *target_words[1:]])
+                    start = words.find([capitalized(target_words[0]), *target_words[1:]])
             elif inflected:
                 start = self._form_in(plain.words, target_words)
             else:

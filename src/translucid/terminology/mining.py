@@ -17,7 +17,7 @@ from bitext.pair import Pair
 from bitext.words import Word, folded, words_in
 
 ROUNDS = 6
-"""The number of rounds of expectation maximisation."""
+"""The number of rounds of expectation maximization."""
 MOST_LINKS = 20_000_000
 """The largest number of possible links between words to learn from; each takes 40 bytes."""
 LIKELY = 0.2

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from bitext.words import capitalised, unspaced
+from bitext.words import capitalized, unspaced
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
@@ -86,15 +86,15 @@ class TermForms:
     def _texts(self, target: str, first_tokens: list[int], exact: bool) -> Iterator[tuple[str, list[int]]]:
         """Yield a target, and the target with a capital for the beginning of a sentence.
 
-        Each comes with the first tokens that it may replace: the capitalised target replaces capitalised tokens.
+        Each comes with the first tokens that it may replace: the capitalized target replaces capitalized tokens.
         """
-        capital = capitalised(target)
+        capital = capitalized(target)
         if exact or capital == target:
             yield target, first_tokens
             return
         plain, capitals = [], []
         for token, piece in zip(first_tokens, self.tokenizer.target_pieces(first_tokens), strict=True):
-            if _is_capitalised(piece):
+            if _is_capitalized(piece):
                 capitals.append(token)
             else:
                 plain.append(token)
@@ -118,6 +118,6 @@ class TermForms:
         return self._forms_by_text[text]
 
 
-def _is_capitalised(piece: str) -> bool:
+def _is_capitalized(piece: str) -> bool:
     """Whether the first letter of a piece is a capital."""
     return next(filter(str.isalpha, piece), "").isupper()

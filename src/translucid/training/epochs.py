@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from translucid.data.batching import Batch, plan_epoch
 from translucid.data.readers.captioned import CaptionedImages, VariedImages
-from translucid.data.readers.labelled import LabelledTexts
+from translucid.data.readers.labeled import LabeledTexts
 from translucid.data.sampler import BLOCK, Order
 from translucid.data.stores.context import ContextCorpus, VariedContext
 from translucid.data.stores.encoded import EncodedCorpus
@@ -21,7 +21,7 @@ from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.ground.errors import UserError
 from translucid.training.workers import Workers
 
-Pairs: TypeAlias = EncodedCorpus | ContextCorpus | CaptionedImages | LabelledTexts
+Pairs: TypeAlias = EncodedCorpus | ContextCorpus | CaptionedImages | LabeledTexts
 """The content of batches: sentence pairs, images with all their captions, or texts with labels."""
 Item = TypeVar("Item")
 

@@ -44,7 +44,7 @@ from translucid.training.dataset import Dataset, Initialization, TrainingData, s
 from translucid.training.frozen import freeze, sizes
 from translucid.training.fuzzy_matches import with_matches
 from translucid.training.guided_alignment import GuidedLoss, taught_head
-from translucid.training.labels import LabelledDataset
+from translucid.training.labels import LabeledDataset
 from translucid.training.precision import choose_precision
 from translucid.training.record import Display, Progress, clock, device_name, provenance
 from translucid.training.running_text import RunningTextDataset
@@ -183,7 +183,7 @@ def _new_trainer(
 ) -> tuple[Trainer, Mapping[str, str]]:
     """Prepare a new run in a staging folder, and move it to its folder when no error can occur any more.
 
-    The new run has a checkpoint, so resuming does not need the run again from which it was initialised.
+    The new run has a checkpoint, so resuming does not need the run again from which it was initialized.
 
     Returns:
         The trainer, and the SHA-256 of each corpus file.
@@ -463,7 +463,7 @@ def _dataset(configuration: Configuration, corpora: Corpora) -> Dataset:
     if configuration.model.reads == "running text":
         return RunningTextDataset(configuration, corpora)
     if configuration.model.reads == "texts with labels":
-        return LabelledDataset(configuration, corpora)
+        return LabeledDataset(configuration, corpora)
     from translucid.training.images import ImageDataset  # imported here because it needs Pillow
 
     return ImageDataset(configuration, corpora)

@@ -1,4 +1,4 @@
-"""The preparation of labelled texts for the training of a classifier, and its validation."""
+"""The preparation of labeled texts for the training of a classifier, and its validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from bitext.pair import Pair
 from translucid.data.batching import plan_epoch
 from translucid.data.filtering import Skipped
-from translucid.data.readers.labelled import LabelledTexts
+from translucid.data.readers.labeled import LabeledTexts
 from translucid.data.readers.texts import keep_texts
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.classification import macro_f1
@@ -42,7 +42,7 @@ TEXTS = "the training texts"
 """The name of their fingerprint in a checkpoint."""
 
 
-class LabelledDataset:
+class LabeledDataset:
     """The corpora of a classifier."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
@@ -85,9 +85,9 @@ class LabelledDataset:
         options = self.configuration.training
         self._warn_of_labels(start.console)
 
-        def encoded(texts: Sequence[Pair]) -> LabelledTexts:
+        def encoded(texts: Sequence[Pair]) -> LabeledTexts:
             longest, backwards = self.configuration.longest, self.model.language.backwards
-            return LabelledTexts.encode(
+            return LabeledTexts.encode(
                 texts, self.model.labels, start.tokenizer, max_tokens=longest, backwards=backwards
             )
 
@@ -127,9 +127,9 @@ def _similar_labels(labels: Sequence[str]) -> list[tuple[str, str]]:
 
 
 class LabelValidator(Validator):
-    """Measures a classifier on labelled texts."""
+    """Measures a classifier on labeled texts."""
 
-    def __init__(self, texts: LabelledTexts, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
+    def __init__(self, texts: LabeledTexts, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
         """Measure on texts, in batches of at most `batch_tokens` tokens, padding included."""
         self.texts, self.tokenizer, self.batch_tokens = texts, tokenizer, batch_tokens
 

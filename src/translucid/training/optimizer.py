@@ -1,4 +1,4 @@
-"""The optimisers: Adam, NAdam, or Muon for the matrices within the layers and Adam for all other weights.
+"""The optimizers: Adam, NAdam, or Muon for the matrices within the layers and Adam for all other weights.
 
 Muon (Jordan et al. 2024) is momentum whose directions are made orthogonal. NAdam (Dozat 2016) and Muon can skip an
 update without a decision on the host, as PyTorch lets Adam.
@@ -24,15 +24,15 @@ ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
 
 
 class Optimizer:
-    """One optimiser or two, each for some parameters of a model."""
+    """One optimizer or two, each for some parameters of a model."""
 
     def __init__(
         self, options: TrainingOptions, model: Model, parameters: Sequence[nn.Parameter], *, bfloat16: bool
     ) -> None:
-        """Create the optimisers.
+        """Create the optimizers.
 
         Args:
-            options: the choice of optimisers, and their settings.
+            options: the choice of optimizers, and their settings.
             model: the model.
             parameters: the trainable weights of the model; checkpoints name moments by the index in this list.
             bfloat16: whether Muon may compute its products in bfloat16.
@@ -49,7 +49,7 @@ class Optimizer:
         for share, layer in self.layers.shares():
             muon_weights = [parameter for parameter in layer if id(parameter) in muon_ids]
             other_weights = [parameter for parameter in layer if id(parameter) not in muon_ids]
-            # PyTorch rejects optimisers without parameters, so leave out empty groups.
+            # PyTorch rejects optimizers without parameters, so leave out empty groups.
             if muon_weights:
                 matrices.append({"params": muon_weights, "share": share})
             if other_weights:
@@ -100,7 +100,7 @@ class Optimizer:
         """Restore the states that `moments` returned."""
         indices = {id(parameter): index for index, parameter in enumerate(self.parameters)}
         for optimizer in self.optimizers:
-            # PyTorch numbers the parameters of an optimiser through all its groups.
+            # PyTorch numbers the parameters of an optimizer through all its groups.
             parameters = chain.from_iterable(group["params"] for group in optimizer.param_groups)
             numbered = enumerate(indices[id(parameter)] for parameter in parameters)
             state = {number: moments[index] for number, index in numbered if index in moments}
@@ -144,9 +144,9 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(self, matrices: Iterable[Tensor] | Iterable[dict[str, Any]], lr: float, *, bfloat16: bool) -> None:
-        """Optimise matrices, or groups of them, with the learning rate `lr`.
+        """Optimize matrices, or groups of them, with the learning rate `lr`.
 
-        `bfloat16`: whether to orthogonalise in bfloat16 instead of float32.
+        `bfloat16`: whether to orthogonalize in bfloat16 instead of float32.
         """
         super().__init__(matrices, {"lr": lr})
         self.dtype = torch.bfloat16 if bfloat16 else torch.float32

@@ -160,7 +160,7 @@ class Display:
             losses = f"loss {direction.loss:.3f}  ppl {direction.perplexity:.2f}  acc {direction.accuracy:.1%}"
             self.note(f"    {name:<7} {losses}  {metric} {direction.score:.1f}")
         for i in range(3 if v.samples else 0):
-            # 7 and 11 are arbitrary: each validation should show other samples, and not three neighbours.
+            # 7 and 11 are arbitrary: each validation should show other samples, and not three neighbors.
             sample = v.samples[(step // 7 + i * 11) % len(v.samples)]
             self.note(("    source     ", "dim"), sample.source)
             self.note(("    reference  ", "dim"), sample.reference)

@@ -134,7 +134,7 @@ def _soft_targets(
 
 
 class L2SP:
-    """Regularisation towards the weights at the beginning of a training."""
+    """Regularization towards the weights at the beginning of a training."""
 
     def __init__(self, parameters: Sequence[nn.Parameter], strength: float) -> None:
         """Store the current values of `parameters` as w0; `strength` is L."""

@@ -25,7 +25,7 @@ class StreamLoss:
         self.state: CarriedState | None = None
 
     def __call__(self, window: Batch, smoothing: float = 0.0) -> Loss:
-        """Return the loss of the next window, regularisation included."""
+        """Return the loss of the next window, regularization included."""
         model, ids = self.model, window.targets_in
         if self.state is None:
             self.state = model.begin(len(ids), ids.device)
@@ -38,9 +38,9 @@ class StreamLoss:
             # NaN would stay in the state forever, so the next window then starts from zeros.
             finite = loss.cross_entropy.isfinite()
             self.state = next_state.of(tuple(torch.where(finite, part, 0) for part in next_state.tensors()))
-        regularisation = model.regularisation(reading) if model.training else None
-        if regularisation is not None:  # a mean over tokens, unlike the loss, which is a sum
-            return loss._replace(smoothed=loss.smoothed + loss.tokens * regularisation)
+        regularization = model.regularization(reading) if model.training else None
+        if regularization is not None:  # a mean over tokens, unlike the loss, which is a sum
+            return loss._replace(smoothed=loss.smoothed + loss.tokens * regularization)
         return loss
 
     def state_tensors(self) -> dict[str, Tensor]:

@@ -19,7 +19,7 @@ from translucid.ground.interruption import Interrupted
 from translucid.kernels.rounding import mixed_precision
 from translucid.kernels.transfer import Download
 from translucid.layers.low_rank import differences
-from translucid.layers.quantised import quantised_weights
+from translucid.layers.quantized import quantized_weights
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
@@ -194,7 +194,7 @@ class Trainer:
         if self.self_critical_loss and self_critical(self.options, self._done()):
             loss_of = self.self_critical_loss
         losses = []
-        with quantised_weights(self.weights.model, self.options.quantised_weights):
+        with quantized_weights(self.weights.model, self.options.quantized_weights):
             for batch in batches:
                 rows = self.weights.rows(batch.rows)
                 if rows is None:
@@ -291,7 +291,7 @@ class Trainer:
 
     def _validate(self, record: Record | None, display: Display) -> Validation:
         with self.weights.averaged_model() as model:
-            with quantised_weights(model, self.options.quantised_weights):
+            with quantized_weights(model, self.options.quantized_weights):
                 validation = self.validator.measure(model, self.device, self.workers)
             best = self.validator.is_better(validation, self.progress.best_score, self.progress.best_loss)
             self.progress.stale = 0 if best else self.progress.stale + 1
@@ -397,7 +397,7 @@ def keep_better(trainer: Trainer, last: Validation, record: Record | None, displ
     """Compare the best weights so far with the last ones on all validation sentences, and keep the better ones.
 
     Validations translate some of the sentences, and choose the highest of many scores. So noise decides between
-    neighbouring validations, and may prefer weights from before the learning rate has decreased to the last ones.
+    neighboring validations, and may prefer weights from before the learning rate has decreased to the last ones.
     Nothing is compared if the last weights are the best so far, or if validations translate all sentences.
 
     Scores in `Trainer.progress` remain those of the validations, with which later ones are compared.
@@ -414,7 +414,7 @@ def keep_better(trainer: Trainer, last: Validation, record: Record | None, displ
         return
 
     def measure(model: Model) -> Validation:
-        with quantised_weights(model, trainer.options.quantised_weights):
+        with quantized_weights(model, trainer.options.quantized_weights):
             return validator.measure(model, trainer.device, trainer.workers)
 
     trainer.workers.wait()  # until the first process has written the best weights

@@ -29,7 +29,7 @@ class Weights:
     """A model in training and the average of its weights; `sharding.py` distributes them over the processes."""
 
     parameters: list[nn.Parameter]
-    """The weights that the optimiser updates."""
+    """The weights that the optimizer updates."""
     loss: Callable[[Batch, float], Loss]
     """The loss of rows of a batch, given the label smoothing."""
     stream: StreamLoss | None = None
@@ -106,11 +106,11 @@ class Weights:
         load_weights(self.averaged, with_prefix("averaged.", tensors), file)
 
     def full_tensor(self, tensor: Tensor) -> Tensor:
-        """Return a complete tensor of the optimiser's state; all processes must call this together."""
+        """Return a complete tensor of the optimizer's state; all processes must call this together."""
         return tensor
 
     def shard(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
-        """Return this process's part of a complete tensor of the optimiser's state."""
+        """Return this process's part of a complete tensor of the optimizer's state."""
         return tensor
 
 

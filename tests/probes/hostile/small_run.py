@@ -22,7 +22,7 @@ SETTINGS = {
         "max_tokens": 20,
         "source_language": "en",
         "target_language": "es",
-        "tokenizer": {"vocabulary": 120, "normalisation": "identity"},
+        "tokenizer": {"vocabulary": 120, "normalization": "identity"},
     },
     "decoding": {"beam": 2, "max_length_ratio": 1, "max_length_extra": 3},
 }

@@ -55,12 +55,12 @@ any_text = st.lists(st.sampled_from(ODD) | st.text(st.characters(), max_size=8),
 def tokenizers() -> tuple[Tokenizer, ...]:
     """One of each kind, small ones."""
     pairs = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
-    variants = [{}, {"kind": "unigram", "joint": False}, {"normalisation": "identity", "coverage": 0.98}]
+    variants = [{}, {"kind": "unigram", "joint": False}, {"normalization": "identity", "coverage": 0.98}]
     return tuple(Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, **variant), seed=1) for variant in variants)
 
 
 def fuzz(count: int, seed: int) -> Tally:
-    """Tokenise `count` lists of texts, and split them."""
+    """Tokenize `count` lists of texts, and split them."""
     tally = Tally("texts")
     several = st.tuples(
         st.integers(0, len(tokenizers()) - 1), st.lists(any_text, max_size=3), st.sampled_from(["en", "zh", "x"])
@@ -81,7 +81,7 @@ def _through(number: int, texts: list[str], language: str) -> None:
     for ids, text in zip(tokenizer.encode_target(texts), texts, strict=True):
         tokenizer.decode(ids).encode()
         assert len(tokenizer.target_pieces(ids)) == len(ids)
-        tokenizer.source_segmenter.normalise(text)
+        tokenizer.source_segmenter.normalize(text)
         parts = split_sentences(text, language)
         assert "".join(part + after for part, after in parts) == text, "a character is lost"
         fault(Pair(text, text), Filter())

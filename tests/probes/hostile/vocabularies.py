@@ -34,7 +34,7 @@ def fuzz(count: int, seed: int) -> Tally:
     pairs = [Pair(p.source, p.target) for p in generate(100, max_words=8)]
     intact: list[bytes] = []
     with tempfile.TemporaryDirectory() as name:
-        for variant in ({}, {"kind": "unigram"}, {"normalisation": "identity"}):
+        for variant in ({}, {"kind": "unigram"}, {"normalization": "identity"}):
             Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, **variant), seed=1).save(Path(name))
             intact.append((Path(name) / "tokenizer.model").read_bytes())
     worker = _Worker()
@@ -56,7 +56,7 @@ def fuzz(count: int, seed: int) -> Tally:
 
 
 def _damaged(content: bytes, chance: random.Random) -> bytes:
-    """Damage mostly the pieces, as the normalisation table is by far the larger part."""
+    """Damage mostly the pieces, as the normalization table is by far the larger part."""
     if chance.random() < 0.5:
         return damaged(content, chance)
     pieces = min(len(content), 3000)
@@ -86,7 +86,7 @@ def _recomposed(content: bytes, chance: random.Random) -> bytes:
 
 
 def _inner(content: bytes, chance: random.Random) -> bytes:
-    """Change a nested message: a piece with score and kind, or the specification of a trainer or normaliser."""
+    """Change a nested message: a piece with score and kind, or the specification of a trainer or normalizer."""
     try:
         fields = _fields(content)
     except (IndexError, ValueError):
@@ -100,7 +100,7 @@ def _inner(content: bytes, chance: random.Random) -> bytes:
     elif tag & 7 == 5:
         new = struct.pack("<f", chance.choice([0.0, float("nan"), float("inf"), -1e38, 1e38]))
     elif len(value) > 10_000:
-        # The table of normalisation: its length, and the units of its double array.
+        # The table of normalization: its length, and the units of its double array.
         words = bytearray(value)
         for _ in range(chance.choice([1, 4, 64])):
             where = 4 * chance.randrange(chance.choice([1, 300, len(words) // 4]))
@@ -214,7 +214,7 @@ def _use(folder: Path, content: bytes) -> None:
         tokenizer.source_pieces(ids)
         tokenizer.decode(ids).encode()
     tokenizer.decode(range(min(size, 5000))).encode()
-    tokenizer.source_segmenter.normalise(TEXTS[2])
+    tokenizer.source_segmenter.normalize(TEXTS[2])
     tokenizer.source_segmenter.ranks()
 
 

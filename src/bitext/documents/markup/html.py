@@ -1,7 +1,7 @@
 """HTML pages and fragments: the text of blocks and some attributes are segments, inline elements are marks.
 
 Elements whose text is never translated, and those with `translate="no"`, do not change; in a sentence they are marks.
-The tokens are those that browsers recognise.
+The tokens are those that browsers recognize.
 """
 
 from __future__ import annotations

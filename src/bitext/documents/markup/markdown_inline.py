@@ -129,7 +129,7 @@ def _parse_extension(state: StateInline, silent: bool) -> bool:
         return False
     end = match.end()
     if kind in ("wiki", "highlight") and not silent:
-        # The words between both markers are parsed next; the closing marker is recognised by its offset.
+        # The words between both markers are parsed next; the closing marker is recognized by its offset.
         opening_end = match.end(match.lastindex or 0)
         size = 2 if kind == "wiki" else opening_end - state.pos
         state.env.setdefault("closing", {})[state.src, end - size] = f"{kind}_close", size

@@ -512,7 +512,7 @@ def is_code(text: str, key: str = "") -> bool:
         return True
     if _LAYOUT.search(key) or (len(text) < 3 and _ACCESS_KEY.search(key)) or _ICON.fullmatch(text):
         return True
-    # A button may be labelled `left`, and so may its alignment: only the key tells.
+    # A button may be labeled `left`, and so may its alignment: only the key tells.
     if _LOWER.fullmatch(text) and _VALUE_KEY.search(key) and text != key.casefold():
         return True
     if _CODE.fullmatch(text) or _is_date_pattern(text):

@@ -209,7 +209,7 @@ class Columns(NamedTuple):
 
 
 class _Name(NamedTuple):
-    """The name of a column, analysed."""
+    """The name of a column, analyzed."""
 
     plain: str
     """The name in lower case, its words separated by single spaces."""

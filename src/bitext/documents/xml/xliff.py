@@ -343,7 +343,7 @@ def _group(prefix: str, numbers: range, targets: Targets, render: Render) -> str
 def _written_1(prefix: str, numbers: range, targets: Targets, render: Render) -> str:
     """Return notes and near matches for XLIFF 1.2."""
     parts = list[str]()
-    for label, target in _labelled(numbers, targets):
+    for label, target in _labeled(numbers, targets):
         if note := _note(target):
             parts.append(f'<{prefix}note from="{_AUTHOR}" annotates="target">{escaped(label + note)}</{prefix}note>')
         for match in target.matches:
@@ -357,7 +357,7 @@ def _written_1(prefix: str, numbers: range, targets: Targets, render: Render) ->
 def _written_2(prefix: str, numbers: range, targets: Targets, render: Render) -> str:
     """Return notes for XLIFF 2."""
     parts = list[str]()
-    for label, target in _labelled(numbers, targets):
+    for label, target in _labeled(numbers, targets):
         notes = [f"near match, {match.percent} %: {match.source} → {match.target}" for match in target.matches]
         if note := _note(target):
             notes.insert(0, note)
@@ -366,7 +366,7 @@ def _written_2(prefix: str, numbers: range, targets: Targets, render: Render) ->
     return "".join(parts)
 
 
-def _labelled(numbers: range, targets: Targets) -> Iterator[tuple[str, Target]]:
+def _labeled(numbers: range, targets: Targets) -> Iterator[tuple[str, Target]]:
     """Yield the translations of a unit, each with a label if there are several segments."""
     for position, number in enumerate(numbers, 1):
         if number in targets:

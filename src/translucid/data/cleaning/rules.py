@@ -116,7 +116,7 @@ COPIED, COPIED_WORDS = 0.8, 4
 DEVIATIONS = 4.5
 """The most standard deviations between the log ratio of a pair's lengths and the median."""
 LETTERS, LETTERS_OTHER = 15, 6
-"""The fewest letters for which any language can be recognised, and for which that of the other side can."""
+"""The fewest letters for which any language can be recognized, and for which that of the other side can."""
 TIMES, TIMES_OTHER = 6.0, 3.0
 """How many times as probable as the right language another one must be, and the language of the other side."""
 SHORT, SHORT_OTHER = 30, 15

@@ -151,7 +151,7 @@ class Augmentation:
 
 
 class VariedImages:
-    """Images that are augmented anew in each epoch, so that a network does not memorise them."""
+    """Images that are augmented anew in each epoch, so that a network does not memorize them."""
 
     def __init__(self, images: CaptionedImages, *, shift: int, mirror: bool) -> None:
         """Prepare shifts of at most `shift` pixels in each direction; with `mirror`, mirror half of the images too."""

@@ -50,7 +50,7 @@ class ContextCorpus:
         """Put the pairs `rows` [B] into one batch."""
         pair_rows, corpus = np.asarray(rows, np.int64), self.corpus
         starts = self._starts(pair_rows)
-        # Sentences of a document are neighbours in the corpus: a row [start, end) is several of them.
+        # Sentences of a document are neighbors in the corpus: a row [start, end) is several of them.
         source, _ = padded_rows(corpus.source_ids, starts, corpus.source_offsets[pair_rows + 1])
         context = np.arange(source.shape[1]) < (corpus.source_offsets[pair_rows] - starts)[:, None]  # [B, S]
         source[context & (source == SPECIAL.end)] = self.options.separator

@@ -24,8 +24,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import sentencepiece
 
 from bitext.pair import Pair
-from translucid.data.tokenizing.normalisation import Characters, described, normaliser_of, normaliser_without
-from translucid.data.tokenizing.pieces import SPACE, sanitised
+from translucid.data.tokenizing.normalization import Characters, described, normalizer_of, normalizer_without
+from translucid.data.tokenizing.pieces import SPACE, sanitized
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL, TAG
 
@@ -65,7 +65,7 @@ def with_words(tokenizer: Tokenizer, pairs: Iterable[Pair], count: int, *, share
     for pair in pairs:
         for side, text in enumerate(pair):
             model_index = min(side, len(models) - 1)  # a joint tokenizer has one model for both sides
-            counts[model_index].update(_WORD.findall(processors[model_index].normalize(sanitised(text))))
+            counts[model_index].update(_WORD.findall(processors[model_index].normalize(sanitized(text))))
     words = []
     for processor, word_counts in zip(processors, counts, strict=True):
         words.append(_best_words(processor, word_counts, count))
@@ -187,9 +187,9 @@ def appended(model: bytes, pieces: Iterable[NewPiece]) -> bytes:
     return content
 
 
-def with_normaliser(model: bytes, normaliser: sentencepiece.SentencePieceNormalizer) -> bytes:
-    """Return a SentencePiece model with the rules of another normalisation of characters."""
-    proto, rules = _parsed(model), _parsed(normaliser.serialized_model_proto())
+def with_normalizer(model: bytes, normalizer: sentencepiece.SentencePieceNormalizer) -> bytes:
+    """Return a SentencePiece model with the rules of another normalization of characters."""
+    proto, rules = _parsed(model), _parsed(normalizer.serialized_model_proto())
     proto.normalizer_spec.name = "user_defined"
     proto.normalizer_spec.precompiled_charsmap = rules.normalizer_spec.precompiled_charsmap
     content: bytes = proto.SerializeToString()
@@ -234,7 +234,7 @@ def with_language(
         other_texts: text of the other languages, which is cut as before; it is read twice.
         count: the most new subwords. The characters that `tokenizer` lacks are added as well.
         language_pieces: the pieces that stand for the new languages; no text yields them.
-        tell: called with a line on the characters that normalisation changes.
+        tell: called with a line on the characters that normalization changes.
     """
     texts = list(texts)
     (model,) = tokenizer.models
@@ -262,15 +262,15 @@ def with_language(
 
 
 def _preserving(model: bytes, texts: Iterable[str], other_texts: Iterable[str], tell: Callable[[str], None]) -> bytes:
-    """Return a SentencePiece model that leaves the spelling of new languages alone (`normalisation.adaptive`).
+    """Return a SentencePiece model that leaves the spelling of new languages alone (`normalization.adaptive`).
 
     Characters that are also frequent in text of the other languages are changed as before, or that text would be cut
     differently.
     """
-    characters, other_characters, normaliser = Characters(), Characters(), normaliser_of(model)
+    characters, other_characters, normalizer = Characters(), Characters(), normalizer_of(model)
     for text in texts:
         characters.add(text)
-    changed = characters.changed_by(normaliser)
+    changed = characters.changed_by(normalizer)
     preserved = characters.preserved(changed)
     if preserved:
         for text in other_texts:
@@ -278,11 +278,11 @@ def _preserving(model: bytes, texts: Iterable[str], other_texts: Iterable[str], 
         preserved = [character for character in preserved if character not in other_characters.frequent]
         kept = {character: changed.pop(character) for character in preserved}
     if changed:
-        tell(f"normalisation (of the vocabulary) changes characters of the new languages: {described(changed)}")
+        tell(f"normalization (of the vocabulary) changes characters of the new languages: {described(changed)}")
     if not preserved:
         return model
-    tell(f"normalisation (adaptive) leaves alone in the new languages: {described(kept)}")
-    return with_normaliser(model, normaliser_without(preserved, normaliser))
+    tell(f"normalization (adaptive) leaves alone in the new languages: {described(kept)}")
+    return with_normalizer(model, normalizer_without(preserved, normalizer))
 
 
 def _scores(model: bytes) -> dict[str, float]:
@@ -297,7 +297,7 @@ def _missing_characters(model: bytes, texts: Sequence[str]) -> list[str]:
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     counts = Counter[str]()
     for text in texts:
-        counts.update(processor.normalize(sanitised(text)))
+        counts.update(processor.normalize(sanitized(text)))
     missing = [character for character in counts if processor.piece_to_id(character) == SPECIAL.unknown]
     return sorted(missing, key=lambda character: (-counts[character], character))
 
@@ -305,7 +305,7 @@ def _missing_characters(model: bytes, texts: Sequence[str]) -> list[str]:
 def _segment(model: bytes, texts: Iterable[str]) -> Iterator[list[str]]:
     """Yield the pieces of each text."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    remaining = map(sanitised, texts)
+    remaining = map(sanitized, texts)
     while batch := list(islice(remaining, _BATCH_SIZE)):
         yield from processor.encode(batch, out_type=str)
 
@@ -369,7 +369,7 @@ class _Merges:
             if -negative_count != self.counts[piece] or -negative_count < MIN_COUNT:
                 continue
             pair = self._merge(piece)
-            # The parts of an existing piece may have become neighbours only now.
+            # The parts of an existing piece may have become neighbors only now.
             if piece not in self.vocabulary:
                 self.vocabulary.add(piece)
                 learned += 1

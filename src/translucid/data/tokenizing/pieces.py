@@ -44,7 +44,7 @@ MAX_OPENING = 3
 """The most tokens before a text, such as language tokens and the start token."""
 
 
-def sanitised(text: str) -> str:
+def sanitized(text: str) -> str:
     """Return text that SentencePiece accepts: without its sign for a space and without lone surrogates.
 
     A JSON file may contain lone surrogates.
@@ -66,8 +66,8 @@ def named_pieces(
     pieces = [processor.id_to_piece(i) for i in numbers]
     if text is None or SPECIAL.unknown not in numbers:
         return pieces
-    sanitised_text = sanitised(text)
-    encoded, surface_pieces = processor.encode(sanitised_text), processor.encode(sanitised_text, out_type=str)
+    sanitized_text = sanitized(text)
+    encoded, surface_pieces = processor.encode(sanitized_text), processor.encode(sanitized_text, out_type=str)
     for start in range(MAX_OPENING + 1):
         # There are fewer ids if the text was cut off; the last one may then be the end token.
         text_ids = numbers[start : start + len(encoded)]

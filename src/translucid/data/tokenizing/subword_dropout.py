@@ -1,6 +1,6 @@
 """Random segmentations of words in each epoch, so that the model learns how words are built.
 
-BPE-dropout (Provilkov et al. 2020, arXiv 1910.13267) and, for unigram models, subword regularisation (Kudo 2018,
+BPE-dropout (Provilkov et al. 2020, arXiv 1910.13267) and, for unigram models, subword regularization (Kudo 2018,
 arXiv 1804.10959). SentencePiece implements both, but its random generator can't be seeded across processes, so an
 interrupted training could not be resumed exactly. Here, Python's generator draws a pool of segmentations for each
 distinct word once; in each epoch, NumPy picks a segmentation for each word of the text.
@@ -77,7 +77,7 @@ class _VariedSide:
     """One language: the numbers of its words, and a pool of segmentations for each word."""
 
     def __init__(self, texts: list[str], segmenter: Segmenter, dropout: float, generator: random.Random) -> None:
-        sentences = [words_of(segmenter.normalise(text)) for text in texts]
+        sentences = [words_of(segmenter.normalize(text)) for text in texts]
         counts = Counter(chain.from_iterable(sentences))
         numbers = {word: number for number, word in enumerate(counts)}
         words = map(numbers.__getitem__, chain.from_iterable(sentences))
@@ -109,13 +109,13 @@ class _VariedSide:
         return np.insert(self.ids[indices], end_positions, SPECIAL.end), offsets
 
 
-def words_of(normalised: str) -> list[str]:
-    """Cut normalised text before each `▁`, because no piece of a SentencePiece model contains one in its middle.
+def words_of(normalized: str) -> list[str]:
+    """Cut normalized text before each `▁`, because no piece of a SentencePiece model contains one in its middle.
 
     >>> words_of("▁I▁see.")
     ['▁I', '▁see.']
     """
-    return [SPACE + word for word in normalised.split(SPACE)[1:]]
+    return [SPACE + word for word in normalized.split(SPACE)[1:]]
 
 
 def bpe_dropout(

@@ -28,8 +28,8 @@ from bitext.reading import read_at_most
 from bitext.words import linked_words
 from translucid.data.filtering import reservoir_sample
 from translucid.data.placeholders import Masked, mask
-from translucid.data.tokenizing.normalisation import ADAPTIVE, BASE, QUIET, Characters, described, normaliser_without
-from translucid.data.tokenizing.pieces import RESERVED_PIECES, SPACE, TERM, named_pieces, sanitised
+from translucid.data.tokenizing.normalization import ADAPTIVE, BASE, QUIET, Characters, described, normalizer_without
+from translucid.data.tokenizing.pieces import RESERVED_PIECES, SPACE, TERM, named_pieces, sanitized
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
@@ -50,8 +50,8 @@ class TokenizerOptions(OptionGroup):
     coverage: float = Field(1.0, ge=0.98, le=1)
     """The share of the text's characters that get a piece; the rarest become unknown. Use 0.9995 for Chinese or
     Japanese."""
-    normalisation: Literal["adaptive", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "adaptive"
-    """The normalisation of characters: Unicode NFKC; `nmt` also tidies spaces and control characters, `cf` lower-cases.
+    normalization: Literal["adaptive", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "adaptive"
+    """The normalization of characters: Unicode NFKC; `nmt` also tidies spaces and control characters, `cf` lower-cases.
     `adaptive` is `nmt_nfkc`, but leaves alone characters that are frequent in the text and part of its spelling, such
     as ², … and º, full-width punctuation, or the zero-width non-joiner of Persian (docs/training.md)."""
     sample: int = Field(1_000_000, ge=1, le=1_000_000_000)
@@ -99,7 +99,7 @@ class Learning:
         Raises:
             UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
         """
-        size, rule = self.options.vocabulary, self._normalisation(texts)
+        size, rule = self.options.vocabulary, self._normalization(texts)
         try:
             return self._trained(texts, size, rule, tagged)
         except RuntimeError as error:
@@ -118,7 +118,7 @@ class Learning:
     def _trained(self, texts: Sequence[str], size: int, rule: Mapping[str, Any], tagged: bool) -> bytes:
         model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=map(sanitised, texts),
+            sentence_iterator=map(sanitized, texts),
             model_writer=model,
             model_type=self.options.kind,
             vocab_size=size,
@@ -137,22 +137,22 @@ class Learning:
         )
         return model.getvalue()
 
-    def _normalisation(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return SentencePiece's arguments for the normalisation, and tell the user what it changes."""
-        characters, rule = Characters(), self.options.normalisation
+    def _normalization(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Return SentencePiece's arguments for the normalization, and tell the user what it changes."""
+        characters, rule = Characters(), self.options.normalization
         for text in texts:
             characters.add(text)
         if changed := characters.changed(rule):
-            advice = "" if rule == ADAPTIVE else "; data.tokenizer.normalisation=adaptive keeps what is often there"
-            self.tell(f"normalisation ({rule}) changes characters of {self.text_name}: {described(changed)}{advice}")
+            advice = "" if rule == ADAPTIVE else "; data.tokenizer.normalization=adaptive keeps what is often there"
+            self.tell(f"normalization ({rule}) changes characters of {self.text_name}: {described(changed)}{advice}")
         if rule != ADAPTIVE:
             return {"normalization_rule_name": rule}
         preserved = characters.preserved()
         if not preserved:
             return {"normalization_rule_name": BASE}
         counts = {character: characters.counts[character] for character in preserved}
-        self.tell(f"normalisation ({rule}) leaves alone in {self.text_name}: {described(counts)}")
-        return {"normalizer": normaliser_without(preserved)}
+        self.tell(f"normalization ({rule}) leaves alone in {self.text_name}: {described(counts)}")
+        return {"normalizer": normalizer_without(preserved)}
 
 
 def _possible_size(message: str) -> int | None:
@@ -203,7 +203,7 @@ class Tokenizer:
     """Ids before every target."""
 
     def __init__(self, source: bytes, target: bytes | None = None) -> None:
-        """Wrap serialised SentencePiece models; without `target`, `source` is the model of both languages.
+        """Wrap serialized SentencePiece models; without `target`, `source` is the model of both languages.
 
         Raises:
             ValueError: these are not SentencePiece models, or their special ids are not ours.
@@ -264,7 +264,7 @@ class Tokenizer:
             tagged: whether the source vocabulary gets a `tag`.
             reserved: reserved pieces of the vocabularies (`data/tokenizing/pieces.py`).
             flexible: whether the vocabulary may have another size if the text does not support the configured one.
-            tell: called with messages about another size, and about characters that normalisation changes.
+            tell: called with messages about another size, and about characters that normalization changes.
 
         Raises:
             UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
@@ -335,7 +335,7 @@ class Tokenizer:
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the models, by which a run recognises the tokenizer that it was trained with."""
+        """The SHA-256 of the models, by which a run recognizes the tokenizer that it was trained with."""
         return _fingerprint(self._models.values())
 
     def encode_source(self, texts: list[str]) -> list[list[int]]:
@@ -433,7 +433,7 @@ class Tokenizer:
         processor = self._target if of_target else self._source
         counts = []
         for word in linked_words(text):
-            normalized = processor.normalize(sanitised(word))
+            normalized = processor.normalize(sanitized(word))
             counts.append(len([part for part in normalized.split(SPACE) if part]))
         return counts
 
@@ -505,7 +505,7 @@ def _encode(
 ) -> list[list[int]]:
     # For a few texts, starting threads takes longer than encoding.
     threads = threads if len(texts) > 200 else 1
-    ids: list[list[int]] = processor.encode(list(map(sanitised, texts)), num_threads=threads)
+    ids: list[list[int]] = processor.encode(list(map(sanitized, texts)), num_threads=threads)
     return [[*opening, *text_ids] for text_ids in ids] if opening else ids
 
 
@@ -530,9 +530,9 @@ class Segmenter:
         # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
         self.is_bpe = bool(max(processor.get_score(self._ids)) == 0)
 
-    def normalise(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """Return the text in the form that SentencePiece cuts, with a `▁` before each word."""
-        text = self._processor.normalize(sanitised(text))
+        text = self._processor.normalize(sanitized(text))
         return text
 
     def ranks(self) -> dict[str, int]:

@@ -47,7 +47,7 @@ def layer_names(layers: Mapping[str, int], *, pre: bool) -> Iterator[tuple[str, 
 
     Args:
         layers: the number of blocks of the `encoder` and of the `decoder`.
-        pre: whether layer normalisation is in front of each sublayer.
+        pre: whether layer normalization is in front of each sublayer.
     """
     yield "decoder/projection", ["output"]
     for side, count in layers.items():

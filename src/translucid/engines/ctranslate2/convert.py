@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from translucid.models.protocol import SequenceModel
 
 MARKER = "model.bin", "a CTranslate2 model"
-"""A file by which an exported folder is recognised, and the name of its kind."""
+"""A file by which an exported folder is recognized, and the name of its kind."""
 
 
 def export_ctranslate2(
@@ -166,7 +166,7 @@ def save_weights(
     # The pieces of a sentence come with their end token.
     spec.config.add_source_bos = spec.config.add_source_eos = False
     if quantization == "int8":
-        # The table of positions, which is not quantised, is an eighth of a small model. CTranslate2 converts it to the
+        # The table of positions, which is not quantized, is an eighth of a small model. CTranslate2 converts it to the
         # type of the other numbers, here float32, when it opens the model.
         for side in (spec.encoder, spec.decoder):
             side.position_encodings.encodings = side.position_encodings.encodings.astype(np.float16)
@@ -197,7 +197,7 @@ def _spec(weights: TransformerWeights, attention_layer: int) -> specs.Transforme
         alignment_heads=1,
     )
     spec.decoder.start_from_zero_embedding = o.zero_start
-    # Copies, because quantisation would change the model's weights in place.
+    # Copies, because quantization would change the model's weights in place.
     for side, positions in zip((spec.encoder, spec.decoder), weights.positions, strict=True):
         side.scale_embeddings = o.scale_embeddings
         side.position_encodings.encodings = positions.copy()

@@ -1,6 +1,6 @@
 """Greedy and beam search by CTranslate2, the fast engine for Transformers on CPUs.
 
-Its beam search differs from ours in the stopping criterion and in length normalisation, so we request the whole beam
+Its beam search differs from ours in the stopping criterion and in length normalization, so we request the whole beam
 with plain log-probabilities, and rank it ourselves. Its beam stays as wide when a hypothesis ends, ours gets narrower:
 either finds hypotheses that the other drops. It would stop at the first K finished ones, of which many are short and
 improbable; so it searches until `PATIENCE` K are finished.

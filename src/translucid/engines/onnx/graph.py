@@ -84,7 +84,7 @@ class Graph:
         return self.add("Gemm", *inputs, transB=1)
 
     def norm(self, x: str, module: nn.Module) -> str:
-        """Layer normalisation, or nothing where the model has nothing."""
+        """Layer normalization, or nothing where the model has nothing."""
         if not isinstance(module, nn.LayerNorm):
             return x
         scale, shift = self.constant(module.weight), self.constant(module.bias)

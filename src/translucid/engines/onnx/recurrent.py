@@ -59,7 +59,7 @@ def step(graph: Graph, model: RecurrentModel, tokens: str, parent: str) -> str:
         context = _context(graph, decoder.score, query, width)
         hidden = _advance(graph, rnn, graph.add("Concat", word, context, axis=1), previous)
         inputs = graph.add("Concat", hidden, word, context, axis=1)
-        # Maxout: the larger one of each pair of neighbours.
+        # Maxout: the larger one of each pair of neighbors.
         pairs = graph.reshape(graph.linear(inputs, decoder.readout), -1, width, 2)
         return graph.add("ReduceMax", pairs, graph.numbers(2), keepdims=0)
     if not isinstance(decoder, LuongDecoder):

@@ -99,7 +99,7 @@ class CellCase(ImageCase):
     """A case whose parts are the cells.
 
     A cell that is left out is masked, so that nothing attends to it. But the image encoder has already mixed its
-    content into the neighbouring cells.
+    content into the neighboring cells.
     """
 
     def _divide(self) -> None:

@@ -67,7 +67,7 @@ export function showBeam(root, tree, options = {}) {
         choose();
       }
       const isVisible = (candidate) => !nodes[candidate].classList.contains("upcoming");
-      const next = neighbour(layout, i, event.key, isVisible);
+      const next = neighbor(layout, i, event.key, isVisible);
       if (!next) return;
       event.preventDefault();
       focusNode(nodes[next]);
@@ -139,7 +139,7 @@ function describeNode(tree, i, noun) {
 }
 
 // Return the node to which an arrow key moves from a node: its parent, its most probable child, or the node above or below.
-function neighbour({ tree: { nodes }, steps }, i, key, isVisible) {
+function neighbor({ tree: { nodes }, steps }, i, key, isVisible) {
   const candidates = nodes.map((_, j) => j).filter((j) => j > 0 && isVisible(j));
   const ofSameStep = candidates.filter((j) => steps[j] === steps[i]);
   switch (key) {
@@ -223,7 +223,7 @@ function hypothesisTable({ finished, best }, lang = "") {
   const title = element("p", { className: "title", textContent: "Finished hypotheses" });
   const note = element("p", {
     className: "note",
-    textContent: "The highest score wins. The score is the log-probability, normalised by length.",
+    textContent: "The highest score wins. The score is the log-probability, normalized by length.",
   });
   return element("div", {}, title, note, element("div", { className: "scroll" }, table));
 }

@@ -85,7 +85,7 @@ function showResult(root, result, languages) {
   const [first, second] = words.map(isolateText);
   const position = prefix ? `after “${isolateText(prefix)}”` : "as the first word";
   const blocks = parts.map(({ kind }) => (
-    element("div", {}, element("p", { className: "title", textContent: capitalise(kind) }), element("div"))
+    element("div", {}, element("p", { className: "title", textContent: capitalize(kind) }), element("div"))
   ));
   root.replaceChildren(
     element("div", { className: "sentence-pair" }, ...sentencePair(result, languages)),
@@ -128,7 +128,7 @@ function heatmapCells({ layers, words, clean_words: cleanWords, carried }) {
   }));
 }
 
-function capitalise(text) {
+function capitalize(text) {
   return text[0].toUpperCase() + text.slice(1);
 }
 

@@ -39,9 +39,9 @@ from translucid.models.recurrent import RecurrentModel
 
 FACTS = "model.json"
 MARKER = FACTS, "a model exported to ONNX"
-"""A file by which an exported folder is recognised, and the name of its kind."""
+"""A file by which an exported folder is recognized, and the name of its kind."""
 PACKAGES = "onnx", "onnxscript", "onnxruntime"
-QUANTISED = "MatMul", "Gemm", "Gather"
+QUANTIZED = "MatMul", "Gemm", "Gather"
 """The operators whose weights become int8; those of recurrent layers stay float32."""
 LARGEST = 2_000_000_000
 """The largest size of a graph with its weights, in bytes: an ONNX file has at most 2 GiB."""
@@ -75,7 +75,7 @@ def export_onnx(
         model: a translator.
         tokenizer: the model's tokenizer.
         out: the folder.
-        quantization: the type of the weights; activations are quantised when the model runs.
+        quantization: the type of the weights; activations are quantized when the model runs.
         longest: the number of source tokens, end token included, that the model has learned to read at once.
         languages: the codes of source and target, where known.
         overwrite: whether to replace an existing export.
@@ -96,14 +96,14 @@ def export_onnx(
         write_graphs(model, layout, folder)
         if quantization == "int8":
             for name in (ENCODER, DECODER):
-                _quantise(folder / name)
+                _quantize(folder / name)
         tokenizer.save(folder)
         facts = _facts(model, tokenizer, layout, quantization, longest, languages)
         write_atomically(folder / FACTS, (json.dumps(facts, indent=1) + "\n").encode())
         check(folder)
 
 
-def _quantise(file: Path) -> None:
+def _quantize(file: Path) -> None:
     """Replace the weights of a graph by int8 with a scale for each column.
 
     Half of their range is used: processors without VNNI add up products of 8 bits in 16 bits, which the whole range
@@ -113,7 +113,7 @@ def _quantise(file: Path) -> None:
 
     small = file.with_suffix(".int8")
     with quiet():
-        quantize_dynamic(file, small, list(QUANTISED), per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+        quantize_dynamic(file, small, list(QUANTIZED), per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     replace(small, file)
 
 

@@ -29,15 +29,15 @@ from translucid.ground.special import SPECIAL
 from translucid.inspection.bundling import WEB, bundle
 from translucid.inspection.html import document
 from translucid.interop.pieces import pieces_of
-from translucid.layers.quantised import quantised, row_scales
+from translucid.layers.quantized import quantized, row_scales
 from translucid.models.model_options import Choices, ModelOptions, RecurrentOptions, TransformerOptions, unknown_option
 from translucid.models.protocol import SequenceModel
 
 MARKER = "model.js", "a web page of a model"
-"""A file by which an exported folder is recognised, and the name of its kind."""
+"""A file by which an exported folder is recognized, and the name of its kind."""
 PAGE = Path(__file__).parent
 ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js")
-"""The scripts that tokenise, compute and search, in the order in which a page loads them."""
+"""The scripts that tokenize, compute and search, in the order in which a page loads them."""
 STYLES = WEB / "tokens.css", WEB / "inspector.css", PAGE / "page.css"
 _SHAPES: Mapping[type[ModelOptions], Choices] = {
     TransformerOptions: {
@@ -134,10 +134,10 @@ def _yaml(value: object) -> str:
 
 
 def _refuse_other_tokenizers(parsed: Any) -> None:
-    """Check that the scripts tokenise text as a SentencePiece model does.
+    """Check that the scripts tokenize text as a SentencePiece model does.
 
     Raises:
-        UserError: they would tokenise it differently.
+        UserError: they would tokenize it differently.
     """
     spec, kinds = parsed.normalizer_spec, parsed.SentencePiece
     if parsed.trainer_spec.model_type != parsed.trainer_spec.BPE:
@@ -167,7 +167,7 @@ def rounded(model: SequenceModel) -> SequenceModel:
     with torch.no_grad():
         for weight in model.parameters():
             if weight.dim() == 2:
-                weight.copy_(quantised(weight))
+                weight.copy_(quantized(weight))
     return model
 
 
@@ -187,7 +187,7 @@ def model_record(model: SequenceModel, tokenizer: Tokenizer, decoding: DecodingO
 
 
 def _vocabulary(content: bytes) -> dict[str, Any]:
-    """Return the pieces of a SentencePiece model and its rules of normalisation."""
+    """Return the pieces of a SentencePiece model and its rules of normalization."""
     parsed = pieces_of(content, Path("tokenizer.model"))
     control = [i for i, piece in enumerate(parsed.pieces) if piece.type == parsed.SentencePiece.CONTROL]
     return {

@@ -111,8 +111,8 @@ function bleuChart(rows, width) {
     }
   }
   for (const { off } of rows) {
-    const isLabelled = off % 4 === 0 || off === maxOff;
-    if (isLabelled) drawing.append(svg("text", { x: xOf(off), y: height - 22, "text-anchor": "middle" }, off));
+    const isLabeled = off % 4 === 0 || off === maxOff;
+    if (isLabeled) drawing.append(svg("text", { x: xOf(off), y: height - 22, "text-anchor": "middle" }, off));
   }
   drawing.append(svg("text", { class: "muted", x: (marginLeft + xOf(maxOff)) / 2, y: height - 4, "text-anchor": "middle" }, "heads off"));
   return drawing;

@@ -88,13 +88,13 @@ class ImageNetwork(nn.Module):
 
 
 GROUPS = 4
-"""The number of groups of group normalisation (Wu and He 2018, arXiv 1803.08494)."""
+"""The number of groups of group normalization (Wu and He 2018, arXiv 1803.08494)."""
 
 
 class SmallNetwork(ImageNetwork):
     """Convolutions that halve the image until a cell is `stride` pixels wide, then one that widens and a residual one.
 
-    Each is 3 x 3, followed by group normalisation and ReLU. With batch normalisation, the grid of an image would depend
+    Each is 3 x 3, followed by group normalization and ReLU. With batch normalization, the grid of an image would depend
     on the other images, and running statistics would be necessary.
     """
 
@@ -251,7 +251,7 @@ class _Convolution(nn.Conv2d):
 
     @torch.no_grad()
     def fold(self, pretrained: dict[str, Tensor], name: str, norm: str) -> None:
-        """Load weights, and fold batch normalisation into them: gamma (W x - mean) / sqrt(var + eps) + beta."""
+        """Load weights, and fold batch normalization into them: gamma (W x - mean) / sqrt(var + eps) + beta."""
         gamma, beta = pretrained[f"{norm}.weight"], pretrained[f"{norm}.bias"]
         mean, variance = pretrained[f"{norm}.running_mean"], pretrained[f"{norm}.running_var"]
         scale = gamma / (variance + 1e-3).sqrt()  # eps is that of the original network

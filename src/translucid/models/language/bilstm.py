@@ -120,18 +120,18 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
 class Mix(nn.Module):
     """E_k = gamma sum_j softmax(s)_j h_{k,j}, with s and gamma learned; at first, all layers have the same weight."""
 
-    def __init__(self, layers: int, *, normalise: bool = False) -> None:
-        """Build a mix of `layers` layers, the embeddings included; `normalise` gives each h mean 0 and variance 1."""
+    def __init__(self, layers: int, *, normalize: bool = False) -> None:
+        """Build a mix of `layers` layers, the embeddings included; `normalize` gives each h mean 0 and variance 1."""
         super().__init__()
         self.s = nn.Parameter(torch.zeros(layers))
         self.gamma = nn.Parameter(torch.ones(()))
-        self.normalise = normalise
+        self.normalize = normalize
 
     def forward(self, layers: Sequence[Tensor]) -> Tensor:
         """Mix the states [.., D] of all layers into [.., D]."""
         h = torch.stack([*layers], -1)  # [.., D, L]
-        if self.normalise:
-            # Layer normalisation is over the last dimension, so swap D and L and swap them back.
+        if self.normalize:
+            # Layer normalization is over the last dimension, so swap D and L and swap them back.
             h = nn.functional.layer_norm(h.transpose(-1, -2), (h.size(-2),)).transpose(-1, -2)
         return self.gamma * (h @ self.s.softmax(0))
 
@@ -142,7 +142,7 @@ class ContextualEmbedding(nn.Module):
         x_k = embedding(w_k) + W ELMo_k,    ELMo_k = gamma sum_j softmax(s)_j h_{k,j}
 
     The paper concatenates ELMo_k and the embedding; a matrix after the concatenation is equivalent to adding W ELMo_k.
-    W is zero at first. h_{k,j} are the states of both directions in layer j for token k, normalised to mean 0 and
+    W is zero at first. h_{k,j} are the states of both directions in layer j for token k, normalized to mean 0 and
     variance 1.
     """
 
@@ -159,7 +159,7 @@ class ContextualEmbedding(nn.Module):
         self.embedding, self.tuned = embedding, tuned
         self.language = BidirectionalLSTM(embedding.tokens.num_embeddings, options).requires_grad_(tuned)
         self.language.output.bias.requires_grad_(False)  # the language model predicts nothing here
-        self.mix = Mix(1 + options.layers, normalise=True)
+        self.mix = Mix(1 + options.layers, normalize=True)
         self.projection = Linear(2 * options.width, width, bias=False)
         nn.init.zeros_(self.projection.weight)
 

@@ -195,7 +195,7 @@ class LSTMLanguageModel(LanguageModel[LSTMState]):
         groups[-1] += self.output_weights(groups[0])
         return groups
 
-    def regularisation(self, reading: Reading) -> Tensor | None:
+    def regularization(self, reading: Reading) -> Tensor | None:
         """Return alpha mean(f^2) + beta mean((h_t - h_{t+1})^2), f the features, h the last layer (section 4.6)."""
         o, last = self.options, reading.layers[-1]
         if not (o.activation or o.smoothness):

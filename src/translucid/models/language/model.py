@@ -65,8 +65,8 @@ class LanguageModel(SequenceModel[CarriedStateT]):
     def read_on(self, ids: Tensor, state: CarriedStateT) -> tuple[Reading, CarriedStateT]:
         """Read tokens ids [B, T] after those of the state; return their states and the state after them."""
 
-    def regularisation(self, reading: Reading) -> Tensor | None:
-        """Return a regularisation loss of a window [], the mean over tokens; None if there is none."""
+    def regularization(self, reading: Reading) -> Tensor | None:
+        """Return a regularization loss of a window [], the mean over tokens; None if there is none."""
         return None
 
     def output_weights(self, embeddings: Iterable[nn.Parameter]) -> list[nn.Parameter]:

@@ -1,4 +1,4 @@
-"""Answers: large ones as JSON, serialised in the worker pool and in parts, and files of the page."""
+"""Answers: large ones as JSON, serialized in the worker pool and in parts, and files of the page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rendered(value: Any) -> Response:
     """Return an answer as JSON; called in the worker pool.
 
     `json.dumps` holds the interpreter lock until it returns, so that attention maps of some megabytes would block the
-    event loop from any thread. Therefore each row of them is serialised by itself.
+    event loop from any thread. Therefore each row of them is serialized by itself.
     """
     return Response("".join(_parts(value)).encode(), media_type="application/json")
 

@@ -40,15 +40,15 @@ export function captionSentence({ caption, words, grid, maps, tree }) {
   return { source_text: "", text: caption, record, tree };
 }
 
-// Return each word's positive importances, normalised to a sum of 1. A contrast has importances for one word only.
+// Return each word's positive importances, normalized to a sum of 1. A contrast has importances for one word only.
 function explanationWeights(record, { importance, contrast }) {
-  const normalised = importance.map((rows) => {
+  const normalized = importance.map((rows) => {
     const total = rows.flat().reduce((sum, value) => sum + Math.max(0, value), 0) || 1;
     return rows.map((row) => row.map((value) => Math.max(0, value) / total));
   });
-  if (!contrast) return normalised;
-  const zeros = normalised[0].map((row) => row.map(() => 0));
-  return weightsForOneWord(record.target, contrast.word, normalised[0], zeros);
+  if (!contrast) return normalized;
+  const zeros = normalized[0].map((row) => row.map(() => 0));
+  return weightsForOneWord(record.target, contrast.word, normalized[0], zeros);
 }
 
 // Return the total attention of all words to each grid cell, scaled to a maximum of 1.

@@ -218,7 +218,7 @@ async def _detect(context: RequestContext, text: str, target: str, name: str | N
     """
     catalogue = context.catalogue
     catalogue.need_translators()
-    source, confidence = catalogue.models[0].pair[0], 0.0  # unless a source language is recognised
+    source, confidence = catalogue.models[0].pair[0], 0.0  # unless a source language is recognized
     for code, percent in await run_in_threadpool(detect, text, catalogue.languages):
         if percent > 0 and any(code in pairs.sources for pairs in catalogue):
             source, confidence = code, percent

@@ -48,8 +48,8 @@ function sigmoid(value) {
 function logSoftmax(scores) {
   const largest = scores.reduce((maximum, score) => Math.max(maximum, score), -Infinity);
   const sum = scores.reduce((total, score) => total + Math.exp(score - largest), 0);
-  const normaliser = largest + Math.log(sum);
-  return scores.map((score) => score - normaliser);
+  const normalizer = largest + Math.log(sum);
+  return scores.map((score) => score - normalizer);
 }
 
 function softmax(scores) {

@@ -4,25 +4,25 @@ const SPACE = "▁"; // the piece or the beginning of a piece that starts a word
 const UNKNOWN = 1;
 
 class Tokenizer {
-  // pieces and scores: by id; control: the ids of pieces that no text contains; rules: of normalisation, in base64.
+  // pieces and scores: by id; control: the ids of pieces that no text contains; rules: of normalization, in base64.
   constructor({ pieces, scores, control, rules }) {
     this.hidden = new Set([...control, UNKNOWN]);
     this.ids = new Map(pieces.map((piece, id) => [piece, id]).filter(([, id]) => !this.hidden.has(id)));
-    this.normaliser = new Normaliser(rules);
+    this.normalizer = new Normalizer(rules);
     Object.assign(this, { pieces, scores });
   }
 
   // The ids of a text. Consecutive unknown characters are one unknown piece.
   encode(text) {
-    const words = this.normalise(text).match(/▁[^▁]*/gu) ?? [];
+    const words = this.normalize(text).match(/▁[^▁]*/gu) ?? [];
     const ids = words.flatMap((word) => this.merge([...word]).map((piece) => this.ids.get(piece) ?? UNKNOWN));
     return ids.filter((id, i) => id !== UNKNOWN || ids[i - 1] !== UNKNOWN);
   }
 
-  // Normalise the characters, and write each word with the mark of a space before it, without other spaces.
-  normalise(text) {
+  // Normalize the characters, and write each word with the mark of a space before it, without other spaces.
+  normalize(text) {
     const characters = text.replace(/\p{Cs}/gu, "?").replaceAll(SPACE, "_"); // half of a surrogate pair is not a character
-    const words = this.normaliser.apply(characters).split(" ").filter(Boolean);
+    const words = this.normalizer.apply(characters).split(" ").filter(Boolean);
     return words.map((word) => SPACE + word).join("");
   }
 
@@ -47,7 +47,7 @@ class Tokenizer {
 
 // Replaces bytes by rules, of which the longest match applies. SentencePiece stores them as the size in bytes of a
 // double-array trie (Aoe 1989; one 32-bit unit for each node), the trie, and the replacements, which end with 0.
-class Normaliser {
+class Normalizer {
   constructor(rules) {
     const bytes = Uint8Array.from(atob(rules), (character) => character.charCodeAt(0));
     if (!bytes.length) return;

@@ -61,7 +61,7 @@ class Transformer extends Model {
     return this.options.norm === "pre" ? addToInput(sublayer(norm(x))) : norm(addToInput(sublayer(x)));
   }
 
-  // Pre-norm blocks do not normalise their output, so the last one is followed by a norm.
+  // Pre-norm blocks do not normalize their output, so the last one is followed by a norm.
   finalNorm(name, x) {
     return this.options.norm === "pre" ? layerNorm(this.parameters(name), x) : x;
   }

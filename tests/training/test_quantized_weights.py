@@ -1,22 +1,22 @@
-"""Training with quantised weights: updates, validation and saved weights."""
+"""Training with quantized weights: updates, validation and saved weights."""
 
 import pytest
 import torch
 
 from translucid.ground.errors import UserError
-from translucid.layers import quantised
-from translucid.layers.quantised import matrices
+from translucid.layers import quantized
+from translucid.layers.quantized import matrices
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.training.objective import batch_loss
 from translucid.training.validation import TextValidator
 
-OPTION = "training.quantised_weights=true"
+OPTION = "training.quantized_weights=true"
 
 
-def is_quantised(model):
+def is_quantized(model):
     """Return whether each row of each matrix has at most 255 values, integers times a step."""
-    return all(torch.allclose(quantised.quantised(weight), weight, atol=1e-7) for weight in matrices(model))
+    return all(torch.allclose(quantized.quantized(weight), weight, atol=1e-7) for weight in matrices(model))
 
 
 def test_losses_and_validations_use_rounded_weights_and_the_others_are_saved(tmp_path, train, monkeypatch):
@@ -24,7 +24,7 @@ def test_losses_and_validations_use_rounded_weights_and_the_others_are_saved(tmp
 
     def recording(name, function):
         def recorded(model, *args, **options):
-            calls.append((name, is_quantised(model)))
+            calls.append((name, is_quantized(model)))
             return function(model, *args, **options)
 
         return recorded
@@ -34,11 +34,11 @@ def test_losses_and_validations_use_rounded_weights_and_the_others_are_saved(tmp
     monkeypatch.setattr(
         TextValidator, "measure", lambda self, model, *a: recording("validation", lambda m: measure(self, m, *a))(model)
     )
-    train(tmp_path / "quantised", OPTION, "training.max_steps=8")
+    train(tmp_path / "quantized", OPTION, "training.max_steps=8")
     assert {*calls} == {("update", True), ("validation", True)}
-    folder = RunFolder(tmp_path / "quantised")
+    folder = RunFolder(tmp_path / "quantized")
     saved = folder.load_model(folder.configuration(), folder.tokenizer())
-    assert not is_quantised(saved)
+    assert not is_quantized(saved)
     calls.clear()
     train(tmp_path / "plain", "training.max_steps=8")
     assert {*calls} == {("update", False), ("validation", False)}
@@ -57,6 +57,6 @@ def test_a_resumed_training_is_the_uninterrupted_one(tmp_path, train):
 @pytest.mark.parametrize("conflicting", ["training.sharded=true", "training.adapter_rank=2"])
 def test_options_that_hold_parts_of_matrices_are_refused(conflicting):
     begin_from = ["training.begin_from=a"] if "adapter" in conflicting else []
-    message = f"quantised_weights rounds whole matrices, and {conflicting.partition('=')[0]} has parts of them"
+    message = f"quantized_weights rounds whole matrices, and {conflicting.partition('=')[0]} has parts of them"
     with pytest.raises(UserError, match=message):
         resolve(assignments=[OPTION, conflicting, *begin_from])

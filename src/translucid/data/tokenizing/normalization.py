@@ -1,8 +1,8 @@
-"""Character normalisation, with exceptions for characters that are part of a text's spelling.
+"""Character normalization, with exceptions for characters that are part of a text's spelling.
 
 SentencePiece's `nmt_nfkc` replaces `²` by `2`, `…` by three full stops, `º` by `o`, full-width Chinese punctuation by
 that of English, and the zero-width non-joiner, which half of the Persian verbs need, by a space. A model trained on
-such text never writes these characters. So the default normalisation, `adaptive`, is `nmt_nfkc` without the rules for
+such text never writes these characters. So the default normalization, `adaptive`, is `nmt_nfkc` without the rules for
 characters that are frequent in the text.
 """
 
@@ -16,15 +16,15 @@ from functools import lru_cache
 import sentencepiece
 
 ADAPTIVE, BASE = "adaptive", "nmt_nfkc"
-"""The default normalisation, and the one of SentencePiece that it modifies."""
+"""The default normalization, and the one of SentencePiece that it modifies."""
 QUIET = 3
 """The level at which SentencePiece logs only fatal errors."""
 MIN_COUNT = 10
 """The fewest occurrences of a character that is left alone."""
 MAX_LISTED = 12
 """The most characters that a message lists."""
-_ALWAYS_NORMALISED = ("Zs", "Zl", "Zp", "Cc", "Cs", "Co", "Cn")
-"""Categories of spaces, of control characters, and of code points without a meaning; they are always normalised."""
+_ALWAYS_NORMALIZED = ("Zs", "Zl", "Zp", "Cc", "Cs", "Co", "Cn")
+"""Categories of spaces, of control characters, and of code points without a meaning; they are always normalized."""
 _SIGNS = "\u2581\ufeff\ufffd"
 """SentencePiece's sign for a space, the byte order mark, and the replacement character."""
 _RIGHT_TO_LEFT = frozenset({"ARABIC", "HEBREW", "SYRIAC", "THAANA"})
@@ -41,13 +41,13 @@ _VARIANTS = (
 
 
 @lru_cache(1 << 16)
-def normalised(character: str, rule: str) -> str:
-    """Return a character as one of SentencePiece's rules normalises it."""
-    return _normaliser(rule).normalize(character)
+def normalized(character: str, rule: str) -> str:
+    """Return a character as one of SentencePiece's rules normalizes it."""
+    return _normalizer(rule).normalize(character)
 
 
 @lru_cache
-def _normaliser(rule: str) -> sentencepiece.SentencePieceNormalizer:
+def _normalizer(rule: str) -> sentencepiece.SentencePieceNormalizer:
     return sentencepiece.SentencePieceNormalizer(
         rule_name=rule, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False
     )
@@ -67,21 +67,21 @@ class Characters:
             self.counts.update(text.encode("utf-8", "ignore").decode("utf-8"))
 
     def changed(self, rule: str) -> dict[str, int]:
-        """Return the characters that a normalisation changes, with their counts, the most frequent first."""
+        """Return the characters that a normalization changes, with their counts, the most frequent first."""
         preserved: Collection[str] = ()
         if rule == ADAPTIVE:
             rule, preserved = BASE, self.preserved()
         changed = {}
         for character, count in self.counts.most_common():
-            if not character.isascii() and character not in preserved and normalised(character, rule) != character:
+            if not character.isascii() and character not in preserved and normalized(character, rule) != character:
                 changed[character] = count
         return changed
 
-    def changed_by(self, normaliser: sentencepiece.SentencePieceNormalizer) -> dict[str, int]:
-        """Return the characters beyond ASCII that a normalisation changes, with counts, the most frequent first."""
+    def changed_by(self, normalizer: sentencepiece.SentencePieceNormalizer) -> dict[str, int]:
+        """Return the characters beyond ASCII that a normalization changes, with counts, the most frequent first."""
         changed = {}
         for character, count in self.counts.most_common():
-            if not character.isascii() and normaliser.normalize(character) != character:
+            if not character.isascii() and normalizer.normalize(character) != character:
                 changed[character] = count
         return changed
 
@@ -106,7 +106,7 @@ class Characters:
 
 def _is_spelling(character: str) -> bool:
     """Whether a character is part of the spelling of texts, and not another form of the same character."""
-    if character in _SIGNS or unicodedata.category(character) in _ALWAYS_NORMALISED:
+    if character in _SIGNS or unicodedata.category(character) in _ALWAYS_NORMALIZED:
         return False
     if any(start <= ord(character) <= end for start, end in _VARIANTS):
         return False
@@ -132,18 +132,18 @@ def _name(character: str) -> str:
     return character if is_visible else f"U+{ord(character):04X} ({unicodedata.name(character, 'unnamed').lower()})"
 
 
-def normaliser_without(
+def normalizer_without(
     characters: Collection[str], original: sentencepiece.SentencePieceNormalizer | None = None
 ) -> sentencepiece.SentencePieceNormalizer:
-    """Return a normalisation, by default `nmt_nfkc`, without the rules for some characters."""
-    original = original or _normaliser(BASE)
+    """Return a normalization, by default `nmt_nfkc`, without the rules for some characters."""
+    original = original or _normalizer(BASE)
     rules = [(source, target) for source, target in original.Decompile() if source not in characters]
     sentencepiece.set_min_log_level(QUIET)
     return sentencepiece.SentencePieceNormalizer(norm_map=rules)
 
 
-def normaliser_of(model: bytes) -> sentencepiece.SentencePieceNormalizer:
-    """Return the normalisation of a SentencePiece model."""
+def normalizer_of(model: bytes) -> sentencepiece.SentencePieceNormalizer:
+    """Return the normalization of a SentencePiece model."""
     return sentencepiece.SentencePieceNormalizer(
         model_proto=model, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False
     )

@@ -1,8 +1,8 @@
-"""What `make mutation` counts as a change of behaviour."""
+"""What `make mutation` counts as a change of behavior."""
 
 import pytest
 
-from benchmarks.mutation.behaviour import behaviour
+from benchmarks.mutation.behavior import behavior
 
 SOURCE = '''
 class Search(Options):
@@ -41,8 +41,8 @@ class State:
         ("self, x: Tensor | None, *, most", "self, x: Tensor | None, /, most"),
     ],
 )
-def test_no_change_of_behaviour(old, new):
-    assert behaviour(SOURCE) == behaviour(SOURCE.replace(old, new)) and old in SOURCE
+def test_no_change_of_behavior(old, new):
+    assert behavior(SOURCE) == behavior(SOURCE.replace(old, new)) and old in SOURCE
 
 
 @pytest.mark.parametrize(
@@ -56,5 +56,5 @@ def test_no_change_of_behaviour(old, new):
         ("return most", "return -most"),
     ],
 )
-def test_a_change_of_behaviour(old, new):
-    assert behaviour(SOURCE) != behaviour(SOURCE.replace(old, new)) and old in SOURCE
+def test_a_change_of_behavior(old, new):
+    assert behavior(SOURCE) != behavior(SOURCE.replace(old, new)) and old in SOURCE

@@ -1,4 +1,4 @@
-"""Shared by the claims about labels: labelled texts, cached classifiers, and their accuracy."""
+"""Shared by the claims about labels: labeled texts, cached classifiers, and their accuracy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Task(NamedTuple):
 
     name: str
     train: list[Pair]
-    """Labelled texts to sample from."""
+    """Labeled texts to sample from."""
     watched: list[Pair]
     """Texts for the validation at the end of a training; see `WATCHED`."""
     held_out: list[Pair]
@@ -84,7 +84,7 @@ def questions(folder: Path) -> Task:
 
 
 def sample(task: Task, count: int | None, seed: int) -> list[Pair]:
-    """Return random labelled texts, balanced over the labels; all texts without a number."""
+    """Return random labeled texts, balanced over the labels; all texts without a number."""
     rows = drawn(np.array([text.target for text in task.train]), count, seed)
     return [task.train[row] for row in rows]
 
@@ -116,7 +116,7 @@ class Lab:
         seed: int,
         language: Path,
         settings: Settings,
-        pseudo_labelled: Sequence[Pair] = (),
+        pseudo_labeled: Sequence[Pair] = (),
     ) -> str:
         """Train a classifier on `count` texts unless it exists; return the name of its run.
 
@@ -125,9 +125,9 @@ class Lab:
             task: the classification task.
             count: the number of texts with labels; None for all.
             seed: seed of the sample of texts and of the training.
-            language: the language model that initialises it.
+            language: the language model that initializes it.
             settings: settings that override the preset.
-            pseudo_labelled: texts with pseudo-labels.
+            pseudo_labeled: texts with pseudo-labels.
         """
         name = run_name(method, task, count, seed)
         if not (self.runs / name / "result.json").exists():
@@ -137,7 +137,7 @@ class Lab:
                 preset="classifier", overrides=settings | fixed, initial_settings=settings_from(language, "classifier")
             )
             texts = sample(task, count, seed)
-            train_once(self.runs / name, configuration, [*texts, *pseudo_labelled], task.watched)
+            train_once(self.runs / name, configuration, [*texts, *pseudo_labeled], task.watched)
             shutil.rmtree(self.runs / name / "state", ignore_errors=True)  # needed only to resume training
             facts = json.loads((self.runs / name / "done.json").read_text())
             score = percent_right(self.probabilities(name, task.name, task.held_out), task.held_out, task.labels)
@@ -170,10 +170,10 @@ class Lab:
 
     def guess(self, task: Task, count: int, seed: int, texts: Sequence[str]) -> list[Pair]:
         """Predict pseudo-labels from `count` labels; return the most confident ones, and record the accuracy of all."""
-        labelled = sample(task, count, seed)
-        known = {text.source for text in labelled}
+        labeled = sample(task, count, seed)
+        known = {text.source for text in labeled}
         texts = [text for text in texts if text not in known]
-        guesser = LabelGuesser.learn(labelled, texts, share=SHARE)
+        guesser = LabelGuesser.learn(labeled, texts, share=SHARE)
         predicted = guesser.judge.predict(guesser.space.transform([text.source for text in task.held_out]))
         right = [label == text.target for label, text in zip(predicted, task.held_out, strict=True)]
         record = {**about("guesses", task, count, seed), "accuracy": 100 * float(np.mean(right))}

@@ -18,7 +18,7 @@ from translucid.ground.special import SPECIAL
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledTexts:
+class LabeledTexts:
     """Texts with labels. Text `i` is `ids[offsets[i] : offsets[i + 1]]`, start and end token included."""
 
     ids: NDArray[np.int32]
@@ -37,7 +37,7 @@ class LabelledTexts:
         *,
         max_tokens: int,
         backwards: bool = False,
-    ) -> LabelledTexts:
+    ) -> LabeledTexts:
         """Encode texts with `text_ids`, and their labels, which must be among `labels`."""
         encoded = text_ids(sources_of(texts), tokenizer, max_tokens=max_tokens, backwards=backwards)
         ids = np.fromiter(chain.from_iterable(encoded), np.int32)

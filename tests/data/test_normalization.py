@@ -1,4 +1,4 @@
-"""Normalisation reports what it changes, and keeps the characters that a text needs."""
+"""Normalization reports what it changes, and keeps the characters that a text needs."""
 
 import unicodedata
 from functools import cache
@@ -7,23 +7,23 @@ import pytest
 import sentencepiece
 
 from bitext.pair import Pair
-from translucid.data.tokenizing.normalisation import ADAPTIVE, MIN_COUNT, Characters, described, normaliser_without
+from translucid.data.tokenizing.normalization import ADAPTIVE, MIN_COUNT, Characters, described, normalizer_without
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 PERSIAN = "من می\u200cروم و کتاب\u200cها را می\u200cخوانم"
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _cached_normalisers():
+def _cached_normalizers():
     """Build the rules without the same characters once, as that takes a second."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            "translucid.data.tokenizing.tokenizer.normaliser_without", lambda kept: cached_normaliser("".join(kept))
+            "translucid.data.tokenizing.tokenizer.normalizer_without", lambda kept: cached_normalizer("".join(kept))
         )
         yield
 
 
-cached_normaliser = cache(normaliser_without)
+cached_normalizer = cache(normalizer_without)
 
 
 def count_characters(*texts):
@@ -80,7 +80,7 @@ def test_a_vocabulary_writes_what_it_has_read():
     tokenizer, messages = learn([PERSIAN] * 30)
     assert tokenizer.decode(tokenizer.encode_target([PERSIAN])[0]) == PERSIAN
     assert messages == [
-        "normalisation (adaptive) leaves alone in the training text: U+200C (zero width non-joiner) 90 times"
+        "normalization (adaptive) leaves alone in the training text: U+200C (zero width non-joiner) 90 times"
     ]
     pieces = tokenizer.target_pieces(tokenizer.encode_target([PERSIAN])[0])
     assert any("\u200c" in piece and len(piece) > 1 for piece in pieces)  # it is part of a longer piece
@@ -89,15 +89,15 @@ def test_a_vocabulary_writes_what_it_has_read():
 
 
 def test_the_former_rule_says_what_it_changes():
-    tokenizer, messages = learn([PERSIAN] * 30, normalisation="nmt_nfkc")
+    tokenizer, messages = learn([PERSIAN] * 30, normalization="nmt_nfkc")
     assert tokenizer.decode(tokenizer.encode_target([PERSIAN])[0]) == PERSIAN.replace("\u200c", " ")
     (line,) = messages
-    assert "U+200C (zero width non-joiner) 90 times" in line and "normalisation=adaptive" in line
+    assert "U+200C (zero width non-joiner) 90 times" in line and "normalization=adaptive" in line
 
 
 def test_text_that_nothing_is_changed_in_gets_the_same_vocabulary_as_before():
     targets = [f"El niño come ¿qué? «pan» {i} €" for i in range(60)]
-    (new, messages), (old, _) = learn(targets), learn(targets, normalisation="nmt_nfkc")
+    (new, messages), (old, _) = learn(targets), learn(targets, normalization="nmt_nfkc")
     assert new.fingerprint == old.fingerprint and messages == []
 
 
@@ -112,7 +112,7 @@ def test_each_side_has_rules_of_its_own():
 
 def test_all_else_is_as_sentencepiece_has_it():
     """Compare single characters, and letters with combining marks."""
-    adaptive = normaliser_without("²…\u200c")
+    adaptive = normalizer_without("²…\u200c")
     standard = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
     characters = [chr(i) for i in range(0x20, 0x3400) if unicodedata.category(chr(i)) not in ("Cn", "Co", "Cs")]
     texts = [f"a{c}b" for c in characters if c not in "²…\u200c"]
@@ -136,12 +136,12 @@ def test_the_limits_of_what_is_frequent_and_of_what_is_listed():
     )
 
 
-def test_the_first_and_the_last_of_other_forms_and_their_neighbours():
+def test_the_first_and_the_last_of_other_forms_and_their_neighbors():
     forms = "\ufb00\ufdfc\ufe30\ufe4f\ufe70\ufefc\U0001d400\U0001d7ff０９ＡＺａｚ｡ￜ"
-    neighbours = "\ufe50／：＠［｀｛｠￠"
-    characters = count_characters(*[forms + neighbours] * MIN_COUNT)
-    assert {*forms, *neighbours} <= {*characters.changed("nmt_nfkc")}
-    assert sorted(characters.preserved()) == sorted(neighbours)
+    neighbors = "\ufe50／：＠［｀｛｠￠"
+    characters = count_characters(*[forms + neighbors] * MIN_COUNT)
+    assert {*forms, *neighbors} <= {*characters.changed("nmt_nfkc")}
+    assert sorted(characters.preserved()) == sorted(neighbors)
 
 
 def test_the_most_frequent_characters_come_first():

@@ -2,9 +2,9 @@
 
     s_i = 127 / max_j |W_ij|,    Q_ij = round(s_i W_ij),    W'_ij = Q_ij / s_i
 
-This is CTranslate2's conversion to int8. In quantisation-aware training (Jacob et al. 2018, arXiv 1712.05877, section
+This is CTranslate2's conversion to int8. In quantization-aware training (Jacob et al. 2018, arXiv 1712.05877, section
 3), the forward and the backward pass use W', and its gradient updates W, as if W' were W: dL/dW = dL/dW' (the
-straight-through estimator, Bengio et al. 2013, arXiv 1308.3432, section 2). Biases and norms are not quantised.
+straight-through estimator, Bengio et al. 2013, arXiv 1308.3432, section 2). Biases and norms are not quantized.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def row_scales(weight: Tensor) -> Tensor:
     return torch.full_like(largest, LEVELS) / largest
 
 
-def quantised(weight: Tensor) -> Tensor:
+def quantized(weight: Tensor) -> Tensor:
     """Return W' for W [rows, columns]."""
     scale = row_scales(weight)
     return (weight * scale).round() / scale
 
 
 def matrices(model: nn.Module) -> list[nn.Parameter]:
-    """Return the matrices of all linear layers and embeddings, each once, as CTranslate2 quantises them."""
+    """Return the matrices of all linear layers and embeddings, each once, as CTranslate2 quantizes them."""
     by_identity: dict[int, nn.Parameter] = {}
     for module in model.modules():
         if isinstance(module, nn.Linear | nn.Embedding):
@@ -44,14 +44,14 @@ def matrices(model: nn.Module) -> list[nn.Parameter]:
 
 
 @contextmanager
-def quantised_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
+def quantized_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
     """Let a model compute with W' if `enabled`; at the end, W is restored and has the gradient of W'."""
     weights = matrices(model) if enabled else []
     originals = [weight.data for weight in weights]
     try:
         with torch.no_grad():
             for weight in weights:
-                weight.data = quantised(weight)
+                weight.data = quantized(weight)
         yield
     finally:
         for weight, original in zip(weights, originals, strict=True):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitext.pair import Pair
-from translucid.data.readers.labelled import LabelledTexts, text_ids
+from translucid.data.readers.labeled import LabeledTexts, text_ids
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 TEXTS = [Pair("good and very good", "pos"), Pair("bad", "neg"), Pair("", "pos"), Pair("good", "pos")]
@@ -17,7 +17,7 @@ def tokenizer():
 
 def test_texts_lie_between_start_and_end_with_the_place_of_their_label(tokenizer):
     first, bad, _, good = tokenizer.encode_target([text.source for text in TEXTS])
-    texts = LabelledTexts.encode(TEXTS, ["neg", "pos"], tokenizer, max_tokens=99)
+    texts = LabeledTexts.encode(TEXTS, ["neg", "pos"], tokenizer, max_tokens=99)
     assert len(texts) == 4
     assert texts.ids.tolist() == [2, *first, 3, 2, *bad, 3, 2, 3, 2, *good, 3]
     assert (texts.ids.dtype, texts.offsets.dtype, texts.labels.dtype) == (np.int32, np.int64, np.int64)
@@ -39,5 +39,5 @@ def test_a_long_text_keeps_its_end(tokenizer):
     assert text_ids([text], tokenizer, max_tokens=size + 2) == [[2, *ids, 3]]
     assert text_ids([text], tokenizer, max_tokens=size + 1) == [[2, *ids[1:], 3]]
     assert text_ids([text], tokenizer, max_tokens=4, backwards=True) == [[2, ids[-1], ids[-2], 3]]
-    backwards = LabelledTexts.encode(TEXTS[:1], ["pos"], tokenizer, max_tokens=99, backwards=True)
+    backwards = LabeledTexts.encode(TEXTS[:1], ["pos"], tokenizer, max_tokens=99, backwards=True)
     assert backwards.ids.tolist() == [2, *ids[::-1], 3]

@@ -13,7 +13,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.engines.ctranslate2.conventions import layer_names
 from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.interop.ctranslate2 import Variables, joined_arrays, read_model_file
-from translucid.layers.quantised import matrices, quantised, quantised_weights
+from translucid.layers.quantized import matrices, quantized, quantized_weights
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 from translucid.training.objective import batch_loss
@@ -54,12 +54,12 @@ def oracle(weight):
 def test_rounding_is_that_of_the_equation():
     weight = torch.randn(7, 30)
     weight[2] = 0
-    assert quantised(weight).numpy() == pytest.approx(oracle(weight), abs=1e-6)
-    assert len(quantised(weight)[0].unique()) <= 255 and not quantised(weight)[2].any()
+    assert quantized(weight).numpy() == pytest.approx(oracle(weight), abs=1e-6)
+    assert len(quantized(weight)[0].unique()) <= 255 and not quantized(weight)[2].any()
     # By hand: the largest value has 127 steps, so a step is 2.
-    assert quantised(torch.tensor([[254.0, 5.1, -4.9, 0.9]])).tolist() == [[254.0, 6.0, -4.0, 0.0]]
-    assert torch.allclose(quantised(quantised(weight)), quantised(weight), rtol=1e-6)
-    assert quantised(torch.full((1, 3), 1e-40)).isfinite().all()
+    assert quantized(torch.tensor([[254.0, 5.1, -4.9, 0.9]])).tolist() == [[254.0, 6.0, -4.0, 0.0]]
+    assert torch.allclose(quantized(quantized(weight)), quantized(weight), rtol=1e-6)
+    assert quantized(torch.full((1, 3), 1e-40)).isfinite().all()
 
 
 def test_the_weights_in_use_are_those_of_the_int8_model_of_ctranslate2(model, tokenizer, tmp_path):
@@ -70,7 +70,7 @@ def test_the_weights_in_use_are_those_of_the_int8_model_of_ctranslate2(model, to
     expected["source_embedding.tokens.weight"] = variables.array("encoder/embeddings_0/weight", 2)
     expected["target_embedding.tokens.weight"] = variables.array("decoder/embeddings/weight", 2)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    with quantised_weights(model):
+    with quantized_weights(model):
         for name, array in expected.items():
             assert np.array_equal(model.state_dict()[name].numpy(), array), name
     after = model.state_dict()
@@ -99,10 +99,10 @@ def test_the_gradient_is_that_of_the_rounded_weights(model, tokenizer):
     rounded = copy.deepcopy(model)
     with torch.no_grad():
         for weight in matrices(rounded):
-            weight.copy_(quantised(weight))
+            weight.copy_(quantized(weight))
     expected = batch_loss(rounded, batch(tokenizer)).smoothed
     expected.backward()
-    with quantised_weights(model):
+    with quantized_weights(model):
         loss = batch_loss(model, batch(tokenizer)).smoothed
         loss.backward()
     assert loss.item() == expected.item() != batch_loss(model, batch(tokenizer)).smoothed.item()
@@ -112,10 +112,10 @@ def test_the_gradient_is_that_of_the_rounded_weights(model, tokenizer):
 
 def test_weights_are_restored_after_an_error_and_rounded_only_if_requested(model):
     before = [weight.clone() for weight in matrices(model)]
-    with pytest.raises(ZeroDivisionError), quantised_weights(model):
+    with pytest.raises(ZeroDivisionError), quantized_weights(model):
         raise ZeroDivisionError
     assert all(map(torch.equal, matrices(model), before))
-    with quantised_weights(model, enabled=False):
+    with quantized_weights(model, enabled=False):
         assert all(map(torch.equal, matrices(model), before))
 
 

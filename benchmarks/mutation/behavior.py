@@ -1,4 +1,4 @@
-"""The parts of a file whose changes a test could detect. These parts have no behaviour to test:
+"""The parts of a file whose changes a test could detect. These parts have no behavior to test:
 
 - annotations, `__repr__` and `__str__`
 - raised errors: their messages, and how they are put together
@@ -9,8 +9,8 @@
 import ast
 
 
-def behaviour(source: str) -> str:
-    """Return a file's syntax tree without the parts that have no behaviour to test."""
+def behavior(source: str) -> str:
+    """Return a file's syntax tree without the parts that have no behavior to test."""
     return ast.dump(_Bare().visit(ast.parse(source)))
 
 

@@ -209,8 +209,13 @@ def test_the_engines_translate_as_the_simulation_does(student, factors, folder, 
 
 def read_shortlist_file(content):
     """Return the list of each source row, after checking the sizes."""
-    magic, _, first, largest, offsets, rows = struct.unpack_from("<6Q", content)
+    magic, checksum, first, largest, offsets, rows = struct.unpack_from("<6Q", content)
     assert magic == 0xF11A48D5013417F5 and first == 0
+    expected = 0
+    for number in np.frombuffer(content[16 : 16 + (len(content) - 16) // 8 * 8], "<u8").tolist():
+        # `hash_combine` of Boost with the golden ratio in 32 bits
+        expected ^= (number + 2654435769 + expected * 64 + expected // 4) % 2**64
+    assert checksum == expected
     bounds = struct.unpack_from(f"<{offsets}Q", content, 48)
     numbers = struct.unpack_from(f"<{rows}I", content, 48 + 8 * offsets)
     assert len(content) == 48 + 8 * offsets + 4 * rows

@@ -8,7 +8,7 @@ import torch
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.layers.positions import sinusoidal_positions
-from translucid.runs.run_folder import TUNING_FILES, RunFolder
+from translucid.runs.run_folder import RUN_FILES, TUNING_FILES, RunFolder
 from translucid.runs.staging import staged
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
@@ -37,6 +37,14 @@ def test_half_a_run_says_what_is_missing(run, missing, message):
     (run.path / missing).unlink()
     with pytest.raises(UserError, match=message):
         Translator.load(run.path, "cpu")
+
+
+@pytest.mark.parametrize("name", RUN_FILES)
+def test_files_of_a_usual_size_are_accepted(name, tmp_path):
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(bytes(5_000))
+    RunFolder(tmp_path).refuse_strange_files()
 
 
 def change_tensors(run, change):

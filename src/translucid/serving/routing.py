@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
 from importlib.resources import files
-from typing import Any
+from threading import Lock
+from typing import Any, cast
 
 import yaml
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
 from translucid.ground.errors import missing_package
@@ -30,11 +34,19 @@ DESCRIPTIONS: dict[str, dict[str, Schema]] = yaml.safe_load((files("translucid.s
     "tags"
 ]
 """The descriptions of routes by their tag, and by method and path."""
-NEED_PYTORCH = (
-    *("POST /look", "POST /continue", "POST /beam", "POST /layers", "POST /patch"),
-    *("POST /picture", "POST /caption/picture", "POST /caption", "POST /classify", "POST /generate"),
-)
-"""The routes that compute with models themselves."""
+NEED_PYTORCH = {
+    "POST /look": "inspection.InspectionRoutes.look",
+    "POST /continue": "inspection.InspectionRoutes.continue_prefix",
+    "POST /beam": "inspection.InspectionRoutes.beam",
+    "POST /layers": "inspection.LayerRoutes.layers",
+    "POST /patch": "inspection.LayerRoutes.patch",
+    "POST /picture": "plots.PlotRoutes.picture",
+    "POST /caption/picture": "plots.PlotRoutes.caption_picture",
+    "POST /caption": "captioning.CaptionRoutes.caption",
+    "POST /classify": "text_models.TextModelRoutes.classify",
+    "POST /generate": "text_models.TextModelRoutes.generate",
+}
+"""The routes that compute with models themselves, and their handlers below `translucid.serving.routes`."""
 _TEXT: Schema = {"type": "string"}
 _FORM = "multipart/form-data"
 _CONTENT_TYPES = {"any": ("application/json", "application/x-www-form-urlencoded", _FORM)}
@@ -121,25 +133,34 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
 
 
 def _handlers_of_models(context: RequestContext) -> dict[str, Handler]:
-    """Return the handlers of the routes that compute with models themselves, by PyTorch; without it, they refuse."""
+    """Return the handlers of the routes that compute with models themselves, by PyTorch; without it, they refuse.
+
+    They are imported when they are first used: PyTorch takes seconds and 150 MiB, and clients that only translate
+    need none of them.
+    """
     if not has_pytorch():
         return dict.fromkeys(NEED_PYTORCH, _refuse)
-    from translucid.serving.routes.captioning import CaptionRoutes
-    from translucid.serving.routes.inspection import InspectionRoutes, LayerRoutes
-    from translucid.serving.routes.plots import PlotRoutes
-    from translucid.serving.routes.text_models import TextModelRoutes
+    lock = Lock()
 
-    inspection, plots, texts = InspectionRoutes(context), PlotRoutes(context), TextModelRoutes(context)
-    layers = LayerRoutes(context)
-    handlers = inspection.look, inspection.continue_prefix, inspection.beam, layers.layers, layers.patch
-    other_handlers = (
-        plots.picture,
-        plots.caption_picture,
-        CaptionRoutes(context).caption,
-        texts.classify,
-        texts.generate,
-    )
-    return dict(zip(NEED_PYTORCH, (*handlers, *other_handlers), strict=True))
+    @cache
+    def handlers_of(module: str, name: str) -> Handlers:
+        return cast(Handlers, getattr(import_module(f"translucid.serving.routes.{module}"), name)(context))
+
+    def load(module: str, name: str) -> Handlers:
+        with lock:
+            return handlers_of(module, name)
+
+    def on_first_use(path: str) -> Handler:
+        module, name, method = path.split(".")
+
+        async def answer(request: Request) -> Response:
+            handlers = await run_in_threadpool(load, module, name)
+            return cast(Response, await getattr(handlers, method)(request))
+
+        answer.__name__ = method  # the name of the operation in OpenAPI
+        return answer
+
+    return {route: on_first_use(path) for route, path in NEED_PYTORCH.items()}
 
 
 async def _refuse() -> Response:

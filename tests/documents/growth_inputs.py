@@ -128,7 +128,7 @@ _A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
 _P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
 _S = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns"
-_ODT = f'xmlns:office="{_OASIS}:office:1.0" xmlns:text="{_OASIS}:text:1.0"'
+_ODT = f'xmlns:office="{_OASIS}:office:1.0" xmlns:text="{_OASIS}:text:1.0" xmlns:table="{_OASIS}:table:1.0"'
 
 
 def _escaped(text):
@@ -170,14 +170,17 @@ def _xlsx(strings):
     return packed(members)
 
 
-def _odt(paragraphs):
-    body = f"<office:body><office:text>{paragraphs}</office:text></office:body>"
+def _opendocument(kind, content):
+    body = f"<office:body><office:{kind}>{content}</office:{kind}></office:body>"
     members = {
-        "mimetype": "application/vnd.oasis.opendocument.text",
+        "mimetype": f"application/vnd.oasis.opendocument.{kind}",
         "META-INF/manifest.xml": "<manifest/>",
         "content.xml": f"<office:document-content {_ODT}>{body}</office:document-content>",
     }
     return packed(members)
+
+
+_CELL = "<table:table><table:table-row><table:table-cell>{}</table:table-cell></table:table-row></table:table>"
 
 
 def _epub(body):
@@ -239,7 +242,8 @@ PLACES = {
     "text.docx": lambda text: _docx(f"<w:r><w:t>a b {_escaped(text)}</w:t></w:r>"),
     "text.pptx": lambda text: _pptx(f"<a:r><a:t>a b {_escaped(text)}</a:t></a:r>"),
     "text.xlsx": lambda text: _xlsx(f"<si><t>a b {_escaped(text)}</t></si>"),
-    "text.odt": lambda text: _odt(f"<text:p>a b {_escaped(text)}</text:p>"),
+    "text.odt": lambda text: _opendocument("text", f"<text:p>a b {_escaped(text)}</text:p>"),
+    "text.ods": lambda text: _opendocument("spreadsheet", _CELL.format(f"<text:p>a b {_escaped(text)}</text:p>")),
     "text.epub": lambda text: _epub(f"<p>a b {_escaped(text)}</p>"),
 }
 """Documents around a text by file name: `whole` is the text alone, others contain it in a segment."""
@@ -247,5 +251,5 @@ PLACES = {
 
 def tokens_of(name):
     """Return the tokens that are repeated at a place."""
-    escaped = (".xml", ".resx", ".ts", ".xlf", ".tmx", ".docx", ".pptx", ".xlsx", ".odt", ".epub")
+    escaped = (".xml", ".resx", ".ts", ".xlf", ".tmx", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".epub")
     return IN_XML if name.startswith("text.") and name.endswith(escaped) else TOKENS

@@ -70,6 +70,7 @@ _WORD = st.sampled_from(
     ]
 )
 _TEXT = st.lists(_WORD, min_size=1, max_size=8).map(" ".join)
+TAG = re.compile(r"(<code>x</code>|</?b>|<br/>)")
 _TREE = st.recursive(
     _TEXT | st.none() | st.integers() | st.booleans(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abcdefg"), inner, max_size=5),
@@ -77,16 +78,22 @@ _TREE = st.recursive(
 )
 
 
+def _uppercased_line(line):
+    if not is_language(TAG.sub(" ", line)):
+        return line
+    parts = TAG.split(line)
+    parts[::2] = map(shouted, parts[::2])  # the others are tags
+    return "".join(parts)
+
+
 def uppercased(tree):
-    """Return the tree with its strings in upper case, except for tags and placeholders."""
+    """Return the tree with its strings in upper case, except for tags, placeholders and lines without language."""
     if isinstance(tree, dict):
         return {key: uppercased(value) for key, value in tree.items()}
     if isinstance(tree, list):
         return [uppercased(value) for value in tree]
     if isinstance(tree, str) and is_language(tree):
-        parts = re.split(r"(<code>x</code>|</?b>|<br/>)", tree)
-        parts[::2] = map(shouted, parts[::2])  # the others are tags
-        return "".join(parts)
+        return "".join(map(_uppercased_line, re.split(r"(\n|<br/>)", tree)))
     return tree
 
 

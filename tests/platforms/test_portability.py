@@ -11,15 +11,15 @@ import pytest
 import translucid
 from tests.platforms.emulated import Windows
 
-SOURCE = Path(translucid.__file__).parent
+SOURCES = Path(translucid.__file__).parents[1]
 GUARDED = {
+    "bitext/documents/limits.py": {"/proc/"},
+    "bitext/reading.py": {"/proc"},  # in a comment
     "cli/main.py": {"/dev/"},  # in a message
     "distillation/measuring.py": {"os.getloadavg"},
     "ground/atomic.py": {"/dev/"},  # names of standard output, compared with what the user has given
     "ground/cache.py": {"os.getuid"},
     "cli/serve.py": {"signal.SIGHUP"},
-    "documents/limits.py": {"/proc/"},
-    "ground/reading.py": {"/proc"},  # in a comment
     "jobs/processes.py": {"signal.pthread_sigmask", "signal.SIG_BLOCK", "signal.SIG_SETMASK"},
     "kernels/devices.py": {"/dev"},  # device files of GPUs, where there are any
     "kernels/machine.py": {
@@ -37,12 +37,13 @@ GUARDED = {
 IMPORT_ALL = """
 import importlib, pkgutil
 from tests.platforms.emulated import Windows
-import translucid
+import bitext, translucid
 with Windows():
-    for module in pkgutil.walk_packages(translucid.__path__, "translucid."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-            print(module.name)
+    for package in (bitext, translucid):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+                print(module.name)
 """
 
 
@@ -58,9 +59,9 @@ def missing_on_windows(text: str) -> set[str]:
 
 def test_what_windows_lacks_is_used_behind_a_guard():
     by_file = {}
-    for file in SOURCE.rglob("*.py"):
+    for file in SOURCES.rglob("*.py"):
         if uses := missing_on_windows(file.read_text(encoding="utf-8")):
-            by_file[file.relative_to(SOURCE).as_posix()] = uses
+            by_file[file.relative_to(SOURCES).as_posix().removeprefix("translucid/")] = uses
     assert by_file == GUARDED
 
 
@@ -71,7 +72,7 @@ def test_a_use_would_be_seen(line):
 
 def test_every_module_is_imported_without_what_windows_lacks():
     root = Path(__file__).resolve().parents[2]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCE.parent), str(root)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCES), str(root)])}
     completed = subprocess.run([sys.executable, "-c", IMPORT_ALL], env=environment, capture_output=True, text=True)
     assert completed.returncode == 0, completed.stderr
     assert len(completed.stdout.splitlines()) > 400

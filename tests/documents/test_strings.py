@@ -93,7 +93,7 @@ def uppercased(tree):
     if isinstance(tree, list):
         return [uppercased(value) for value in tree]
     if isinstance(tree, str) and is_language(tree):
-        return "".join(map(_uppercased_line, re.split(r"(\n|<br/>)", tree)))
+        return "".join(map(_uppercased_line, re.split(r"([\n\t])", tree)))
     return tree
 
 

@@ -52,6 +52,10 @@ def read(name: str, content: bytes, languages: Languages) -> Fluent:
     return Fluent(TextFile.of(name, content))
 
 
+class _JunkError(Exception):
+    """This is no entry. It has no message: counting the lines before each one would take quadratic time."""
+
+
 class Fluent:
     """A file of messages."""
 
@@ -91,7 +95,7 @@ class Fluent:
         count = len(self._added)
         try:
             end = self._entry(offset, note)
-        except UserError:
+        except _JunkError:
             del self._added[count:]
             self._junk = offset if self._junk is None else self._junk
             following = _NEXT_ENTRY.search(self.file.text, offset)
@@ -111,7 +115,7 @@ class Fluent:
         """Add the segments of an entry, and return its end."""
         entry = _ENTRY.match(self.file.text, offset)
         if not entry:
-            raise self._invalid(offset)
+            raise _JunkError
         is_term, name = bool(entry["term"]), entry["name"]
         offset = self._value(entry.end(), name, note, add=not is_term and not _KEYS.fullmatch(name))
         while attribute := _ATTRIBUTE.match(self.file.text, offset):
@@ -120,7 +124,7 @@ class Fluent:
             offset = self._value(attribute.end(), name, note, add=is_text)
         blank = _BLANK.match(self.file.text, offset)
         if not blank:
-            raise self._invalid(offset)
+            raise _JunkError
         return blank.end()
 
     def _value(self, offset: int, name: str, note: str | None, *, add: bool) -> int:
@@ -176,7 +180,7 @@ class Fluent:
         """Return the end of a placeable; the parts of variants in it are added to `variants`."""
         text = self.file.text
         if depth > DEEPEST:
-            raise self._invalid(offset)
+            raise _JunkError
         expression = _EXPRESSION.match(text, offset + 1)
         assert expression  # The pattern also matches the empty string.
         end = expression.end()
@@ -192,7 +196,7 @@ class Fluent:
                 parts += pattern
         close = _CLOSE.match(text, end)
         if not close:
-            raise self._invalid(offset)
+            raise _JunkError
         return close.end()
 
     def _invalid(self, offset: int) -> UserError:

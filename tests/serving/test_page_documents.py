@@ -186,6 +186,8 @@ def test_nothing_is_lost_on_reload(page):
     areas.nth(0).press("Enter")
     expect(page.locator("#segments li").first).to_have_class("accepted")
     areas.nth(1).fill("Only typed.")
+    # The documents of a browser outlive an update of the server.
+    assert page.evaluate("localStorage.getItem('translucid.documents')")
     page.reload()
     expect(page.locator("#documents")).to_be_visible()
     expect(areas.nth(1)).to_have_value("Only typed.")

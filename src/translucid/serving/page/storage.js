@@ -1,7 +1,7 @@
 // Data in the browser's storage and in links, and the clipboard. None of it is sent to the server.
 
 const TAB_KEY = "translucid.text";
-const DOCUMENTS_KEY = "bitext.documents";
+const DOCUMENTS_KEY = "translucid.documents";
 const DRAFTS_KEY_PREFIX = "translucid.drafts.";
 const MAX_RECENT_DOCUMENTS = 10;
 const unstored = new Map(); // values that the browser refused to store, because its storage is disabled or full

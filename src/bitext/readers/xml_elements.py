@@ -84,6 +84,13 @@ class Element:
             else:
                 yield from child.within(*names)
 
+    def ancestors(self) -> Iterator[Element]:
+        """Yield the elements around the element, the inner ones first."""
+        element = self.parent
+        while element is not None:
+            yield element
+            element = element.parent
+
     def inherited(self, name: str) -> str | None:
         """Return the value of an attribute of the element, or of its nearest ancestor with that attribute."""
         if name in self.attributes or not self.parent:

@@ -150,7 +150,7 @@ def _adapt(document: SlottedXml, names: Sequence[str], languages: Languages) -> 
     code, direction = usual_code(languages[1] or ""), new_direction(languages)
     seen = set[int]()
     for unit in document.file.units((), set(names) - {names[0]}, _SPACES):
-        for element in chain([unit], _ancestors(unit)):
+        for element in chain([unit], unit.ancestors()):
             if element.start in seen:  # and so are the elements around it
                 break
             seen.add(element.start)
@@ -171,9 +171,3 @@ def _adapt(document: SlottedXml, names: Sequence[str], languages: Languages) -> 
 
 def _is_of_author(label: Element) -> bool:
     return label.parent is not None and label.parent.name == "docAuthor"
-
-
-def _ancestors(element: Element) -> Iterator[Element]:
-    while element.parent is not None:
-        element = element.parent
-        yield element

@@ -271,7 +271,8 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
         yield Block(content, offsets[: len(content)], "expression")
     kind: Kind = "text"
     row, position = -1, 0
-    for token in _tokens(markdown, name, "\n".join(line.text for line in plain), env):
+    commonmark = "\n".join(line.text for line in plain)
+    for token in _tokens(markdown, name, commonmark, env):
         if token.type in ("td_open", "th_open"):
             kind = "cell"
         elif token.type == "heading_open":

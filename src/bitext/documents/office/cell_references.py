@@ -76,12 +76,17 @@ def choices(validation: Element) -> list[str]:
     if validation.attributes.get("type") != "list":
         return []
     for alternative in validation.within("x12ac:list"):  # for choices that have commas
-        matches = _CHOICE.finditer(alternative.text.strip())
-        return [match[2].strip() if match[1] is None else match[1].replace('""', '"') for match in matches]
+        return list(map(_choice, _CHOICE.finditer(alternative.text.strip())))
     for formula in validation.within("s:formula1", "xm:f"):
         if literal := _LITERAL.fullmatch(formula.text.strip()):
             return [choice.strip() for choice in literal[1].replace('""', '"').split(",")]
     return []
+
+
+def _choice(match: re.Match[str]) -> str:
+    """Return a choice without the quotes around it."""
+    quoted: str | None = match[1]
+    return match[2].strip() if quoted is None else quoted.replace('""', '"')
 
 
 def named_texts(document: SlottedXml) -> Iterator[str]:

@@ -105,10 +105,8 @@ def _read_part(archive: ZipContainer, member: str, languages: Languages, revisio
         revisions.update(_REVISIONS[change.name] for change in paragraph.within(*_REVISIONS) if change.parts)
         if initial is None and (initial := _drop_cap(paragraph)):
             continue
-        cell = outermost(paragraph, "w:tc")
-        for part in tables.documents(cell.start if cell else -1):
+        for part in tables.documents(outermost(paragraph, "w:tc")):
             _add_paragraphs(part, dialect, paragraph, f"paragraph {number}", direction, initial)
-        tables.collect(cell.start if cell else -1)
         initial = None
     tables.finish()
     turn_layout(document, direction)

@@ -172,10 +172,8 @@ def _add_text(document: SlottedXml, languages: Languages, revisions: Counter[str
             revisions.update(change.name.removeprefix("text:") for change in unit.children)
         elif not _is_hidden(unit):
             number += 1
-            cell = outermost(unit, "table:table-cell")
-            for part in tables.documents(cell.start if cell else -1):
+            for part in tables.documents(outermost(unit, "table:table-cell")):
                 _add_paragraph(part, invisible, unit, f"paragraph {number}")
-            tables.collect(cell.start if cell else -1)
     tables.finish()
 
 
@@ -238,7 +236,7 @@ def _add_cell(
     """Add the texts of a cell, its notes and its drawings; yield the number of the segment that is its whole text."""
     paragraphs = [part for part in cell.children if part.name in _PARAGRAPHS]
     if not _is_computed(cell) and is_language(_text_of(cell)):
-        for part in tables.documents(cell.start):
+        for part in tables.documents(cell):
             first = len(part.segments)
             for paragraph in paragraphs:
                 _add_paragraph(part, invisible, paragraph, place, PlaceholderSyntax.message)
@@ -251,7 +249,6 @@ def _add_cell(
                     document.add_slot(cell.start, cell.inner, numbers, tag)
                 if len(paragraphs) == len(numbers) == 1:
                     yield first
-        tables.collect(cell.start)
     for paragraph in cell.within(*_PARAGRAPHS):
         if paragraph.parent is not cell:
             kind = "note" if outermost(paragraph, "office:annotation") else "drawing"
@@ -403,12 +400,10 @@ def _is_invisible(style: Element) -> bool:
 
 def _is_hidden(element: Element) -> bool:
     """Whether an element is in the record of changes, or in a copy of another document."""
-    ancestor = element.parent
-    while ancestor is not None:
+    for ancestor in element.ancestors():
         # Copies of sheets of other files have their addresses as names.
         if ancestor.name in _HIDDEN or ancestor.attributes.get("table:name", "").startswith("'file:"):
             return True
-        ancestor = ancestor.parent
     return False
 
 

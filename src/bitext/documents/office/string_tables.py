@@ -274,15 +274,16 @@ class StringTables:
                 for row, row_cells in rows.items():
                     self._add_row(table, row, row_cells)
 
-    def documents(self, cell: int) -> list[SlottedXml]:
-        """Return where the paragraphs of a cell, given by its offset, are added; nowhere if the cell stays."""
-        if cell not in self._kept:
-            return [self.document]
-        return [copy.document for copy in self._copies.get(cell, ())]
+    def documents(self, cell: Element | None) -> Iterator[SlottedXml]:
+        """Yield where the paragraphs of a cell are added, or those outside of tables; nothing if the cell stays.
 
-    def collect(self, cell: int) -> None:
-        """Add the new segments of the copies of a cell, given by its offset, to the document."""
-        for copy in self._copies.get(cell, ()):
+        What is added to a copy becomes a part of the document when the next one is asked for.
+        """
+        if cell is None or cell.start not in self._kept:
+            yield self.document
+            return
+        for copy in self._copies.get(cell.start, ()):
+            yield copy.document
             for segment in copy.document.segments[len(copy.numbers) :]:
                 copy.numbers.append(self.document.segments.add(replace(segment, existing=copy.existing)))
 
@@ -380,9 +381,5 @@ def _missing(cells: Mapping[int, Cell], last_column: int) -> tuple[int, Cell]:
 
 def outermost(element: Element, name: str) -> Element | None:
     """Return the outermost ancestor of a name."""
-    outermost, ancestor = None, element.parent
-    while ancestor is not None:
-        if ancestor.name == name:
-            outermost = ancestor
-        ancestor = ancestor.parent
-    return outermost
+    named = [ancestor for ancestor in element.ancestors() if ancestor.name == name]
+    return named[-1] if named else None

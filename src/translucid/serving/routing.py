@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from importlib import import_module
 from importlib.resources import files
-from threading import Lock
 from typing import Any, cast
 
 import yaml
@@ -140,27 +138,26 @@ def _handlers_of_models(context: RequestContext) -> dict[str, Handler]:
     """
     if not has_pytorch():
         return dict.fromkeys(NEED_PYTORCH, _refuse)
-    lock = Lock()
+    return {route: _on_first_use(path, context) for route, path in NEED_PYTORCH.items()}
 
-    @cache
-    def handlers_of(module: str, name: str) -> Handlers:
-        return cast(Handlers, getattr(import_module(f"translucid.serving.routes.{module}"), name)(context))
 
-    def load(module: str, name: str) -> Handlers:
-        with lock:
-            return handlers_of(module, name)
+def _on_first_use(path: str, context: RequestContext) -> Handler:
+    """Return a handler that imports the one of a path such as `inspection.InspectionRoutes.look` when it is called."""
+    module, name, method = path.split(".")
+    handler: Handler | None = None
 
-    def on_first_use(path: str) -> Handler:
-        module, name, method = path.split(".")
+    def load() -> Handler:
+        handlers = getattr(import_module(f"translucid.serving.routes.{module}"), name)
+        return cast(Handler, getattr(handlers(context), method))
 
-        async def answer(request: Request) -> Response:
-            handlers = await run_in_threadpool(load, module, name)
-            return cast(Response, await getattr(handlers, method)(request))
+    async def answer(request: Request) -> Response:
+        nonlocal handler
+        if handler is None:
+            handler = await run_in_threadpool(load)
+        return cast(Response, await handler(request))
 
-        answer.__name__ = method  # the name of the operation in OpenAPI
-        return answer
-
-    return {route: on_first_use(path) for route, path in NEED_PYTORCH.items()}
+    answer.__name__ = method  # the name of the operation in OpenAPI
+    return answer
 
 
 async def _refuse() -> Response:

@@ -270,7 +270,7 @@ class TextPipeline:
         Args:
             texts: for each text, its sentences, each with the white space after it.
         """
-        signs = sorted(_edge_signs(sentence for sentences in texts for sentence, _ in sentences))
+        signs = sorted(_edge_signs(chain.from_iterable(texts)))
         unknown = set[str]()
         for sign, ids in zip(signs, self.tokenizer.encode_source(signs), strict=True):
             if SPECIAL.unknown in ids:
@@ -366,10 +366,10 @@ class TextPipeline:
         return ids
 
 
-def _edge_signs(sentences: Iterable[str]) -> set[str]:
-    """Return the signs at the ends of sentences."""
+def _edge_signs(sentences: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the signs at the ends of sentences, each of which comes with the white space after it."""
     signs = set[str]()
-    for sentence in sentences:
+    for sentence, _ in sentences:
         start, end = without_edges(sentence, lambda sign: True)
         signs.update(filter(str.strip, sentence[:start] + sentence[end:]))
     return signs

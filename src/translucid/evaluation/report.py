@@ -184,7 +184,8 @@ class DirectionScores:
         table.add_row(Text("mean", "bold"), "", f"{means['BLEU']:.2f}", f"{means['chrF']:.2f}", rate, "")
         yield table
         yield Text(f"off-target: the language identified among {', '.join(self.languages)} is another one", "dim")
-        for text in dict.fromkeys(signature(score.evaluation) for score in self.scores):
+        signatures = [signature(score.evaluation) for score in self.scores]
+        for text in dict.fromkeys(signatures):  # each once
             yield unbroken(text)
         seconds = sum(score.evaluation.seconds for score in self.scores)
         count = sum(score.evaluation.sentences for score in self.scores)

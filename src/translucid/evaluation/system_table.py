@@ -342,7 +342,8 @@ class DirectionTable:
         tables = [self.directions[direction] for direction in directions]
         for number in range(len(tables[0].systems)):
             scores = [table.systems[number].scores[metric] for table in tables]
-            runs = [fmean(values) for values in zip(*(score.runs for score in scores), strict=True)]
+            by_run = zip(*(score.runs for score in scores), strict=True)
+            runs = list(map(fmean, by_run))
             samples = [score.samples for score in scores if score.samples is not None]
             score = score_of(runs, np.mean(samples, axis=0) if samples else None)
             tested = any(score.p_value is not None for score in scores)

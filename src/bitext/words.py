@@ -116,8 +116,8 @@ def without_edges(text: str, lacks: Callable[[str], bool]) -> tuple[int, int]:
 
     Signs of code that touch the rest belong to it, and all signs belong to a text without letters.
 
-    >>> without_edges("• One %d", "•%".__contains__)
-    (2, 8)
+    >>> without_edges("•%d one %d", "•%".__contains__)
+    (1, 10)
 
     Args:
         text: the text.

@@ -74,3 +74,4 @@ def test_all_former_names_are_documented():
     upgrading = page.split("## Upgrading")[1].split("\n## ")[0]
     for former, current in RENAMED.items():
         assert f"`{former}`" in upgrading and f"`{current}`" in upgrading
+    assert {*re.findall(r"setting `([^`]+)`", upgrading)} == {*RENAMED}

@@ -114,6 +114,8 @@ def test_numbers_are_units_with_their_unit_of_measurement():
         Unit("10km", 16, 20, counts=True, has_letters=True),
     ]
     assert list(numbers_of(marked, {"5"})) == [Unit("5", 10, 11, counts=True)]
+    (unit,) = numbers_of(message("since 1.23 dogs", Mark(9, " \n")), {"1.2"})  # a line end is in between
+    assert unit == Unit("1.2", 6, 9, counts=True)
 
 
 def test_units_of_copies():
@@ -178,8 +180,14 @@ def test_each_word_stands_in_for_one_unit_and_is_not_in_the_text():
 )
 def test_letters_that_touch_a_stand_in_are_separated_from_it(text, left, right):
     units = units_of(text)
-    sides = needed_spaces(text, units, stand_in_names(text, units, 1, False))
+    sides = needed_spaces(message(text), units, stand_in_names(text, units, 1, False))
     assert [digits(side) for side in sides] == [left, right]
+
+
+def test_a_line_end_separates_a_stand_in_from_letters():
+    for marks, left, right in (((), True, True), ((Mark(2, "\n"),), False, True), ((Mark(5, "<br/>"),), True, False)):
+        marked = message("ab{x}ba", *marks)
+        assert needed_spaces(marked, units_of("ab{x}ba"), {"{x}": "Tom"}) == ([left], [right])
 
 
 def digits(needs):

@@ -240,6 +240,12 @@ def test_the_rest_is_what_nobody_has_accepted_and_what_is_not_doubtful():
     assert pairs == [Pair("s4", "y"), Pair("s2", "z"), Pair("s0", "a"), Pair("s3", "d")]
 
 
+def test_pairs_for_the_memory_are_read_as_the_model_reads_them():
+    source, target = TaggedText("dogscats", (Mark(4, " \n"),)), TaggedText("perrosgatos", (Mark(6, " \n"),))
+    accept = review_of([Row(0, Segment(source, ""), Target(target, "model"), accepted=False)])
+    assert accept({}, rest=True)[1] == [Pair("dogs cats", "perros gatos")]
+
+
 def test_a_long_tag_is_shortened():
     for length, expected in ((1000, "x" * 1000), (1001, "x" * 1000 + "…")):
         source = TaggedText("", (Mark(0, "x" * length),))

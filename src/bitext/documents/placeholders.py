@@ -254,7 +254,7 @@ def _strategy(original: TaggedText, state: _State) -> PlaceholderStrategy:
     names = stand_ins.stand_in_names(source.text, units, level if level or pieces else 1, pieces)
     if nameless := {copy.core for copy in replaced if copy.core not in names}:
         return _strategy(original, state._replace(hidden=state.hidden | nameless))
-    space_left, space_right = stand_ins.needed_spaces(source.text, units, names)
+    space_left, space_right = stand_ins.needed_spaces(source, units, names)
     by_name: dict[str, _StandIn] = {}
     edits: list[Edit] = []
     removed = set[int]()
@@ -317,7 +317,7 @@ def lost_and_invented_doubts(source: TaggedText, target: TaggedText, *, numbers:
         Counter(raw for raw, _, _ in parts_of(source)), stand_ins.cut_at_marks(target), source.syntax
     )
     if numbers:
-        lost += lost_numbers(source.text, target.text, syntax=source.syntax)
+        lost += lost_numbers(readable(source).text, readable(target).text, syntax=source.syntax)
     doubts = []
     for kind, parts in (("lost", lost), ("invented", invented)):
         if parts:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from bitext.documents.tagged_text import TaggedText
+from bitext.documents.tagged_text import TaggedText, word_breaks
 from bitext.protected_spans import BBCODES, PART_MARK, PLACEHOLDERS, UNITS, is_number, kept_parts, numbers
 from bitext.words import WITHOUT_SPACES
 
@@ -61,7 +61,7 @@ class Unit(NamedTuple):
 def parts_of(marked: TaggedText) -> list[tuple[str, int, int]]:
     """Return the parts that `kept_parts` yields, with their spans; marks end words, as in `%s<b>dogs</b>`."""
     spans = ((start, end) for _, start, end in kept_parts(cut_at_marks(marked), marked.syntax))
-    return [(marked.text[start:end], start, end) for start, end in _uncut(marked, spans)]
+    return [(marked.text[start:end], start, end) for start, end in _uncut(_cuts(marked), spans)]
 
 
 def letters_before(text: str, parts: Iterable[tuple[str, int, int]]) -> list[int]:
@@ -74,12 +74,17 @@ def letters_before(text: str, parts: Iterable[tuple[str, int, int]]) -> list[int
 
 def cut_at_marks(marked: TaggedText) -> str:
     """Return a text with the character `PART_MARK` in place of each mark within it."""
-    return PART_MARK.join(marked.text[start:end] for start, end in pairwise([0, *_cuts(marked), len(marked.text)]))
+    return _cut(marked.text, _cuts(marked))
 
 
-def _uncut(marked: TaggedText, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Convert spans of the text of `cut_at_marks` to spans of the text itself."""
-    offsets = [cut + i for i, cut in enumerate(_cuts(marked))]
+def _cut(text: str, cuts: Sequence[int]) -> str:
+    """Return a text with the character `PART_MARK` at these offsets, which are in order."""
+    return PART_MARK.join(text[start:end] for start, end in pairwise([0, *cuts, len(text)]))
+
+
+def _uncut(cuts: Sequence[int], spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Convert spans of a text with `PART_MARK` at these offsets to spans of the text without."""
+    offsets = [cut + i for i, cut in enumerate(cuts)]
     for start, end in spans:
         yield start - bisect_left(offsets, start), end - bisect_left(offsets, end)
 
@@ -128,8 +133,10 @@ def with_letters(text: str, offset: int, other_marks: Collection[int], first: in
 
 def numbers_of(marked: TaggedText, values: Collection[str]) -> Iterator[Unit]:
     """Yield the numbers of a text that are in `values` as units."""
-    marks = set(marked.mark_offsets)
-    for raw, start, end in numbers(marked.text, marked.syntax):
+    marks, breaks = set(marked.mark_offsets), sorted(word_breaks(marked))
+    spans = ((start, end) for _, start, end in numbers(_cut(marked.text, breaks), marked.syntax))
+    for start, end in _uncut(breaks, spans):
+        raw = marked.text[start:end]
         if raw in values:
             yield _with_unit(marked.text, Unit(raw, start, end, counts=True), marks)
 
@@ -194,11 +201,13 @@ def _not_in(text: str, words: Iterable[str]) -> Iterator[str]:
     return (word for word in words if word not in text)
 
 
-def needed_spaces(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple[list[bool], list[bool]]:
+def needed_spaces(marked: TaggedText, units: Sequence[Unit], names: Mapping[str, str]) -> tuple[list[bool], list[bool]]:
     """Return for each unit whether its stand-in needs a space on the left, and on the right.
 
-    It needs one if a letter or another stand-in touches it there, unless the other stand-in provides the space.
+    It needs one if a letter or another stand-in touches it there, unless the other stand-in provides the space, or a
+    mark such as a line end is in between.
     """
+    text, breaks = marked.text, word_breaks(marked)
 
     def needs_space(ordered_units: Iterable[Unit], is_forward: bool) -> Iterator[bool]:
         touches, previous_end = False, -1
@@ -207,7 +216,7 @@ def needed_spaces(text: str, units: Sequence[Unit], names: Mapping[str, str]) ->
             if not is_forward:
                 near_end, far_end, neighbor = unit.end, unit.start, text[unit.end : unit.end + 1]
             if near_end != previous_end:
-                touches = is_letter(neighbor)
+                touches = is_letter(neighbor) and near_end not in breaks
             has_word = unit.raw in names and not unit.is_sign
             yield has_word and touches
             # Backwards, the unit on the left needs no space if this unit provides it.
@@ -246,4 +255,4 @@ def occurrences(name: str, marked: TaggedText) -> list[tuple[int, int]]:
         pattern = rf"(?<!\d)(?<!\d[.,]){name}(?!\d|[.,]\d)"
     else:
         pattern = rf"(?<![{_LATIN}\d]){name}(?![{_LATIN}\d])"
-    return list(_uncut(marked, map(re.Match.span, re.finditer(pattern, cut_at_marks(marked)))))
+    return list(_uncut(_cuts(marked), map(re.Match.span, re.finditer(pattern, cut_at_marks(marked)))))

@@ -184,6 +184,11 @@ def separates_letters(text: str, mark: Mark) -> bool:
     return before in CLOSING or (before.isalnum() and bool(_BREAKS_LINES.match(mark.raw)))
 
 
+def word_breaks(marked: TaggedText) -> set[int]:
+    """Return the offsets at which only a mark separates two words."""
+    return {mark.offset for mark in marked.marks if separates_letters(marked.text, mark)}
+
+
 def separates_words(mark: Mark) -> bool:
     """Whether a mark, such as `<br/>`, separates words as a space does."""
     return mark.side is Side.alone and bool(_SEPARATES_WORDS.match(mark.raw))

@@ -148,14 +148,14 @@ class Editing(Handlers):
             (row,) = job.files.rows(number, 1)
             try:
                 targets[number] = _reviewed(row, text)
-                pairs.append(Pair(row.segment.source.text, targets[number].marked.text))
+                pairs.append(_as_pair(row, targets[number]))
             except UserError as error:
                 problems[number] = str(error)
         if rest:
             for row in _all_rows(job):
                 if row.target and not row.accepted and row.number not in texts and (doubtful or not row.is_doubtful):
                     targets[row.number] = row.target
-                    pairs.append(Pair(row.segment.source.text, row.target.marked.text))
+                    pairs.append(_as_pair(row, row.target))
         between_steps()
         if targets:
             self.jobs.correct(job, targets)
@@ -218,6 +218,11 @@ def _reviewed(row: Row, text: str) -> Target:
     if row.target and marked == row.target.marked:
         return row.target
     return Target(marked, "person")
+
+
+def _as_pair(row: Row, target: Target) -> Pair:
+    """Return a segment as a pair for the memory, which looks texts up as the model reads them."""
+    return Pair(readable(row.segment.source).text, readable(target.marked).text)
 
 
 def _all_rows(job: Job) -> Iterator[Row]:

@@ -166,16 +166,46 @@ def test_a_patched_state_changes_the_translation(lesson_runs):
 
 def test_a_bundle_runs_each_module_once_with_names_of_its_own(tmp_path):
     (tmp_path / "a.js").write_text(
-        'import { one as first } from "./b.js";\nimport { two } from "./c.js";\nconst own = 1;\n'
+        'import { one as first } from "./b.js";\nimport {\n  $,\n  two,\n} from "./c.js";\nconst own = 1;\n'
     )
     (tmp_path / "b.js").write_text('import { two } from "./c.js";\nconst own = 2;\nexport function one() {}\n')
-    (tmp_path / "c.js").write_text("export const two = 2;\n")
+    (tmp_path / "c.js").write_text("export const two = 2;\nexport class $ {}\n")
     text = bundle("a.js", [tmp_path])
     assert text.index("modules['c.js'] =") < text.index("modules['b.js'] =") < text.index("modules['a.js'] =")
     assert text.count("modules['c.js'] =") == 1
     assert 'const { one: first } = modules["b.js"];' in text
-    assert "return { one };" in text
+    assert 'const {\n  $,\n  two,\n} = modules["c.js"];' in text
+    assert "return { one };" in text and "return { two, $ };" in text
     assert "import" not in text and "export" not in text
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('import two from "./c.js";', "does not support import two"),
+        ('import * as c from "./c.js";', r"does not support import \* as c"),
+        ('import "./c.js";', "does not support import"),
+        ("import { two } from './c.js';", "does not support import"),
+        ('import { two } from "./c.js"', "does not support import"),
+        ('import { two } from "../c.js";', "does not support import"),
+        ('  import { two } from "./c.js";', "does not support import"),
+        ('const c = await import("./c.js");', "does not support import"),
+        ("export default 1;", "does not support export default"),
+        ("export { two };", "does not support export"),
+        ("export let two = 2;", "does not support export let"),
+        ('export * from "./c.js";', "does not support export"),
+        ('import { three } from "./c.js";', "a.js: c.js exports no three"),
+        ('import { two, three as four } from "./c.js";', "c.js exports no three"),
+        ('import { two } from "./d.js";', "a.js > d.js: no such module"),
+        ('import { five } from "./b.js";', "a.js > b.js > a.js: needs itself"),
+    ],
+)
+def test_what_the_bundler_does_not_support_is_an_error(tmp_path, line, problem):
+    (tmp_path / "a.js").write_text(f"{line}\nexport const one = 1;\n")
+    (tmp_path / "b.js").write_text('import { one } from "./a.js";\nexport const five = 5;\n')
+    (tmp_path / "c.js").write_text("export const two = 2;\n")
+    with pytest.raises(ValueError, match=problem):
+        bundle("a.js", [tmp_path])
 
 
 def test_the_bundled_script_has_no_imports_or_exports():

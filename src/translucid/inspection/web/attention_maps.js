@@ -1,6 +1,10 @@
 // The kinds of attention maps in a record of inspection/html.py, and the words along their axes.
 
-export const KIND_LABELS = { cross: "Translation to source", encoder: "Source to itself", decoder: "Translation to itself" };
+export const KIND_LABELS = {
+  cross: "Translation to source",
+  encoder: "Source to itself",
+  decoder: "Translation to itself",
+};
 
 // The quantities that ribbons between source and translation can show, with the kinds of their maps.
 export const RIBBON_METHODS = {

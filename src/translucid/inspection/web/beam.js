@@ -27,7 +27,14 @@ export function showBeam(root, tree, options = {}) {
   const nodes = tree.nodes.map((_, i) => nodeElement(layout, i));
   const svg = svgElement(
     "svg",
-    { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "beam search tree" },
+    {
+      class: "tree",
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      role: "group",
+      "aria-label": "beam search tree",
+    },
     ...edges,
     ...nodes,
   );
@@ -50,11 +57,16 @@ export function showBeam(root, tree, options = {}) {
   }
 
   function describe(i) {
-    description.textContent = i === null ? hint(options.onChoose) : describeNode(tree, i, options.noun ?? "translation");
+    description.textContent =
+      i === null ? hint(options.onChoose) : describeNode(tree, i, options.noun ?? "translation");
   }
 
   function makeButton(node, i) {
-    const attributes = { role: "button", tabindex: i === 1 ? 0 : -1, "aria-label": `continue after ${nodeText(tree, i)}` };
+    const attributes = {
+      role: "button",
+      tabindex: i === 1 ? 0 : -1,
+      "aria-label": `continue after ${nodeText(tree, i)}`,
+    };
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
     const choose = () => {
       const tokens = pathTo(tree, i).map((ancestor) => tree.nodes[ancestor].token);
@@ -128,7 +140,8 @@ function tokenProbability({ nodes }, i) {
 }
 
 function hint(hasButtons) {
-  const text = "Each box is a word piece with its probability; · marks the start of a word. More probable prefixes are higher up.";
+  const text =
+    "Each box is a word piece with its probability; · marks the start of a word. More probable prefixes are higher up.";
   return hasButtons ? `${text} Choose a box to continue from it.` : text;
 }
 
@@ -143,11 +156,16 @@ function neighbor({ tree: { nodes }, steps }, i, key, isVisible) {
   const candidates = nodes.map((_, j) => j).filter((j) => j > 0 && isVisible(j));
   const ofSameStep = candidates.filter((j) => steps[j] === steps[i]);
   switch (key) {
-    case "ArrowLeft": return nodes[i].parent || undefined; // the root cannot be focused
-    case "ArrowRight": return candidates.find((j) => nodes[j].parent === i);
-    case "ArrowUp": return ofSameStep.findLast((j) => j < i);
-    case "ArrowDown": return ofSameStep.find((j) => j > i);
-    default: return undefined;
+    case "ArrowLeft":
+      return nodes[i].parent || undefined; // the root cannot be focused
+    case "ArrowRight":
+      return candidates.find((j) => nodes[j].parent === i);
+    case "ArrowUp":
+      return ofSameStep.findLast((j) => j < i);
+    case "ArrowDown":
+      return ofSameStep.find((j) => j > i);
+    default:
+      return undefined;
   }
 }
 
@@ -172,7 +190,13 @@ function nodeShapes({ tree, centres }, i, name = displayName(tree.nodes[i]), att
   ];
   if (isRoot) return shapes;
   const probability = formatPercent(tokenProbability(tree, i));
-  const probabilityAttributes = { ...centred, y: y + 8, class: "probability", "font-size": 10, ...attributes.probability };
+  const probabilityAttributes = {
+    ...centred,
+    y: y + 8,
+    class: "probability",
+    "font-size": 10,
+    ...attributes.probability,
+  };
   return [...shapes, svgElement("text", probabilityAttributes, probability)];
 }
 
@@ -188,7 +212,12 @@ function edgeElement({ tree: { nodes }, centres, best }, i, attributes = {}) {
   const end = { x: centres[i].x - NODE_WIDTH / 2, y: centres[i].y };
   const middle = (start.x + end.x) / 2;
   const d = `M${start.x} ${start.y} C${middle} ${start.y} ${middle} ${end.y} ${end.x} ${end.y}`;
-  const edge = svgElement("path", { d, class: `edge ${fate}${best.has(i) ? " best" : ""}`, fill: "none", ...attributes });
+  const edge = svgElement("path", {
+    d,
+    class: `edge ${fate}${best.has(i) ? " best" : ""}`,
+    fill: "none",
+    ...attributes,
+  });
   edge.dataset.node = i;
   return edge;
 }
@@ -198,26 +227,34 @@ function treeSvg(root, layout, nodeElements) {
   const { tree, width, height, best } = layout;
   const colours = themeColours(root, "background", "text", "muted", "positive", "success", "line");
   const strokes = { kept: `rgb(${colours.positive})`, ended: colours.success, dropped: colours.line };
-  const edges = tree.nodes.map(({ fate }, i) => (
-    edgeElement(layout, i, { stroke: strokes[fate], "stroke-width": best.has(i) ? 2.5 : 1 })
-  ));
-  const shapes = tree.nodes.flatMap(({ fate }, i) => nodeShapes(layout, i, nodeElements[i].querySelector(".name").textContent, {
-    box: { fill: colours.background, stroke: i === 0 ? colours.line : strokes[fate], "stroke-width": best.has(i) ? 2.5 : 1 },
-    name: { fill: colours.text },
-    probability: { fill: colours.muted },
-  }));
+  const edges = tree.nodes.map(({ fate }, i) =>
+    edgeElement(layout, i, { stroke: strokes[fate], "stroke-width": best.has(i) ? 2.5 : 1 }),
+  );
+  const shapes = tree.nodes.flatMap(({ fate }, i) =>
+    nodeShapes(layout, i, nodeElements[i].querySelector(".name").textContent, {
+      box: {
+        fill: colours.background,
+        stroke: i === 0 ? colours.line : strokes[fate],
+        "stroke-width": best.has(i) ? 2.5 : 1,
+      },
+      name: { fill: colours.text },
+      probability: { fill: colours.muted },
+    }),
+  );
   return standaloneSvg(width, height, colours.background, ...edges.filter(Boolean), ...shapes);
 }
 
 function hypothesisTable({ finished, best }, lang = "") {
   const headers = ["hypothesis", "log p", "score"].map((textContent) => element("th", { textContent, scope: "col" }));
-  const rows = finished.map(({ node, text, log_prob, score }) => element(
-    "tr",
-    { className: node === best ? "best" : "" },
-    element("td", { dir: "auto", lang, textContent: text || "(empty)" }),
-    element("td", { textContent: formatSigned(log_prob) }),
-    element("td", { textContent: formatSigned(score) }),
-  ));
+  const rows = finished.map(({ node, text, log_prob, score }) =>
+    element(
+      "tr",
+      { className: node === best ? "best" : "" },
+      element("td", { dir: "auto", lang, textContent: text || "(empty)" }),
+      element("td", { textContent: formatSigned(log_prob) }),
+      element("td", { textContent: formatSigned(score) }),
+    ),
+  );
   const tableHead = element("thead", {}, element("tr", {}, ...headers));
   const table = element("table", { className: "finished" }, tableHead, element("tbody", {}, ...rows));
   const title = element("p", { className: "title", textContent: "Finished hypotheses" });

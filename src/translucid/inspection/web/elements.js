@@ -1,7 +1,8 @@
 // Creates HTML and SVG elements, and formats the numbers and texts in them.
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
-const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
+const RIGHT_TO_LEFT =
+  /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
 const MARKUP_TOKENS = /<\/?s>|__?\w+__?/g; // special tokens such as </s> and __es__: their letters say nothing about the text
 
 // Create an HTML element with the given DOM properties.

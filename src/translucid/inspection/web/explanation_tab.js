@@ -8,7 +8,9 @@ import { showRibbons } from "./ribbons.js";
 export function showExplanationTab(inspector) {
   const { panel, server, content } = inspector;
   let contrast = null; // { word, instead_of }: why is the word there, and not the other one?
-  const options = Object.entries(inspector.explanations.methods).map(([value, textContent]) => element("option", { value, textContent }));
+  const options = Object.entries(inspector.explanations.methods).map(([value, textContent]) =>
+    element("option", { value, textContent }),
+  );
   const methodSelect = element("select", { ariaLabel: "method" }, ...options);
   const odds = element("p", { className: "note", ariaLive: "polite" });
   const faithfulness = element("div", { className: "faithfulness" });
@@ -52,7 +54,9 @@ export function showExplanationTab(inspector) {
 // Return the most probable words in the place of a word.
 function findAlternatives(inspector, index) {
   const { sentence, server } = inspector;
-  return inspector.request(() => server.continuations(sentence, inspector.prefixTokens(index), inspector.prefixText(index)));
+  return inspector.request(() =>
+    server.continuations(sentence, inspector.prefixTokens(index), inspector.prefixText(index)),
+  );
 }
 
 // Show the importances between the words of the sentence. If the explanation is about other words, replace them.

@@ -35,7 +35,9 @@ export function explanationWeights(record, { source, target, importance, contras
   const zeros = Array(record.source.length).fill(0);
   const rows = normaliseImportance(importance).map((row) => {
     const weights = [...zeros];
-    record.words.forEach((position, i) => { weights[position] = row[i]; });
+    record.words.forEach((position, i) => {
+      weights[position] = row[i];
+    });
     return weights;
   });
   return contrast ? weightsForOneWord(record.target, contrast.word, rows[0], zeros) : [...rows, zeros];
@@ -61,13 +63,15 @@ export function showFaithfulness(root, explanation) {
   const measures = measureTexts(explanation.share, isContrast);
   const values = measures.flatMap(({ name }) => [faithfulness[name], random[name]]);
   const scale = { minimum: Math.min(0, ...values), maximum: Math.max(0, ...values) };
-  const parts = measures.map(({ name, text }) => element(
-    "div",
-    {},
-    element("p", { textContent: text }),
-    faithfulnessBar("this", "bar-fill", faithfulness[name], scale),
-    faithfulnessBar("random", "bar-fill random", random[name], scale),
-  ));
+  const parts = measures.map(({ name, text }) =>
+    element(
+      "div",
+      {},
+      element("p", { textContent: text }),
+      faithfulnessBar("this", "bar-fill", faithfulness[name], scale),
+      faithfulnessBar("random", "bar-fill random", random[name], scale),
+    ),
+  );
   if (scale.minimum < 0) {
     const effect = isContrast ? "the log-odds rose" : "the word became more probable";
     parts.push(element("p", { textContent: `Below zero, ${effect}.` }));
@@ -75,13 +79,19 @@ export function showFaithfulness(root, explanation) {
   if (fit?.length) {
     const meanFit = fit.reduce((sum, value) => sum + value, 0) / fit.length;
     const percentage = Math.round(100 * meanFit);
-    parts.push(element("p", { textContent: `The linear model explains ${percentage} % of the variance (R² ${meanFit.toFixed(2)}).` }));
+    parts.push(
+      element("p", {
+        textContent: `The linear model explains ${percentage} % of the variance (R² ${meanFit.toFixed(2)}).`,
+      }),
+    );
   }
   root.replaceChildren(...parts);
 }
 
 function measureTexts(share, isContrast) {
-  const mostImportant = share ? `the most important ${formatPercent(share)} of the image` : "the most important source word";
+  const mostImportant = share
+    ? `the most important ${formatPercent(share)} of the image`
+    : "the most important source word";
   const effect = isContrast ? "the log-odds of the two words fall" : "a word's log-probability falls";
   const removal = `How much ${effect} without ${mostImportant}`;
   const isolation = `How much ${isContrast ? "they fall" : "it falls"} with only that ${share ? "part" : "word"}`;
@@ -116,10 +126,21 @@ export function createContrastForm({ words, lang = "", findAlternatives, onChang
   const allWordsOption = element("option", { value: "", textContent: "all words" });
   const wordSelect = element("select", { ariaLabel: "word to explain" }, allWordsOption, ...wordOptions);
   const alternativeInput = element("input", {
-    type: "text", ariaLabel: "another word", maxLength: 100, lang, dir: "auto", autocomplete: "off", spellcheck: false,
+    type: "text",
+    ariaLabel: "another word",
+    maxLength: 100,
+    lang,
+    dir: "auto",
+    autocomplete: "off",
+    spellcheck: false,
   });
   const alternativeLabel = element("label", { textContent: "and not " }, alternativeInput);
-  const form = element("form", { className: "toolbar", hidden: true }, alternativeLabel, element("button", { textContent: "Why not?" }));
+  const form = element(
+    "form",
+    { className: "toolbar", hidden: true },
+    alternativeLabel,
+    element("button", { textContent: "Why not?" }),
+  );
   const suggestions = element("div", { className: "suggestions", role: "group", ariaLabel: "likely other words" });
   wordSelect.addEventListener("change", () => selectWord(wordSelect.value === "" ? null : Number(wordSelect.value)));
   form.addEventListener("submit", (event) => {
@@ -149,7 +170,14 @@ export function createContrastForm({ words, lang = "", findAlternatives, onChang
     }
     const buttons = [...probabilities].map(([text, probability]) => {
       const title = formatPercent(probability);
-      const button = element("button", { type: "button", textContent: text, title, lang, dir: "auto", ariaPressed: "false" });
+      const button = element("button", {
+        type: "button",
+        textContent: text,
+        title,
+        lang,
+        dir: "auto",
+        ariaPressed: "false",
+      });
       button.addEventListener("click", () => chooseAlternative(text));
       return button;
     });

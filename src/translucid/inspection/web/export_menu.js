@@ -22,7 +22,12 @@ export function showExportMenu(root, { name, svg, data, code, pdf }) {
   };
   const buttons = Object.entries(formats).map(([format, createBlob]) => saveButton(name, format, createBlob));
   const label = element("span", { textContent: "Save as" });
-  const toolbar = element("div", { className: "toolbar export-formats", role: "group", ariaLabel: "save" }, label, ...buttons);
+  const toolbar = element(
+    "div",
+    { className: "toolbar export-formats", role: "group", ariaLabel: "save" },
+    label,
+    ...buttons,
+  );
   root.replaceChildren(toolbar, codeDetails(code));
 }
 
@@ -42,8 +47,16 @@ function saveButton(name, format, createBlob) {
 function codeDetails(code) {
   const lines = element("pre", { tabIndex: 0 });
   const copyButton = element("button", { type: "button", textContent: "Copy" });
-  const details = element("details", { className: "code" }, element("summary", { textContent: "As code" }), lines, copyButton);
-  details.addEventListener("toggle", () => { lines.textContent = details.open ? code() : ""; });
+  const details = element(
+    "details",
+    { className: "code" },
+    element("summary", { textContent: "As code" }),
+    lines,
+    copyButton,
+  );
+  details.addEventListener("toggle", () => {
+    lines.textContent = details.open ? code() : "";
+  });
   copyButton.addEventListener("click", async () => {
     getSelection().selectAllChildren(lines); // lets the user copy the code where the page may not write to the clipboard
     try {
@@ -52,7 +65,9 @@ function codeDetails(code) {
     } catch {
       copyButton.textContent = "Selected";
     }
-    setTimeout(() => { copyButton.textContent = "Copy"; }, COPIED_MILLISECONDS);
+    setTimeout(() => {
+      copyButton.textContent = "Copy";
+    }, COPIED_MILLISECONDS);
   });
   return details;
 }
@@ -69,7 +84,9 @@ async function renderPng(svg) {
     height: PNG_SCALE * svg.getAttribute("height"),
   });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve) => { canvas.toBlob(resolve, "image/png"); });
+  return new Promise((resolve) => {
+    canvas.toBlob(resolve, "image/png");
+  });
 }
 
 function download(blob, fileName) {

@@ -137,9 +137,18 @@ function headsSvg(root, record, { kindLabels, thumbnailWeights }) {
   const parts = [];
   let y = SVG_MARGIN;
   let width = 0;
-  const label = (text, centreY) => svgElement("text", {
-    x: SVG_MARGIN, y: centreY, fill: colours.text, "font-size": 12, "dominant-baseline": "central",
-  }, text);
+  const label = (text, centreY) =>
+    svgElement(
+      "text",
+      {
+        x: SVG_MARGIN,
+        y: centreY,
+        fill: colours.text,
+        "font-size": 12,
+        "dominant-baseline": "central",
+      },
+      text,
+    );
   for (const kind of Object.keys(kindLabels)) {
     const rows = layerRows(record, kind);
     if (!rows.length) continue;
@@ -159,16 +168,26 @@ function headsSvg(root, record, { kindLabels, thumbnailWeights }) {
 
 function thumbnailSvg(weights, x, y, colour) {
   const [cellWidth, cellHeight] = [THUMBNAIL_SIDE / weights[0].length, THUMBNAIL_SIDE / weights.length];
-  const cells = weights.flatMap((row, r) => row.map((weight, c) => svgElement("rect", {
-    x: x + c * cellWidth,
-    y: y + r * cellHeight,
-    width: cellWidth,
-    height: cellHeight,
-    fill: `rgb(${colour})`,
-    "fill-opacity": weight.toFixed(3),
-  })));
+  const cells = weights.flatMap((row, r) =>
+    row.map((weight, c) =>
+      svgElement("rect", {
+        x: x + c * cellWidth,
+        y: y + r * cellHeight,
+        width: cellWidth,
+        height: cellHeight,
+        fill: `rgb(${colour})`,
+        "fill-opacity": weight.toFixed(3),
+      }),
+    ),
+  );
   const frame = svgElement("rect", {
-    x, y, width: THUMBNAIL_SIDE, height: THUMBNAIL_SIDE, fill: "none", stroke: `rgb(${colour})`, "stroke-opacity": 0.4,
+    x,
+    y,
+    width: THUMBNAIL_SIDE,
+    height: THUMBNAIL_SIDE,
+    fill: "none",
+    stroke: `rgb(${colour})`,
+    "stroke-opacity": 0.4,
   });
   return svgElement("g", {}, ...cells, frame);
 }
@@ -196,7 +215,12 @@ export function showAblation(root, ablation, { text, lang, onReset }) {
   const table = element("table", { className: "translations" }, element("tbody", {}, ...rows));
   const resetButton = element("button", { type: "button", textContent: "Switch all on" });
   resetButton.addEventListener("click", onReset);
-  root.replaceChildren(summary, table, element("p", { className: "note head-names", textContent: heads.join(", ") }), resetButton);
+  root.replaceChildren(
+    summary,
+    table,
+    element("p", { className: "note head-names", textContent: heads.join(", ") }),
+    resetButton,
+  );
 }
 
 function translationRow(name, text, lang) {

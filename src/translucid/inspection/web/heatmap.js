@@ -24,7 +24,12 @@ export function showHeatmap(root, { label, rows, columns, cells, hint = "", lang
     const tableCells = rowButtons.map((button) => element("td", {}, button));
     return element("tr", {}, rowHeaders[r], ...tableCells);
   });
-  const table = element("table", { className: "heatmap", ariaLabel: label }, tableHead, element("tbody", {}, ...tableRows));
+  const table = element(
+    "table",
+    { className: "heatmap", ariaLabel: label },
+    tableHead,
+    element("tbody", {}, ...tableRows),
+  );
   root.replaceChildren(element("div", { className: "scroll" }, table), description);
   if (hint) root.prepend(description);
   addRovingTabindex(buttons);
@@ -32,12 +37,18 @@ export function showHeatmap(root, { label, rows, columns, cells, hint = "", lang
 
   function cellButton(cell, row) {
     const button = element("button", {
-      type: "button", textContent: cell.text, title: cell.description, ariaLabel: cell.description, dir: "auto", lang,
+      type: "button",
+      textContent: cell.text,
+      title: cell.description,
+      ariaLabel: cell.description,
+      dir: "auto",
+      lang,
     });
     button.style.setProperty("--weight", Math.min(1, Math.abs(cell.value)).toFixed(3));
     button.classList.toggle("negative", cell.value < 0);
     button.classList.toggle("marked", Boolean(cell.isMarked));
-    for (const event of ["mouseenter", "focus", "click"]) button.addEventListener(event, () => describe(cell.description, row));
+    for (const event of ["mouseenter", "focus", "click"])
+      button.addEventListener(event, () => describe(cell.description, row));
     for (const event of ["mouseleave", "blur"]) button.addEventListener(event, () => describe(hint, null));
     return button;
   }
@@ -52,12 +63,20 @@ export function showHeatmap(root, { label, rows, columns, cells, hint = "", lang
 function heatmapSvg(table, { cells, buttons, headers }) {
   const colours = themeColours(table, "background", "text", "highlight", "negative");
   const outer = table.getBoundingClientRect();
-  const cellShapes = cells.flatMap((row, r) => row.flatMap((cell, c) => {
-    const position = relativePosition(buttons[r][c], outer);
-    return [cellRect(cell, position, colours), svgText(cell.text, position, colours.text)];
-  }));
+  const cellShapes = cells.flatMap((row, r) =>
+    row.flatMap((cell, c) => {
+      const position = relativePosition(buttons[r][c], outer);
+      return [cellRect(cell, position, colours), svgText(cell.text, position, colours.text)];
+    }),
+  );
   const labels = headers.map((header) => svgText(header.textContent, relativePosition(header, outer), colours.text));
-  return standaloneSvg(outer.width + 2 * SVG_MARGIN, outer.height + 2 * SVG_MARGIN, colours.background, ...labels, ...cellShapes);
+  return standaloneSvg(
+    outer.width + 2 * SVG_MARGIN,
+    outer.height + 2 * SVG_MARGIN,
+    colours.background,
+    ...labels,
+    ...cellShapes,
+  );
 }
 
 function cellRect({ value, isMarked }, position, colours) {
@@ -69,8 +88,13 @@ function cellRect({ value, isMarked }, position, colours) {
 
 function svgText(text, { x, y, width, height }, fill) {
   const attributes = {
-    x: x + width / 2, y: y + height / 2, "text-anchor": "middle", "dominant-baseline": "central",
-    "font-size": 13, fill, direction: textDirection([text]),
+    x: x + width / 2,
+    y: y + height / 2,
+    "text-anchor": "middle",
+    "dominant-baseline": "central",
+    "font-size": 13,
+    fill,
+    direction: textDirection([text]),
   };
   return svgElement("text", attributes, text);
 }

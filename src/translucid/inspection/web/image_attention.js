@@ -11,7 +11,10 @@ const [SHADE, MAX_SHADE_OPACITY] = [[10, 14, 24], 0.82];
 const [GLOW, MAX_GLOW_OPACITY] = [[255, 214, 90], 0.12];
 const MIN_REGION_SHARE = 0.1; // regions with less attention are not described
 const MAX_REGIONS = 3; // in a description
-const [ROW_NAMES, COLUMN_NAMES] = [["top", "", "bottom"], ["left", "", "right"]];
+const [ROW_NAMES, COLUMN_NAMES] = [
+  ["top", "", "bottom"],
+  ["left", "", "right"],
+];
 const DEFAULT_VERB = "attends to";
 const NO_ATTENTION = "This model has no attention: it reads the image as a whole.";
 
@@ -43,11 +46,21 @@ export function showImageAttention(root, content, options = {}) {
   });
   const { words } = chips;
   const description = element("p", { className: "description", ariaLive: "polite" });
-  const group = element("div", { className: "ribbons caption-words", role: "group", ariaLabel: "words and attention" }, chips.line);
+  const group = element(
+    "div",
+    { className: "ribbons caption-words", role: "group", ariaLabel: "words and attention" },
+    chips.line,
+  );
   root.replaceChildren(group, description);
   addRovingTabindex([words]);
   highlight(null);
-  return { update, highlightBelow: highlight, showStep, svg: () => captionSvg(root, content, weights), words: { below: words } };
+  return {
+    update,
+    highlightBelow: highlight,
+    showStep,
+    svg: () => captionSvg(root, content, weights),
+    words: { below: words },
+  };
 
   // Show other weights for the same words. `verbs` say what a word does to the image.
   function update({ weights: newWeights, verbs = [DEFAULT_VERB] }) {
@@ -86,7 +99,9 @@ export function showImageAttention(root, content, options = {}) {
   function describe(index) {
     const word = `${content.words[index]} (probability ${formatPercent(content.probabilities[index])})`;
     if (!weights) return word;
-    const regions = regionShares(weights[index]).filter(({ share }) => share >= MIN_REGION_SHARE).slice(0, MAX_REGIONS);
+    const regions = regionShares(weights[index])
+      .filter(({ share }) => share >= MIN_REGION_SHARE)
+      .slice(0, MAX_REGIONS);
     const list = regions.map(({ name, share }) => `${name} ${formatPercent(share)}`).join(", ");
     return `${word} ${verb} ${list || "nothing in particular"}`;
   }
@@ -157,11 +172,13 @@ function drawOverlay(context, weights) {
 // Divide an image into 3 × 3 regions, and return their shares of the weights [row][column] as { name, share }, the largest first.
 function regionShares(weights) {
   const shares = new Map();
-  weights.forEach((row, r) => row.forEach((weight, c) => {
-    const names = [ROW_NAMES[third(r, weights.length)], COLUMN_NAMES[third(c, row.length)]];
-    const name = names.filter(Boolean).join(" ") || "middle";
-    shares.set(name, (shares.get(name) ?? 0) + weight);
-  }));
+  weights.forEach((row, r) =>
+    row.forEach((weight, c) => {
+      const names = [ROW_NAMES[third(r, weights.length)], COLUMN_NAMES[third(c, row.length)]];
+      const name = names.filter(Boolean).join(" ") || "middle";
+      shares.set(name, (shares.get(name) ?? 0) + weight);
+    }),
+  );
   return [...shares].map(([name, share]) => ({ name, share })).sort((a, b) => b.share - a.share);
 }
 

@@ -29,7 +29,9 @@ export function imageMapCode(caption, { layer, head, weights }) {
   const headArgument = head === null ? "" : `, head=${head}`;
   return [
     ...openingLines(
-      caption, "from translucid.inspection.saliency_overlay import SaliencyOverlay", importPlots("draw_saliency"),
+      caption,
+      "from translucid.inspection.saliency_overlay import SaliencyOverlay",
+      importPlots("draw_saliency"),
     ),
     inspectLine(caption),
     `overlay = SaliencyOverlay.of(inspected${layerArgument}${headArgument})`,
@@ -41,7 +43,9 @@ export function imageMapCode(caption, { layer, head, weights }) {
 export function imageHeadsCode(caption) {
   return [
     ...openingLines(
-      caption, "from translucid.inspection.saliency_overlay import sections_of", importPlots("draw_saliency_rows"),
+      caption,
+      "from translucid.inspection.saliency_overlay import sections_of",
+      importPlots("draw_saliency_rows"),
     ),
     inspectLine(caption),
     'save_figure(draw_saliency_rows(sections_of(inspected)), Path("heads.pdf"))',

@@ -19,7 +19,8 @@ const TABS = {
   patching: { label: "Patching", show: showPatchingTab },
 };
 const WEIGHT_KINDS = RIBBON_METHODS.weights.kinds;
-const MAP_KINDS = { // the kinds of maps that a tab can show; the others show attention weights
+const MAP_KINDS = {
+  // the kinds of maps that a tab can show; the others show attention weights
   attention: Object.values(RIBBON_METHODS).flatMap(({ kinds }) => kinds),
   heads: [...WEIGHT_KINDS, "encoder", "decoder"],
 };
@@ -171,10 +172,16 @@ class Inspector {
     if (canChoose) {
       const effect = this.tab === "why" ? "ask why it is there and not another" : "see alternatives";
       options.hint = `Choose a word of the ${view.noun} to ${effect}.`;
-      options.onChoose = (side, index) => { if (side === "below") this.chooseWord(index); };
+      options.onChoose = (side, index) => {
+        if (side === "below") this.chooseWord(index);
+      };
     }
     const marked = isAblated ? sentence.ablation.marked : sentence.marked;
-    this.wordsView = view.showWords(this.wordsContainer, { record, map, languages: this.content.languages, marked }, options);
+    this.wordsView = view.showWords(
+      this.wordsContainer,
+      { record, map, languages: this.content.languages, marked },
+      options,
+    );
     if (sentence.confidence != null) this.note.textContent = `Confidence: ${formatPercent(sentence.confidence)}.`;
     this.continuations.replaceChildren();
   }
@@ -269,12 +276,20 @@ class Inspector {
     let message = "";
     if (!sentence[property]) {
       this.panel.textContent = "…";
-      const response = await this.request(() => send(sentence), (error) => { message = error.message; });
+      const response = await this.request(
+        () => send(sentence),
+        (error) => {
+          message = error.message;
+        },
+      );
       if (response) sentence[property] = response;
     }
     if (!isCurrent()) return null;
     if (sentence[property]) return sentence[property];
-    this.panel.replaceChildren(element("p", { textContent: message }), createRetryButton(() => this.showTab(this.tab)));
+    this.panel.replaceChildren(
+      element("p", { textContent: message }),
+      createRetryButton(() => this.showTab(this.tab)),
+    );
     return null;
   }
 

@@ -18,7 +18,9 @@ export function showAttentionTab(inspector) {
   const maps = record.maps.filter(({ kind }) => RIBBON_METHODS[method].kinds.includes(kind));
   const table = element("div");
   const tableDetails = element("details", {}, element("summary", { textContent: "Table of weights" }), table);
-  const updateTable = () => { if (tableDetails.open) showWeightTable(table, inspector.tableContent()); };
+  const updateTable = () => {
+    if (tableDetails.open) showWeightTable(table, inspector.tableContent());
+  };
   tableDetails.addEventListener("toggle", updateTable);
   const mapSelect = createMapSelect(inspector, maps, updateTable);
   const toolbar = element(
@@ -37,7 +39,8 @@ export function showAttentionTab(inspector) {
 }
 
 function createMethodSelect(inspector, method) {
-  const hasContributions = inspector.server.contributions || inspector.record.maps.some(({ kind }) => kind === "contributions");
+  const hasContributions =
+    inspector.server.contributions || inspector.record.maps.some(({ kind }) => kind === "contributions");
   const names = hasContributions ? Object.keys(RIBBON_METHODS) : ["weights"];
   const options = names.map((value) => element("option", { value, textContent: RIBBON_METHODS[value].label }));
   const select = element("select", { ariaLabel: "what ribbons show" }, ...options);
@@ -134,7 +137,9 @@ export async function showHeadsTab(inspector) {
 
 function headsCode(inspector, ablatedHeads, ablatedText) {
   const sentence = inspector.codeArguments();
-  const kinds = ["cross", "encoder", "decoder"].filter((kind) => inspector.record.maps.some((map) => map.kind === kind));
+  const kinds = ["cross", "encoder", "decoder"].filter((kind) =>
+    inspector.record.maps.some((map) => map.kind === kind),
+  );
   return inspector.view.headsCode({ ...sentence, target: ablatedText ?? sentence.target, ablatedHeads }, kinds);
 }
 
@@ -157,7 +162,8 @@ async function ablate(inspector, heads, toggledHead) {
   } else if (response) {
     const [differing] = diffWords(response.record.target, sentence.record.target);
     sentence.ablation = { heads: [...heads], ...response, marked: { above: new Set(), below: differing } };
-  } else { // refused: the heads are as before
+  } else {
+    // refused: the heads are as before
     sentence.ablatedHeads = new Set(sentence.ablation?.heads);
   }
   if (sentence !== inspector.sentence || inspector.tab !== "heads") return;

@@ -5,8 +5,9 @@ import { showHeatmap } from "./heatmap.js";
 import { diffWords, markWords } from "./word_diff.js";
 
 const MIN_PROBABILITY = 1e-5; // records round smaller probabilities to 0
-const HINT = "lens: each cell shows what the model would write in place of the word if this layer were its last one. Darker cells are more "
-  + "probable. A frame with ✓ marks the layer from which on the prediction is the word itself.";
+const HINT =
+  "lens: each cell shows what the model would write in place of the word if this layer were its last one. Darker cells are more " +
+  "probable. A frame with ✓ marks the layer from which on the prediction is the word itself.";
 
 // Show the predictions as a heat map, and the translations beside it.
 //
@@ -60,10 +61,14 @@ function showTranslations(root, { layers, translations }, lang) {
     const header = element("th", { textContent: layerLabel(layer), scope: "row" });
     return element("tr", {}, header, element("td", { dir: "auto", lang }, ...content));
   });
-  const title = element("p", { className: "title", textContent: "Translations from each layer of the encoder (DecoderLens)" });
+  const title = element("p", {
+    className: "title",
+    textContent: "Translations from each layer of the encoder (DecoderLens)",
+  });
   const note = element("p", {
     className: "note",
-    textContent: "The whole decoder reads the encoder's states after this layer. Marked words differ from the last line.",
+    textContent:
+      "The whole decoder reads the encoder's states after this layer. Marked words differ from the last line.",
   });
   root.replaceChildren(title, note, element("table", { className: "translations" }, element("tbody", {}, ...rows)));
 }

@@ -7,8 +7,9 @@ import { diffWords, markWords } from "./word_diff.js";
 const SVG_MARGIN = 12; // pixels around each picture, which stacked pictures share
 const MAX_SENTENCE_LENGTH = 500;
 const MAX_WORD_LENGTH = 100;
-const HINT = "Each cell shows how much of the difference in log-odds is carried over, in per cent, if the state of this layer at this "
-  + "word comes from the first sentence. 0 is like the second sentence, 100 like the first; orange is below 0.";
+const HINT =
+  "Each cell shows how much of the difference in log-odds is carried over, in per cent, if the state of this layer at this " +
+  "word comes from the first sentence. 0 is like the second sentence, 100 like the first; orange is below 0.";
 
 // Show a form for the other sentence, and the result of the comparison; at first, of one with a sentence that the server offers.
 //
@@ -32,7 +33,9 @@ export function showPatching(root, { sentence, languages, patch, isCurrent, onSh
     const requestId = latestRequest;
     container.textContent = "…";
     let message = "";
-    const result = await patch(fields, (error) => { message = error.message; });
+    const result = await patch(fields, (error) => {
+      message = error.message;
+    });
     if (requestId !== latestRequest) return;
     if (result) sentence.patching = { fields: { ...fields, other: result.other }, result };
     if (!isCurrent()) return;
@@ -51,11 +54,17 @@ export function showPatching(root, { sentence, languages, patch, isCurrent, onSh
 function showForm(root, sentence, { lang, onCompare }) {
   const { other = sentence.source_text, words = ["", ""] } = sentence.patchForm ?? sentence.patching?.fields ?? {};
   const otherSentence = textInput({ value: other, lang, required: true, maxLength: MAX_SENTENCE_LENGTH });
-  const [firstWord, secondWord] = words.map((value) => textInput({ value, lang: "", maxLength: MAX_WORD_LENGTH, size: 10 }));
+  const [firstWord, secondWord] = words.map((value) =>
+    textInput({ value, lang: "", maxLength: MAX_WORD_LENGTH, size: 10 }),
+  );
   const form = element(
     "form",
     { className: "patch-form", ariaLabel: "another sentence" },
-    element("label", { className: "other-sentence", textContent: "Another sentence, which differs in a word " }, otherSentence),
+    element(
+      "label",
+      { className: "other-sentence", textContent: "Another sentence, which differs in a word " },
+      otherSentence,
+    ),
     element("label", { textContent: "Word of the translation " }, firstWord),
     element("label", { textContent: "instead of it " }, secondWord),
     element("button", { textContent: "Compare" }),
@@ -84,9 +93,9 @@ function showResult(root, result, languages) {
   const { words, prefix, parts, notes } = result;
   const [first, second] = words.map(isolateText);
   const position = prefix ? `after “${isolateText(prefix)}”` : "as the first word";
-  const blocks = parts.map(({ kind }) => (
-    element("div", {}, element("p", { className: "title", textContent: capitalize(kind) }), element("div"))
-  ));
+  const blocks = parts.map(({ kind }) =>
+    element("div", {}, element("p", { className: "title", textContent: capitalize(kind) }), element("div")),
+  );
   root.replaceChildren(
     element("div", { className: "sentence-pair" }, ...sentencePair(result, languages)),
     element("p", { className: "title", textContent: `“${first}” or “${second}” ${position}` }),
@@ -94,9 +103,14 @@ function showResult(root, result, languages) {
     element("div", { className: "columns heatmaps" }, ...blocks),
     ...notes.map((textContent) => element("p", { className: "note", textContent })),
   );
-  const heatmaps = parts.map((part, i) => showHeatmap(blocks[i].lastChild, {
-    label: part.kind, rows: part.layers, columns: part.words, cells: heatmapCells(part),
-  }));
+  const heatmaps = parts.map((part, i) =>
+    showHeatmap(blocks[i].lastChild, {
+      label: part.kind,
+      rows: part.layers,
+      columns: part.words,
+      cells: heatmapCells(part),
+    }),
+  );
   return { svg: () => stackVertically(heatmaps.map((heatmap) => heatmap.svg())) };
 }
 
@@ -109,23 +123,30 @@ function sentencePair({ clean, other, words, log_odds, translations }, [source =
     { content: markWords(cleanWords, onlyClean), translation: translations[0], logOdds: log_odds.clean },
     { content: markWords(otherWords, onlyOther), translation: translations[1], logOdds: log_odds.other },
   ];
-  return sentences.map(({ content, translation, logOdds }) => element(
-    "div",
-    { className: "sentence" },
-    element("p", { lang: source, dir: "auto" }, ...content),
-    element("p", { lang: target, dir: "auto", textContent: translation }),
-    element("p", { className: "note", textContent: `log-odds of “${first}” against “${second}”: ${formatSigned(logOdds)} nats` }),
-  ));
+  return sentences.map(({ content, translation, logOdds }) =>
+    element(
+      "div",
+      { className: "sentence" },
+      element("p", { lang: source, dir: "auto" }, ...content),
+      element("p", { lang: target, dir: "auto", textContent: translation }),
+      element("p", {
+        className: "note",
+        textContent: `log-odds of “${first}” against “${second}”: ${formatSigned(logOdds)} nats`,
+      }),
+    ),
+  );
 }
 
 function heatmapCells({ layers, words, clean_words: cleanWords, carried }) {
-  const wordNames = words.map((word, i) => (
-    cleanWords[i] === word ? isolateText(word) : `${isolateText(word)} ← ${isolateText(cleanWords[i])}`
-  ));
-  return carried.map((row, l) => row.map((share, w) => {
-    const text = `${Math.round(100 * share)}`.replace("-", "\u2212");
-    return { text, value: share, description: `${layers[l]}, ${wordNames[w]}: ${text} %` };
-  }));
+  const wordNames = words.map((word, i) =>
+    cleanWords[i] === word ? isolateText(word) : `${isolateText(word)} ← ${isolateText(cleanWords[i])}`,
+  );
+  return carried.map((row, l) =>
+    row.map((share, w) => {
+      const text = `${Math.round(100 * share)}`.replace("-", "\u2212");
+      return { text, value: share, description: `${layers[l]}, ${wordNames[w]}: ${text} %` };
+    }),
+  );
 }
 
 function capitalize(text) {

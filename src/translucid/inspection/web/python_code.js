@@ -52,20 +52,28 @@ function wordMapExpression({ kind, layer, head }) {
   const headArgument = head === null ? [] : [`head=${head}`];
   const crossArguments = [...layerArgument, ...headArgument];
   switch (kind) {
-    case "cross": return `inspected.words(inspected.cross(${crossArguments.join(", ")}))`;
-    case "rollout": return "inspected.words(inspected.rollout())";
+    case "cross":
+      return `inspected.words(inspected.cross(${crossArguments.join(", ")}))`;
+    case "rollout":
+      return "inspected.words(inspected.rollout())";
     case "norms":
-    case "contributions": return `inspected.words(inspected.cross(${[...crossArguments, `method="${kind}"`].join(", ")}))`;
-    default: return `inspected.word_map(${[`"${kind}.${layer}.self"`, ...headArgument].join(", ")})`;
+    case "contributions":
+      return `inspected.words(inspected.cross(${[...crossArguments, `method="${kind}"`].join(", ")}))`;
+    default:
+      return `inspected.word_map(${[`"${kind}.${layer}.self"`, ...headArgument].join(", ")})`;
   }
 }
 
 // Plot all heads of some kinds of attention, without the ablated heads `sentence.ablatedHeads`.
 export function headsCode(sentence, kinds) {
   const { ablatedHeads = [] } = sentence;
-  const ablation = ablatedHeads.length ? [`translator = translator.ablated(${ablatedHeads.map(pythonString).join(", ")})`] : [];
+  const ablation = ablatedHeads.length
+    ? [`translator = translator.ablated(${ablatedHeads.map(pythonString).join(", ")})`]
+    : [];
   const plots = kinds.map((kind) => `save_figure(draw_attention(inspected, "${kind}"), Path("${kind}.pdf"))`);
-  return [...openingLines(sentence, importPlots("draw_attention")), ...ablation, inspectLine(sentence), ...plots].join("\n");
+  return [...openingLines(sentence, importPlots("draw_attention")), ...ablation, inspectLine(sentence), ...plots].join(
+    "\n",
+  );
 }
 
 // Plot the predictions of each decoder layer, and print the translations from each encoder layer.

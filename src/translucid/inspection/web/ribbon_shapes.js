@@ -44,7 +44,8 @@ function placeSideBySide(ribbons, end, centre, scale) {
 // Return the SVG path of a ribbon across a gap, from top to bottom; from left to right if `isVertical`.
 export function ribbonPath({ from, into }, gap, isVertical) {
   const middle = gap / 2;
-  const point = (along, across) => (isVertical ? `${round(across)} ${round(along)}` : `${round(along)} ${round(across)}`);
+  const point = (along, across) =>
+    isVertical ? `${round(across)} ${round(along)}` : `${round(along)} ${round(across)}`;
   const curve = (start, end, across) => `${point(start, middle)}, ${point(end, middle)}, ${point(end, across)}`;
   const [firstEdge, secondEdge] = [curve(from[0], into[0], gap), curve(into[1], from[1], 0)];
   return `M${point(from[0], 0)} C${firstEdge} L${point(into[1], gap)} C${secondEdge} Z`;

@@ -6,7 +6,14 @@
 import { element, formatPercent, isolateText, standaloneSvg, svgElement, themeColours } from "./elements.js";
 import { layOutRibbons, ribbonPath } from "./ribbon_shapes.js";
 import { addRovingTabindex } from "./roving.js";
-import { createWordChips, LOW_PROBABILITY, pointingHint, showHint, SPECIAL_TOKEN_LABELS, UNKNOWN_LABEL } from "./word_chips.js";
+import {
+  createWordChips,
+  LOW_PROBABILITY,
+  pointingHint,
+  showHint,
+  SPECIAL_TOKEN_LABELS,
+  UNKNOWN_LABEL,
+} from "./word_chips.js";
 
 const MIN_WEIGHT = 0.02; // smaller weights have no ribbon
 const MANY_WEIGHTS = 400; // from which on the least weight is twice as large, to keep the page responsive
@@ -60,7 +67,10 @@ class RibbonView {
     this.description = element("p", { className: "description", id: `description-${viewCount}`, ariaLive: "polite" });
     this.box = this.createBox();
     root.replaceChildren(this.box, this.description);
-    addRovingTabindex(Object.values(this.lines).map(({ words }) => words), () => this.isVertical);
+    addRovingTabindex(
+      Object.values(this.lines).map(({ words }) => words),
+      () => this.isVertical,
+    );
     new ResizeObserver(() => this.layOut()).observe(this.box);
     this.layOut();
     this.highlight(null);
@@ -167,9 +177,9 @@ class RibbonView {
   // Return the words at the other ends of a word's ribbons, { side, i, weight }.
   connectionsOf({ side, i }) {
     if (side !== "below") return this.weightsOf(side).map((row, t) => ({ side: "below", i: t, weight: row[i] }));
-    return this.ribbonSides.flatMap((otherSide) => (
-      this.weightsOf(otherSide)[i].map((weight, s) => ({ side: otherSide, i: s, weight }))
-    ));
+    return this.ribbonSides.flatMap((otherSide) =>
+      this.weightsOf(otherSide)[i].map((weight, s) => ({ side: otherSide, i: s, weight })),
+    );
   }
 
   showConnection({ side, i, weight }) {
@@ -187,8 +197,9 @@ class RibbonView {
     const { probabilities, sourceShares } = this.content;
     let legend = "";
     if (sourceShares) {
-      legend = "Blue ribbons come from the source, orange ones from the translation so far. "
-        + "Under each word: the part that comes from the source. ";
+      legend =
+        "Blue ribbons come from the source, orange ones from the translation so far. " +
+        "Under each word: the part that comes from the source. ";
     } else if (probabilities) {
       legend = "The bar under a word shows its probability. ";
     }
@@ -210,7 +221,8 @@ class RibbonView {
     const word = label ? `${text} (${label})` : text;
     const isBelow = side === "below";
     const probability = isBelow && probabilities ? ` (probability ${formatPercent(probabilities[i])})` : "";
-    const sourceShare = isBelow && sourceShares ? `; from the source ${formatShare(sourceShares[i], "an undefined part")}` : "";
+    const sourceShare =
+      isBelow && sourceShares ? `; from the source ${formatShare(sourceShares[i], "an undefined part")}` : "";
     const verb = this.verbs[isBelow ? 0 : 1];
     return `${word}${probability} ${verb} ${list || "nothing in particular"}${sourceShare}`;
   }
@@ -254,12 +266,14 @@ class RibbonView {
       minWeight: isLarge ? 2 * MIN_WEIGHT : MIN_WEIGHT,
     });
     const isPrefix = side === "prefix";
-    return ribbons.sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight)).map((ribbon) => {
-      // The prefix is on the other side of the words below, so its ribbons run the other way.
-      const ends = isPrefix ? { from: ribbon.into, into: ribbon.from } : ribbon;
-      const path = ribbonPath(ends, this.isVertical ? width : height, this.isVertical);
-      return { ...ribbon, path, isNegative: ribbon.weight < 0 || isPrefix };
-    });
+    return ribbons
+      .sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight))
+      .map((ribbon) => {
+        // The prefix is on the other side of the words below, so its ribbons run the other way.
+        const ends = isPrefix ? { from: ribbon.into, into: ribbon.from } : ribbon;
+        const path = ribbonPath(ends, this.isVertical ? width : height, this.isVertical);
+        return { ...ribbon, path, isNegative: ribbon.weight < 0 || isPrefix };
+      });
   }
 
   // Return the position of each word along its line, relative to the gap.
@@ -278,43 +292,51 @@ class RibbonView {
     const colours = themeColours(this.box, "background", "text", "muted", "positive", "negative", "warning");
     const outer = this.box.getBoundingClientRect();
     const ribbons = this.ribbonSides.map((side) => this.ribbonsSvg(side, outer, colours));
-    const words = Object.keys(this.lines).flatMap((side) => (
-      this.lines[side].words.flatMap((word, i) => this.wordSvg(side, i, word, outer, colours))
-    ));
+    const words = Object.keys(this.lines).flatMap((side) =>
+      this.lines[side].words.flatMap((word, i) => this.wordSvg(side, i, word, outer, colours)),
+    );
     const content = svgElement("g", { transform: `translate(${SVG_MARGIN} ${SVG_MARGIN})` }, ...ribbons, ...words);
     return standaloneSvg(outer.width + 2 * SVG_MARGIN, outer.height + 2 * SVG_MARGIN, colours.background, content);
   }
 
   ribbonsSvg(side, outer, colours) {
     const inner = this.gaps[side].getBoundingClientRect();
-    const paths = this.layOutRibbons(side).map(({ weight, isNegative, path }) => svgElement("path", {
-      d: path,
-      fill: `rgb(${isNegative ? colours.negative : colours.positive})`,
-      "fill-opacity": (0.15 + 0.6 * Math.min(1, Math.abs(weight))).toFixed(3),
-    }));
+    const paths = this.layOutRibbons(side).map(({ weight, isNegative, path }) =>
+      svgElement("path", {
+        d: path,
+        fill: `rgb(${isNegative ? colours.negative : colours.positive})`,
+        "fill-opacity": (0.15 + 0.6 * Math.min(1, Math.abs(weight))).toFixed(3),
+      }),
+    );
     return svgElement("g", { transform: `translate(${inner.left - outer.left} ${inner.top - outer.top})` }, ...paths);
   }
 
   wordSvg(side, i, word, outer, colours) {
     const { left, width, top, height } = word.getBoundingClientRect();
     const [x, y] = [left - outer.left, top - outer.top];
-    const text = svgElement("text", {
-      x: x + width / 2,
-      y: y + height / 2,
-      "text-anchor": "middle",
-      "dominant-baseline": "central",
-      "font-size": 15,
-      fill: word.matches(".special-token, .context") ? colours.muted : colours.text,
-    }, this.texts[side][i]);
+    const text = svgElement(
+      "text",
+      {
+        x: x + width / 2,
+        y: y + height / 2,
+        "text-anchor": "middle",
+        "dominant-baseline": "central",
+        "font-size": 15,
+        fill: word.matches(".special-token, .context") ? colours.muted : colours.text,
+      },
+      this.texts[side][i],
+    );
     if (side !== "below") return [text];
     const barWidth = width - 2 * BAR_PADDING;
-    const bars = this.wordBars(i, colours).map(({ start, length, fill }) => svgElement("rect", {
-      x: x + BAR_PADDING + barWidth * start,
-      y: y + height - BAR_HEIGHT,
-      width: Math.max(0, barWidth * length),
-      height: BAR_HEIGHT,
-      fill,
-    }));
+    const bars = this.wordBars(i, colours).map(({ start, length, fill }) =>
+      svgElement("rect", {
+        x: x + BAR_PADDING + barWidth * start,
+        y: y + height - BAR_HEIGHT,
+        width: Math.max(0, barWidth * length),
+        height: BAR_HEIGHT,
+        fill,
+      }),
+    );
     return [text, ...bars];
   }
 

@@ -35,7 +35,7 @@ function showWords(root, { record, map, languages, marked }, options) {
   const { down, across } = axes(record, map);
   const rowsAreTarget = down === record.target;
   const [source, target] = languages ?? ["", ""];
-  const unknown = (words) => (words === record.source ? record.unknown ?? [] : []);
+  const unknown = (words) => (words === record.source ? (record.unknown ?? []) : []);
   const contextCount = (words) => (words === record.source ? record.context : 0);
   const content = {
     above: across,

@@ -23,7 +23,11 @@ export function createWordChips(side, texts, options) {
   const words = texts.map((text, i) => createChip(text, i, options));
   const shares = words.map(() => element("small", { className: "share", ariaHidden: true }));
   const cells = words.map((word, i) => element("span", { className: "cell" }, word, shares[i]));
-  const line = element("div", { className: `line ${side}`, dir: textDirection(texts), lang: options.lang ?? "" }, ...cells);
+  const line = element(
+    "div",
+    { className: `line ${side}`, dir: textDirection(texts), lang: options.lang ?? "" },
+    ...cells,
+  );
   return { line, words, shares, showStep: (index) => showStep(words, index) };
 }
 
@@ -69,7 +73,9 @@ function showStep(words, index) {
 
 // Return what the user does to see more about a word, for mouse or touch screen.
 export function pointingHint() {
-  return matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or move to it with Tab and the arrow keys";
+  return matchMedia("(hover: none)").matches
+    ? "Tap a word"
+    : "Point at a word, or move to it with Tab and the arrow keys";
 }
 
 // Show a hint, and reserve its height. The hint is longer than the description of a word that replaces it: without the reserved

@@ -58,7 +58,9 @@ async function translateText() {
   $("problem").textContent = "";
   for (const [lineNumber, line] of lines.entries()) {
     for (const text of line) {
-      await new Promise((resolve) => { setTimeout(resolve); }); // lets the page react between two sentences
+      await new Promise((resolve) => {
+        setTimeout(resolve);
+      }); // lets the page react between two sentences
       const isOutdated = requestId !== latestRequestId;
       if (isOutdated) return;
       const start = performance.now();
@@ -66,7 +68,10 @@ async function translateText() {
       milliseconds += performance.now() - start;
       if (sentence) sentences.push(sentence);
       translations[lineNumber].push(sentence?.text ?? text);
-      $("translation").textContent = translations.map((texts) => texts.join(" ")).join("\n").trim();
+      $("translation").textContent = translations
+        .map((texts) => texts.join(" "))
+        .join("\n")
+        .trim();
     }
   }
   if (!lines.flat().length) $("translation").textContent = "";
@@ -84,7 +89,9 @@ function showSentences(sentences) {
   const content = { run: `runs/${MODEL.name}`, languages: MODEL.languages, sentences, tab: activeTab };
   showInspector($("inspector"), content, {
     ablate: async ({ source_text }, heads) => translateSentence(source_text, heads),
-    onTabChange: (name) => { activeTab = name; },
+    onTabChange: (name) => {
+      activeTab = name;
+    },
   });
 }
 

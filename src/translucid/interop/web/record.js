@@ -40,7 +40,8 @@ function createMaps(weights, words) {
   const addMap = (name, kind, layer, head, pieceWeights) => {
     maps.push({ name, kind, layer, head, weights: mergePieces(pieceWeights, ...words[kind]) });
   };
-  const attentions = (side, kind) => Object.keys(weights).filter((name) => name.startsWith(side) && name.endsWith(kind));
+  const attentions = (side, kind) =>
+    Object.keys(weights).filter((name) => name.startsWith(side) && name.endsWith(kind));
   const cross = attentions("decoder", ".cross");
   const kinds = { cross, encoder: attentions("encoder", ".self"), decoder: attentions("decoder", ".self") };
   addMap("all layers and heads", "cross", null, null, meanMap(cross.map((name) => meanMap(weights[name]))));

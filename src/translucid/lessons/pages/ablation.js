@@ -17,12 +17,24 @@ export function ablationFigure(container, record) {
   const summary = liveRegion();
   const count = slider("heads off, the least important first", { min: 0, max: 1, value: 0 }, () => showSeveralOff());
   const remaining = el("p", { class: "hint" });
-  const [translationWithoutOne, translationWithoutSeveral] = [el("p", { class: "translation" }), el("p", { class: "translation" })];
+  const [translationWithoutOne, translationWithoutSeveral] = [
+    el("p", { class: "translation" }),
+    el("p", { class: "translation" }),
+  ];
   container.append(
-    el("h3", {}, "One head off"), table, summary, translationWithoutOne,
-    el("h3", {}, "Several heads off"), count.node, translationWithoutSeveral, remaining,
-    el("h3", {}, "BLEU with fewer and fewer heads"), bleuChart(record.chart, drawingWidth(container)),
-    hint(`${record.held_out} held-out sentences. The more log-probability the references lose without a head, the more important it is.`),
+    el("h3", {}, "One head off"),
+    table,
+    summary,
+    translationWithoutOne,
+    el("h3", {}, "Several heads off"),
+    count.node,
+    translationWithoutSeveral,
+    remaining,
+    el("h3", {}, "BLEU with fewer and fewer heads"),
+    bleuChart(record.chart, drawingWidth(container)),
+    hint(
+      `${record.held_out} held-out sentences. The more log-probability the references lose without a head, the more important it is.`,
+    ),
   );
   return showSentence;
 
@@ -92,7 +104,12 @@ function bleuChart(rows, width) {
   const maxOff = rows.at(-1).off;
   const xOf = (off) => marginLeft + (off / maxOff) * (width - marginLeft - 110);
   const yOf = (bleu) => 10 + (1 - bleu / 100) * (height - 50);
-  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "BLEU by the number of heads that are off" });
+  const drawing = svg("svg", {
+    class: "chart",
+    viewBox: `0 0 ${width} ${height}`,
+    role: "img",
+    "aria-label": "BLEU by the number of heads that are off",
+  });
   for (const bleu of [0, 50, 100]) {
     drawing.append(
       svg("line", { class: "grid", x1: marginLeft, x2: xOf(maxOff), y1: yOf(bleu), y2: yOf(bleu) }),
@@ -114,7 +131,13 @@ function bleuChart(rows, width) {
     const isLabeled = off % 4 === 0 || off === maxOff;
     if (isLabeled) drawing.append(svg("text", { x: xOf(off), y: height - 22, "text-anchor": "middle" }, off));
   }
-  drawing.append(svg("text", { class: "muted", x: (marginLeft + xOf(maxOff)) / 2, y: height - 4, "text-anchor": "middle" }, "heads off"));
+  drawing.append(
+    svg(
+      "text",
+      { class: "muted", x: (marginLeft + xOf(maxOff)) / 2, y: height - 4, "text-anchor": "middle" },
+      "heads off",
+    ),
+  );
   return drawing;
 }
 

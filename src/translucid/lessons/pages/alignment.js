@@ -4,10 +4,17 @@ import { formatNumber, formatPiece } from "./formatting.js";
 import { dot, matrixVectorProduct, maxAbs, softmax, sum, weightedSum } from "./linear_algebra.js";
 import { bar, choice, gridCell, gridHeader, gridRow, gridTable, hint, pieceChoice, strip } from "./widgets.js";
 
-const SCORES = [{ label: "dot", value: "dot" }, { label: "general", value: "general" }, { label: "additive", value: "additive" }];
+const SCORES = [
+  { label: "dot", value: "dot" },
+  { label: "general", value: "general" },
+  { label: "additive", value: "additive" },
+];
 const SUBSCRIPTS = "₁₂₃";
 // The weights of the scores by hand; those of the additive score, W and U, are identity matrices.
-const W = [[0, 1], [1, 0]];
+const W = [
+  [0, 1],
+  [1, 0],
+];
 const V = [1, -1];
 const NOTES = {
   dot: "",
@@ -40,7 +47,11 @@ function scoreTerms(kind, h, y) {
 
 function showScoresByHand(container) {
   const h = [1, 2];
-  const ys = [[2, 0], [0, 1], [-1, 1]];
+  const ys = [
+    [2, 0],
+    [0, 1],
+    [-1, 1],
+  ];
   const kinds = choice("score", SCORES, () => draw());
   const result = el("div", { class: "worked-example", "aria-live": "polite" });
   const numberInput = (vector, k, name) => {
@@ -49,11 +60,33 @@ function showScoresByHand(container) {
       draw();
     };
     const label = `${name}, number ${k + 1}`;
-    return el("input", { type: "number", step: 0.5, min: -9, max: 9, value: vector[k], "aria-label": label, on: { input: onInput } });
+    return el("input", {
+      type: "number",
+      step: 0.5,
+      min: -9,
+      max: 9,
+      value: vector[k],
+      "aria-label": label,
+      on: { input: onInput },
+    });
   };
-  const vectorInput = (vector, name) => el("span", { class: "vector" },
-    el("i", {}, name), " = (", numberInput(vector, 0, name), ", ", numberInput(vector, 1, name), ")");
-  const vectors = el("div", { class: "vectors" }, vectorInput(h, "h"), ...ys.map((y, i) => vectorInput(y, `y${SUBSCRIPTS[i]}`)));
+  const vectorInput = (vector, name) =>
+    el(
+      "span",
+      { class: "vector" },
+      el("i", {}, name),
+      " = (",
+      numberInput(vector, 0, name),
+      ", ",
+      numberInput(vector, 1, name),
+      ")",
+    );
+  const vectors = el(
+    "div",
+    { class: "vectors" },
+    vectorInput(h, "h"),
+    ...ys.map((y, i) => vectorInput(y, `y${SUBSCRIPTS[i]}`)),
+  );
   container.append(kinds.node, vectors, result);
   draw();
 
@@ -64,11 +97,20 @@ function showScoresByHand(container) {
     const context = weightedSum(weights, ys);
     const normalizer = sum(scores.map(Math.exp));
     const lines = scores.map((score, i) => {
-      const scoreLine = el("span", { class: "calculation" },
-        el("i", {}, `e${SUBSCRIPTS[i]}`), ` = ${terms[i].texts.join(" + ")} = `, el("b", { class: "e" }, formatNumber(score)));
+      const scoreLine = el(
+        "span",
+        { class: "calculation" },
+        el("i", {}, `e${SUBSCRIPTS[i]}`),
+        ` = ${terms[i].texts.join(" + ")} = `,
+        el("b", { class: "e" }, formatNumber(score)),
+      );
       const quotient = `exp(${formatNumber(score)}) / ${formatNumber(normalizer)}`;
-      const weightLine = el("span", { class: "weight-calculation calculation" },
-        el("span", {}, el("i", {}, `α${SUBSCRIPTS[i]}`), ` = ${quotient} = `), bar(weights[i]));
+      const weightLine = el(
+        "span",
+        { class: "weight-calculation calculation" },
+        el("span", {}, el("i", {}, `α${SUBSCRIPTS[i]}`), ` = ${quotient} = `),
+        bar(weights[i]),
+      );
       return el("li", {}, scoreLine, weightLine);
     });
     const products = weights.map((weight, i) => {
@@ -79,7 +121,13 @@ function showScoresByHand(container) {
     result.replaceChildren(
       hint(NOTES[kinds.value]),
       el("ol", { class: "score-lines" }, ...lines),
-      el("p", { class: "calculation" }, el("i", {}, "c"), ` = ${products.join(" + ")} = `, el("b", { class: "c" }, `(${contextText})`)),
+      el(
+        "p",
+        { class: "calculation" },
+        el("i", {}, "c"),
+        ` = ${products.join(" + ")} = `,
+        el("b", { class: "c" }, `(${contextText})`),
+      ),
     );
   }
 }
@@ -95,10 +143,12 @@ function showModelScores(container, { scores }) {
   function showTranslation() {
     const { target } = scores[kinds.value];
     step = Math.min(step, target.length - 1);
-    pieces.replaceChildren(pieceChoice(target, step, (index) => {
-      step = index;
-      draw();
-    }));
+    pieces.replaceChildren(
+      pieceChoice(target, step, (index) => {
+        step = index;
+        draw();
+      }),
+    );
     draw();
   }
 
@@ -116,16 +166,28 @@ function showModelScores(container, { scores }) {
       const [x, y, term] = [query[k], keys[s][k], terms[s][k]].map((value) => formatNumber(value));
       return v ? `${formatNumber(v[k])} · tanh(${x} + ${y}) = ${term}` : `${x} · ${y} = ${term}`;
     };
-    const rows = source.map((piece, s) => gridRow(formatPiece(piece),
-      gridCell(strip(terms[s], maximum, `${query.length} products`, (k) => describeTerm(s, k))),
-      gridCell(formatNumber(sums[s]), "amount e"),
-      gridCell(bar(weights[s]))));
+    const rows = source.map((piece, s) =>
+      gridRow(
+        formatPiece(piece),
+        gridCell(strip(terms[s], maximum, `${query.length} products`, (k) => describeTerm(s, k))),
+        gridCell(formatNumber(sums[s]), "amount e"),
+        gridCell(bar(weights[s])),
+      ),
+    );
     const cellMeaning = v
       ? "Each cell is v · tanh(W h + U y) for one hidden unit"
       : `Each cell is a product of a number of h and one of ${kind === "general" ? "W y" : "y"}`;
     table.replaceChildren(
-      gridTable("score-table", "scores", gridHeader("source", `the ${query.length} products`, "sum e", "weight α"), ...rows),
-      hint(`${cellMeaning}: blue raises the score of this word, orange lowers it. `, "Point at one to see its numbers."),
+      gridTable(
+        "score-table",
+        "scores",
+        gridHeader("source", `the ${query.length} products`, "sum e", "weight α"),
+        ...rows,
+      ),
+      hint(
+        `${cellMeaning}: blue raises the score of this word, orange lowers it. `,
+        "Point at one to see its numbers.",
+      ),
     );
   }
 }

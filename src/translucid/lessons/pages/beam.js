@@ -24,8 +24,11 @@ export function beamFigure(container) {
   const summary = liveRegion();
   const results = el("div", {});
   container.append(
-    el("div", { class: "controls" }, beam.node, step.node, playButton), tree, summary,
-    el("h3", {}, "Result of each beam size"), results,
+    el("div", { class: "controls" }, beam.node, step.node, playButton),
+    tree,
+    summary,
+    el("h3", {}, "Result of each beam size"),
+    results,
   );
   return (newSentence) => {
     sentence = newSentence;
@@ -91,16 +94,22 @@ export function beamFigure(container) {
 function searchResults({ searches, alpha }, chosenBeam) {
   const rows = searches.map((search, i) => {
     const beam = i + 1;
-    return el("tr", { class: beam === chosenBeam ? "chosen" : "" },
+    return el(
+      "tr",
+      { class: beam === chosenBeam ? "chosen" : "" },
       el("th", { scope: "row" }, beam),
       el("td", { lang: "es", class: "text" }, search.text),
       el("td", {}, formatNumber(search.log_probability, 3)),
-      el("td", {}, formatNumber(search.score, 3)));
+      el("td", {}, formatNumber(search.score, 3)),
+    );
   });
   const exponent = alpha === 1 ? "" : ` to the power of ${alpha}`;
   return [
     el("table", { class: "data-table" }, tableHead("K", "translation", "log p", "score"), el("tbody", {}, ...rows)),
-    hint(comparison(searches[0], searches[chosenBeam - 1]), ` The score is log p divided by ((5 + tokens) / 6)${exponent}, including the end token, so that longer sentences may have a lower p.`),
+    hint(
+      comparison(searches[0], searches[chosenBeam - 1]),
+      ` The score is log p divided by ((5 + tokens) / 6)${exponent}, including the end token, so that longer sentences may have a lower p.`,
+    ),
   ];
 }
 
@@ -114,10 +123,12 @@ function treeDrawing({ nodes, best }, step, lastStep, highlightsBest) {
   const classOf = (i) => (bestPath.has(i) ? "best" : FATES[nodes[i][3]]);
   const width = lastStep * COLUMN_WIDTH + NODE_WIDTH + 8;
   const height = (Math.max(...rows) + 1) * ROW_HEIGHT + 8;
-  const edges = visible.filter((i) => nodes[i][0] >= 0).map((i) => {
-    const d = edgePath(topLeftOf(nodes[i][0]), topLeftOf(i));
-    return svg("path", { class: `edge ${classOf(i)}`, d });
-  });
+  const edges = visible
+    .filter((i) => nodes[i][0] >= 0)
+    .map((i) => {
+      const d = edgePath(topLeftOf(nodes[i][0]), topLeftOf(i));
+      return svg("path", { class: `edge ${classOf(i)}`, d });
+    });
   const boxes = visible.map((i) => nodeDrawing(nodes, i, topLeftOf(i), classOf(i)));
   const label = "search tree; the text below lists the hypotheses at this step";
   return svg("svg", { class: "search-tree", width, height, role: "img", "aria-label": label }, ...edges, ...boxes);
@@ -137,12 +148,19 @@ function nodeDrawing(nodes, i, [x, y], className) {
   const tooltip = isRoot
     ? "start of every translation"
     : `${formatPiece(piece)}: probability ${probability} here, log-probability of the prefix ${formatNumber(logProbability, 4)}; ${FATES[fate]}`;
-  return svg("g", { class: `node ${className}`, transform: `translate(${x} ${y})` },
+  return svg(
+    "g",
+    { class: `node ${className}`, transform: `translate(${x} ${y})` },
     svg("rect", { width: NODE_WIDTH, height: NODE_HEIGHT, rx: 6 }),
     svg("text", { x: NODE_PADDING, y: 15, class: "piece" }, formatPiece(piece)),
     svg("text", { x: NODE_PADDING, y: 28, class: "muted" }, probability),
-    svg("text", { x: NODE_WIDTH - NODE_PADDING, y: 28, "text-anchor": "end", class: "muted" }, isRoot ? "" : formatNumber(logProbability)),
-    svg("title", {}, tooltip));
+    svg(
+      "text",
+      { x: NODE_WIDTH - NODE_PADDING, y: 28, "text-anchor": "end", class: "muted" },
+      isRoot ? "" : formatNumber(logProbability),
+    ),
+    svg("title", {}, tooltip),
+  );
 }
 
 // The hypotheses at a step, by their fate.
@@ -197,14 +215,18 @@ function pathTo(nodes, node) {
 }
 
 function textOf(nodes, node) {
-  const pieces = pathTo(nodes, node).reverse().map((i) => nodes[i][1]);
+  const pieces = pathTo(nodes, node)
+    .reverse()
+    .map((i) => nodes[i][1]);
   return pieces.join("").replaceAll("▁", " ").replace("</s>", "").trim();
 }
 
 // What the text says about the record.
 export function beamFacts({ candidates, differing, better, worse, gains }) {
   const changed = `Of ${candidates} held-out sentences, a beam of 5 changes ${differing} translations`;
-  const gaining = gains ? `The first ${gains === 1 ? "sentence is one" : `${gains} sentences are some`} of those that get better.` : "";
+  const gaining = gains
+    ? `The first ${gains === 1 ? "sentence is one" : `${gains} sentences are some`} of those that get better.`
+    : "";
   return {
     found: `${changed}. ${gaining}`,
     quality: `${changed}: by chrF, ${better} get better and ${worse} worse.`,

@@ -34,23 +34,39 @@ function modelColumn(title, vectors, words) {
     const className = probability < LOW_PROBABILITY ? "low-probability" : "";
     return [el("span", { class: className, title: `probability ${formatPercent(probability)}` }, word), " "];
   });
-  return el("div", { class: "side" }, el("h3", {}, title),
+  return el(
+    "div",
+    { class: "side" },
+    el("h3", {}, title),
     el("p", { class: "label" }, `the decoder can use ${vectorCount}: ${numberCount} numbers`),
     el("div", { class: "strips" }, ...strips),
-    el("p", { class: "translation", lang: "es" }, ...translation));
+    el("p", { class: "translation", lang: "es" }, ...translation),
+  );
 }
 
 // A chart and a table. chart: [{ words, with, without, sentences }]; trained: the length of the longest training sentences.
 function bleuByLength({ chart, trained }, sentenceLength, width) {
-  const rows = chart.map((row) => el("tr", {},
-    el("th", { scope: "row" }, row.words),
-    el("td", {}, formatNumber(row.without, 1)),
-    el("td", {}, formatNumber(row.with, 1))));
-  const table = el("table", { class: "data-table" }, tableHead("words", "without attention", "with attention"), el("tbody", {}, ...rows));
+  const rows = chart.map((row) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, row.words),
+      el("td", {}, formatNumber(row.without, 1)),
+      el("td", {}, formatNumber(row.with, 1)),
+    ),
+  );
+  const table = el(
+    "table",
+    { class: "data-table" },
+    tableHead("words", "without attention", "with attention"),
+    el("tbody", {}, ...rows),
+  );
   return [
     el("h3", {}, "BLEU by length, with attention and without"),
     bleuChart(chart, trained, sentenceLength, width),
-    hint(`Two small recurrent models, trained on the same sentences of up to ${trained} words with the same number of updates. Each point is for ${chart[0].sentences} held-out sentences. The line marks the sentence above.`),
+    hint(
+      `Two small recurrent models, trained on the same sentences of up to ${trained} words with the same number of updates. Each point is for ${chart[0].sentences} held-out sentences. The line marks the sentence above.`,
+    ),
     el("details", {}, el("summary", {}, "Table"), table),
   ];
 }
@@ -71,11 +87,20 @@ function bleuChart(rows, trained, sentenceLength, width) {
   }
   const sentenceX = xOf(Math.min(Math.max(sentenceLength, minWords), maxWords));
   drawing.append(
-    svg("rect", { class: "beyond-training", x: xOf(trained), y: yOf(100), width: right - xOf(trained), height: yOf(0) - yOf(100) }),
+    svg("rect", {
+      class: "beyond-training",
+      x: xOf(trained),
+      y: yOf(100),
+      width: right - xOf(trained),
+      height: yOf(0) - yOf(100),
+    }),
     svg("text", { class: "muted", x: xOf(trained) + 6, y: yOf(100) + 14 }, "longer than in training"),
     svg("line", { class: "current", x1: sentenceX, x2: sentenceX, y1: yOf(100), y2: yOf(0) }),
   );
-  for (const [field, className] of [["without", "c2"], ["with", "c1"]]) {
+  for (const [field, className] of [
+    ["without", "c2"],
+    ["with", "c1"],
+  ]) {
     const points = rows.map((row) => `${xOf(row.words)},${yOf(row[field])}`).join(" ");
     drawing.append(svg("polyline", { class: className, points }));
     for (const row of rows) {
@@ -85,7 +110,8 @@ function bleuChart(rows, trained, sentenceLength, width) {
     drawing.append(svg("text", { class: `${className} name`, x: right + 10, y: yOf(rows.at(-1)[field]) + 4 }, field));
   }
   const labelY = height - marginBottom + 18;
-  for (const { words } of rows) drawing.append(svg("text", { x: xOf(words), y: labelY, "text-anchor": "middle" }, words));
+  for (const { words } of rows)
+    drawing.append(svg("text", { x: xOf(words), y: labelY, "text-anchor": "middle" }, words));
   const middle = (marginLeft + right) / 2;
   drawing.append(svg("text", { x: middle, y: height - 4, "text-anchor": "middle", class: "muted" }, "source words"));
   return drawing;

@@ -11,8 +11,15 @@ export function contextFigure(container) {
   const summary = liveRegion();
   const table = el("div", {});
   container.append(
-    el("fieldset", { class: "choice" }, el("legend", {}, "previous sentence"), el("label", {}, checkbox, previousSentence)),
-    translation, summary, table,
+    el(
+      "fieldset",
+      { class: "choice" },
+      el("legend", {}, "previous sentence"),
+      el("label", {}, checkbox, previousSentence),
+    ),
+    translation,
+    summary,
+    table,
   );
   return showSentence;
 
@@ -29,17 +36,25 @@ export function contextFigure(container) {
     const [first, second] = sentence.compared;
     const highlighted = highlightDifferences(sentence.translations[selected], sentence.translations[0]);
     translation.replaceChildren(el("span", { class: "label" }, `${sentence.sentence} → `), ...highlighted);
-    summary.textContent = first === second
-      ? "The translation is the same with the previous sentence and without it."
-      : oddsSummary(first, second, sentence.log_odds[selected]);
+    summary.textContent =
+      first === second
+        ? "The translation is the same with the previous sentence and without it."
+        : oddsSummary(first, second, sentence.log_odds[selected]);
     const sources = [`${sentence.before} ‖ ${sentence.sentence}`, sentence.sentence];
-    const rows = sources.map((source, i) => el("tr", { class: i === selected ? "chosen" : null },
-      el("th", { scope: "row" }, source),
-      el("td", { class: "text" }, sentence.translations[i]),
-      el("td", { class: "odds" }, formatNumber(sentence.log_odds[i]))));
+    const rows = sources.map((source, i) =>
+      el(
+        "tr",
+        { class: i === selected ? "chosen" : null },
+        el("th", { scope: "row" }, source),
+        el("td", { class: "text" }, sentence.translations[i]),
+        el("td", { class: "odds" }, formatNumber(sentence.log_odds[i])),
+      ),
+    );
     table.replaceChildren(
       el("table", { class: "data-table" }, tableHead("the model reads", "translation", "L"), el("tbody", {}, ...rows)),
-      hint(`L = log p(${first}) − log p(${second}). Words that differ from the translation with the previous sentence are bold.`),
+      hint(
+        `L = log p(${first}) − log p(${second}). Words that differ from the translation with the previous sentence are bold.`,
+      ),
     );
   }
 }

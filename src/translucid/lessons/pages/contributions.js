@@ -2,12 +2,26 @@
 import { el } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { argmax, sum } from "./linear_algebra.js";
-import { bar, choice, gridCell, gridHeader, gridRow, gridTable, hint, liveRegion, pieceChoice, slider } from "./widgets.js";
+import {
+  bar,
+  choice,
+  gridCell,
+  gridHeader,
+  gridRow,
+  gridTable,
+  hint,
+  liveRegion,
+  pieceChoice,
+  slider,
+} from "./widgets.js";
 import { showRibbons } from "./ribbons.js";
 
 // The sublayer by hand: its residual, and the directions of its two transformed inputs, whose lengths can be changed.
 const RESIDUAL = [1, 1];
-const DIRECTIONS = [[1, 0], [0, 1]];
+const DIRECTIONS = [
+  [1, 0],
+  [0, 1],
+];
 const MEASURES = [
   { label: "weights", value: "weights" },
   { label: "norms", value: "norms" },
@@ -22,18 +36,25 @@ export function contributionsFigure(container) {
   const pieces = el("div", {});
   const table = el("div", {});
   container.append(
-    el("h3", {}, "By hand: one sublayer, two words"), ...exampleByHand(),
-    el("h3", {}, "The translation model"), measure.node, ribbons, pieces, table,
+    el("h3", {}, "By hand: one sublayer, two words"),
+    ...exampleByHand(),
+    el("h3", {}, "The translation model"),
+    measure.node,
+    ribbons,
+    pieces,
+    table,
   );
   return showSentence;
 
   function showSentence(newSentence) {
     sentence = newSentence;
     step = Math.min(step, sentence.target.length - 1);
-    pieces.replaceChildren(pieceChoice(sentence.target, step, (index) => {
-      step = index;
-      draw();
-    }));
+    pieces.replaceChildren(
+      pieceChoice(sentence.target, step, (index) => {
+        step = index;
+        draw();
+      }),
+    );
     draw();
   }
 
@@ -58,24 +79,33 @@ export function contributionsFigure(container) {
   }
 
   function drawTable() {
-    const sourceRows = sentence.source.map((piece, s) => (
-      measureRow(formatPiece(piece), MEASURES.map(({ value: name }) => sentence[name][step][s]))
-    ));
-    const prefixRows = sentence.fed.slice(0, step + 1).map((piece, s) => (
-      measureRow(formatPrefixPiece(piece), [null, null, sentence.prefix[step][s]])
-    ));
+    const sourceRows = sentence.source.map((piece, s) =>
+      measureRow(
+        formatPiece(piece),
+        MEASURES.map(({ value: name }) => sentence[name][step][s]),
+      ),
+    );
+    const prefixRows = sentence.fed
+      .slice(0, step + 1)
+      .map((piece, s) => measureRow(formatPrefixPiece(piece), [null, null, sentence.prefix[step][s]]));
     const header = gridHeader("from", "weight", "norm", "contribution");
     const fromSource = sum(sentence.contributions[step]);
     table.replaceChildren(
       gridTable("contribution-table of-model", "where the piece comes from", header, ...sourceRows, ...prefixRows),
-      hint(`${formatPercent(fromSource)} of “${formatPiece(sentence.target[step])}” comes from the source and ${formatPercent(1 - fromSource)} from the target prefix, whose pieces are in ‹›. Weights and norms are of the cross-attention alone, averaged over layers.`),
+      hint(
+        `${formatPercent(fromSource)} of “${formatPiece(sentence.target[step])}” comes from the source and ${formatPercent(1 - fromSource)} from the target prefix, whose pieces are in ‹›. Weights and norms are of the cross-attention alone, averaged over layers.`,
+      ),
     );
   }
 }
 
 // The sublayer by hand: sliders, a table and a summary.
 function exampleByHand() {
-  const weight = slider("weight α₁", { min: 0, max: 1, step: 0.05, value: 0.8, format: (alpha) => formatNumber(alpha) }, () => draw());
+  const weight = slider(
+    "weight α₁",
+    { min: 0, max: 1, step: 0.05, value: 0.8, format: (alpha) => formatNumber(alpha) },
+    () => draw(),
+  );
   const lengthSlider = (vector, value) => {
     const range = { min: 0, max: 4, step: 0.5, value, format: (length) => formatNumber(length, 1) };
     return slider(`length of ${vector}`, range, () => draw());
@@ -92,16 +122,26 @@ function exampleByHand() {
     const terms = [RESIDUAL, ...inputs];
     const shares = contributionShares(terms);
     const names = ["residual", "α₁ T(x₁)", "α₂ T(x₂)"];
-    const rows = terms.map((term, i) => gridRow(names[i],
-      gridCell(i === 0 ? "–" : bar(alphas[i - 1])), // the residual has no weight
-      gridCell(formatNumber(l1Norm(term)), "amount length"),
-      gridCell(bar(shares[i]), "c")));
-    table.replaceChildren(
-      gridTable("contribution-table", "one sublayer by hand", gridHeader("term", "weight", "length", "contribution"), ...rows),
+    const rows = terms.map((term, i) =>
+      gridRow(
+        names[i],
+        gridCell(i === 0 ? "–" : bar(alphas[i - 1])), // the residual has no weight
+        gridCell(formatNumber(l1Norm(term)), "amount length"),
+        gridCell(bar(shares[i]), "c"),
+      ),
     );
-    summary.textContent = shares[1] < shares[2] && alphas[0] > alphas[1]
-      ? "Word 1 has the larger weight, and word 2 contributes more."
-      : `Word 1 has ${formatPercent(alphas[0])} of the weight and contributes ${formatPercent(shares[1])}.`;
+    table.replaceChildren(
+      gridTable(
+        "contribution-table",
+        "one sublayer by hand",
+        gridHeader("term", "weight", "length", "contribution"),
+        ...rows,
+      ),
+    );
+    summary.textContent =
+      shares[1] < shares[2] && alphas[0] > alphas[1]
+        ? "Word 1 has the larger weight, and word 2 contributes more."
+        : `Word 1 has ${formatPercent(alphas[0])} of the weight and contributes ${formatPercent(shares[1])}.`;
   }
 }
 

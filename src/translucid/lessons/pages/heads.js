@@ -42,9 +42,11 @@ export function headsFigure(container) {
 
   function drawThumbnails() {
     const heads = headsOfAttention();
-    const options = heads.map(({ layer, head, weights }, i) => (
-      { label: thumbnail(weights), value: i, title: `layer ${layer}, head ${head}` }
-    ));
+    const options = heads.map(({ layer, head, weights }, i) => ({
+      label: thumbnail(weights),
+      value: i,
+      title: `layer ${layer}, head ${head}`,
+    }));
     const onChange = (index) => {
       selected = index;
       drawHead();
@@ -76,41 +78,54 @@ export function headsFigure(container) {
 
 // The log-probability that a translation loses without a head, in nats.
 function logProbabilityLost(probabilities, withoutHead) {
-  return sum(probabilities.map((p, t) => (
-    Math.log(Math.max(p, MIN_PROBABILITY)) - Math.log(Math.max(withoutHead[t], MIN_PROBABILITY))
-  )));
+  return sum(
+    probabilities.map(
+      (p, t) => Math.log(Math.max(p, MIN_PROBABILITY)) - Math.log(Math.max(withoutHead[t], MIN_PROBABILITY)),
+    ),
+  );
 }
 
 // Compare the probability of each target piece with that without a head, in a table and in a sentence.
 function ablationResults({ target, probabilities }, withoutHead) {
   const rows = target.map((piece, t) => {
-    const row = gridRow(formatPiece(piece),
+    const row = gridRow(
+      formatPiece(piece),
       gridCell(formatPercent(probabilities[t], 1), "amount"),
-      gridCell(formatPercent(withoutHead[t], 1), "amount"));
+      gridCell(formatPercent(withoutHead[t], 1), "amount"),
+    );
     if (withoutHead[t] < probabilities[t] / 2) row.classList.add("large-drop");
     return row;
   });
   return [
-    gridTable("ablation-table", "probabilities without this head", gridHeader("piece", "all heads", "without this head"), ...rows),
-    hint(`Forced decoding of the same translation with this head's context set to 0. The translation loses ${formatNumber(logProbabilityLost(probabilities, withoutHead))} nats of log-probability.`),
+    gridTable(
+      "ablation-table",
+      "probabilities without this head",
+      gridHeader("piece", "all heads", "without this head"),
+      ...rows,
+    ),
+    hint(
+      `Forced decoding of the same translation with this head's context set to 0. The translation loses ${formatNumber(logProbabilityLost(probabilities, withoutHead))} nats of log-probability.`,
+    ),
   ];
 }
 
 // A matrix of weights as a picture.
 function thumbnail(weights) {
-  const cells = weights.flatMap((row, r) => row.map((weight, c) => (
-    // The cells overlap a little, so that no gap is visible between them.
-    svg("rect", { x: c, y: r, width: 1.02, height: 1.02, "fill-opacity": weight })
-  )));
+  const cells = weights.flatMap((row, r) =>
+    row.map((weight, c) =>
+      // The cells overlap a little, so that no gap is visible between them.
+      svg("rect", { x: c, y: r, width: 1.02, height: 1.02, "fill-opacity": weight }),
+    ),
+  );
   const viewBox = `0 0 ${weights[0].length} ${weights.length}`;
   return svg("svg", { viewBox, preserveAspectRatio: "none", "aria-hidden": "true" }, ...cells);
 }
 
 // What the text says about the record: the head without which the first translation loses most.
 export function headsFacts({ sentences: [sentence] }) {
-  const heads = Object.entries(sentence.without).flatMap(([name, rows]) => rows.map((row, head) => (
-    { name: `${name}.head.${head}`, loss: logProbabilityLost(sentence.probabilities, row) }
-  )));
+  const heads = Object.entries(sentence.without).flatMap(([name, rows]) =>
+    rows.map((row, head) => ({ name: `${name}.head.${head}`, loss: logProbabilityLost(sentence.probabilities, row) })),
+  );
   const most = heads.reduce((a, b) => (b.loss > a.loss ? b : a));
   return {
     heads: String(Object.values(sentence.maps)[0].length),

@@ -12,9 +12,13 @@ export function layersFigure(container, record) {
   const topPieces = el("div", {});
   const encoderTranslations = el("div", {});
   container.append(
-    predictions, summary, topPieces,
-    el("h3", {}, "The encoder’s layers"), encoderTranslations,
-    el("h3", {}, "Where pieces are decided"), hint(decidedSummary(record)),
+    predictions,
+    summary,
+    topPieces,
+    el("h3", {}, "The encoder’s layers"),
+    encoderTranslations,
+    el("h3", {}, "Where pieces are decided"),
+    hint(decidedSummary(record)),
   );
   return showSentence;
 
@@ -34,7 +38,9 @@ export function layersFigure(container, record) {
     const pieces = sentence.target.map(formatPiece);
     predictions.replaceChildren(
       cellPicker(pieces, sentence.layers.map(layerName), describeCell, selected, onSelect, "written ↓ layer →"),
-      hint("In each cell: the piece that the layer predicts, and its probability. ✓: from this layer on, it is the piece that was written. Choose a cell."),
+      hint(
+        "In each cell: the piece that the layer predicts, and its probability. ✓: from this layer on, it is the piece that was written. Choose a cell.",
+      ),
     );
   }
 
@@ -62,18 +68,18 @@ export function layersFigure(container, record) {
     const probability = formatPercent(sentence.probabilities[layer][position], 1);
     const [previous, written] = [sentence.fed[position], sentence.target[position]].map(formatPiece);
     summary.textContent = `${layerName(sentence.layers[layer])}, after “${previous}”: the piece that was written, “${written}”, has rank ${rank} and probability ${probability}.`;
-    const rows = sentence.predictions[layer][position].map(([piece, p]) => (
-      gridRow(formatPiece(piece), gridCell(formatPercent(p, 1), "amount"), gridCell(bar(p)))
-    ));
+    const rows = sentence.predictions[layer][position].map(([piece, p]) =>
+      gridRow(formatPiece(piece), gridCell(formatPercent(p, 1), "amount"), gridCell(bar(p))),
+    );
     topPieces.replaceChildren(gridTable("weight-table", "the most probable pieces", ...rows));
   }
 }
 
 // What the decoder writes from the states after each layer of the encoder.
 function translationsByLayer({ encoder: translations, layers }) {
-  const rows = translations.map((translation, i) => el("tr", {},
-    el("th", { scope: "row" }, layerName(layers[i])),
-    el("td", { class: "text" }, translation)));
+  const rows = translations.map((translation, i) =>
+    el("tr", {}, el("th", { scope: "row" }, layerName(layers[i])), el("td", { class: "text" }, translation)),
+  );
   return [
     el("table", { class: "data-table" }, tableHead("read after", "translation"), el("tbody", {}, ...rows)),
     hint("The whole decoder reads the encoder’s states after each layer (DecoderLens): a translation for each."),
@@ -99,9 +105,11 @@ export function layersFacts(record) {
   const { sentences, decided, first } = record;
   const places = sentences.flatMap(({ predictions, fed }) => fed.map((piece, t) => predictions[0][t][0][0] === piece));
   const layers = sentences[0].layers;
-  const describe = (counts) => counts.slice(1, -1).map((count, i) => (
-    `${formatPercent(count / sum(counts))} are decided by ${layerName(layers[i + 1])}`
-  )).join(" and ");
+  const describe = (counts) =>
+    counts
+      .slice(1, -1)
+      .map((count, i) => `${formatPercent(count / sum(counts))} are decided by ${layerName(layers[i + 1])}`)
+      .join(" and ");
   return {
     layers: String(layers.length - 1),
     copied: `${places.filter(Boolean).length} of ${places.length}`,

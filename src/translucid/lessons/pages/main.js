@@ -47,8 +47,14 @@ const FACTS = {
 // Examples of what a reader can enter.
 const PLACEHOLDER = "We are going to the park";
 const PAIRS = {
-  patching: { labels: ["or your own CLEAN", "and OTHER"], placeholders: ["I closed the window.", "I closed the book."] },
-  context: { labels: ["or your own previous sentence", "and sentence"], placeholders: ["I bought a lamp.", "It is expensive."] },
+  patching: {
+    labels: ["or your own CLEAN", "and OTHER"],
+    placeholders: ["I closed the window.", "I closed the book."],
+  },
+  context: {
+    labels: ["or your own previous sentence", "and sentence"],
+    placeholders: ["I bought a lamp.", "It is expensive."],
+  },
 };
 const SEPARATOR = " / "; // between two sentences in a request
 const lessonName = document.body.dataset.lesson;
@@ -78,7 +84,15 @@ function sentenceSelect(sentences, onSelect) {
   select.addEventListener("change", () => onSelect(sentences[Number(select.value)]));
   const node = el("div", { class: "sentence-select" }, el("label", {}, el("span", {}, "Sentence"), select));
   if ("live" in document.body.dataset) node.append(...customSentenceForm(addSentence));
-  else node.append(el("p", { class: "hint" }, "Recorded. To type your own sentences: ", el("code", {}, "translucid learn --train --open")));
+  else
+    node.append(
+      el(
+        "p",
+        { class: "hint" },
+        "Recorded. To type your own sentences: ",
+        el("code", {}, "translucid learn --train --open"),
+      ),
+    );
   return node;
 
   function addSentence(sentence) {
@@ -92,9 +106,9 @@ function sentenceSelect(sentences, onSelect) {
 // A form for a sentence, and a paragraph for its errors. onRecord is called with the server's record of the sentence.
 function customSentenceForm(onRecord) {
   const { labels, placeholders } = PAIRS[lessonName] ?? { labels: ["or your own"], placeholders: [PLACEHOLDER] };
-  const inputs = placeholders.map((placeholder) => (
-    el("input", { type: "text", maxlength: Math.floor(120 / placeholders.length), required: true, placeholder })
-  ));
+  const inputs = placeholders.map((placeholder) =>
+    el("input", { type: "text", maxlength: Math.floor(120 / placeholders.length), required: true, placeholder }),
+  );
   const fields = inputs.map((input, i) => el("label", {}, el("span", {}, labels[i]), input));
   const button = el("button", { type: "submit" }, "Show");
   const problem = el("p", { class: "problem", "aria-live": "polite" });

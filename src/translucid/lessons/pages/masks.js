@@ -29,10 +29,12 @@ export function masksFigure(container) {
 
   function showSentence(newSentence) {
     sentence = newSentence;
-    heads.replaceChildren(headChoice(sentence.heads.length, head, (index) => {
-      head = index;
-      draw();
-    }));
+    heads.replaceChildren(
+      headChoice(sentence.heads.length, head, (index) => {
+        head = index;
+        draw();
+      }),
+    );
     resetMask();
     draw();
   }
@@ -55,22 +57,32 @@ export function masksFigure(container) {
     const [focusRow, focusColumn] = focus ?? [0, 0];
     const renderCell = (row, column) => {
       const isOpen = mask[row][column];
-      const button = el("button", {
-        type: "button",
-        "aria-pressed": isOpen,
-        "aria-label": `${names[row]} may attend to ${names[column]}`,
-        title: `score ${formatNumber(scores[row][column])}`,
-        tabindex: row === focusRow && column === focusColumn ? 0 : -1,
-        on: {
-          click: () => toggle(row, column),
-          keydown: (event) => onKeydown(event, row, column),
+      const button = el(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": isOpen,
+          "aria-label": `${names[row]} may attend to ${names[column]}`,
+          title: `score ${formatNumber(scores[row][column])}`,
+          tabindex: row === focusRow && column === focusColumn ? 0 : -1,
+          on: {
+            click: () => toggle(row, column),
+            keydown: (event) => onKeydown(event, row, column),
+          },
         },
-      }, isOpen ? formatNumber(weights[row][column]) : "");
-      return el("td", { class: isOpen ? "weight" : "weight masked", style: { "--weight": weights[row][column] } }, button);
+        isOpen ? formatNumber(weights[row][column]) : "",
+      );
+      return el(
+        "td",
+        { class: isOpen ? "weight" : "weight masked", style: { "--weight": weights[row][column] } },
+        button,
+      );
     };
     table.replaceChildren(
       matrix(names, names, renderCell, "query ↓ key →"),
-      hint("Each row is a decoder position and its weights over the previous ones. Click a square, or move with the arrow keys and press Space, to unmask or mask it: the other squares of the row share its weight."),
+      hint(
+        "Each row is a decoder position and its weights over the previous ones. Click a square, or move with the arrow keys and press Space, to unmask or mask it: the other squares of the row share its weight.",
+      ),
     );
     if (focus) buttonAt(...focus).focus();
     summary.textContent = maskSummary(weights, lengthWithoutPadding());

@@ -2,12 +2,27 @@
 import { el } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { argmax, dot, maxAbs, softmax, weightedSum } from "./linear_algebra.js";
-import { bar, gridCell, gridHeader, gridRow, gridTable, hint, liveRegion, queryChoice, slider, strip } from "./widgets.js";
+import {
+  bar,
+  gridCell,
+  gridHeader,
+  gridRow,
+  gridTable,
+  hint,
+  liveRegion,
+  queryChoice,
+  slider,
+  strip,
+} from "./widgets.js";
 
 export function memoryFigure(container) {
   let sentence = null;
   const selected = queryChoice(() => draw());
-  const sharpness = slider("sharpness", { min: 0, max: 8, step: 0.25, value: 1, format: (factor) => `× ${formatNumber(factor)}` }, () => draw());
+  const sharpness = slider(
+    "sharpness",
+    { min: 0, max: 8, step: 0.25, value: 1, format: (factor) => `× ${formatNumber(factor)}` },
+    () => draw(),
+  );
   const table = el("div", {});
   const summary = liveRegion();
   container.append(selected.pieces, el("div", { class: "controls" }, selected.heads, sharpness.node), table, summary);
@@ -29,18 +44,39 @@ export function memoryFigure(container) {
     // Queries and keys share a scale of colours; so do values and the context.
     const maxKey = Math.max(maxAbs(keys.flat()), maxAbs(queries.flat()));
     const maxValue = maxAbs(values.flat());
-    const memoryRows = sentence.source.map((piece, s) => gridRow(formatPiece(piece),
-      gridCell(strip(keys[s], maxKey, `key of ${width} numbers`)),
-      gridCell(el("span", { class: "amount score" }, formatNumber(scores[s]))),
-      gridCell(bar(weights[s])),
-      gridCell(el("span", { class: "faded", style: { "--weight": weights[s] } }, strip(values[s], maxValue, `value of ${width} numbers`)))));
+    const memoryRows = sentence.source.map((piece, s) =>
+      gridRow(
+        formatPiece(piece),
+        gridCell(strip(keys[s], maxKey, `key of ${width} numbers`)),
+        gridCell(el("span", { class: "amount score" }, formatNumber(scores[s]))),
+        gridCell(bar(weights[s])),
+        gridCell(
+          el(
+            "span",
+            { class: "faded", style: { "--weight": weights[s] } },
+            strip(values[s], maxValue, `value of ${width} numbers`),
+          ),
+        ),
+      ),
+    );
     table.replaceChildren(
-      gridTable("memory", "memory",
+      gridTable(
+        "memory",
+        "memory",
         gridRow("query", gridCell(strip(query, maxKey, `query of ${width} numbers`))),
         gridHeader("piece", "key", "q · k / √d", "weight", "value"),
         ...memoryRows,
-        gridRow("context", gridCell(""), gridCell(""), gridCell(""), gridCell(strip(context, maxValue, `context of ${width} numbers`)))),
-      hint(`${sentence.name}, head ${selected.head}: vectors of ${width} numbers; blue is positive, orange negative. The context is the weighted average of the values.`),
+        gridRow(
+          "context",
+          gridCell(""),
+          gridCell(""),
+          gridCell(""),
+          gridCell(strip(context, maxValue, `context of ${width} numbers`)),
+        ),
+      ),
+      hint(
+        `${sentence.name}, head ${selected.head}: vectors of ${width} numbers; blue is positive, orange negative. The context is the weighted average of the values.`,
+      ),
     );
     const best = argmax(weights);
     const distance = Math.hypot(...context.map((x, k) => x - values[best][k]));

@@ -45,7 +45,9 @@ export function patchingFigure(container) {
     };
     table.replaceChildren(
       cellPicker(part.layers, wordNames, describeCell, selected, onSelect, "layer ↓ word →"),
-      hint("Each cell is a separate run on OTHER, in which one state is that of CLEAN. Blue: how far L moves towards CLEAN. Choose a cell."),
+      hint(
+        "Each cell is a separate run on OTHER, in which one state is that of CLEAN. Blue: how far L moves towards CLEAN. Choose a cell.",
+      ),
     );
     showSelected();
   }
@@ -58,7 +60,9 @@ export function patchingFigure(container) {
     summary.textContent = `${part.layers[layer]}, “${part.words[word]}”: L goes from ${formatNumber(other)} to ${formatNumber(patched)}, ${formatPercent(carried)} of the way to CLEAN.`;
     // Only runs with patched encoder states are recorded with their translations.
     const isTranslated = part === sentence.parts[0];
-    const content = isTranslated ? [el("span", { class: "label" }, "OTHER, patched, is translated as "), sentence.moved[layer][word]] : [];
+    const content = isTranslated
+      ? [el("span", { class: "label" }, "OTHER, patched, is translated as "), sentence.moved[layer][word]]
+      : [];
     translation.replaceChildren(...content);
   }
 }
@@ -69,16 +73,24 @@ function runTable({ words, clean, other, translations, log_odds }) {
     { name: "CLEAN", source: clean, translation: translations[0], odds: log_odds.clean },
     { name: "OTHER", source: other, translation: translations[1], odds: log_odds.other },
   ];
-  const rows = runs.map(({ name, source, translation, odds }) => el("tr", {},
-    el("th", { scope: "row" }, name),
-    el("td", { class: "text" }, source),
-    el("td", { class: "text" }, translation),
-    el("td", { class: "odds" }, formatNumber(odds))));
-  const header = el("tr", {},
+  const rows = runs.map(({ name, source, translation, odds }) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, name),
+      el("td", { class: "text" }, source),
+      el("td", { class: "text" }, translation),
+      el("td", { class: "odds" }, formatNumber(odds)),
+    ),
+  );
+  const header = el(
+    "tr",
+    {},
     el("th", { scope: "col" }, "run"),
     el("th", { scope: "col" }, "source"),
     el("th", { scope: "col", class: "text" }, "translation"),
-    el("th", { scope: "col" }, `L = log p(${words[0]}) − log p(${words[1]})`));
+    el("th", { scope: "col" }, `L = log p(${words[0]}) − log p(${words[1]})`),
+  );
   return el("table", { class: "data-table" }, el("thead", {}, header), el("tbody", {}, ...rows));
 }
 

@@ -41,12 +41,22 @@ export function positionsFigure(container, { width }) {
   const similarityLegend = el("p", { class: "legend" });
   const similarityChart = draggableChart("dot product of this position with every other", chartWidth, onDrag);
   container.append(
-    el("div", { class: "controls" }, position.node, shift.node, pairs.node), vectors,
+    el("div", { class: "controls" }, position.node, shift.node, pairs.node),
+    vectors,
     hint("Each vector is a row of numbers: blue is positive, orange negative, white 0."),
-    waveTitle, waveLegend, waveChart,
-    el("h3", {}, "The same pairs as clocks"), clockLegend, clocks, summary,
-    el("h3", {}, "P[p] · P[q]: similarity of positions"), similarityLegend, similarityChart,
-    hint("Drag in the pictures, or use the sliders. The curve moves with p and keeps its shape: it depends only on the distance q − p."),
+    waveTitle,
+    waveLegend,
+    waveChart,
+    el("h3", {}, "The same pairs as clocks"),
+    clockLegend,
+    clocks,
+    summary,
+    el("h3", {}, "P[p] · P[q]: similarity of positions"),
+    similarityLegend,
+    similarityChart,
+    hint(
+      "Drag in the pictures, or use the sliders. The curve moves with p and keeps its shape: it depends only on the distance q − p.",
+    ),
   );
   draw();
   return () => {}; // the figure shows no sentences
@@ -69,7 +79,7 @@ export function positionsFigure(container, { width }) {
 }
 
 function angleOf(position, pair, width) {
-  return position / 10000 ** (2 * pair / width);
+  return position / 10000 ** ((2 * pair) / width);
 }
 
 // The vector P[position].
@@ -86,7 +96,12 @@ function xOf(position, chartWidth) {
 
 // An empty chart over all positions. onDrag is called with the position at the pointer.
 function draggableChart(label, chartWidth, onDrag) {
-  const chart = svg("svg", { class: "chart draggable", viewBox: `0 0 ${chartWidth} ${HEIGHT}`, role: "img", "aria-label": label });
+  const chart = svg("svg", {
+    class: "chart draggable",
+    viewBox: `0 0 ${chartWidth} ${HEIGHT}`,
+    role: "img",
+    "aria-label": label,
+  });
   const reportPosition = (event) => {
     const box = chart.getBoundingClientRect();
     const x = ((event.clientX - box.left) / box.width) * chartWidth;
@@ -154,17 +169,21 @@ function clock(pair, p, k, width, isSelected) {
   };
   const turn = angleOf(k, pair, width);
   const label = `pair ${pair}: the hand turns by ${formatNumber(turn, 3)}`;
-  const drawing = svg("svg", { viewBox: "-50 -50 100 100", role: "img", "aria-label": label },
-    svg("circle", { class: "face", r: 44 }), hand(p + k, "shifted-hand"), hand(p, "hand"));
+  const drawing = svg(
+    "svg",
+    { viewBox: "-50 -50 100 100", role: "img", "aria-label": label },
+    svg("circle", { class: "face", r: 44 }),
+    hand(p + k, "shifted-hand"),
+    hand(p, "hand"),
+  );
   const caption = el("figcaption", {}, `i = ${pair}`, el("br"), `turned by ${formatNumber(turn, 2)}`);
   return el("figure", { class: isSelected ? "chosen" : "" }, drawing, caption);
 }
 
 function similarityValues(p, k, width) {
   const encoding = encodingOf(p, width);
-  const describe = (symbol, name, q) => (
-    el("span", { class: "c3" }, `${symbol} q = ${name}: ${formatNumber(dot(encoding, encodingOf(q, width)))}`)
-  );
+  const describe = (symbol, name, q) =>
+    el("span", { class: "c3" }, `${symbol} q = ${name}: ${formatNumber(dot(encoding, encodingOf(q, width)))}`);
   return [describe("●", "p", p), describe("○", "p + k", p + k)];
 }
 
@@ -188,9 +207,9 @@ function axes(yOf, values, chartWidth) {
     svg("line", { class: "grid", x1: MARGIN.left, x2: chartWidth - MARGIN.right, y1: yOf(value), y2: yOf(value) }),
     svg("text", { x: MARGIN.left - 6, y: yOf(value) + 4, "text-anchor": "end" }, formatNumber(value, 0)),
   ]);
-  const numbers = [0, 20, 40, 60].map((q) => (
-    svg("text", { class: "muted", x: xOf(q, chartWidth), y: HEIGHT - 6, "text-anchor": "middle" }, q)
-  ));
+  const numbers = [0, 20, 40, 60].map((q) =>
+    svg("text", { class: "muted", x: xOf(q, chartWidth), y: HEIGHT - 6, "text-anchor": "middle" }, q),
+  );
   return [...lines, ...numbers];
 }
 

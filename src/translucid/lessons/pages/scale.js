@@ -2,7 +2,18 @@
 import { el, svg } from "./dom.js";
 import { formatNumber, formatPiece } from "./formatting.js";
 import { dot, mean, softmax } from "./linear_algebra.js";
-import { bar, drawingWidth, gridCell, gridHeader, gridRow, gridTable, hint, liveRegion, queryChoice, slider } from "./widgets.js";
+import {
+  bar,
+  drawingWidth,
+  gridCell,
+  gridHeader,
+  gridRow,
+  gridTable,
+  hint,
+  liveRegion,
+  queryChoice,
+  slider,
+} from "./widgets.js";
 
 const MAX_LOG_DIMENSIONS = 10; // 1024 dimensions
 const MAX_SLOPE = 0.25; // that of the softmax, α (1 − α) at α = 1/2
@@ -11,19 +22,32 @@ export function scaleFigure(container, record) {
   let sentence = null;
   const selected = queryChoice(() => draw());
   const formatDimensions = (logDimensions) => String(2 ** logDimensions);
-  const formatExponent = (exponent) => (
-    exponent === 0.5 ? `${formatNumber(exponent)}, the paper’s √d` : formatNumber(exponent)
+  const formatExponent = (exponent) =>
+    exponent === 0.5 ? `${formatNumber(exponent)}, the paper’s √d` : formatNumber(exponent);
+  const dimensions = slider(
+    "dimensions d",
+    { min: 0, max: MAX_LOG_DIMENSIONS, value: 6, format: formatDimensions },
+    () => draw(),
   );
-  const dimensions = slider("dimensions d", { min: 0, max: MAX_LOG_DIMENSIONS, value: 6, format: formatDimensions }, () => draw());
-  const exponent = slider("divide scores by d to the power", { min: 0, max: 1, step: 0.25, value: 0, format: formatExponent }, () => draw());
+  const exponent = slider(
+    "divide scores by d to the power",
+    { min: 0, max: 1, step: 0.25, value: 0, format: formatExponent },
+    () => draw(),
+  );
   const randomScores = el("div", {});
   const summary = liveRegion();
   const headWidth = el("span", { class: "width" });
   const headScores = el("div", {});
   container.append(
     el("div", { class: "controls" }, exponent.node),
-    el("h3", {}, "Random queries and keys"), dimensions.node, randomScores, summary,
-    el("h3", {}, "A head of the translation model, d = ", headWidth), selected.pieces, selected.heads, headScores,
+    el("h3", {}, "Random queries and keys"),
+    dimensions.node,
+    randomScores,
+    summary,
+    el("h3", {}, "A head of the translation model, d = ", headWidth),
+    selected.pieces,
+    selected.heads,
+    headScores,
   );
   return showSentence;
 
@@ -46,7 +70,10 @@ export function scaleFigure(container, record) {
     const scores = record.keys.map((key) => dot(query, key.slice(0, d)) / d ** exponent.value);
     const weights = softmax(scores);
     randomScores.replaceChildren(
-      scoreTable(scores, scores.map((_, i) => `key ${i + 1}`)),
+      scoreTable(
+        scores,
+        scores.map((_, i) => `key ${i + 1}`),
+      ),
       el("h3", {}, "The steepest slope of the softmax, max α (1 − α)"),
       slopeChart(record.slopes, exponent.value, dimensions.value, drawingWidth(container)),
       hint(`Mean over ${record.draws} queries with ${record.keys.length} keys each.`),
@@ -66,9 +93,9 @@ export function scaleFigure(container, record) {
 
 function scoreTable(scores, names) {
   const weights = softmax(scores);
-  const rows = scores.map((score, i) => (
-    gridRow(names[i], gridCell(formatNumber(score), "amount score"), gridCell(bar(weights[i])))
-  ));
+  const rows = scores.map((score, i) =>
+    gridRow(names[i], gridCell(formatNumber(score), "amount score"), gridCell(bar(weights[i]))),
+  );
   return gridTable("weight-table", "scores and weights", gridHeader("key", "score", "weight"), ...rows);
 }
 
@@ -81,7 +108,12 @@ function slopeChart(slopes, exponent, logDimensions, width) {
   const xOf = (log) => marginLeft + (log / MAX_LOG_DIMENSIONS) * (width - marginLeft - 96);
   const yOf = (slope) => 10 + (1 - slope / MAX_SLOPE) * (height - 46);
   const right = xOf(MAX_LOG_DIMENSIONS);
-  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "steepest slope of the softmax by number of dimensions" });
+  const drawing = svg("svg", {
+    class: "chart",
+    viewBox: `0 0 ${width} ${height}`,
+    role: "img",
+    "aria-label": "steepest slope of the softmax by number of dimensions",
+  });
   for (const slope of [0, MAX_SLOPE / 2, MAX_SLOPE]) {
     drawing.append(
       svg("line", { class: "grid", x1: marginLeft, x2: right, y1: yOf(slope), y2: yOf(slope) }),
@@ -109,7 +141,13 @@ function slopeChart(slopes, exponent, logDimensions, width) {
   for (let log = 0; log <= MAX_LOG_DIMENSIONS; log += 2) {
     drawing.append(svg("text", { x: xOf(log), y: height - 20, "text-anchor": "middle" }, 2 ** log));
   }
-  drawing.append(svg("text", { class: "muted", x: (marginLeft + right) / 2, y: height - 3, "text-anchor": "middle" }, "dimensions d"));
+  drawing.append(
+    svg(
+      "text",
+      { class: "muted", x: (marginLeft + right) / 2, y: height - 3, "text-anchor": "middle" },
+      "dimensions d",
+    ),
+  );
   return drawing;
 }
 

@@ -14,18 +14,24 @@ let groupCount = 0; // gives each radio group a name of its own
 export function choice(legend, options, onChange, { selectedIndex = 0, className = "choice" } = {}) {
   groupCount += 1;
   const name = `choice-${groupCount}`;
-  const inputs = options.map((option, i) => el("input", {
-    type: "radio",
-    name,
-    value: i,
-    checked: i === selectedIndex,
-    on: { change: () => onChange(option.value, i) },
-  }));
-  const labels = inputs.map((input, i) => el("label", { title: options[i].title }, input, el("span", {}, options[i].label)));
+  const inputs = options.map((option, i) =>
+    el("input", {
+      type: "radio",
+      name,
+      value: i,
+      checked: i === selectedIndex,
+      on: { change: () => onChange(option.value, i) },
+    }),
+  );
+  const labels = inputs.map((input, i) =>
+    el("label", { title: options[i].title }, input, el("span", {}, options[i].label)),
+  );
   const node = el("fieldset", { class: className }, el("legend", {}, legend), ...labels);
   return {
     node,
-    get value() { return options[inputs.findIndex((input) => input.checked)].value; },
+    get value() {
+      return options[inputs.findIndex((input) => input.checked)].value;
+    },
   };
 }
 
@@ -48,19 +54,33 @@ export function queryChoice(onChange) {
   let head = 0;
   const pieces = el("div", {});
   const heads = el("div", {});
-  return { pieces, heads, showSentence, get step() { return step; }, get head() { return head; } };
+  return {
+    pieces,
+    heads,
+    showSentence,
+    get step() {
+      return step;
+    },
+    get head() {
+      return head;
+    },
+  };
 
   // Show the pieces and heads of a sentence; the selected head stays, and the piece if the sentence is long enough.
   function showSentence(sentence) {
     step = Math.min(step, sentence.target.length - 1);
-    pieces.replaceChildren(pieceChoice(sentence.target, step, (index) => {
-      step = index;
-      onChange();
-    }));
-    heads.replaceChildren(headChoice(sentence.heads.length, head, (index) => {
-      head = index;
-      onChange();
-    }));
+    pieces.replaceChildren(
+      pieceChoice(sentence.target, step, (index) => {
+        step = index;
+        onChange();
+      }),
+    );
+    heads.replaceChildren(
+      headChoice(sentence.heads.length, head, (index) => {
+        head = index;
+        onChange();
+      }),
+    );
   }
 }
 
@@ -68,7 +88,15 @@ export function queryChoice(onChange) {
 // It returns { node, input, value }; assigning to `value` does not call onInput.
 export function slider(label, { min, max, step = 1, value, format = String }, onInput) {
   const output = el("output", {}, format(value));
-  const input = el("input", { type: "range", min, max, step, value, "aria-label": label, "aria-valuetext": format(value) });
+  const input = el("input", {
+    type: "range",
+    min,
+    max,
+    step,
+    value,
+    "aria-label": label,
+    "aria-valuetext": format(value),
+  });
   const updateText = () => {
     output.textContent = format(Number(input.value));
     input.setAttribute("aria-valuetext", output.textContent);
@@ -80,7 +108,9 @@ export function slider(label, { min, max, step = 1, value, format = String }, on
   return {
     node: el("label", { class: "slider" }, el("span", {}, label), input, output),
     input,
-    get value() { return Number(input.value); },
+    get value() {
+      return Number(input.value);
+    },
     set value(number) {
       input.value = number;
       updateText();
@@ -102,14 +132,21 @@ export function strip(values, maximum, label, describeCell = (i) => `${i}: ${for
     return cell;
   });
   const viewBox = `0 0 ${values.length} 1`;
-  return svg("svg", { class: "strip", viewBox, preserveAspectRatio: "none", role: "img", "aria-label": label }, ...cells);
+  return svg(
+    "svg",
+    { class: "strip", viewBox, preserveAspectRatio: "none", role: "img", "aria-label": label },
+    ...cells,
+  );
 }
 
 // A weight between 0 and 1 as a bar and a number.
 export function bar(weight) {
-  return el("span", { class: "bar" },
+  return el(
+    "span",
+    { class: "bar" },
     el("span", { class: "fill", style: { "--weight": weight } }),
-    el("span", { class: "amount" }, formatNumber(weight)));
+    el("span", { class: "amount" }, formatNumber(weight)),
+  );
 }
 
 // A table whose columns are laid out by CSS. className: the layout, a class of lesson.css.
@@ -143,9 +180,12 @@ export function matrix(rowNames, columnNames, renderCell, corner = "") {
     const cells = columnNames.map((_, c) => renderCell(r, c));
     return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
   });
-  const table = el("table", { class: "matrix" },
+  const table = el(
+    "table",
+    { class: "matrix" },
     el("thead", {}, el("tr", {}, el("td", {}, corner), ...headers)),
-    el("tbody", {}, ...rows));
+    el("tbody", {}, ...rows),
+  );
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" }, table);
 }
 

@@ -54,7 +54,7 @@ function download() {
 }
 
 async function openAcceptAllDialog() {
-  if (!await editor.refreshProgress()) return;
+  if (!(await editor.refreshProgress())) return;
   const { segments, accepted, doubtful } = editor.getDocument();
   const unaccepted = segments - accepted;
   const withoutWarning = unaccepted - doubtful;

@@ -70,12 +70,18 @@ function renderViews(container, views, sentenceIndex) {
     };
     const onChoose = (sentence, newText, word) => {
       lastChoice = { view: viewIndex, sentence: sentences.indexOf(sentence), word };
-      const translations = response.sentences.map((original) => (original === sentence.original ? newText : original.text));
+      const translations = response.sentences.map((original) =>
+        original === sentence.original ? newText : original.text,
+      );
       emit("choose", { translations, modelIndex, step });
     };
     const content = {
-      run: `runs/${model.name}`, languages: [model.source, model.target], isMultilingual: model.hasManyPairs,
-      sentences, tab: selectedTab, sentenceIndex,
+      run: `runs/${model.name}`,
+      languages: [model.source, model.target],
+      isMultilingual: model.hasManyPairs,
+      sentences,
+      tab: selectedTab,
+      sentenceIndex,
     };
     inspectors.push(showInspector(root, content, serverRequests(model, onSentenceChange, onChoose)));
   });
@@ -83,7 +89,9 @@ function renderViews(container, views, sentenceIndex) {
 }
 
 function viewSection({ title, modelIndex }, root, hasHeading) {
-  const section = element("section", { ariaLabel: `attention and explanations of ${title}${modelIndex ? " (compared)" : ""}` });
+  const section = element("section", {
+    ariaLabel: `attention and explanations of ${title}${modelIndex ? " (compared)" : ""}`,
+  });
   if (hasHeading) section.append(element("h3", { textContent: title, className: "muted" }));
   section.append(root);
   return section;
@@ -96,17 +104,19 @@ function emit(type, detail) {
 // Return the units that are shown one at a time: sentences, or the pieces of a sentence that was split because of its length.
 // `original` is the sentence of the response if it was not split.
 function displayUnits({ sentences }) {
-  return sentences.flatMap((sentence) => sentence.pieces.map((piece) => {
-    const isWhole = sentence.pieces.length === 1;
-    const words = (side) => piece[side]?.slice(0, -1).join(" ") ?? "";
-    return {
-      source_text: isWhole ? sentence.source_text : words("source"),
-      text: isWhole ? sentence.text : words("target"),
-      confidence: sentence.confidence,
-      record: piece.maps ? piece : null,
-      original: isWhole ? sentence : null,
-    };
-  }));
+  return sentences.flatMap((sentence) =>
+    sentence.pieces.map((piece) => {
+      const isWhole = sentence.pieces.length === 1;
+      const words = (side) => piece[side]?.slice(0, -1).join(" ") ?? "";
+      return {
+        source_text: isWhole ? sentence.source_text : words("source"),
+        text: isWhole ? sentence.text : words("target"),
+        confidence: sentence.confidence,
+        record: piece.maps ? piece : null,
+        original: isWhole ? sentence : null,
+      };
+    }),
+  );
 }
 
 // Mark the words in which the translations of two models differ.
@@ -138,22 +148,38 @@ function serverRequests(model, onSentenceChange, onChoose) {
     methods,
     onSentenceChange,
     onChoose,
-    onTabChange: (name) => { selectedTab = name; },
+    onTabChange: (name) => {
+      selectedTab = name;
+    },
     onError: (error) => emit("problem", error),
     maps: async (sentence) => {
-      const { pieces: [piece] } = await inspect(sentence, { maps: "all" });
+      const {
+        pieces: [piece],
+      } = await inspect(sentence, { maps: "all" });
       return { ...sentence.record, ...piece };
     },
     contributions: async (sentence) => {
-      const { pieces: [piece] } = await inspect(sentence, { maps: "contributions" });
+      const {
+        pieces: [piece],
+      } = await inspect(sentence, { maps: "contributions" });
       const { fed, prefix, source_contributions, maps } = piece;
-      return { fed, prefix, source_contributions, maps: maps.filter(({ kind }) => kind === "norms" || kind === "contributions") };
+      return {
+        fed,
+        prefix,
+        source_contributions,
+        maps: maps.filter(({ kind }) => kind === "norms" || kind === "contributions"),
+      };
     },
     layers: ({ source_text: q, text }) => send("layers", { q, translation: text }),
     patch: ({ source_text: q, text }, fields) => send("patch", { q, translation: text, ...fields }),
     ablate: async ({ source_text: q }, ablate) => {
       const response = await send("look", { q, ablate, maps: "all" });
-      const [{ text, pieces: [record] }] = response.sentences;
+      const [
+        {
+          text,
+          pieces: [record],
+        },
+      ] = response.sentences;
       return { text, record };
     },
     tree: async ({ source_text: q }) => (await send("beam", { q })).trees[0],

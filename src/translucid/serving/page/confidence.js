@@ -42,7 +42,8 @@ function hasLowConfidence({ confidence }) {
 
 function sentenceElement(sentence) {
   const nodes = sentenceNodes(sentence);
-  if (sentence.origin === "memory") return element("span", { className: "from-memory", title: "from the translation memory" }, ...nodes);
+  if (sentence.origin === "memory")
+    return element("span", { className: "from-memory", title: "from the translation memory" }, ...nodes);
   const reasons = [...(sentence.warnings ?? [])];
   if (hasLowConfidence(sentence)) reasons.push(`confidence ${formatShare(sentence.confidence)}`);
   if (!reasons.length) return element("span", {}, ...nodes);
@@ -53,7 +54,7 @@ function sentenceElement(sentence) {
 // a glossary has changed a translation, the probabilities are those without it.
 function wordsOf({ pieces, origin }) {
   return pieces.flatMap(({ target = [], probabilities = [], judged_probabilities: judged }) => {
-    const known = origin === "memory" ? [] : judged ?? probabilities;
+    const known = origin === "memory" ? [] : (judged ?? probabilities);
     return target.slice(0, -1).map((word, i) => ({ word, probability: known[i] }));
   });
 }

@@ -7,7 +7,16 @@ import { withApiKey } from "./api_key.js";
 import { element } from "./elements.js";
 import { $, formatCount, progressIndicator } from "./page_elements.js";
 import { readResponse, RETRY_DELAY } from "./requests.js";
-import { clearHints, entersLineBreaks, fitHeight, isDoubtful, segmentClasses, segmentItem, serverText, showHints } from "./segment_item.js";
+import {
+  clearHints,
+  entersLineBreaks,
+  fitHeight,
+  isDoubtful,
+  segmentClasses,
+  segmentItem,
+  serverText,
+  showHints,
+} from "./segment_item.js";
 import { addRecentDocument, readDrafts, recentDocuments, removeRecentDocument, writeDrafts } from "./storage.js";
 
 const FIRST_POLL_DELAY = 100; // milliseconds between requests for the progress, at first
@@ -25,15 +34,19 @@ let requestedPage = FIRST_PAGE; // `first` and `previous` of the page that was r
 let latestPageRequest = 0;
 let latestRequest = 0; // for another document; responses to earlier requests are ignored
 let pollTimer;
-const progress = progressIndicator($("documents"), (text) => { $("document-problem").textContent = text; });
+const progress = progressIndicator($("documents"), (text) => {
+  $("document-problem").textContent = text;
+});
 
 // Set up. `getSelectedModel()` returns the model and the languages to translate with.
 export function initDocuments(settings, getSelectedModel) {
   selectedModel = getSelectedModel;
   $("document-file").accept = settings.supportedFilesFormat.join();
-  $("document-kinds").append(...settings.documentKinds.map(({ name, endings }) => (
-    element("li", {}, element("span", { textContent: name }), element("span", { textContent: endings.join(" ") }))
-  )));
+  $("document-kinds").append(
+    ...settings.documentKinds.map(({ name, endings }) =>
+      element("li", {}, element("span", { textContent: name }), element("span", { textContent: endings.join(" ") })),
+    ),
+  );
   $("document-file").addEventListener("change", ({ target: input }) => {
     if (input.files.length) uploadDocument(input.files[0]);
     input.value = ""; // so that choosing the same file again is a change
@@ -44,16 +57,26 @@ export function initDocuments(settings, getSelectedModel) {
     showPage(0, []);
   });
   $("next-segments").addEventListener("click", () => showPage(segments.at(-1).number + 1, [...page.previous, page]));
-  $("previous-segments").addEventListener("click", () => showPage(page.previous.at(-1).first, page.previous.slice(0, -1)));
+  $("previous-segments").addEventListener("click", () =>
+    showPage(page.previous.at(-1).first, page.previous.slice(0, -1)),
+  );
   initAcceptDialogs({
     getDocument: () => openDocument,
     readDrafts: () => readDrafts(openDocument.id),
     writeDrafts: (drafts) => writeDrafts(openDocument.id, drafts),
-    request, refreshProgress, reloadSegments, showProblem, showSegment,
+    request,
+    refreshProgress,
+    reloadSegments,
+    showProblem,
+    showSegment,
   });
-  $("segments").addEventListener("focusin", ({ target }) => { if (isTextarea(target)) showHintsFor(target); });
+  $("segments").addEventListener("focusin", ({ target }) => {
+    if (isTextarea(target)) showHintsFor(target);
+  });
   $("segments").addEventListener("keydown", onKeydown);
-  $("segments").addEventListener("mousedown", (event) => { if (actionOf(event)) event.preventDefault(); }); // the focus stays in the text
+  $("segments").addEventListener("mousedown", (event) => {
+    if (actionOf(event)) event.preventDefault();
+  }); // the focus stays in the text
   $("segments").addEventListener("click", onAction);
   $("segments").addEventListener("input", ({ target: textarea }) => {
     storeDraft(segmentOf(textarea), textarea.value);
@@ -79,12 +102,14 @@ function request(path, method = "GET", fields = null) {
 }
 
 function renderRecentDocuments() {
-  $("document-list").replaceChildren(...recentDocuments().map(({ id, name }) => {
-    const button = element("button", { type: "button", textContent: name });
-    button.setAttribute("aria-pressed", id === openDocument?.id);
-    button.addEventListener("click", () => open(id));
-    return element("li", {}, button);
-  }));
+  $("document-list").replaceChildren(
+    ...recentDocuments().map(({ id, name }) => {
+      const button = element("button", { type: "button", textContent: name });
+      button.setAttribute("aria-pressed", id === openDocument?.id);
+      button.addEventListener("click", () => open(id));
+      return element("li", {}, button);
+    }),
+  );
 }
 
 function forgetDocument(id) {
@@ -194,7 +219,9 @@ function stateMessage({ state, done, accepted, segments: total, seconds_left: se
   if (state === "waiting") return "Waiting for other documents.";
   if (state === "translating") return `${formatCount(done)} of ${formatCount(total)} segments${timeLeft(secondsLeft)}`;
   if (state !== "done") return undefined;
-  return total ? `${formatCount(accepted)} of ${formatCount(total)} segments accepted` : "It contains no text to translate.";
+  return total
+    ? `${formatCount(accepted)} of ${formatCount(total)} segments accepted`
+    : "It contains no text to translate.";
 }
 
 function timeLeft(seconds) {
@@ -271,7 +298,8 @@ async function showSegment(number, message = "") {
   if (!isShown()) {
     $("only-doubtful").checked = false;
     const previous = [];
-    for (let first = 0; first + SEGMENTS_PER_PAGE <= number; first += SEGMENTS_PER_PAGE) previous.push({ first, offset: first });
+    for (let first = 0; first + SEGMENTS_PER_PAGE <= number; first += SEGMENTS_PER_PAGE)
+      previous.push({ first, offset: first });
     await showPage(SEGMENTS_PER_PAGE * previous.length, previous);
     if (openDocument && !isShown()) await showPage(number, [...previous, page]); // long segments come on shorter pages
   }
@@ -286,7 +314,9 @@ function renderPage(isOtherPage) {
   const focusedNumber = document.activeElement?.closest("#segments li")?.dataset.number;
   const cursor = document.activeElement?.selectionStart;
   const drafts = readDrafts(openDocument.id);
-  $("segments").replaceChildren(...segments.map((segment) => segmentItem(segment, drafts[segment.number], openDocument)));
+  $("segments").replaceChildren(
+    ...segments.map((segment) => segmentItem(segment, drafts[segment.number], openDocument)),
+  );
   for (const textarea of $("segments").querySelectorAll("textarea")) fitHeight(textarea);
   renderPageNavigation();
   const textarea = $("segments").querySelector(`[data-number="${focusedNumber}"] textarea`);

@@ -81,7 +81,8 @@ function renderHistory(onOpen) {
 function historyItem(entry, onOpen) {
   const { text, translation, from, to } = entry;
   const button = element(
-    "button", { type: "button" },
+    "button",
+    { type: "button" },
     element("span", { className: "hint", textContent: `${languageName(from)} → ${languageName(to)}` }),
     element("span", { className: "one-line", textContent: text, lang: from, dir: "auto" }),
     element("span", { className: "one-line muted", textContent: translation, lang: to, dir: "auto" }),

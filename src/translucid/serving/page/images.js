@@ -19,11 +19,15 @@ let selectedTab = "attention";
 let methods = {}; // the server's explanation methods for images
 let latestRequest = 0; // responses to earlier requests are ignored
 let retryTimer;
-const progress = progressIndicator($("images"), (text) => { $("image-problem").textContent = text; });
+const progress = progressIndicator($("images"), (text) => {
+  $("image-problem").textContent = text;
+});
 
 // Set up. `showSection` shows this section of the page, for an image that is pasted.
 export function initImages(captioners, settings, showSection) {
-  methods = Object.fromEntries(Object.entries(IMAGE_METHODS).filter(([name]) => settings.imageExplanations.includes(name)));
+  methods = Object.fromEntries(
+    Object.entries(IMAGE_METHODS).filter(([name]) => settings.imageExplanations.includes(name)),
+  );
   $("captioner").append(...captioners.map((model) => option(model.name, model.name)));
   $("captioner").parentElement.hidden = captioners.length < 2;
   $("captioner").addEventListener("change", captionAgain);
@@ -41,7 +45,9 @@ export function initImages(captioners, settings, showSection) {
 async function copyCaption() {
   const copied = await copyToClipboard($("caption").textContent);
   $("caption-status").textContent = copied ? "Copied" : "This browser does not allow the page to copy.";
-  setTimeout(() => { $("caption-status").textContent = ""; }, MESSAGE_DURATION);
+  setTimeout(() => {
+    $("caption-status").textContent = "";
+  }, MESSAGE_DURATION);
 }
 
 function onFileChosen({ target: input }) {
@@ -68,7 +74,10 @@ export async function openImage(file) {
     bitmap.close();
     $("image").hidden = false;
     if (scale === 1 && SENT_UNCHANGED.includes(file.type)) image = file;
-    else image = await new Promise((resolve) => { $("image-canvas").toBlob(resolve, "image/jpeg", JPEG_QUALITY); });
+    else
+      image = await new Promise((resolve) => {
+        $("image-canvas").toBlob(resolve, "image/jpeg", JPEG_QUALITY);
+      });
   } catch {
     if (requestId === latestRequest) showProblem(new Error("The browser cannot display this file as an image."));
     return;
@@ -148,8 +157,12 @@ function showCaption(response) {
     return null;
   }
   const content = {
-    run: `runs/${response.model}`, image: fileName, sentences: [captionSentence(response)],
-    view: CAPTION_VIEW, hasSingleMap: response.heads < 2, tab: selectedTab,
+    run: `runs/${response.model}`,
+    image: fileName,
+    sentences: [captionSentence(response)],
+    view: CAPTION_VIEW,
+    hasSingleMap: response.heads < 2,
+    tab: selectedTab,
   };
   return showInspector($("caption-inspection"), content, serverRequests());
 }
@@ -171,7 +184,9 @@ function serverRequests() {
     explain,
     continuations,
     onError: showProblem,
-    onTabChange: (name) => { selectedTab = name; },
+    onTabChange: (name) => {
+      selectedTab = name;
+    },
     maps: async ({ text: caption }) => captionSentence(await send({ caption, maps: true })).record,
     tree: async ({ text: caption }) => (await send({ caption, tree: true })).tree,
     pdf: ({ text: caption }, view) => send({ caption, ...view }, "caption/picture"),

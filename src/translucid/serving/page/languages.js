@@ -52,7 +52,9 @@ function modelLabel({ name, sources, pivot, targets }) {
 function initModelMenu() {
   const menu = $("model-menu");
   menu.hidden = models.length < 2;
-  document.addEventListener("pointerdown", ({ target }) => { if (!menu.contains(target)) menu.open = false; });
+  document.addEventListener("pointerdown", ({ target }) => {
+    if (!menu.contains(target)) menu.open = false;
+  });
   menu.addEventListener("keydown", ({ key }) => {
     if (key !== "Escape" || !menu.open) return;
     menu.open = false;
@@ -142,7 +144,8 @@ export function isDetecting() {
 
 // Select the most probable of the detected languages [{ language, confidence }, …] that a model can translate.
 export function applyDetection(detections) {
-  const isUsable = ({ language, confidence }) => confidence > 0 && models.some(({ sources }) => sources.includes(language));
+  const isUsable = ({ language, confidence }) =>
+    confidence > 0 && models.some(({ sources }) => sources.includes(language));
   detectedLanguage = detections.find(isUsable)?.language ?? null;
   select(DETECT, $("to").value);
 }
@@ -172,13 +175,20 @@ export function renderLanguages() {
   const [selected, compared] = [selectedModel(), comparedModel()];
   $("source-language").textContent = languageName(selected.source);
   $("target-language").textContent = languageName(selected.target);
-  for (const [label, selectId] of [["source-language", "from"], ["target-language", "to"]]) {
+  for (const [label, selectId] of [
+    ["source-language", "from"],
+    ["target-language", "to"],
+  ]) {
     $(label).classList.toggle("visually-hidden", !$(selectId).hidden);
   }
   $("model-name").textContent = selected.name;
   $("swap").disabled = !canSwap();
-  $("detected-language").textContent = isDetecting() && detectedLanguage ? `detected: ${languageName(detectedLanguage)}` : "";
-  for (const [id, pane, code] of [["source", "source-pane", selected.source], ["translation", "target-pane", selected.target]]) {
+  $("detected-language").textContent =
+    isDetecting() && detectedLanguage ? `detected: ${languageName(detectedLanguage)}` : "";
+  for (const [id, pane, code] of [
+    ["source", "source-pane", selected.source],
+    ["translation", "target-pane", selected.target],
+  ]) {
     $(id).lang = code;
     $(pane).dir = textDirection(code);
   }

@@ -55,7 +55,10 @@ function groupByInput(models) {
 function initSections({ translators, captioners, classifiers, languageModels }, settings, images, textModels) {
   const hasTranslators = translators.length > 0;
   const modelsBySection = {
-    texts: translators, documents: translators, images: captioners, "text-models": [...classifiers, ...languageModels],
+    texts: translators,
+    documents: translators,
+    images: captioners,
+    "text-models": [...classifiers, ...languageModels],
   };
   availableSections = Object.keys(SECTIONS).filter((section) => modelsBySection[section].length);
   initNavigation();
@@ -173,7 +176,9 @@ async function openTextFile(file, maxLength) {
 }
 
 function availableShortcuts() {
-  const inTexts = (action) => () => { if (!$("texts").hidden) action(); };
+  const inTexts = (action) => () => {
+    if (!$("texts").hidden) action();
+  };
   const textShortcuts = [
     { keys: "Ctrl Enter", description: "translate now (also while typing)", action: inTexts(translate) },
     { keys: "Ctrl Shift S", description: "swap languages and texts (also while typing)", action: inTexts(swap) },

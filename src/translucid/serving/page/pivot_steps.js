@@ -21,7 +21,8 @@ export async function withChosenTranslation(request, response, step, translation
   const q = steps[step].sentences[changed].source_text;
   const inspected = await request("look", modelOf(steps[step]), { q, translations: [translations[changed]] });
   steps[step] = withSentence(steps[step], changed, inspected.sentences[0]);
-  if (step === 0) { // the second step translates the chosen text
+  if (step === 0) {
+    // the second step translates the chosen text
     const secondStep = await request("look", modelOf(steps[1]), { q: translations[changed] });
     steps[1] = withSentence(steps[1], changed, asOneSentence(translations[changed], secondStep));
   }

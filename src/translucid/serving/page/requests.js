@@ -61,7 +61,9 @@ function countRequest() {
   if (!rateLimit) return;
   const { limit, remaining, resetTime } = rateLimit;
   const isFirst = remaining === limit || Date.now() >= resetTime;
-  rateLimit = isFirst ? { limit, remaining: limit - 1, resetTime: Date.now() + WINDOW } : { limit, remaining: remaining - 1, resetTime };
+  rateLimit = isFirst
+    ? { limit, remaining: limit - 1, resetTime: Date.now() + WINDOW }
+    : { limit, remaining: remaining - 1, resetTime };
 }
 
 // Return the delay in milliseconds before the next automatic request, such as while typing. It is `minimum`, but longer after a
@@ -92,6 +94,8 @@ export function postJson(path, fields, signal) {
 
 // Settle like `response` if it is still current then; otherwise stay pending for ever, so that late responses have no effect.
 export async function settleIfCurrent(response, isCurrent) {
-  const content = await response.catch((error) => { if (isCurrent()) throw error; });
+  const content = await response.catch((error) => {
+    if (isCurrent()) throw error;
+  });
   return isCurrent() ? content : new Promise(() => {});
 }

@@ -12,15 +12,24 @@ export function segmentItem(segment, draft, languages) {
   const { number, place, target, existing, doubts } = segment;
   const item = element("li", { className: segmentClasses(segment, draft) });
   item.dataset.number = number;
-  const source = element("p", { className: "output", dir: "auto", lang: languages.source ?? "" }, ...sourceNodes(segment));
+  const source = element(
+    "p",
+    { className: "output", dir: "auto", lang: languages.source ?? "" },
+    ...sourceNodes(segment),
+  );
   const textarea = element("textarea", {
-    value: draft ?? serverText(segment), rows: 1, dir: "auto", lang: languages.target,
-    disabled: target === null && existing === null, spellcheck: true,
+    value: draft ?? serverText(segment),
+    rows: 1,
+    dir: "auto",
+    lang: languages.target,
+    disabled: target === null && existing === null,
+    spellcheck: true,
     enterKeyHint: entersLineBreaks(segment) ? "enter" : "next",
   });
   textarea.setAttribute("aria-label", `translation of ${place}`);
   const actions = element(
-    "div", { className: "actions" },
+    "div",
+    { className: "actions" },
     actionButton("undo", "i-undo", `undo the edit of ${place}`, "Undo your edit (Esc)"),
     actionButton("accept", "i-accept", `accept the translation of ${place}`, "Accept (Enter)"),
   );
@@ -39,7 +48,11 @@ export function entersLineBreaks({ source }) {
 // The buttons are for pointers, and no Tab stops of their own: in the text, Enter and Esc do the same.
 function actionButton(className, icon, ariaLabel, title) {
   const use = svgElement("use", { href: `#${icon}` });
-  return element("button", { type: "button", className: `quiet ${className}`, tabIndex: -1, ariaLabel, title }, svgElement("svg", {}, use));
+  return element(
+    "button",
+    { type: "button", className: `quiet ${className}`, tabIndex: -1, ariaLabel, title },
+    svgElement("svg", {}, use),
+  );
 }
 
 // The line above a segment: its number and place, its confidence, the origin of its translation, and whether it is accepted.
@@ -68,7 +81,9 @@ export function serverText({ target, existing }) {
 
 // Return the classes of a segment's item. `draft` is the unaccepted edit, if any.
 export function segmentClasses(segment, draft) {
-  return [segment.accepted && "accepted", draft !== undefined && "draft", isDoubtful(segment) && "doubtful"].filter(Boolean).join(" ");
+  return [segment.accepted && "accepted", draft !== undefined && "draft", isDoubtful(segment) && "doubtful"]
+    .filter(Boolean)
+    .join(" ");
 }
 
 // Return whether a person should check a segment.
@@ -90,7 +105,8 @@ export async function showHints(container, path, request, insert) {
   let hints;
   try {
     hints = await hintResponses.get(path);
-  } catch { // hints are optional
+  } catch {
+    // hints are optional
     hintResponses.delete(path);
     return;
   }

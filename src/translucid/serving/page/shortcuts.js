@@ -38,7 +38,9 @@ function shortcutRow({ keys, description }) {
 
 // Close a dialog by its button or by a click outside of it.
 function initDialog(dialog) {
-  dialog.addEventListener("click", ({ target }) => { if (target === dialog) dialog.close(); });
+  dialog.addEventListener("click", ({ target }) => {
+    if (target === dialog) dialog.close();
+  });
   dialog.querySelector(".close").addEventListener("click", () => dialog.close());
 }
 

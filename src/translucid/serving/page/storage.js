@@ -70,7 +70,10 @@ export function addRecentDocument({ id, name }) {
 // Remove a document and its drafts.
 export function removeRecentDocument(id) {
   writeDrafts(id, {});
-  writeStorage(DOCUMENTS_KEY, recentDocuments().filter((recent) => recent.id !== id));
+  writeStorage(
+    DOCUMENTS_KEY,
+    recentDocuments().filter((recent) => recent.id !== id),
+  );
 }
 
 // Return the drafts of a document, which are edits that are not accepted yet, by segment number.
@@ -88,7 +91,8 @@ export async function copyToClipboard(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
-  } catch { // without TLS, browsers support only the old method
+  } catch {
+    // without TLS, browsers support only the old method
     const focused = document.activeElement;
     const textarea = document.createElement("textarea");
     Object.assign(textarea, { value: text, readOnly: true, className: "visually-hidden" });

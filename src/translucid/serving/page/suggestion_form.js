@@ -16,17 +16,30 @@ export function initSuggestionForm(settings, getState, onSaved) {
     if ($("suggestion-form")) $("suggestion-text").focus();
     else openForm(getState(), onSaved);
   });
-  addEventListener("beforeunload", (event) => { if ($("suggestion-form") && isEdited()) event.preventDefault(); });
+  addEventListener("beforeunload", (event) => {
+    if ($("suggestion-form") && isEdited()) event.preventDefault();
+  });
 }
 
 function openForm({ text, translation, from, to }, onSaved) {
   if (!translation) return;
   const textarea = element("textarea", {
-    id: "suggestion-text", value: translation, lang: to, dir: "auto", ariaLabel: "a better translation",
+    id: "suggestion-text",
+    value: translation,
+    lang: to,
+    dir: "auto",
+    ariaLabel: "a better translation",
   });
   const save = element("button", { className: "button primary", textContent: "Save", title: "Save (Ctrl Enter)" });
   const cancel = element("button", { type: "button", className: "quiet", textContent: "Cancel" });
-  const subject = element("p", { id: "suggestion-subject", className: "hint one-line", lang: from, dir: "auto", textContent: text, hidden: true });
+  const subject = element("p", {
+    id: "suggestion-subject",
+    className: "hint one-line",
+    lang: from,
+    dir: "auto",
+    textContent: text,
+    hidden: true,
+  });
   const problem = element("p", { className: "problem", role: "alert" });
   const form = element("form", { id: "suggestion-form" }, textarea, save, cancel, subject, problem);
   isEdited = () => textarea.value !== translation;

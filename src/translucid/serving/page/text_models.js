@@ -15,7 +15,10 @@ const progress = progressIndicator($("text-models"), showMessage);
 
 // Set up with classifiers and language models; either list may be empty.
 export function initTextModels(classifiers, languageModels, settings) {
-  for (const [id, models] of [["classifier", classifiers], ["generator", languageModels]]) {
+  for (const [id, models] of [
+    ["classifier", classifiers],
+    ["generator", languageModels],
+  ]) {
     $(id).append(...models.map((model) => option(model.name, model.name)));
     $(id).parentElement.hidden = models.length < 2;
   }
@@ -90,22 +93,27 @@ function wordSupports({ words, explanation }, labelCount) {
 
 function renderWords({ words, label, explanation }, supports) {
   const largest = Math.max(...supports.map(Math.abs), 1e-9);
-  $("classified-words").replaceChildren(...words.flatMap(({ word, probability }, i) => {
-    const title = explanation ? supports[i].toFixed(2) : `${label} ${formatPercent(probability)} so far`;
-    const span = element("span", { textContent: word, title, dir: "auto" });
-    const opacity = (0.7 * Math.abs(supports[i] / largest)).toFixed(2);
-    span.style.background = `rgba(${supports[i] > 0 ? SUPPORTING : OPPOSING},${opacity})`;
-    return [span, " "];
-  }));
+  $("classified-words").replaceChildren(
+    ...words.flatMap(({ word, probability }, i) => {
+      const title = explanation ? supports[i].toFixed(2) : `${label} ${formatPercent(probability)} so far`;
+      const span = element("span", { textContent: word, title, dir: "auto" });
+      const opacity = (0.7 * Math.abs(supports[i] / largest)).toFixed(2);
+      span.style.background = `rgba(${supports[i] > 0 ? SUPPORTING : OPPOSING},${opacity})`;
+      return [span, " "];
+    }),
+  );
 }
 
 function classificationNote({ label, explanation }) {
-  if (!explanation) return `Word by word: blue where ${label} becomes more probable, orange where it becomes less probable.`;
+  if (!explanation)
+    return `Word by word: blue where ${label} becomes more probable, orange where it becomes less probable.`;
   const measures = ({ comprehensiveness, sufficiency }) =>
     `comprehensiveness ${comprehensiveness.toFixed(2)}, sufficiency ${sufficiency.toFixed(2)}`;
   const { faithfulness, random } = explanation;
-  return `Blue words support ${explanation.label}, orange words oppose it. ` +
-    `Most important word: ${measures(faithfulness)}; random word: ${measures(random)}.`;
+  return (
+    `Blue words support ${explanation.label}, orange words oppose it. ` +
+    `Most important word: ${measures(faithfulness)}; random word: ${measures(random)}.`
+  );
 }
 
 function generate() {
@@ -135,11 +143,15 @@ function renderGeneratedText(response) {
   showAlternatives([]);
   $("generated-text-hint").hidden = false;
   const prompt = element("span", { textContent: $("input-text").value });
-  $("generated-text").replaceChildren(...(response.backwards ? [...pieces.flat(), prompt] : [prompt, ...pieces.flat()]));
+  $("generated-text").replaceChildren(
+    ...(response.backwards ? [...pieces.flat(), prompt] : [prompt, ...pieces.flat()]),
+  );
 }
 
 function showAlternatives(alternatives) {
-  $("alternatives").replaceChildren(...alternatives.map(({ piece, probability }) => meterRow(asText(piece), probability)));
+  $("alternatives").replaceChildren(
+    ...alternatives.map(({ piece, probability }) => meterRow(asText(piece), probability)),
+  );
 }
 
 // Return the text of a piece: SentencePiece writes spaces as ▁.

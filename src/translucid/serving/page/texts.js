@@ -1,10 +1,26 @@
 // Texts: type one and read its translation. attention_view.js shows attention and explanations.
 
-import { clearAttentionViews, ignorePendingResponses, initAttentionViews, showAttentionViews } from "./attention_view.js";
+import {
+  clearAttentionViews,
+  ignorePendingResponses,
+  initAttentionViews,
+  showAttentionViews,
+} from "./attention_view.js";
 import { hasLowProbabilityWords, translationNodes, warningTexts } from "./confidence.js";
 import { element } from "./elements.js";
 import { addToHistory } from "./history.js";
-import { applyDetection, canSwap, comparedModel, DETECT, initLanguages, isDetecting, renderLanguages, restoreSelection, selectedModel, swapLanguages } from "./languages.js";
+import {
+  applyDetection,
+  canSwap,
+  comparedModel,
+  DETECT,
+  initLanguages,
+  isDetecting,
+  renderLanguages,
+  restoreSelection,
+  selectedModel,
+  swapLanguages,
+} from "./languages.js";
 import { $, formatCount, progressIndicator } from "./page_elements.js";
 import { showPivotNote, viewsOf, withChosenTranslation } from "./pivot_steps.js";
 import { automaticRequestDelay, postJson, readResponse, recordAutomaticRequest } from "./requests.js";
@@ -24,7 +40,9 @@ let abortController = new AbortController(); // cancels the requests for the cur
 let requestedInput = ""; // that of the last request: if an edit is undone, no new request is needed
 let requestTimer;
 const examplesByModel = new Map();
-const progress = progressIndicator($("texts"), (text) => { $("status").textContent = text; });
+const progress = progressIndicator($("texts"), (text) => {
+  $("status").textContent = text;
+});
 
 // Set up with the translation models and the server's settings.
 export function initTexts(models, settings) {
@@ -46,7 +64,9 @@ export function initTexts(models, settings) {
   $("copy-translation").addEventListener("click", copyTranslation);
   $("copy-link").addEventListener("click", copyLink);
   addEventListener("resize", updateLayout);
-  addEventListener("hashchange", () => { if (location.hash.includes("text=")) openState(initialState()); });
+  addEventListener("hashchange", () => {
+    if (location.hash.includes("text=")) openState(initialState());
+  });
   const state = initialState();
   const typedEarly = $("source").value; // before this script was loaded
   if (state && !typedEarly) openState(state);
@@ -61,7 +81,8 @@ export function setText(text) {
   removeLink();
   updateLayout();
   const isTouch = matchMedia("(hover: none)").matches;
-  if (isTouch) $("output").focus({ preventScroll: true }); // no on-screen keyboard over the translation
+  if (isTouch)
+    $("output").focus({ preventScroll: true }); // no on-screen keyboard over the translation
   else $("source").focus();
   translate();
 }
@@ -275,7 +296,9 @@ async function translateInParts(requestId, text) {
   const origins = [];
   for (const part of splitIntoParts(text)) {
     const paragraphs = part.filter((paragraph) => paragraph.trim());
-    const response = paragraphs.length ? await requestFrom("translate", selectedModel(), { q: paragraphs, confidence: true }) : null;
+    const response = paragraphs.length
+      ? await requestFrom("translate", selectedModel(), { q: paragraphs, confidence: true })
+      : null;
     if (requestId !== latestRequest) return;
     origins.push(...appendPart(part, response));
     progress.stop(); // the first part is readable
@@ -326,7 +349,9 @@ function splitIntoParts(text) {
 function showOrigin(origins) {
   const isFromMemory = (origin) => origin === "memory";
   $("translation-origin").hidden = !origins.some((origin) => isFromMemory(origin) || origin === "mixed");
-  $("translation-origin").textContent = origins.every(isFromMemory) ? "From the translation memory" : "Partly from the translation memory";
+  $("translation-origin").textContent = origins.every(isFromMemory)
+    ? "From the translation memory"
+    : "Partly from the translation memory";
 }
 
 function showProblem(error) {
@@ -335,7 +360,9 @@ function showProblem(error) {
 
 function showActionStatus(text) {
   $("action-status").textContent = text;
-  setTimeout(() => { $("action-status").textContent = ""; }, MESSAGE_DURATION);
+  setTimeout(() => {
+    $("action-status").textContent = "";
+  }, MESSAGE_DURATION);
 }
 
 // Update what depends on the text: counter, buttons, writing directions, and the height of both panes.
@@ -372,7 +399,9 @@ async function loadExamples() {
     const examples = await readResponse(fetch("examples"));
     for (const [model, texts] of Object.entries(examples)) examplesByModel.set(model, texts);
     renderExamples();
-  } catch { /* examples are optional */ }
+  } catch {
+    /* examples are optional */
+  }
 }
 
 // Show the selected model's example sentences as buttons.

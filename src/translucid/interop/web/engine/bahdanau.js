@@ -41,7 +41,10 @@ class Bahdanau extends Model {
     // s_i = f(s_{i-1}, [E w_{i-1}; c_i])
     const x = embeddings.map((embedding, n) => concatenate(embedding, contexts[n]));
     const inputs = linear(this.parameters("decoder.recurrence.rnn", "_ih_l0"), x);
-    const hidden = linear(this.parameters("decoder.recurrence.rnn", "_hh_l0"), states.map(({ s }) => s));
+    const hidden = linear(
+      this.parameters("decoder.recurrence.rnn", "_hh_l0"),
+      states.map(({ s }) => s),
+    );
     const nextStates = states.map(({ memory, s }, n) => ({ memory, s: gru(inputs[n], hidden[n], s) }));
     // t_i: a maxout layer of [s_i; E w_{i-1}; c_i], the larger of each pair of outputs (equation 4 and section A.2.2)
     const features = nextStates.map(({ s }, n) => concatenate(s, embeddings[n], contexts[n]));
@@ -54,7 +57,10 @@ class Bahdanau extends Model {
   contexts(states, hooks) {
     const v = this.weights["decoder.score.v"];
     const score = (query, key) => dot(v, add(query, key).map(Math.tanh));
-    const queries = linear(this.parameters("decoder.score.query"), states.map(({ s }) => s));
+    const queries = linear(
+      this.parameters("decoder.score.query"),
+      states.map(({ s }) => s),
+    );
     return queries.map((query, n) => {
       const { memory } = states[n];
       const { context, weights } = attend(query, memory.keys, memory.states, score);

@@ -16,10 +16,19 @@ function beamSearch(model, source, options, hooks = {}) {
   let hypotheses = [{ tokens: [], logProb: 0, node: 0, state: model.start(model.encode(source, hooks)) }];
   while (hypotheses.length) {
     const lastTokens = hypotheses.map(({ tokens }) => tokens.at(-1) ?? start);
-    const { logits, states } = model.step(lastTokens, hypotheses.map(({ state }) => state), hooks);
+    const { logits, states } = model.step(
+      lastTokens,
+      hypotheses.map(({ state }) => state),
+      hooks,
+    );
     const candidates = hypotheses.flatMap(({ tokens, logProb, node: parent }, n) => {
       const logProbs = forbidTokens(logSoftmax(logits[n]), tokens, limit, options);
-      const extend = (token) => ({ tokens: [...tokens, token], logProb: logProb + logProbs[token], parent, state: states[n] });
+      const extend = (token) => ({
+        tokens: [...tokens, token],
+        logProb: logProb + logProbs[token],
+        parent,
+        state: states[n],
+      });
       return topK(logProbs, beam).map(extend);
     });
     candidates.sort((a, b) => b.logProb - a.logProb); // a stable sort: equally probable candidates keep their order
@@ -45,7 +54,9 @@ function beamSearch(model, source, options, hooks = {}) {
 // Set the log-probabilities of forbidden tokens to -Infinity. A hypothesis at the limit can only end.
 function forbidTokens(logProbs, tokens, limit, options) {
   const endLogProb = logProbs[options.end];
-  const forbid = (token) => { logProbs[token] = -Infinity; };
+  const forbid = (token) => {
+    logProbs[token] = -Infinity;
+  };
   options.never.forEach(forbid);
   if (tokens.length < options.min_length) forbid(options.end);
   loopingTokens(tokens, options.max_loops, options.wordStarts).forEach(forbid);

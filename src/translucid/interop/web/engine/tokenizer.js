@@ -41,7 +41,12 @@ class Tokenizer {
 
   // The text of ids.
   decode(ids) {
-    return ids.filter((id) => !this.hidden.has(id)).map((id) => this.pieces[id]).join("").replaceAll(SPACE, " ").trim();
+    return ids
+      .filter((id) => !this.hidden.has(id))
+      .map((id) => this.pieces[id])
+      .join("")
+      .replaceAll(SPACE, " ")
+      .trim();
   }
 }
 
@@ -60,14 +65,15 @@ class Normalizer {
     if (!this.trie) return text;
     const bytes = new TextEncoder().encode(text);
     const output = [];
-    for (let i = 0; i < bytes.length;) {
+    for (let i = 0; i < bytes.length; ) {
       const { length, replacement } = this.longestMatch(bytes, i);
       if (length) {
         for (let j = replacement; this.replacements[j]; j += 1) output.push(this.replacements[j]);
         i += length;
         continue;
       }
-      do output.push(bytes[i++]); while ((bytes[i] & 0xc0) === 0x80); // copies one character
+      do output.push(bytes[i++]);
+      while ((bytes[i] & 0xc0) === 0x80); // copies one character
     }
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(output));
   }

@@ -18,7 +18,12 @@ class Transformer extends Model {
       const block = `encoder.${layer}`;
       x = this.residual(`${block}.residuals.0`, x, (rows) => {
         const memory = this.project(`${block}.self`, rows);
-        return this.attendHeads(`${block}.self`, rows, rows.map(() => memory), hooks);
+        return this.attendHeads(
+          `${block}.self`,
+          rows,
+          rows.map(() => memory),
+          hooks,
+        );
       });
       x = this.residual(`${block}.residuals.1`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows));
     }
@@ -48,7 +53,9 @@ class Transformer extends Model {
         return this.attendHeads(`${block}.self`, rows, memories, hooks);
       });
       const sourceMemories = states.map(({ memory }) => memory[layer]);
-      x = this.residual(`${block}.residuals.1`, x, (rows) => this.attendHeads(`${block}.cross`, rows, sourceMemories, hooks));
+      x = this.residual(`${block}.residuals.1`, x, (rows) =>
+        this.attendHeads(`${block}.cross`, rows, sourceMemories, hooks),
+      );
       x = this.residual(`${block}.residuals.2`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows));
     }
     return { logits: linear(this.parameters("output"), this.finalNorm("decoder_norm", x)), states: nextStates };
@@ -68,7 +75,9 @@ class Transformer extends Model {
 
   // f(x W_1 + b_1) W_2 + b_2, where f is max(0, x) or x sigmoid(x) (section 3.3).
   feedForward(name, x) {
-    const f = { relu: (value) => Math.max(0, value), swish: (value) => value * sigmoid(value) }[this.options.nonlinearity];
+    const f = { relu: (value) => Math.max(0, value), swish: (value) => value * sigmoid(value) }[
+      this.options.nonlinearity
+    ];
     const inner = linear(this.parameters(`${name}.inner`), x).map((row) => row.map(f));
     return linear(this.parameters(`${name}.outer`), inner);
   }

@@ -4,7 +4,10 @@ class WebTranslator {
   constructor(record) {
     this.source = new Tokenizer(record.tokenizers[0]);
     this.target = record.tokenizers[1] ? new Tokenizer(record.tokenizers[1]) : this.source;
-    this.model = new { transformer: Transformer, recurrent: Bahdanau }[record.options.kind](record.options, readWeights(record));
+    this.model = new { transformer: Transformer, recurrent: Bahdanau }[record.options.kind](
+      record.options,
+      readWeights(record),
+    );
     this.search = { ...record.search, wordStarts: this.target.pieces.map((piece) => piece.startsWith(SPACE)) };
   }
 
@@ -23,7 +26,9 @@ class WebTranslator {
   // Forced decoding of an output: attention weights by name [H, T, S], and the log-probability of each token.
   inspect(ids, tokens, disabledHeads = []) {
     const maps = {};
-    const onAttention = (name, head, weights) => { ((maps[name] ??= [])[head] ??= []).push(weights); };
+    const onAttention = (name, head, weights) => {
+      ((maps[name] ??= [])[head] ??= []).push(weights);
+    };
     const hooks = { disabledHeads: new Set(disabledHeads), onAttention };
     let [state, previous] = [this.model.start(this.model.encode(ids, hooks)), this.search.start];
     const logProbs = tokens.map((token) => {
@@ -46,10 +51,15 @@ function readWeights({ weights, aliases, data }) {
   const weightsByName = {};
   let [floatOffset, integerOffset] = [0, 0];
   for (const [name, rows, columns] of weights) {
-    const numbers = Float64Array.from(floats.subarray(floatOffset, floatOffset += rows));
-    weightsByName[name] = columns === null ? numbers : Array.from(numbers, (scale) => (
-      Float64Array.from(integers.subarray(integerOffset, integerOffset += columns), (entry) => Math.fround(entry / scale))
-    ));
+    const numbers = Float64Array.from(floats.subarray(floatOffset, (floatOffset += rows)));
+    weightsByName[name] =
+      columns === null
+        ? numbers
+        : Array.from(numbers, (scale) =>
+            Float64Array.from(integers.subarray(integerOffset, (integerOffset += columns)), (entry) =>
+              Math.fround(entry / scale),
+            ),
+          );
   }
   for (const [alias, name] of Object.entries(aliases)) weightsByName[alias] = weightsByName[name];
   return weightsByName;

@@ -18,7 +18,7 @@ def bundle(entry: str, folders: Sequence[Path], epilogue: str = "") -> str:
     """Return the module `entry` and all modules that it imports as one script.
 
     Each module becomes a function, so that its names stay its own. Two forms are supported: an import of names,
-    `import { a, b as c } from "./d.js";`, on one or several lines, and an export before a function, a constant or a class.
+    `import { a, b as c } from "./d.js";`, and an export before a function, a constant or a class.
 
     Args:
         entry: the file name of the module.

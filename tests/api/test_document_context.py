@@ -110,7 +110,7 @@ def test_lines_of_a_file_are_a_document_across_windows(
 ):
     (tmp_path / "in.txt").write_text("\n".join([*LINES, ""] * 3) + "\n")
     command = ["translate", context_run, "--input", tmp_path / "in.txt", "--device", "cpu"]
-    monkeypatch.setattr(jobs.Job, "window", 2)
+    monkeypatch.setattr(jobs.TranslationJob, "window", 2)
     code, out, err = call(capsys, *command, *workers)
     assert code == 0, err
     for line, expected in zip(out.splitlines(), [*EXPECTED, ""] * 3, strict=True):
@@ -122,7 +122,7 @@ def test_lines_of_a_file_are_a_document_across_windows(
 
 
 def test_an_interrupted_job_goes_on_with_its_context(context_run, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(jobs.Job, "window", 1)
+    monkeypatch.setattr(jobs.TranslationJob, "window", 1)
     (tmp_path / "in.txt").write_text("\n".join(LINES[4:]) + "\n")
     command = [
         "translate",
@@ -134,16 +134,16 @@ def test_an_interrupted_job_goes_on_with_its_context(context_run, tmp_path, caps
         "--device",
         "cpu",
     ]
-    work = jobs.Worker.work
+    work = jobs.TranslationJob.work
 
-    def interrupted_work(self, window):
+    def interrupted_work(self, models, window):
         if window.before.lines == 3:
             raise KeyboardInterrupt
-        return work(self, window)
+        return work(self, models, window)
 
-    monkeypatch.setattr(jobs.Worker, "work", interrupted_work)
+    monkeypatch.setattr(jobs.TranslationJob, "work", interrupted_work)
     assert call(capsys, *command)[0] == 130
-    monkeypatch.setattr(jobs.Worker, "work", work)
+    monkeypatch.setattr(jobs.TranslationJob, "work", work)
     code, _, err = call(capsys, *command)
     assert code == 0 and "continued after line 3" in err
     assert (tmp_path / "out.txt").read_text().splitlines() == EXPECTED[4:]

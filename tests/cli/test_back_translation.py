@@ -106,21 +106,21 @@ def test_the_same_source_of_two_texts_gives_two_pairs(back_translate, monkeypatc
 
 @pytest.mark.parametrize("name", ["text.txt", "text.txt.gz"])
 def test_an_interrupted_job_resumes_and_writes_the_same_file(back_translate, tmp_path, monkeypatch, name):
-    from translucid.jobs.back_translating import PairWorker
+    from translucid.jobs.back_translating import BackTranslationJob
 
     monkeypatch.setattr("translucid.api.translator.WINDOW", 3)
-    monkeypatch.setattr("translucid.jobs.job.Job.window", 3)
+    monkeypatch.setattr("translucid.jobs.job.TranslationJob.window", 3)
     lines = [*TEXT[:4], "", *TEXT[4:]]
     _, expected = back_translate(lines, "--sample", out=tmp_path / "whole.tsv")
-    work, starts = PairWorker.work, []
+    work, starts = BackTranslationJob.work, []
 
-    def interrupted_work(self, window):
+    def interrupted_work(self, models, window):
         starts.append(window.before.lines)
         if len(starts) == 3:
             raise KeyboardInterrupt
-        return work(self, window)
+        return work(self, models, window)
 
-    monkeypatch.setattr(PairWorker, "work", interrupted_work)
+    monkeypatch.setattr(BackTranslationJob, "work", interrupted_work)
     result, pairs = back_translate(lines, "--sample", name=name)
     assert result.code == 130 and not pairs and "stopped after line 6" in result.err
     result, pairs = back_translate(lines, "--sample", name=name)

@@ -156,10 +156,10 @@ def test_by_file_by_run_and_by_name(call, tuned):
 
 def test_a_job_with_another_adapter_does_not_resume(tuned):
     from translucid.decoding.decoding_options import DecodingOptions
-    from translucid.jobs.job import Job
+    from translucid.jobs.job import TranslationJob
 
     identities = [
-        Job(tuned / "base", DecodingOptions(), adapter=name and str(tuned / name)).identity("cpu")
+        TranslationJob(tuned / "base", DecodingOptions(), adapter=name and str(tuned / name)).identity("cpu")
         for name in (None, "one", "other")
     ]
     assert len({identity["the adapter"] for identity in identities}) == 3

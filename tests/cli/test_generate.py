@@ -122,24 +122,24 @@ def test_bytes_that_are_no_text_still_give_a_line(call, language):
 
 
 def test_a_killed_job_resumes(call, language, tmp_path, monkeypatch):
-    from translucid.jobs.generating import GenerateJob, GenerateWorker
+    from translucid.jobs.generating import GenerateJob
 
     monkeypatch.setattr(GenerateJob, "window", 2)
     (tmp_path / "in.txt").write_text("".join(f"me gusta {i}\n" for i in range(7)))
     arguments = ["generate", language, "--input", tmp_path / "in.txt", "--seed", 3, "--output"]
     assert call(*arguments, tmp_path / "whole.txt").code == 0
-    work, windows = GenerateWorker.work, []
+    work, windows = GenerateJob.work, []
 
-    def interrupted(self, window):
+    def interrupted(self, generator, window):
         if len(windows) == 2:
             raise KeyboardInterrupt
         windows.append(window)
-        return work(self, window)
+        return work(self, generator, window)
 
-    monkeypatch.setattr(GenerateWorker, "work", interrupted)
+    monkeypatch.setattr(GenerateJob, "work", interrupted)
     stopped = call(*arguments, tmp_path / "out.txt")
     assert stopped.code == 130 and "stopped after line 4" in stopped.err
-    monkeypatch.setattr(GenerateWorker, "work", work)
+    monkeypatch.setattr(GenerateJob, "work", work)
     assert "continued after line 4" in call(*arguments, tmp_path / "out.txt").err
     assert (tmp_path / "out.txt").read_text() == (tmp_path / "whole.txt").read_text()
 

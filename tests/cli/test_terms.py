@@ -45,9 +45,9 @@ def test_terms_reach_documents(small_run, terms, tmp_path):
 
 def test_an_interrupted_job_is_another_one_with_other_terms(small_run, terms, tmp_path):
     from translucid.decoding.decoding_options import DecodingOptions
-    from translucid.jobs.job import Job
+    from translucid.jobs.job import TranslationJob
 
-    job = Job(small_run, DecodingOptions(), terms=tmp_path / "terms.tsv")
+    job = TranslationJob(small_run, DecodingOptions(), terms=tmp_path / "terms.tsv")
     before = job.identity("cpu")
     (tmp_path / "terms.tsv").write_text("soccer\tfútbol\n", encoding="utf-8")
     assert job.identity("cpu") != before

@@ -79,10 +79,10 @@ def same_vocabulary(run, other):
 
 def test_a_job_with_other_runs_does_not_resume(small_run, sister):
     from translucid.decoding.decoding_options import DecodingOptions
-    from translucid.jobs.job import Job
+    from translucid.jobs.job import TranslationJob
 
     jobs = [
-        Job(small_run, DecodingOptions(), others=others)
+        TranslationJob(small_run, DecodingOptions(), others=others)
         for others in ((), (small_run,), (sister("model.dropout=0.3"),))
     ]
     assert len({json.dumps(job.identity("cpu")) for job in jobs}) == 3

@@ -106,13 +106,13 @@ def test_marks_stay_in_what_is_remembered(small_run, memory):
 
 
 def test_an_interrupted_job_starts_over_with_another_memory(small_run, memory):
-    from translucid.jobs.job import Job
+    from translucid.jobs.job import TranslationJob
     from translucid.runs.run_folder import RunFolder
 
     options = RunFolder(small_run).configuration().decoding
-    job = Job(small_run, options, memory=memory)
+    job = TranslationJob(small_run, options, memory=memory)
     before = job.identity("cpu")
-    assert before == job.identity("cpu") != Job(small_run, options).identity("cpu")
+    assert before == job.identity("cpu") != TranslationJob(small_run, options).identity("cpu")
     memory.write_text(PAIRS + "new\tnuevo\n")
     assert before != job.identity("cpu")
 

@@ -17,7 +17,7 @@ from translucid.jobs.captioning import CaptionJob
 from translucid.jobs.classifying import ClassifyJob
 from translucid.jobs.cluster import ray_cluster
 from translucid.jobs.generating import GenerateJob
-from translucid.jobs.job import Job
+from translucid.jobs.job import TranslationJob
 from translucid.lessons.caption_demonstration import train_caption_demo
 from translucid.lessons.demonstration import train_demo
 from translucid.lessons.runs import demo_run, recurrent_run
@@ -115,7 +115,7 @@ def test_the_demo_measures_its_validation_sentences_on_the_device(tmp_path, monk
     assert devices == ["cpu"]
 
 
-@pytest.mark.parametrize("kind", [Job, CaptionJob, ClassifyJob, GenerateJob])
+@pytest.mark.parametrize("kind", [TranslationJob, CaptionJob, ClassifyJob, GenerateJob])
 def test_a_worker_gets_the_job_on_its_device(kind):
     """Each process of `--workers` has its own GPU."""
     job = kind(Path("run"), DecodingOptions()) if kind is not ClassifyJob else kind(Path("run"))
@@ -127,5 +127,5 @@ def test_a_cluster_checks_a_job_on_the_cpu_and_gives_each_worker_a_gpu(monkeypat
     jobs = []
     monkeypatch.setattr("translucid.jobs.cluster._ray", lambda: ray)
     monkeypatch.setattr("translucid.jobs.cluster.Worker", lambda job, threads: jobs.append(job))
-    with ray_cluster(Job(Path("run"), DecodingOptions()), Path("file"), "auto") as mapping:
+    with ray_cluster(TranslationJob(Path("run"), DecodingOptions()), Path("file"), "auto") as mapping:
         assert (jobs[0].device, mapping.job.device, mapping.workers) == ("cpu", "cuda", 2)

@@ -11,7 +11,7 @@ from tests.probes.forked import _die, forked
 
 REPLACED = {"translucid.distillation.teacher.TeacherJob.window": 16}
 PLACES = {
-    "in the middle of translating": "translucid.distillation.teacher.TeacherWorker.work",
+    "in the middle of translating": "translucid.distillation.teacher.TeacherJob.work",
     "before the record of a stage": "translucid.distillation.stages.digest",
     "between the files of a stage": "translucid.distillation.distilling.filter_by_scores",
     "while links are written": "translucid.distillation.distilling.statistical_links",

@@ -8,7 +8,7 @@ from translucid.corpora.phrasebook import generate
 
 WINDOW = 256
 """Lines per window in these tests: fewer than usual, so that a short text has several windows."""
-REPLACED = {"translucid.jobs.job.Job.window": WINDOW}
+REPLACED = {"translucid.jobs.job.TranslationJob.window": WINDOW}
 QUICK = ["--beam", "1", "--max-length-ratio", "0"]
 if torch.backends.mkl.is_available():  # MKL's sums do not depend on the number of threads
     QUICK += ["--format", "jsonl"]

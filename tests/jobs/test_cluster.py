@@ -8,7 +8,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.jobs.cluster import ray_cluster
-from translucid.jobs.job import Job, in_this_process
+from translucid.jobs.job import TranslationJob, in_this_process
 from translucid.jobs.output import FileOutput
 from translucid.jobs.running import run
 
@@ -51,8 +51,8 @@ def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
     ray, small_run, text, tmp_path, monkeypatch
 ):
     """Ray resumes a job that a single process started, and a single process resumes Ray's."""
-    monkeypatch.setattr("translucid.jobs.job.Job.window", WINDOW)
-    job = Job(small_run, DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=4), device="cpu")
+    monkeypatch.setattr("translucid.jobs.job.TranslationJob.window", WINDOW)
+    job = TranslationJob(small_run, DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=4), device="cpu")
     messages = []
 
     def interrupt_after_lines(lines):
@@ -86,6 +86,6 @@ def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
 
 def test_without_ray_the_user_is_told_what_to_install(small_run, text, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    job = Job(small_run, DecodingOptions())
+    job = TranslationJob(small_run, DecodingOptions())
     with pytest.raises(UserError, match=r"pip install 'ray\[data\]"), ray_cluster(job, text, "local"):
         pass

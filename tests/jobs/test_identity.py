@@ -20,21 +20,21 @@ from translucid.jobs import (  # noqa: F401
     scoring_pairs,
 )
 from translucid.jobs import job as job_module
-from translucid.jobs.job import AnyJob, Job, state_of
+from translucid.jobs.job import LineJob, TranslationJob, state_of
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.run_folder import RunFolder
 
 
 def subclasses(kind: type) -> list[type]:
     """Return all jobs of the package, and not those that tests define."""
-    kinds = [kind] if kind is not AnyJob else []
+    kinds = [kind] if kind is not LineJob else []
     for subclass in kind.__subclasses__():
         if subclass.__module__.startswith("translucid."):
             kinds += subclasses(subclass)
     return kinds
 
 
-KINDS = subclasses(AnyJob)
+KINDS = subclasses(LineJob)
 
 
 @pytest.fixture
@@ -100,12 +100,12 @@ def test_no_two_kinds_of_jobs_are_the_same(small_run):
 
 
 def test_a_new_field_is_noticed_without_another_line(small_run):
-    extended = make_dataclass("Extended", [("shout", bool, False)], bases=(Job,), frozen=True)
+    extended = make_dataclass("Extended", [("shout", bool, False)], bases=(TranslationJob,), frozen=True)
     quiet, loud = (extended(small_run, DecodingOptions(), shout=shout).identity("cpu") for shout in (False, True))
     assert quiet != loud and loud["--shout"] is True
 
     @dataclass(frozen=True)
-    class Unknown(Job):
+    class Unknown(TranslationJob):
         mark: object = object()
 
     with pytest.raises(TypeError, match="the state of a object is unknown"):

@@ -11,7 +11,7 @@ import pytest
 from tests.probes import killed_jobs
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
-from translucid.jobs.job import Job, in_this_process
+from translucid.jobs.job import TranslationJob, in_this_process
 from translucid.jobs.processes import processes
 from translucid.jobs.windows import Place, Window
 from translucid.kernels.devices import device_of_worker
@@ -119,7 +119,9 @@ def test_a_full_disk_is_one_clear_line_and_the_job_resumes(start, uninterrupted_
 
 def test_results_come_in_order_and_few_windows_are_read_ahead(small_run, forked_workers):
     """Also for sampling, whose random numbers depend on a line's position in its window, and for bad lines."""
-    job = Job(small_run, DecodingOptions(sample=True, top_k=3, max_length_ratio=0, max_length_extra=6), device="cpu")
+    job = TranslationJob(
+        small_run, DecodingOptions(sample=True, top_k=3, max_length_ratio=0, max_length_extra=6), device="cpu"
+    )
     texts = [Window([b"I like soccer"] * (i + 1), Place(i), Place(i + 1), True) for i in range(9)]
     texts[3].lines[1], texts[4].lines[2] = b"ca\xf1a", b"I like soccer " * 150
     windows_read = []
@@ -141,7 +143,7 @@ def test_results_come_in_order_and_few_windows_are_read_ahead(small_run, forked_
 
 
 def test_errors_of_workers_are_raised_in_the_main_process(tmp_path, small_run, forked_workers):
-    with pytest.raises(UserError) as error, processes(Job(tmp_path, DecodingOptions()), 1):
+    with pytest.raises(UserError) as error, processes(TranslationJob(tmp_path, DecodingOptions()), 1):
         pass
     assert (
         str(error.value)

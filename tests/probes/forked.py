@@ -158,7 +158,7 @@ def forked(*words: str | Path, replaced: dict[str, Any] | None = None, **options
 
     Args:
         words: arguments of the command.
-        replaced: values of constants in that process, by their names, such as `translucid.jobs.job.Job.window`.
+        replaced: values of constants in that process, by their names, such as `translucid.jobs.windows.WINDOW`.
         options: options of `Forked`.
     """
     return Forked(_command, [str(word) for word in words], replaced or {}, **options)

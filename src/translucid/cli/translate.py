@@ -40,7 +40,7 @@ from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.engines.noisy_channel import ChannelWeights
-    from translucid.jobs.job import Executor, Job
+    from translucid.jobs.job import Executor, TranslationJob
 
 
 class Input(NamedTuple):
@@ -132,7 +132,7 @@ class Execution(NamedTuple):
         ),
     ] = None
 
-    def executor(self, job: Job, file: Path | None) -> AbstractContextManager[Executor]:
+    def executor(self, job: TranslationJob, file: Path | None) -> AbstractContextManager[Executor]:
         """Return the executor of a job that reads a file, or standard input if there is none."""
         from translucid.jobs.running import executor_of
 
@@ -190,7 +190,7 @@ def translate(
     """
     from translucid.cli.documents import documents_among, planned, translate_documents
     from translucid.jobs.documents import SegmentJob
-    from translucid.jobs.job import Job
+    from translucid.jobs.job import TranslationJob
     from translucid.jobs.running import run_with_progress
 
     refuse_two_inputs("a text", texts, source.input_file)
@@ -200,7 +200,7 @@ def translate(
     options = configuration.decoding_with({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
     settings = {**_settings(source, output, models, ranking, memory, execution), **terms._asdict()}
     settings |= {"configuration": configuration, "first_step": first_step}
-    job = Job(run, options, **settings)
+    job = TranslationJob(run, options, **settings)
     if documents:
         job = SegmentJob(run, options, **settings)
     first_configuration = first_step.configuration if first_step else configuration
@@ -226,7 +226,7 @@ def translate(
     refuse_unreadable(bad, "; their unreadable bytes were translated as �", source.input_file)
 
 
-def _refuse_conflicts(flags: dict[str, object], job: Job, *, is_document: bool) -> None:
+def _refuse_conflicts(flags: dict[str, object], job: TranslationJob, *, is_document: bool) -> None:
     refuse_together(
         {
             **flags,
@@ -269,7 +269,7 @@ def _settings(
     }
 
 
-def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
+def _prepared(job: TranslationJob, ranking: Ranking, log: Console) -> TranslationJob:
     """Do what has to be done once, before any worker starts: index the memory, choose weights, warn."""
     from translucid.engines.run_files import confidence_note
     from translucid.inspection.ablation import refuse_unknown_heads
@@ -295,7 +295,7 @@ def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
     return job
 
 
-def _tuned(job: Job, files: list[str], log: Console) -> Job:
+def _tuned(job: TranslationJob, files: list[str], log: Console) -> TranslationJob:
     """Choose the weights of the ranking, and print the gain."""
     from translucid.api.translator import Translator
     from translucid.engines.noisy_channel import NoisyChannel

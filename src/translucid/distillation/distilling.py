@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -44,11 +45,10 @@ from translucid.ground.errors import UserError
 from translucid.ground.lock import locked_folder
 from translucid.inspection.statistical_alignment import statistical_links
 from translucid.jobs.back_translating import BackTranslationJob, pair_summary
-from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, identity_of
+from translucid.jobs.job import Done, LineFunction, LineJob, as_lines, identity_of
 from translucid.jobs.output import PartRecord
 from translucid.jobs.running import executor_of, run_with_progress
 from translucid.jobs.windows import Window
-from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import discard
 
@@ -159,7 +159,7 @@ class _Distillation:
     def _run_job(
         self,
         stage: Stage,
-        job: AnyJob,
+        job: LineJob,
         input_name: str,
         output_name: str,
         total: int,
@@ -347,8 +347,8 @@ SHARED = 20_000
 
 
 @dataclass(frozen=True)
-class AlignmentJob(AnyJob):
-    """All that determines the links of a file of pairs; it can be sent to another process.
+class AlignmentJob(LineJob):
+    """The job of linking the words of a file of pairs.
 
     `run` is the file of pairs whose beginning all windows share.
     """
@@ -356,27 +356,17 @@ class AlignmentJob(AnyJob):
     window: ClassVar[int] = 50_000
     """The number of pairs that are linked together."""
 
-    def worker(self, threads: int | None = None) -> AlignmentWorker:
-        """Prepare to link words."""
-        return AlignmentWorker(self.run)
-
-
-class AlignmentWorker(AnyWorker):
-    """Links the words of one window after the other."""
-
-    device = "cpu"
-
-    def __init__(self, shared: Path) -> None:
+    def load(self, threads: int) -> LineFunction:
         """Read the pairs that all windows share."""
-        same_sums_on_any_threads()
-        self.shared = list(map(_pair, islice(read_lines(shared), SHARED)))
+        shared = list(map(_pair, islice(read_lines(self.run), SHARED)))
+        return LineFunction("cpu", partial(self.work, shared))
 
-    def work(self, window: Window) -> tuple[Window, Done]:
+    def work(self, shared: list[Pair], window: Window) -> Done:
         """Write the links between the words, separated by white space, of each line `source TAB target`."""
         pairs = [_pair(line.decode()) for line in window.lines]
-        shared_pairs = [] if pairs[: len(self.shared)] == self.shared else self.shared
+        shared_pairs = [] if pairs[: len(shared)] == shared else shared
         links = statistical_links([*pairs, *shared_pairs], len(pairs))
-        return window, Done(as_lines(to_pharaoh(sorted(pair_links.possible)) for pair_links in links))
+        return Done(as_lines(to_pharaoh(sorted(pair_links.possible)) for pair_links in links))
 
 
 def _pair(line: str) -> Pair:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,9 +29,8 @@ from translucid.decoding.pair_scores import score_pairs
 from translucid.engines.noisy_channel import ReverseModel
 from translucid.evaluation.quality_checks import repetition_in
 from translucid.ground.atomic import output
-from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines
+from translucid.jobs.job import Done, LineFunction, LineJob, as_lines
 from translucid.jobs.windows import Window
-from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.configuration import Configuration
 
 DISTILLED, REFERENCE = "distilled", "reference"
@@ -147,42 +147,33 @@ def filter_by_scores(pairs: Path, scores: Path, share: float, file: Path, counts
 
 
 @dataclass(frozen=True)
-class ReverseScoreJob(AnyJob):
-    """All that determines the scores; it can be sent to another process."""
+class ReverseScoreJob(LineJob):
+    """The job of scoring pairs by a run of the reverse direction."""
 
     forward: Configuration | None = None
     """The configuration of the run that translates forwards."""
     window: ClassVar[int] = 4096
 
-    def worker(self, threads: int | None = None) -> ReverseScoreWorker:
-        """Load the run."""
-        return ReverseScoreWorker(self)
-
-
-class ReverseScoreWorker(AnyWorker):
-    """Scores one window after the other."""
-
-    def __init__(self, job: ReverseScoreJob) -> None:
+    def load(self, threads: int) -> LineFunction:
         """Load the run.
 
         Raises:
             UserError: the run is damaged, or translates in the direction of the other one.
         """
-        same_sums_on_any_threads()
-        assert job.forward
-        self.reverse = ReverseModel.load(job.run, job.forward, job.device)
-        self.device = self.reverse.device.type
+        assert self.forward
+        reverse = ReverseModel.load(self.run, self.forward, self.device)
+        return LineFunction(reverse.device.type, partial(self.work, reverse))
 
-    def work(self, window: Window) -> tuple[Window, Done]:
+    def work(self, reverse: ReverseModel, window: Window) -> Done:
         """Write the cross-entropy of each line `source TAB target`; `inf` if the model can't read it."""
         pairs = []
         for line in window.lines:
             source, target = line.decode().split("\t")
             pairs.append(Pair(target, source))
         lines = []
-        for score in score_pairs(self.reverse.model, self.reverse.pipeline, pairs, self.reverse.device):
+        for score in score_pairs(reverse.model, reverse.pipeline, pairs, reverse.device):
             if isinstance(score, str):  # the reason why there is none
                 lines.append("inf")
             else:
                 lines.append(f"{-score.log_probability / len(score.tokens):.6f}")
-        return window, Done(as_lines(lines))
+        return Done(as_lines(lines))

@@ -17,41 +17,31 @@ from typing import Any, ClassVar
 from bitext.readers.lines import one_space
 from translucid.distillation.request import Choice, Request
 from translucid.evaluation.metrics import pairwise_chrf
-from translucid.jobs.job import Done, Job, Worker, as_lines
+from translucid.jobs.job import Done, TranslationJob, TranslationModels, as_lines
 from translucid.jobs.windows import Window
 
 
 @dataclass(frozen=True)
-class TeacherJob(Job):
-    """All that determines the hypotheses; it can be sent to another process."""
+class TeacherJob(TranslationJob):
+    """The job of writing hypotheses."""
 
     choose: Choice = "best"
     window: ClassVar[int] = 1024
     """The number of sentences that are translated together; an interrupted job keeps a multiple of it."""
 
-    def worker(self, threads: int | None = None) -> TeacherWorker:
-        """Load the runs."""
-        return TeacherWorker(self, threads)
-
-
-class TeacherWorker(Worker):
-    """Translates one window after the other."""
-
-    job: TeacherJob
-
-    def work(self, window: Window) -> tuple[Window, Done]:
+    def work(self, models: TranslationModels, window: Window) -> Done:
         """Write `source TAB hypothesis TAB reference` for lines `source TAB reference`; a reference may be empty."""
         cells = [line.decode().split("\t") for line in window.lines]
         sources = [source for source, _ in cells]
         # The sentences have been split before, and real pairs are translated as they are.
-        translations = self.translator.stream(sources, self.job.options, split=False, first=window.before.lines)
+        translations = models.translator.stream(sources, self.options, split=False, first=window.before.lines)
         lines = []
         for (source, reference), translation in zip(cells, translations, strict=True):
             hypothesis = translation.text
-            if reference and self.job.choose == "nearest":
+            if reference and self.choose == "nearest":
                 hypothesis = nearest(translation.alternatives, reference)
             lines.append("\t".join((source, one_space(hypothesis), reference)))
-        return window, Done(as_lines(lines))
+        return Done(as_lines(lines))
 
 
 def teacher_job(request: Request) -> TeacherJob:

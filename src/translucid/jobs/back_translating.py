@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bitext.pair import Pair
 from translucid.data.filtering import fault
-from translucid.jobs.job import Done, Job, Worker, as_lines
+from translucid.jobs.job import Done, TranslationJob, TranslationModels, as_lines
 from translucid.jobs.output import PartRecord
 from translucid.jobs.windows import Window, is_utf8
 
@@ -21,20 +21,12 @@ _REJECTED_KINDS = ("repeated", "too short")
 
 
 @dataclass(frozen=True)
-class BackTranslationJob(Job):
-    """All that determines the pairs from a text; it can be sent to another process."""
+class BackTranslationJob(TranslationJob):
+    """The job of making pairs from a text."""
 
-    def worker(self, threads: int | None = None) -> PairWorker:
-        """Load the run."""
-        return PairWorker(self, threads)
-
-
-class PairWorker(Worker):
-    """Makes pairs of one window after the other."""
-
-    def work(self, window: Window) -> tuple[Window, Done]:
+    def work(self, models: TranslationModels, window: Window) -> Done:
         """Write `translation TAB line` for the lines of a window that make a pair; warnings say why others do not."""
-        limits = self.translator.configuration.data.filter
+        limits = models.translator.configuration.data.filter
         bad: list[tuple[int, str]] = []
         left_out: dict[int, str] = {}
         targets: dict[int, str] = {}
@@ -51,8 +43,8 @@ class PairWorker(Worker):
                 left_out[i] = reason
             else:
                 targets[i] = target
-        options, split = self.job.options, self.job.split_sentences
-        sources = self.translator.stream(list(targets.values()), options, split=split, first=window.before.lines)
+        options, split = self.options, self.split_sentences
+        sources = models.translator.stream(list(targets.values()), options, split=split, first=window.before.lines)
         lines = []
         for (i, target), source in zip(targets.items(), sources, strict=True):
             pair = Pair(_cell(source.text), target)
@@ -60,7 +52,7 @@ class PairWorker(Worker):
                 left_out[i] = reason
             else:
                 lines.append("\t".join(pair))
-        return window, Done(as_lines(lines), sorted(left_out.items()), bad)
+        return Done(as_lines(lines), sorted(left_out.items()), bad)
 
 
 def pair_summary(record: PartRecord) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,14 +16,12 @@ from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
-from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines
+from translucid.jobs.job import Done, LineFunction, LineJob, as_lines
 from translucid.jobs.windows import Window
-from translucid.kernels.devices import same_sums_on_any_threads
-from translucid.kernels.machine import cores
 
 
 @dataclass(frozen=True)
-class CaptionJob(AnyJob):
+class CaptionJob(LineJob):
     """The job of captioning images."""
 
     options: DecodingOptions
@@ -35,34 +33,19 @@ class CaptionJob(AnyJob):
 
     window: ClassVar[int] = WINDOW
 
-    def worker(self, threads: int | None = None) -> CaptionWorker:
-        """Load the run."""
-        return CaptionWorker(self, threads)
+    def load(self, threads: int) -> LineFunction:
+        """Load the captioner."""
+        captioner = Captioner.load(self.run, self.device)
+        return LineFunction(captioner.device.type, partial(self.work, captioner, threads))
 
-
-class CaptionWorker(AnyWorker):
-    """Captions one window of images after the other."""
-
-    def __init__(self, job: CaptionJob, threads: int | None = None) -> None:
-        """Load the run folder; `threads` is the number of threads to use, all cores if not given.
-
-        Raises:
-            UserError: the run is damaged, or its model does not read images.
-        """
-        # The output is the same, byte for byte, with any number of workers.
-        same_sums_on_any_threads()
-        self.job, self.threads = job, threads or cores()
-        self.captioner = Captioner.load(job.run, job.device)
-        self.device = self.captioner.device.type
-
-    def work(self, window: Window) -> tuple[Window, Done]:
+    def work(self, captioner: Captioner, threads: int, window: Window) -> Done:
         """Caption the images that the lines of a window name; an image that can't be read has no caption."""
         names = list(map(os.fsdecode, window.lines))
         # Pillow releases the interpreter lock while it decodes.
-        with ThreadPoolExecutor(self.threads) as pool:
-            pictures = list(pool.map(self._picture, names))
+        with ThreadPoolExecutor(threads) as pool:
+            pictures = list(pool.map(partial(_picture_or_error, captioner), names))
         readable = [picture for picture in pictures if isinstance(picture, Picture)]
-        captions = self.captioner.stream(readable, self.job.options, first=window.before.lines)
+        captions = captioner.stream(readable, self.options, first=window.before.lines)
         lines, bad = [], []
         for i, (name, picture) in enumerate(zip(names, pictures, strict=True)):
             if isinstance(picture, UserError):
@@ -71,28 +54,22 @@ class CaptionWorker(AnyWorker):
             else:
                 lines.append(self._line(name, next(captions)))
         # File names may hold bytes that are not UTF-8.
-        return window, Done(as_lines(lines, errors="surrogateescape"), bad=bad)
-
-    def _picture(self, name: str) -> Picture | UserError:
-        try:
-            return read_image(self.captioner, name)
-        except UserError as error:
-            return error
+        return Done(as_lines(lines, errors="surrogateescape"), bad=bad)
 
     def _line(self, name: str, caption: Caption) -> str:
-        if self.job.form == "text":
-            fields = caption.alternatives[: self.job.columns]
-            if self.job.named:
+        if self.form == "text":
+            fields = caption.alternatives[: self.columns]
+            if self.named:
                 fields.insert(0, name)
             return "\t".join(fields)
         record: dict[str, object] = {"image": name, "caption": caption.text, "score": round(caption.score, 6)}
-        if self.job.columns > 1:
+        if self.columns > 1:
             record["alternatives"] = caption.alternatives
             record["scores"] = [round(alternative.score, 6) for alternative in caption.nbest]
         return json.dumps(record, ensure_ascii=False)
 
     def _refused(self, name: str, error: UserError) -> str:
-        if self.job.form == "text":
+        if self.form == "text":
             return f"{name}\t"
         return json.dumps({"image": name, "caption": None, "error": str(error)}, ensure_ascii=False)
 
@@ -108,6 +85,13 @@ def read_image(captioner: Captioner, name: str) -> Picture:
     if separator and tar.is_file():
         return captioner.picture(_open_tar(tar).read(member), name)._replace(name=name)
     return captioner.picture(Path(name))
+
+
+def _picture_or_error(captioner: Captioner, name: str) -> Picture | UserError:
+    try:
+        return read_image(captioner, name)
+    except UserError as error:
+        return error
 
 
 def image_names(paths: Sequence[Path]) -> list[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from translucid.ground.errors import UserError, missing_package
-from translucid.jobs.job import Done, Executor, Job, Worker
+from translucid.jobs.job import Done, Executor, LineJob, Worker
 from translucid.jobs.windows import Place, Reader, Window
 from translucid.kernels.devices import tune_cpu
 from translucid.kernels.machine import has_pytorch
@@ -33,7 +33,7 @@ _BLOCKS = 10_000
 
 
 @contextmanager
-def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) -> Iterator[Executor]:
+def ray_cluster(job: LineJob, file: Path, address: str, workers: int | None = None) -> Iterator[Executor]:
     """Connect to a cluster, and disconnect at the end.
 
     Args:
@@ -68,7 +68,7 @@ def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) 
 class _Mapping:
     """Runs a job by Ray Data."""
 
-    def __init__(self, ray: Any, job: Job, file: Path, workers: int | None) -> None:
+    def __init__(self, ray: Any, job: LineJob, file: Path, workers: int | None) -> None:
         resources = ray.cluster_resources()
         use_gpu = job.device.startswith("cuda") or (job.device == "auto" and resources.get("GPU", 0) >= 1)
         if use_gpu:  # Ray shows each worker one GPU, which is `cuda` there
@@ -139,7 +139,7 @@ class _Mapping:
 class _Mapper:
     """A worker for Ray Data, which creates one for each actor and calls it with a row for each window."""
 
-    def __init__(self, job: Job, file: Path) -> None:
+    def __init__(self, job: LineJob, file: Path) -> None:
         self.job, self.file = job, file
 
     @cached_property
@@ -161,12 +161,12 @@ class _Mapper:
         row = {"number": number, "text": b"", "notes": "", "error": ""}
         with self.file.open("rb") as stream:
             stream.seek(start)
-            (window,) = Reader(BytesIO(stream.read(size)), wrapped=self.job.wrapped).windows()
+            (window,) = Reader(BytesIO(stream.read(size)), self.job.window, wrapped=self.job.wrapped).windows()
         try:
             if _checksum(window.lines) != crc:
                 raise UserError("the input has changed while it was translated", file=self.file)
             earlier_lines = earlier.split(b"\n") if line else []
-            _, done = self.worker.work(replace(window, before=Place(lines=line), earlier=earlier_lines))
+            done = self.worker.work(replace(window, before=Place(lines=line), earlier=earlier_lines))
         except UserError as error:  # Ray would wrap an exception in one of its own
             return row | {"error": str(error)}
         return row | {"text": done.text, "notes": json.dumps({"warnings": done.warnings, "bad": done.bad})}

@@ -19,7 +19,7 @@ from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.document_context import lines_before
 from translucid.ground.atomic import write_output
-from translucid.jobs.job import Done, Executor, Job, Say, Worker, as_lines
+from translucid.jobs.job import Done, Executor, Say, TranslationJob, TranslationModels, as_lines
 from translucid.jobs.output import FileOutput, PartRecord, StreamOutput
 from translucid.jobs.running import run
 from translucid.jobs.windows import Window
@@ -27,8 +27,8 @@ from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE
 
 
 @dataclass(frozen=True)
-class SegmentJob(Job):
-    """All that determines the output for segments; it can be sent to another process."""
+class SegmentJob(TranslationJob):
+    """The job of translating segments."""
 
     near_matches: bool = False
     """Whether fuzzy matches of the memory are added to the segments."""
@@ -44,24 +44,12 @@ class SegmentJob(Job):
             "the alignment layer": self.fitted_fingerprint(ALIGNMENT),
         }
 
-    def worker(self, threads: int | None = None) -> SegmentWorker:
-        """Load the run."""
-        return SegmentWorker(self, threads)
-
-
-class SegmentWorker(Worker):
-    """Translates one window of segments after the other."""
-
-    job: SegmentJob
-
-    def work(self, window: Window) -> tuple[Window, Done]:
+    def work(self, models: TranslationModels, window: Window) -> Done:
         """Translate lines that `marked_line` wrote to lines that `target_of` reads."""
-        translator = SegmentTranslator(
-            self.translator, self.job.options, self.recall, near_matches=self.job.near_matches
-        )
+        translator = SegmentTranslator(models.translator, self.options, models.recall, near_matches=self.near_matches)
         records = list(map(json.loads, window.lines))
         contexts = None
-        if self.translator.context:
+        if models.translator.context:
             contexts = [record["before"] for record in records]
         translated = translator.stream(map(_marked, records), before=contexts)
         lines, warnings = [], []
@@ -72,7 +60,7 @@ class SegmentWorker(Worker):
             lines.append(json.dumps({**record_fields, "doubts": fitted.doubts, "matches": fitted.matches}))
             for doubt in fitted.doubts:
                 warnings.append((i, doubt))
-        return window, Done(as_lines(lines), warnings)
+        return Done(as_lines(lines), warnings)
 
 
 def marked_lines(segments: Iterable[Segment], before: Iterable[Sequence[str]] = repeat(())) -> bytes:
@@ -84,7 +72,7 @@ def marked_lines(segments: Iterable[Segment], before: Iterable[Sequence[str]] = 
 
 
 def target_of(line: bytes) -> Target:
-    """Read a line that a `SegmentWorker` wrote."""
+    """Read a line that a `SegmentJob` wrote."""
     record = json.loads(line)
     marked, matches, doubts = record.pop("marked"), record.pop("matches"), record.pop("doubts")
     matches = tuple(NearMatch(*match) for match in matches)

@@ -1,7 +1,7 @@
-"""Jobs and workers: their base classes, the job of translating a text, and the worker that translates its windows.
+"""Jobs: what they have in common, the worker that does one, and the job of translating a text.
 
-The worker opens a translator with all that the options of the job add to the run. In hard-wrapped text, a paragraph of
-several lines is translated as one text, and its translation is wrapped again.
+A job is a record of options, and names the function that makes the output of a window from it. In hard-wrapped text, a
+paragraph of several lines is translated as one text, and its translation is wrapped again.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel
 
@@ -70,8 +71,31 @@ LABELS = {
 
 
 @dataclass(frozen=True)
-class AnyJob(ABC):
-    """All that determines the output for a text; it can be sent to another process."""
+class Done:
+    """The output for a window."""
+
+    text: bytes
+    """The output, including line feeds: a line for each line of the window, unless the job leaves some out."""
+    warnings: list[tuple[int, str]] = field(default_factory=list)
+    """Warnings with their lines, counted from 0 within the window."""
+    bad: list[tuple[int, str]] = field(default_factory=list)
+    """The lines that can't be read, and why."""
+
+
+class LineFunction(NamedTuple):
+    """What a job does with windows once its models are loaded."""
+
+    device: str
+    """The kind of device in use: cpu, cuda or mps."""
+    work: Callable[[Window], Done]
+
+
+@dataclass(frozen=True)
+class LineJob(ABC):
+    """All that determines the output for a text; it can be sent to another process.
+
+    Its fields are its identity, so that a new option can't be forgotten.
+    """
 
     run: Path
     """The run folder."""
@@ -84,10 +108,16 @@ class AnyJob(ABC):
     window: ClassVar[int] = WINDOW
     """The number of lines that are processed together."""
 
+    @abstractmethod
+    def load(self, threads: int) -> LineFunction:
+        """Load the models, which use this number of threads, and return the function of a window.
+
+        Raises:
+            UserError: a run is damaged, does not fit on the device, or lacks what the job needs.
+        """
+
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on.
-
-        It has the state of each field, so that a new option can't be forgotten.
 
         Raises:
             TypeError: a field has a value of a kind whose state is unknown.
@@ -112,17 +142,60 @@ class AnyJob(ABC):
         """Return the fingerprints of further files that determine the output."""
         return {}
 
-    @abstractmethod
-    def worker(self, threads: int | None = None) -> AnyWorker:
-        """Load the run; `threads` is the number of threads to use."""
-
     def on(self, device: str) -> Self:
         """Return the same job on another device."""
         return replace(self, device=device)
 
 
+class Executor(Protocol):
+    """Runs a job in this process, in several processes or on a cluster."""
+
+    device: str
+    """The kind of device in use: cpu, cuda or mps."""
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Yield windows and their output in the same order, with few windows in memory at a time.
+
+        Raises:
+            UserError: a worker died, or can't do the job.
+        """
+
+
+class Worker(Executor):
+    """Does a job in this process, window by window."""
+
+    def __init__(self, job: LineJob, threads: int | None = None) -> None:
+        """Load the job's models; `threads` is the number of threads to use, all cores if not given.
+
+        Raises:
+            UserError: as `LineJob.load`.
+        """
+        # The output is the same, byte for byte, with any number of workers.
+        same_sums_on_any_threads()
+        self.device, self.work = job.load(threads or cores())
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Process windows in order."""
+        for window in windows:
+            yield window, self.work(window)
+
+
+@contextmanager
+def in_this_process(job: LineJob) -> Iterator[Executor]:
+    """Run a job in this process."""
+    yield Worker(job)
+
+
+class TranslationModels(NamedTuple):
+    """What is loaded to translate."""
+
+    translator: AnyTranslator
+    recall: Recall | None
+    """The translation memory, if there is one with entries."""
+
+
 @dataclass(frozen=True)
-class Job(AnyJob):
+class TranslationJob(LineJob):
     """The job of translating the lines of a text."""
 
     options: DecodingOptions
@@ -197,115 +270,63 @@ class Job(AnyJob):
             "the confidence": self.fitted_fingerprint(CONFIDENCE) if self.form == "jsonl" else None,
         }
 
-    def worker(self, threads: int | None = None) -> Worker:
-        """Load the run."""
-        return Worker(self, threads)
-
-
-@dataclass(frozen=True)
-class Done:
-    """The output for a window."""
-
-    text: bytes
-    """The output, including line feeds: a line for each line of the window, unless the job leaves some out."""
-    warnings: list[tuple[int, str]] = field(default_factory=list)
-    """Warnings with their lines, counted from 0 within the window."""
-    bad: list[tuple[int, str]] = field(default_factory=list)
-    """The lines that can't be read, and why."""
-
-
-class Executor(Protocol):
-    """Runs a job in this process, in several processes or on a cluster."""
-
-    device: str
-    """The kind of device in use: cpu, cuda or mps."""
-
-    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Yield windows and their output in the same order, with few windows in memory at a time.
-
-        Raises:
-            UserError: a worker died, or can't do the job.
-        """
-
-
-class AnyWorker(Executor):
-    """Processes a text window by window."""
-
-    @abstractmethod
-    def work(self, window: Window) -> tuple[Window, Done]:
-        """Return a window and the output for it."""
-
-    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Process windows in this process, in order."""
-        return map(self.work, windows)
-
-
-class Worker(AnyWorker):
-    """Translates one window after the other."""
-
-    def __init__(self, job: Job, threads: int | None = None) -> None:
-        """Load the run folder; `threads` is the number of threads to use, all cores if not given.
-
-        Raises:
-            UserError: the run is damaged, does not fit on the device, or lacks what the job needs.
-        """
-        # The output is the same, byte for byte, with any number of workers.
-        same_sums_on_any_threads()
-        self.job = job
-        self.recall: Recall | None = None
-        if job.memory:
-            memory = open_memory(job.memory, job.languages)
+    def load(self, threads: int) -> LineFunction:
+        """Open the memory and the translator, with all that the options add to the run."""
+        recall = None
+        if self.memory:
+            memory = open_memory(self.memory, self.languages)
             if len(memory):
-                self.recall = Recall(memory, job.memory_from)
-        self.translator = open_translator(job, self.recall, threads or cores())
-        self.device = self.translator.engine.device_type
-        if job.alignments and not self.translator.can_look():
+                recall = Recall(memory, self.memory_from)
+        translator = open_translator(self, recall, threads)
+        if self.alignments and not translator.can_look():
             fix = "Omit --alignments."
-            raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
+            raise UserError("the model has no attention, so there are no alignments", file=self.run, fix=fix)
+        return LineFunction(translator.engine.device_type, partial(self.work, TranslationModels(translator, recall)))
 
-    def work(self, window: Window) -> tuple[Window, Done]:
+    def work(self, models: TranslationModels, window: Window) -> Done:
         """Translate the lines of a window, also those that are not UTF-8."""
         texts, bad = decoded(window.lines)
         groups = [[i] for i in range(len(texts))]
-        before = self._before(texts, window)
-        if self.job.wrapped:
+        before = self._before(models, texts, window)
+        if self.wrapped:
             groups = paragraphs(texts)
         sources = [_source(texts, group) for group in groups]
         matches: list[Match | None] = [None] * len(sources)
-        if self.recall:
-            matches = list(map(self.recall.replacement, sources))
+        if models.recall:
+            matches = list(map(models.recall.replacement, sources))
         unmatched = [source for source, match in zip(sources, matches, strict=True) if not match]
         if before:
             before = [context for context, match in zip(before, matches, strict=True) if not match]
-        options, split = self.job.options, self.job.split_sentences
-        translations = self.translator.stream(unmatched, options, split=split, first=window.before.lines, before=before)
-        if self.job.form == "jsonl":
-            translations = self.translator.assessed(translations)
+        translations = models.translator.stream(
+            unmatched, self.options, split=self.split_sentences, first=window.before.lines, before=before
+        )
+        if self.form == "jsonl":
+            translations = models.translator.assessed(translations)
         lines, warnings = [], []
         for group, source, match in zip(groups, sources, matches, strict=True):
             if match:
                 text = match.target
-                text_warnings = self.translator.missing_terms(source, text)
+                text_warnings = models.translator.missing_terms(source, text)
             else:
                 translation = next(translations)
                 text = translation.text
                 text_warnings = self._warnings(translation)
             warnings += [(group[0], warning) for warning in text_warnings]
-            if self.job.wrapped:
+            if self.wrapped:
                 lines += wrapped(text, texts[group[0] : group[-1] + 1])
             elif match:
-                lines.append(self._matched_line(source, match))
+                lines.append(self._matched_line(models, source, match))
             else:
-                lines.append(self._line(translation))
-        return window, Done(as_lines(lines), warnings, bad)
+                lines.append(self._line(models, translation))
+        return Done(as_lines(lines), warnings, bad)
 
-    def _before(self, texts: Sequence[str], window: Window) -> list[list[str]] | None:
+    def _before(self, models: TranslationModels, texts: Sequence[str], window: Window) -> list[list[str]] | None:
         """Return the lines before each line in its document; None if lines or paragraphs are translated alone."""
-        context, job = self.translator.context, self.job
-        if not context or job.wrapped:
+        context = models.translator.context
+        if not context or self.wrapped:
             return None
-        initial_context = [job.context] if job.context else []
-        if job.separate_lines:
+        initial_context = [self.context] if self.context else []
+        if self.separate_lines:
             return [initial_context] * len(texts)
         earlier, _ = decoded(window.earlier)
         if (
@@ -314,40 +335,38 @@ class Worker(AnyWorker):
             earlier = [*initial_context, *earlier]
         return lines_before(texts, context.max_sentences, earlier)
 
-    def _matched_line(self, source: str, match: Match) -> str:
+    def _matched_line(self, models: TranslationModels, source: str, match: Match) -> str:
         """Return the output for a source whose translation is in the memory."""
         links = None
-        if self.job.alignments:
-            links = self.translator.align(source, match.target)
-        if self.job.form == "jsonl":
-            record = {"source": source, "translation": match.target, **self._matches(source, "memory")}
+        if self.alignments:
+            links = models.translator.align(source, match.target)
+        if self.form == "jsonl":
+            record = {"source": source, "translation": match.target, **self._matches(models, source, "memory")}
             if links is not None:
                 record["alignment"] = links
-            record["warnings"] = self.translator.missing_terms(source, match.target)
+            record["warnings"] = models.translator.missing_terms(source, match.target)
             return json.dumps(record, ensure_ascii=False)
         if links is not None:
             return f"{match.target}\t{to_pharaoh(links)}"
         return match.target
 
-    def _matches(self, source: str, origin: str) -> dict[str, object]:
+    def _matches(self, models: TranslationModels, source: str, origin: str) -> dict[str, object]:
         """Return the origin of a translation and its fuzzy matches, if there is a memory."""
-        if not self.recall:
+        if not models.recall:
             return {}
-        return {"origin": origin, "matches": [match.record() for match in self.recall.suggestions(source)]}
+        return {"origin": origin, "matches": [match.record() for match in models.recall.suggestions(source)]}
 
-    def _line(self, translation: AnyTranslation) -> str:
-        job = self.job
-        if job.form == "jsonl":
-            return json.dumps(self._record(translation), ensure_ascii=False)
+    def _line(self, models: TranslationModels, translation: AnyTranslation) -> str:
+        if self.form == "jsonl":
+            return json.dumps(self._record(models, translation), ensure_ascii=False)
         columns = [translation.text]
-        if job.columns > 1:
+        if self.columns > 1:
             columns = translation.alternatives
-        if job.alignments:
+        if self.alignments:
             columns.append(to_pharaoh(translation.alignment))
         return "\t".join(columns)
 
-    def _record(self, translation: AnyTranslation) -> dict[str, object]:
-        job = self.job
+    def _record(self, models: TranslationModels, translation: AnyTranslation) -> dict[str, object]:
         record: dict[str, object] = {
             "source": translation.source,
             "translation": translation.text,
@@ -355,28 +374,28 @@ class Worker(AnyWorker):
         }
         if isinstance(translation, PivotTranslation):
             record["pivot"] = {"text": translation.first.text, "score": round(translation.first.score, 6)}
-        record |= self._matches(translation.source, "model")
-        if job.columns > 1:
+        record |= self._matches(models, translation.source, "model")
+        if self.columns > 1:
             record["alternatives"] = translation.alternatives
             record["scores"] = [round(alternative.score, 6) for alternative in translation.nbest]
-        if self.translator.has_confidence:
+        if models.translator.has_confidence:
             record["confidence"] = translation.confidence
             if translation.confidence is not None:
                 record["confidence"] = round(translation.confidence, 4)
-        if job.token_scores:
+        if self.token_scores:
             # One list for each translation, a pair of piece and log-probability for each token.
-            score_lists = self.translator.token_log_probabilities(translation)[: job.columns]
+            score_lists = models.translator.token_log_probabilities(translation)[: self.columns]
             record["token_log_probabilities"] = list(map(rounded_pairs, score_lists))
             record["word_probabilities"] = rounded_pairs(translation.word_probabilities)
-        if job.alignments:
+        if self.alignments:
             record["alignment"] = translation.alignment
-        if job.terms:
+        if self.terms:
             record["terms"] = list(map(asdict, translation.terms))
         return {**record, "warnings": self._warnings(translation)}
 
     def _warnings(self, translation: AnyTranslation) -> list[str]:
         """Return the warnings; those about attention only with alignments, which compute the attention anyway."""
-        if self.job.alignments:
+        if self.alignments:
             return [*translation.warnings, *translation.attention_warnings]
         return list(translation.warnings)
 
@@ -425,12 +444,6 @@ def identity_of(run: Path) -> dict[str, Any]:
         "the tokenizer": folder.tokenizer().fingerprint,
         "the configuration": digest(folder.config_file),
     }
-
-
-@contextmanager
-def in_this_process(job: AnyJob) -> Iterator[Executor]:
-    """Run a job in this process."""
-    yield job.worker()
 
 
 def as_lines(texts: Iterable[str], errors: str = "strict") -> bytes:
@@ -488,7 +501,7 @@ def wrapped(text: str, paragraph: Sequence[str]) -> list[str]:
     return lines
 
 
-def open_translator(job: Job, recall: Recall | None, threads: int) -> AnyTranslator:
+def open_translator(job: TranslationJob, recall: Recall | None, threads: int) -> AnyTranslator:
     """Load the run or the runs of a job.
 
     With a pivot language, terms and a ranking belong to the second step, which the job's own run does.
@@ -523,7 +536,7 @@ def open_translator(job: Job, recall: Recall | None, threads: int) -> AnyTransla
     return PivotTranslator(first_translator, translator) if first_translator else translator
 
 
-def _ranking(job: Job, translator: Translator) -> Ranking | None:
+def _ranking(job: TranslationJob, translator: Translator) -> Ranking | None:
     if job.reverse:
         configuration, pipeline = translator.configuration, translator.pipeline
         return NoisyChannel.load(job.reverse, configuration, pipeline, job.device, job.channel_weights)

@@ -144,7 +144,7 @@ class PartRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     identity: dict[str, Any]
-    """The identity of the job, as `Job.identity` returns it."""
+    """The identity of the job, as `LineJob.identity` returns it."""
     place: Place = Place()
     """The place in the input up to which it is translated."""
     written: int = 0

@@ -14,14 +14,14 @@ from threading import Thread
 from typing import Any
 
 from translucid.ground.errors import UserError
-from translucid.jobs.job import AnyJob, Done, Executor
+from translucid.jobs.job import Done, Executor, LineJob, Worker
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import configure_process, device_of_worker
 from translucid.kernels.machine import cores
 
 
 @contextmanager
-def processes(job: AnyJob, count: int) -> Iterator[Executor]:
+def processes(job: LineJob, count: int) -> Iterator[Executor]:
     """Start worker processes, and end them in any case.
 
     Raises:
@@ -46,7 +46,7 @@ def processes(job: AnyJob, count: int) -> Iterator[Executor]:
 class _Process:
     """A worker process, which has one window at a time."""
 
-    def __init__(self, job: AnyJob, threads: int) -> None:
+    def __init__(self, job: LineJob, threads: int) -> None:
         self.pipe, worker_end = get_context("spawn").Pipe()
         self.process: SpawnProcess = get_context("spawn").Process(
             target=_work, args=(job, threads, worker_end), daemon=True
@@ -116,17 +116,16 @@ class _InOrder:
                 yield pending.pop(next_number), done.pop(next_number)
 
 
-def _work(job: AnyJob, threads: int, pipe: Connection[Any, Any]) -> None:
+def _work(job: LineJob, threads: int, pipe: Connection[Any, Any]) -> None:
     """Process windows in a worker process until the parent closes the pipe."""
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # PyTorch's, should it be loaded
         configure_process()
-        worker = job.worker(threads)
+        worker = Worker(job, threads)
         pipe.send(worker.device)
         while True:
-            _, done = worker.work(pipe.recv())
-            pipe.send(done)
+            pipe.send(worker.work(pipe.recv()))
     except (EOFError, ConnectionError):
         return
     except Exception as error:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.jobs.job import AnyJob, Executor, Say, in_this_process
+from translucid.jobs.job import Executor, LineJob, Say, in_this_process
 from translucid.jobs.output import FileOutput, Output, PartRecord, output_to
 from translucid.jobs.windows import Reader
 
@@ -23,7 +23,7 @@ def warnings_of(record: PartRecord) -> str:
     return record.warned.summary(record.place.lines)
 
 
-def executor_of(job: AnyJob, workers: int | None) -> AbstractContextManager[Executor]:
+def executor_of(job: LineJob, workers: int | None) -> AbstractContextManager[Executor]:
     """Return an executor with this many worker processes; with one or None, this process does the work."""
     if workers and workers > 1:
         from translucid.jobs.processes import processes
@@ -33,7 +33,7 @@ def executor_of(job: AnyJob, workers: int | None) -> AbstractContextManager[Exec
 
 
 def run_with_progress(
-    job: AnyJob,
+    job: LineJob,
     text: BinaryIO,
     output: Path | None,
     executor: AbstractContextManager[Executor],
@@ -71,7 +71,7 @@ def run_with_progress(
 
 
 def run(
-    job: AnyJob,
+    job: LineJob,
     text: BinaryIO,
     output: Output,
     executor: AbstractContextManager[Executor],
@@ -131,7 +131,7 @@ def run(
     return record.bad
 
 
-def _resume(job: AnyJob, text: BinaryIO, output: Output, record: PartRecord, say: Say) -> tuple[Reader, PartRecord]:
+def _resume(job: LineJob, text: BinaryIO, output: Output, record: PartRecord, say: Say) -> tuple[Reader, PartRecord]:
     """Skip the lines that an earlier run has processed; start at the beginning if the text has changed since."""
     start = text.tell() if text.seekable() else None
     reader = Reader(text, job.window, wrapped=job.wrapped)

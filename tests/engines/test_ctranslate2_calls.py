@@ -1,6 +1,5 @@
 """Calls of CTranslate2: batch sizes, limits, searches left to PyTorch, and opening a model."""
 
-import time
 from types import SimpleNamespace
 
 import ctranslate2
@@ -276,12 +275,15 @@ def test_single_searches_begin_a_few_ahead(make_engine):
 
 
 def test_waiting_for_a_result_checks_for_cancellation(monkeypatch):
-    pauses, checks = [], []
-    monkeypatch.setattr(time, "sleep", pauses.append)
-    assert wait_for(AsyncResult("x", 9)) == "x" and pauses == []  # without a cancellation check
+    pauses, checks, times = [], [], iter([0.0, 0.0, 0.001, 0.003, 0.05, 0.2])
+    clock = SimpleNamespace(monotonic=lambda: next(times), sleep=pauses.append)
+    monkeypatch.setattr(searching, "time", clock)
     with call_between_steps(lambda: checks.append(1)):
-        assert wait_for(AsyncResult("x", 7)) == "x"
-    assert len(checks) == 7 and pauses == [0.0005, 0.001, 0.002, 0.004, 0.008, 0.01, 0.01]
+        assert wait_for(AsyncResult("x", 5)) == "x"
+    # A tenth of the time that has passed, within bounds.
+    assert len(checks) == 5 and pauses == pytest.approx([0.0002, 0.0002, 0.0003, 0.005, 0.01])
+    monkeypatch.undo()
+    assert wait_for(AsyncResult("x", 9)) == "x" and len(pauses) == 5  # without a cancellation check
 
     def cancel():
         raise Cancelled

@@ -503,9 +503,11 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
 def _encode(
     processor: sentencepiece.SentencePieceProcessor, texts: list[str], threads: int, opening: Sequence[int]
 ) -> list[list[int]]:
-    # For a few texts, starting threads takes longer than encoding.
-    threads = threads if len(texts) > 200 else 1
-    ids: list[list[int]] = processor.encode(list(map(sanitized, texts)), num_threads=threads)
+    # For a few texts, starting threads takes longer than encoding; a call with a list starts at least one.
+    if len(texts) > 200:
+        ids: list[list[int]] = processor.encode(list(map(sanitized, texts)), num_threads=threads)
+    else:
+        ids = [processor.encode(sanitized(text)) for text in texts]
     return [[*opening, *text_ids] for text_ids in ids] if opening else ids
 
 

@@ -71,12 +71,14 @@ if TYPE_CHECKING:
 
 
 def wait_for(answer: Any) -> Any:
-    """Wait for a result, and check meanwhile whether it was cancelled."""
-    pause = 0.0005
+    """Wait for a result, and check meanwhile whether it was cancelled.
+
+    The pauses between the checks grow with the time that has passed, so that they add at most a tenth to it.
+    """
+    started = time.monotonic()
     while is_cancellable() and not answer.done():
         between_steps()
-        time.sleep(pause)
-        pause = min(2 * pause, 0.01)
+        time.sleep(min(max(0.1 * (time.monotonic() - started), SHORTEST_PAUSE), LONGEST_PAUSE))
     return answer.result()
 
 
@@ -115,6 +117,8 @@ On sentences that are hard for the demo, a beam of 5 takes 5 % more processor ti
 """
 ALMOST_NO_PENALTY = 1e-6
 """A length penalty that changes no score; without any, CTranslate2 ends a search with its most probable hypothesis."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.0002, 0.01
+"""The seconds between two checks whether a search is over."""
 WIDEST = 32
 """The widest beam for which CTranslate2 is used."""
 

@@ -18,9 +18,9 @@ from filelock import FileLock
 
 from bitext.pair import Pair
 from tests.costs import SECONDS, file_of, markers_of
+from translucid.captions.scenes.writing import write_corpus
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
-from translucid.corpora.scenes.writing import write_corpus
 from translucid.ground.console import Console
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.configuration import resolve

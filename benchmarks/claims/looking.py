@@ -23,17 +23,17 @@ from typing import Any
 from common import DOCS, facts, mean_interval, show, table, train_once, write
 
 from bitext.pair import Pair
-from translucid.api.caption_scoring import score_captions
-from translucid.api.captioner import Captioner
-from translucid.corpora.scenes.writing import write_corpus
-from translucid.data.images.image_files import ImageFiles
+from translucid.captions.caption_scoring import score_captions
+from translucid.captions.captioner import Captioner
+from translucid.captions.image_case import CellCase
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.pointing import read_gold
+from translucid.captions.scenes.writing import write_corpus
 from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.evaluation.pointing import read_gold
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.inspection.explain import explain, faithfulness, part_count
-from translucid.inspection.explain.image_case import CellCase
 from translucid.runs.configuration import resolve
 
 IMAGE_ENCODER = {"network": "efficientnet-lite0", "size": 160, "stride": 16, "frozen": True}

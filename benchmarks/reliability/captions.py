@@ -22,8 +22,8 @@ from benchmarks.serving_load import memory
 from tests.probes.common import Finding
 from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.pictures import absurd, valid
-from translucid.corpora.scenes.generation import generate
-from translucid.corpora.scenes.painting import paint
+from translucid.captions.scenes.generation import generate
+from translucid.captions.scenes.painting import paint
 
 LARGEST = 1 << 20
 """The server's size limit for images, in bytes."""

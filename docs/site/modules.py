@@ -13,13 +13,14 @@ ROOMS = {
     "layers": "Embeddings, positions, residual sublayers, feed-forward and recurrent layers.",
     "models": "The protocol of all models, and the models.",
     "data": "Readers, tokenizers, batches, images, cleaning.",
-    "corpora": "The phrasebook and the scenes: generated corpora with gold alignments and boxes.",
+    "corpora": "The phrasebook: a generated corpus with gold alignments.",
     "decoding": "Greedy search, beam search and sampling.",
     "evaluation": "BLEU, chrF, TER, CIDEr, alignment error rate, calibration.",
     "inspection": "Attention maps, alignments, explanations, plots.",
     "terminology": "Term lists, matching, inflected forms, usage.",
     "runs": "Configuration, presets, the run folder.",
     "training": "Objective, schedules, trainer, checkpoints.",
+    "captions": "Image captioners: models, images, search, evaluation, explanations, generated scenes.",
     "memory": "Memories of any corpus; near matches beside the source.",
 }
 BITEXT = "[Documents, translation memories and bilingual files](../bitext.md), without Translucid."

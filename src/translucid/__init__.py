@@ -21,7 +21,7 @@ __all__ = [
 
 
 _MODULES = {
-    "Captioner": "translucid.api.captioner",
+    "Captioner": "translucid.captions.captioner",
     "DecodingOptions": "translucid.decoding.decoding_options",
     "Embedder": "translucid.api.embedder",
     "Generator": "translucid.api.generator",

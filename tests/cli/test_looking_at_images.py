@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from translucid.api.captioner import Captioner
+from translucid.captions.captioner import Captioner
+from translucid.captions.scenes.writing import write_corpus
 from translucid.cli.main import run as run_command
-from translucid.corpora.scenes.writing import write_corpus
 from translucid.inspection.explain import explanation
 
 SHAPE = [
@@ -165,7 +165,7 @@ def test_the_beam_the_heads_and_the_masks_are_drawn(call, folder, tmp_path, monk
         result = call("draw", *arguments, "--out", tmp_path / f"{name}.png")
         assert result.code == 0, result.err
         assert (tmp_path / f"{name}.png").stat().st_size > 1000
-    from translucid.api.captioner import Captioner
+    from translucid.captions.captioner import Captioner
 
     monkeypatch.setattr(Captioner, "caption", lambda self, picture: _Inspected(self.inspect(picture, CAPTION)))
     heights = {}

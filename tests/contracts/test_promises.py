@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from translucid.attention.points import recording_weights
+from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions, ImageEncoderOptions
 from translucid.decoding.search import Narrowed
 from translucid.ground.special import SPECIAL
 from translucid.kernels.dropout import Dropout
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
-from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, ImageEncoderOptions
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from translucid.captions.scenes import GROUND, HELD_OUT_PAIRS, Scene, Thing, generate
+from translucid.captions.scenes.generation import SPLITS, split_of
+from translucid.captions.scenes.painting import SIZE, boxes, masks, paint
+from translucid.captions.scenes.scene import COLOURS, COMMON, GROUNDS, MATERIALS, PLURALS, SHAPES, SIZES, far_apart
+from translucid.captions.scenes.writing import spread_shapes
 from translucid.cli.main import run
-from translucid.corpora.scenes import GROUND, HELD_OUT_PAIRS, Scene, Thing, generate
-from translucid.corpora.scenes.generation import SPLITS, split_of
-from translucid.corpora.scenes.painting import SIZE, boxes, masks, paint
-from translucid.corpora.scenes.scene import COLOURS, COMMON, GROUNDS, MATERIALS, PLURALS, SHAPES, SIZES, far_apart
-from translucid.corpora.scenes.writing import spread_shapes
 from translucid.ground.errors import UserError
 
 SINGULARS = {plural: shape for shape, plural in PLURALS.items()} | {shape: shape for shape in PLURALS}

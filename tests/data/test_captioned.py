@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bitext.pair import Pair
+from translucid.captions.captioned import Augmentation, CaptionedImages, VariedImages
+from translucid.captions.image_store import StoredImages
 from translucid.data.filtering import Skipped
-from translucid.data.readers.captioned import Augmentation, CaptionedImages, VariedImages
-from translucid.data.stores.image_store import StoredImages
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 CAPTIONS = [

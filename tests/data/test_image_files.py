@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from translucid.data.images.image_files import MAX_BYTES, ImageFiles
+from translucid.captions.image_files import MAX_BYTES, ImageFiles
 from translucid.ground.errors import UserError
 
 CONTENT = {f"train/{number:06}.png": bytes([number]) * (600 + number) for number in (3, 1, 2)}
@@ -314,7 +314,7 @@ def test_a_header_may_have_so_many_bytes(tmp_path, size, is_read):
 
 
 def test_a_picture_of_the_largest_size_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("translucid.data.images.image_files.MAX_BYTES", 4)
+    monkeypatch.setattr("translucid.captions.image_files.MAX_BYTES", 4)
     (tmp_path / "in").mkdir()
     for name, content in (("a.png", b"1234"), ("b.png", b"12345")):
         (tmp_path / "in" / name).write_bytes(content)

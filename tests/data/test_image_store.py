@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from translucid.data.images.image_files import ImageFiles
-from translucid.data.stores import image_store
+from translucid.captions import image_store
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.image_store import ImageStore
 from translucid.data.stores.chunked import INDEX
-from translucid.data.stores.image_store import ImageStore
 from translucid.ground.errors import UserError
 
 NAMES = [f"{number}.png" for number in range(11)]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from translucid.data.images.pixels import MAX_BYTES, MAX_PIXELS, Picture, pixels, read_image
+from translucid.captions.pixels import MAX_BYTES, MAX_PIXELS, Picture, pixels, read_image
 from translucid.ground.errors import UserError
 
 RED, WHITE = (255, 0, 0), (255, 255, 255)
@@ -211,7 +211,7 @@ def test_bad_images_are_refused_in_one_line_at_little_cost(data, message):
 
 MEMORY = """
 import pathlib, resource, sys, warnings
-from translucid.data.images.pixels import read_image
+from translucid.captions.pixels import read_image
 from translucid.ground.errors import UserError
 
 def peak():
@@ -319,7 +319,7 @@ def test_several_threads_read_at_once_and_leave_the_filters_of_warnings_as_they_
 
 
 def test_without_pillow_one_line_says_what_to_install():
-    code = "import sys; sys.modules['PIL'] = None\nimport translucid.data.images.pixels"
+    code = "import sys; sys.modules['PIL'] = None\nimport translucid.captions.pixels"
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "UserError: reading pictures needs the package PIL. Install it with pip install '" in completed.stderr
     assert "'pillow" in completed.stderr

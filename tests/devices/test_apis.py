@@ -11,6 +11,8 @@ from tests.devices.shrunk import SENTENCES, SHORT, build_case
 from translucid.api.generator import Generator
 from translucid.api.translator import Translator
 from translucid.attention.masks import padding_mask
+from translucid.captions.dataset import ImageDataset
+from translucid.captions.pointing import _table
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import AlignmentLayer
@@ -18,7 +20,6 @@ from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
 from translucid.engines.piece_links import learn_links
 from translucid.engines.run_files import load_alignment_layer, save_alignment_layer
-from translucid.evaluation.pointing import _table
 from translucid.inspection.alignment import AlignmentExample, learn_alignment
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.inspected import plain
@@ -27,7 +28,6 @@ from translucid.interop.onnx.export import traceable
 from translucid.models.transformer import _window_mask
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.routes.inspection import _continuations
-from translucid.training.images import ImageDataset
 
 TEXT = "I like the beach."
 

@@ -10,11 +10,11 @@ import torch
 from tests.conftest import SETTINGS
 from tests.devices.shrunk import CASES, build_case
 from tests.devices.test_models import outcome
+from translucid.captions.self_critical import SelfCritical
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.kernels.rounding import mixed_precision
 from translucid.runs.run_folder import RunFolder
-from translucid.training.self_critical import SelfCritical
 from translucid.training.weights import Weights
 from translucid.training.workers import Workers
 

@@ -8,6 +8,7 @@ import torch
 from bitext.pair import Pair
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
 from tests.devices.shrunk import CASES, SENTENCES, SHORT, VOCABULARY, build_case
+from translucid.captions.self_critical import SelfCritical
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
@@ -22,7 +23,6 @@ from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 from translucid.training.optimizer import Optimizer
-from translucid.training.self_critical import SelfCritical
 from translucid.training.weights import Weights
 from translucid.training.workers import Workers
 

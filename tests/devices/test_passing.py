@@ -7,18 +7,18 @@ from types import SimpleNamespace
 import pytest
 
 import translucid
+from translucid.captions.demonstration import train_caption_demo
+from translucid.captions.job import CaptionJob
 from translucid.cli.main import run
 from translucid.cli.memory import _train_update
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.tuned import Tuned
 from translucid.engines.tuning import Tuning
 from translucid.ground.console import Console
-from translucid.jobs.captioning import CaptionJob
 from translucid.jobs.classifying import ClassifyJob
 from translucid.jobs.cluster import ray_cluster
 from translucid.jobs.generating import GenerateJob
 from translucid.jobs.job import TranslationJob
-from translucid.lessons.caption_demonstration import train_caption_demo
 from translucid.lessons.demonstration import train_demo
 from translucid.lessons.runs import demo_run, recurrent_run
 from translucid.runs.configuration import resolve
@@ -56,7 +56,7 @@ class ReachedError(Exception):
     [
         ("lessons.demonstration.train_demo", lambda out: run(["demo", "--out", str(out), "--device", "cpu"])),
         (
-            "lessons.caption_demonstration.train_caption_demo",
+            "captions.demonstration.train_caption_demo",
             lambda out: run(["demo", "--captions", "--out", str(out), "--device", "cpu"]),
         ),
         (
@@ -66,7 +66,7 @@ class ReachedError(Exception):
         ("lessons.runs.train_demo", lambda out: demo_run(out, "cpu")),
         ("lessons.runs.run_experiment", lambda out: recurrent_run("dot", out, "cpu")),
         (
-            "lessons.caption_demonstration.run_experiment",
+            "captions.demonstration.run_experiment",
             lambda out: train_caption_demo(out, overwrite=False, device="cpu", console=QUIET),
         ),
         (
@@ -91,8 +91,8 @@ def test_the_device_is_passed_on(target, call, tmp_path, monkeypatch):
     # Nothing is trained, so little text is enough.
     monkeypatch.setattr("translucid.lessons.demonstration.SIZES", dict.fromkeys(["train", "valid", "test"], 2))
     monkeypatch.setattr("translucid.lessons.runs.PAIRS", 2)
-    monkeypatch.setattr("translucid.lessons.caption_demonstration.pretrained_weights", lambda: None)
-    monkeypatch.setattr("translucid.lessons.caption_demonstration.SCENES", 20)
+    monkeypatch.setattr("translucid.captions.demonstration.pretrained_weights", lambda: None)
+    monkeypatch.setattr("translucid.captions.demonstration.SCENES", 20)
     with suppress(ReachedError):  # commands catch and report it
         call(tmp_path / "run")
     assert devices == ["cpu"]

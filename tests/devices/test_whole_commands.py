@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import IMAGE_ENCODER
 from tests.devices.emulated import DeviceTensor, Emulation
-from translucid.api.captioner import Captioner
+from translucid.captions.captioner import Captioner
 from translucid.cli.main import run, tree
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import ServerOptions

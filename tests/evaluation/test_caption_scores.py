@@ -6,8 +6,8 @@ import pytest
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
 
-from translucid.corpora.scenes import generate
-from translucid.evaluation.caption_scores import caption_scores, cider_d, papers_tokens
+from translucid.captions.caption_scores import caption_scores, cider_d, papers_tokens
+from translucid.captions.scenes import generate
 from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.errors import UserError
 

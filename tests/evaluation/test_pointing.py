@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.corpora.scenes import generate
-from translucid.corpora.scenes.writing import gold_of
-from translucid.evaluation.pointing import (
+from translucid.captions.pointing import (
     KINDS,
     GoldImage,
     Hit,
@@ -19,6 +17,8 @@ from translucid.evaluation.pointing import (
     points_of,
     read_gold,
 )
+from translucid.captions.scenes import generate
+from translucid.captions.scenes.writing import gold_of
 from translucid.ground.errors import UserError
 
 STARS = {

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from tests.rendered import rendered
-from translucid.api.caption_scoring import CaptionEvaluation
+from translucid.captions.caption_scores import CaptionScores
+from translucid.captions.caption_scoring import CaptionEvaluation
+from translucid.captions.pointing import KindScore
 from translucid.data.stores.store import Size
 from translucid.evaluation import comparing
 from translucid.evaluation.breakdown import FrequencyRow, LengthRow
-from translucid.evaluation.caption_scores import CaptionScores
 from translucid.evaluation.comparing import Comparison, DifferingSentence, MetricRow
 from translucid.evaluation.language import TextScores, mean_scores
 from translucid.evaluation.metrics import CorpusScore
-from translucid.evaluation.pointing import KindScore
 from translucid.evaluation.report import Evaluation, ForcedScores
 from translucid.evaluation.system_table import Row, Score, SystemTable
 from translucid.terminology.matching import TermList

@@ -3,8 +3,8 @@
 import pytest
 import sacrebleu
 
+from translucid.captions.caption_scores import caption_scores, papers_tokens
 from translucid.evaluation import metrics
-from translucid.evaluation.caption_scores import caption_scores, papers_tokens
 from translucid.evaluation.metrics import Criterion, bleu, bleu_metric, bleu_tokenizer, corpus_scores, long_enough
 from translucid.evaluation.report import evaluate
 from translucid.ground.errors import UserError

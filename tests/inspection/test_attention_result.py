@@ -11,13 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from translucid.corpora.scenes import generate
-from translucid.corpora.scenes.painting import boxes, paint
-from translucid.ground.console import Console
-from translucid.ground.errors import UserError
-from translucid.inspection.inspected import Inspected
-from translucid.inspection.plots import draw_saliency
-from translucid.inspection.saliency_overlay import (
+from translucid.captions.saliency_overlay import (
     AttentionResult,
     SaliencyOverlay,
     page,
@@ -26,6 +20,12 @@ from translucid.inspection.saliency_overlay import (
     sections_of,
     spread,
 )
+from translucid.captions.scenes import generate
+from translucid.captions.scenes.painting import boxes, paint
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.inspection.inspected import Inspected
+from translucid.inspection.plots import draw_saliency
 from translucid.inspection.saving import save_attention
 from translucid.inspection.terminal import drawings, place_table
 

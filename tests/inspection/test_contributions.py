@@ -10,6 +10,8 @@ from torch.testing import assert_close
 
 from translucid import Translator
 from translucid.attention.points import handling, recording
+from translucid.captions.model import CaptioningTransformer
+from translucid.captions.options import CaptioningTransformerOptions, ImageEncoderOptions
 from translucid.evaluation.alignment_error import AlignmentOptions, Gold
 from translucid.ground.errors import UserError
 from translucid.inspection.alignment import candidates, choose, read_alignment
@@ -18,8 +20,6 @@ from translucid.inspection.html import viewer_record
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.saving import save_maps
 from translucid.models.attention_only import AttentionOnly
-from translucid.models.captioner import CaptioningTransformer
-from translucid.models.captioner_options import CaptioningTransformerOptions, ImageEncoderOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.recurrent import RecurrentModel
 from translucid.models.transformer import Transformer

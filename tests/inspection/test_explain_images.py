@@ -10,12 +10,7 @@ from torch import nn
 
 from bitext.pair import Pair
 from translucid.attention.points import Point
-from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.decoding.maps import forced_log_probs
-from translucid.ground.errors import UserError
-from translucid.inspection.explain import Explanation, explain, explanation, faithfulness, part_count, refuse_method
-from translucid.inspection.explain.explanation import integrated_gradients
-from translucid.inspection.explain.image_case import (
+from translucid.captions.image_case import (
     GREY,
     CellCase,
     SuperpixelCase,
@@ -24,8 +19,13 @@ from translucid.inspection.explain.image_case import (
     record,
     superpixels,
 )
-from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
-from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
+from translucid.captions.model import CaptioningLSTM, CaptioningTransformer
+from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
+from translucid.decoding.maps import forced_log_probs
+from translucid.ground.errors import UserError
+from translucid.inspection.explain import Explanation, explain, explanation, faithfulness, part_count, refuse_method
+from translucid.inspection.explain.explanation import integrated_gradients
 from translucid.models.protocol import Memory, SequenceModel
 
 SIDE, CELL = 64, 16
@@ -227,7 +227,7 @@ def test_faithfulness_distinguishes_erasure_from_attention(toy):
 def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch):
     from bitext.cancellation import Cancelled, call_between_steps
 
-    monkeypatch.setattr("translucid.inspection.explain.image_case.PIXELS", 3 * SIDE * SIDE)
+    monkeypatch.setattr("translucid.captions.image_case.PIXELS", 3 * SIDE * SIDE)
     case, sizes = SuperpixelCase(*toy), []
     case.model.source_embedding.register_forward_hook(lambda module, inputs, out: sizes.append(len(out)))
     keep = torch.rand(8, len(case.source_words)) < 0.5

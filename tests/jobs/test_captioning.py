@@ -11,16 +11,16 @@ import pytest
 import torch
 
 from tests.conftest import IMAGE_ENCODER
-from translucid.api.caption_scoring import score_captions
-from translucid.api.captioner import Captioner
+from translucid.captions.caption_scoring import score_captions
+from translucid.captions.captioner import Captioner
+from translucid.captions.image_encoder import ImageEncoder
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.job import CaptionJob, read_image
+from translucid.captions.pointing import read_gold
 from translucid.cli.main import run
-from translucid.data.images.image_files import ImageFiles
 from translucid.data.readers.corpus import read_pairs
-from translucid.evaluation.pointing import read_gold
 from translucid.ground.console import Console
 from translucid.jobs import running
-from translucid.jobs.captioning import CaptionJob, read_image
-from translucid.models.captioner.image_encoder import ImageEncoder
 
 TINY = [
     *(*IMAGE_ENCODER, "training.max_steps=4", "training.validate_every=4"),

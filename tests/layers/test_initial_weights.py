@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from translucid.captions.options import CaptionerOptions
 from translucid.layers.characters import Characters, Highway
 from translucid.layers.embedding import output_projection, token_embedding
 from translucid.layers.feed_forward import FeedForward
@@ -12,7 +13,6 @@ from translucid.layers.low_rank import LowRank
 from translucid.layers.positions import LearnedPositions
 from translucid.layers.ssru import SSRU
 from translucid.models.build import build_model
-from translucid.models.captioner_options import CaptionerOptions
 from translucid.models.language.bilstm import Mix
 from translucid.models.language.lstm import LSTMLayer, ProjectedLSTM
 from translucid.models.language_options import BiLSTMLanguageOptions

@@ -7,10 +7,9 @@ import torch
 
 from tests.devices.shrunk import build_case
 from translucid.attention.points import recording_weights
+from translucid.captions.model import DRAWN, CaptioningLSTM, doubly_stochastic, entropy, reinforced, undetected
+from translucid.captions.options import CaptionerOptions, ImageEncoderOptions
 from translucid.ground.special import SPECIAL
-from translucid.models.captioner import CaptioningLSTM
-from translucid.models.captioner.model import DRAWN, doubly_stochastic, entropy, reinforced, undetected
-from translucid.models.captioner_options import CaptionerOptions, ImageEncoderOptions
 from translucid.models.recurrent import CROSS
 
 ALPHA = torch.tensor([[[0.5, 0.5], [0.8, 0.2], [0.1, 0.9]]])

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from translucid.captions.image_encoder import EfficientNetLite0, SmallNetwork
 from translucid.ground.errors import UserError
 from translucid.models import build
 from translucid.models.build import build_model, meta_model, refuse_too_large
-from translucid.models.captioner.image_encoder import EfficientNetLite0, SmallNetwork
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from tests.platforms.conftest import SMALL, TINY
-from translucid.corpora.scenes.writing import write_corpus
+from translucid.captions.scenes.writing import write_corpus
 from translucid.serving.edge import connections
 
 FILES = "--train", "train.tsv", "--valid", "valid.tsv"

@@ -28,11 +28,11 @@ from io import BytesIO
 from pathlib import Path
 
 from tests.probes.forked import Forked, forked
+from translucid.captions.scenes.generation import generate as generate_scenes
+from translucid.captions.scenes.painting import paint
 from translucid.corpora.phrasebook import generate
-from translucid.corpora.scenes.generation import generate as generate_scenes
-from translucid.corpora.scenes.painting import paint
 
-WINDOWS = ("translucid.jobs.job.TranslationJob.window", "translucid.jobs.captioning.CaptionJob.window")
+WINDOWS = ("translucid.jobs.job.TranslationJob.window", "translucid.captions.job.CaptionJob.window")
 """Names of the constants that are replaced: the numbers of lines and of images per window."""
 WRONG = ("lost", "duplicated", "out_of_order", "different", "orphans", "leftovers")
 """Counts that must be 0."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from translucid.captions.scenes import writing
 from translucid.cli.main import run
 from translucid.corpora import phrasebook
-from translucid.corpora.scenes import writing
 
 TRAINING = [
     "training.batch_tokens=400",

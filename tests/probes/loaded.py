@@ -11,8 +11,8 @@ import torch._dynamo
 import torch.distributed.run
 import torch.utils.tensorboard
 
-import translucid.api.captioner
 import translucid.api.translator
+import translucid.captions.captioner
 import translucid.jobs.processes
 import translucid.training.experiment
 import translucid.training.post_training

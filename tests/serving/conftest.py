@@ -14,11 +14,11 @@ from fastapi.testclient import TestClient
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder
+from translucid.captions.scenes import generate as generate_scenes
+from translucid.captions.scenes.painting import paint
+from translucid.captions.scenes.scene import COMMON
 from translucid.cli import main
 from translucid.corpora.phrasebook import generate
-from translucid.corpora.scenes import generate as generate_scenes
-from translucid.corpora.scenes.painting import paint
-from translucid.corpora.scenes.scene import COMMON
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.interop.importing import import_model

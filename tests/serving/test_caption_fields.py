@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from translucid.api.captioner import Captioner
+from translucid.captions import routes as captioning
+from translucid.captions.captioner import Captioner
+from translucid.captions.routes import CaptionRoutes
 from translucid.decoding.decoding_options import DecodingOptions, length_penalty
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import ContrastFields
-from translucid.serving.routes import captioning
-from translucid.serving.routes.captioning import CaptionRoutes
 from translucid.serving.server_options import ServerOptions
 
 from .test_captioning import ask
@@ -131,9 +131,7 @@ def test_continuations_of_a_prefix(client, captioner, scene):
 
 
 def test_a_model_without_attention_has_no_maps(client, scene, monkeypatch):
-    monkeypatch.setattr(
-        "translucid.inspection.saliency_overlay.AttentionResult.has_attention", property(lambda _: False)
-    )
+    monkeypatch.setattr("translucid.captions.saliency_overlay.AttentionResult.has_attention", property(lambda _: False))
     answer = ask(client, scene, maps="true").json()
     assert (answer["grid"], answer["heads"], answer["maps"]) == (None, 0, [])
     assert all(set(row) == {"word", "probability", "pieces"} for row in answer["words"])

@@ -7,12 +7,12 @@ import pytest
 import torch
 from PIL import Image
 
-from translucid.api.captioner import Captioner
+from translucid.captions.captioner import Captioner
+from translucid.captions.image_case import image_case
+from translucid.captions.image_encoder import ImageEncoder
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import contrast, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.explanation import part_count
-from translucid.inspection.explain.image_case import image_case
-from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import ServerOptions
 
@@ -240,9 +240,7 @@ def test_languages_are_not_given_to_a_model_of_images(captioner_run):
 
 
 def test_a_model_without_attention(serve, captioner_run, scene, monkeypatch):
-    monkeypatch.setattr(
-        "translucid.inspection.saliency_overlay.AttentionResult.has_attention", property(lambda _: False)
-    )
+    monkeypatch.setattr("translucid.captions.saliency_overlay.AttentionResult.has_attention", property(lambda _: False))
     answer = ask(serve(str(captioner_run)), scene).json()
     assert answer["grid"] is None
     assert answer["words"] and not any("weights" in row for row in answer["words"])

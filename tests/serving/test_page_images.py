@@ -8,9 +8,9 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
-from translucid.api.captioner import Captioner
+from translucid.captions.captioner import Captioner
+from translucid.captions.image_case import image_case
 from translucid.inspection.explain import explain
-from translucid.inspection.explain.image_case import image_case
 
 from .conftest import png
 from .test_clients import serving

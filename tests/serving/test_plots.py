@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from translucid.api.captioner import Captioner
 from translucid.api.translator import Translator
+from translucid.captions.captioner import Captioner
 from translucid.inspection import plots
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case

@@ -25,11 +25,12 @@ from tests.cli.conftest import Outcome
 from tests.conftest import SHORT
 from tests.probes.foreign import marian_folder
 from translucid import Translator
+from translucid.captions import demonstration as caption_demonstration
 from translucid.cli import demo
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.jobs import processes
-from translucid.lessons import caption_demonstration, demonstration
+from translucid.lessons import demonstration
 from translucid.runs.configuration import resolve
 
 ROOT = Path(__file__).resolve().parents[2]

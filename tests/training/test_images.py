@@ -13,10 +13,10 @@ import torch
 from tests.probes.forked import forked, forked_group
 from tests.training.conftest import KINDS, SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
-from translucid.data.images.image_files import ImageFiles
-from translucid.data.images.pixels import pixels, read_image
-from translucid.data.stores import image_store
-from translucid.data.stores.image_store import ImageStore
+from translucid.captions import image_store
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.image_store import ImageStore
+from translucid.captions.pixels import pixels, read_image
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
@@ -192,7 +192,7 @@ def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path, shuf
 
 
 def test_pixels_are_changed_in_another_way_each_epoch():
-    from translucid.data.readers.captioned import CaptionedImages, VariedImages
+    from translucid.captions.captioned import CaptionedImages, VariedImages
 
     images = np.random.default_rng(1).integers(0, 256, (6, 8, 8, 3), dtype=np.uint8)
     ones = np.arange(7)

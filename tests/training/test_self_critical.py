@@ -13,19 +13,19 @@ from bitext.pair import Pair
 from tests.probes.forked import forked_group
 from tests.training.conftest import SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
+from translucid.captions import self_critical
+from translucid.captions.caption_scores import cider_d, papers_tokens
+from translucid.captions.dataset import PRECISION, CaptionReward, precisions
+from translucid.captions.model import CaptioningLSTM, CaptioningTransformer
+from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions
+from translucid.captions.self_critical import SelfCritical, advantages, draw
 from translucid.data.batching import Batch
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.evaluation.caption_scores import cider_d, papers_tokens
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.ground.special import SPECIAL
-from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
-from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
-from translucid.training import self_critical
-from translucid.training.images import PRECISION, CaptionReward, precisions
-from translucid.training.self_critical import SelfCritical, advantages, draw
 
 IMAGE_ENCODER = {"size": 16, "stride": 8, "channels": 4}
 MODELS = [

@@ -35,10 +35,10 @@ from translucid.inspection.lens import (
 from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from translucid.api.captioner import Captioner
     from translucid.api.translation import Translation
     from translucid.api.translator import Translator
-    from translucid.data.images.pixels import Picture
+    from translucid.captions.captioner import Captioner
+    from translucid.captions.pixels import Picture
     from translucid.decoding.decoding_options import DecodingOptions
 
 

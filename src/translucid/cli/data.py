@@ -567,8 +567,8 @@ def scenes(
         translucid data scenes large --count 100 --size 224
     """
     try:
-        from translucid.corpora.scenes.scene import SHAPES
-        from translucid.corpora.scenes.writing import FILES, sizes, write_corpus
+        from translucid.captions.scenes.scene import SHAPES
+        from translucid.captions.scenes.writing import FILES, sizes, write_corpus
     except ModuleNotFoundError as error:
         raise missing_package("painting", error.name, "vision") from error
 

@@ -84,14 +84,14 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
 
 
 def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
-    from translucid.api.caption_scoring import score_captions
-    from translucid.api.captioner import Captioner
-    from translucid.data.images.image_files import ImageFiles
-    from translucid.evaluation.pointing import read_gold
-    from translucid.inspection.saliency_overlay import SaliencyOverlay
+    from translucid.captions.caption_scoring import score_captions
+    from translucid.captions.captioner import Captioner
+    from translucid.captions.demonstration import scene_files, train_caption_demo
+    from translucid.captions.image_files import ImageFiles
+    from translucid.captions.pointing import read_gold
+    from translucid.captions.saliency_overlay import SaliencyOverlay
     from translucid.inspection.saving import save_attention
     from translucid.inspection.terminal import drawings
-    from translucid.lessons.caption_demonstration import scene_files, train_caption_demo
 
     console, log = Console(), Console(stderr=True)
     train_caption_demo(out, overwrite=overwrite, device=device, console=log, command=command)

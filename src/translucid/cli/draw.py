@@ -49,7 +49,7 @@ def heads(
     # Checked first, as loading PyTorch and Matplotlib takes seconds.
     _refuse(out, overwrite, text)
     if captioner := captioner_of(run):
-        from translucid.cli.images import heads_of_image
+        from translucid.captions.views import heads_of_image
 
         _save(heads_of_image(captioner, text, layer, kind), out)
         return
@@ -89,7 +89,7 @@ def mask(
     from translucid.inspection.plots.heatmaps import draw_batch_mask
 
     if captioner := captioner_of(run):
-        from translucid.cli.images import mask_of_images
+        from translucid.captions.views import mask_of_images
 
         _save(mask_of_images(captioner, run, texts, kind), out)
         return
@@ -151,7 +151,7 @@ def beam(
     from translucid.inspection.plots import draw_beam
 
     if captioner := captioner_of(run):
-        from translucid.cli.images import picture_of
+        from translucid.captions.views import picture_of
 
         trace = captioner.trace(picture_of(captioner, text), width)
     else:

@@ -163,7 +163,7 @@ def evaluate(
     match configuration.model.reads:
         case "images":
             refuse_for("texts", (*FOR_TRANSLATORS, "--ensemble"), flags)
-            from translucid.cli.images import evaluate_captions
+            from translucid.captions.views import evaluate_captions
 
             evaluate_captions(run, configuration, data, scoring, report, translation)
         case "texts with labels":

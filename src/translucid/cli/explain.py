@@ -35,7 +35,7 @@ from translucid.ground.errors import UserError
 from translucid.inspection import refuse_untranslated
 
 if TYPE_CHECKING:
-    from translucid.api.captioner import Captioner
+    from translucid.captions.captioner import Captioner
     from translucid.inspection.explain import Contrast, Faithfulness
 
 KINDS = (".png", ".svg", ".pdf", ".html", ".json")
@@ -127,9 +127,9 @@ def _explain_translation(
 ) -> None:
     from translucid.api.translation import SentenceInContext
     from translucid.api.translator import Translator
+    from translucid.captions.image_case import record
     from translucid.inspection.explain import compare_with_random, contrast, explain
     from translucid.inspection.explain.case import Case
-    from translucid.inspection.explain.image_case import record
     from translucid.inspection.terminal import importance_table
     from translucid.inspection.words import with_context_marked
 
@@ -171,9 +171,9 @@ def _explain_translation(
 
 def _explain_image(captioner: Captioner, run: Path, image: str, options: Explanation, output: Output) -> None:
     """Explain a caption: LIME by superpixels, the other methods by cells."""
-    from translucid.cli.images import looked_at, picture_of
+    from translucid.captions.image_case import SHARE, image_case, overlay_of, part_positions, record
+    from translucid.captions.views import looked_at, picture_of
     from translucid.inspection.explain import compare_with_random, contrast, explain, part_count, refuse_method
-    from translucid.inspection.explain.image_case import SHARE, image_case, overlay_of, part_positions, record
     from translucid.inspection.saving import save_saliency
     from translucid.inspection.terminal import drawings, place_table
 

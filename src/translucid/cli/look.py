@@ -43,9 +43,9 @@ from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_untranslated
 
 if TYPE_CHECKING:
-    from translucid.api.captioner import Captioner
     from translucid.api.translation import SentenceInContext, Translation
     from translucid.api.translator import Translator
+    from translucid.captions.captioner import Captioner
     from translucid.engines.choosing import EngineName
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.lens import DecoderLens, Lens
@@ -159,7 +159,7 @@ def look(
     if view.lens:
         refuse_with_lens(view, saving.save, flags)
     if captioner := captioner_of(run, view.device):
-        from translucid.cli.images import look_at_image
+        from translucid.captions.views import look_at_image
 
         refuse_for("texts", text_flags, flags)
         if view.lens:
@@ -371,7 +371,7 @@ def look_at_layers_of_captioner(captioner: Captioner, image: str | None, view: V
     Raises:
         UserError: the model is no Transformer, the image can't be read, or a tuned lens is requested.
     """
-    from translucid.cli.images import picture_of
+    from translucid.captions.views import picture_of
 
     if view.lens == "tuned":
         raise UserError("a tuned lens is for translators", fix="Use --lens logit.")

@@ -105,6 +105,8 @@ PANELS = {
 Each is the function of that name in the module of that name, or the group `app` of commands there; `import`, which
 Python reserves, is `import_model`.
 """
+OF_EXTENSIONS = {"caption": "translucid.captions.caption_command"}
+"""The modules of commands outside this package."""
 
 
 def _flatten_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -149,7 +151,7 @@ def _register() -> None:
     for panel, names in PANELS.items():
         for name in names:
             attribute = "import_model" if name == "import" else name
-            module = import_module(f"translucid.cli.{attribute}")
+            module = import_module(OF_EXTENSIONS.get(name, f"translucid.cli.{attribute}"))
             if group := getattr(module, "app", None):
                 for command in group.registered_commands:
                     command.callback = _flatten_groups(command.callback)

@@ -10,9 +10,9 @@ from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from bitext.languages import Languages
-    from translucid.api.captioner import Captioner
     from translucid.api.pivot_translator import FirstStep
     from translucid.api.text_classifier import TextClassifier
+    from translucid.captions.captioner import Captioner
     from translucid.runs.configuration import Configuration
 
 
@@ -53,7 +53,7 @@ def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
     """
     if configuration_of(run).model.reads != "images":
         return None
-    from translucid.api.captioner import Captioner
+    from translucid.captions.captioner import Captioner
 
     return Captioner.load(run, device)
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from bitext.pair import Pair
 from translucid.api.generator import Generator
 from translucid.api.text_classifier import Classified, TextClassifier
+from translucid.captions.image_case import record
 from translucid.cli.evaluate import Report
 from translucid.cli.explain import Explanation, Output
 from translucid.cli.printing import print_json, print_scores
@@ -26,7 +27,6 @@ from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import compare_with_random, contrast_labels, explain
 from translucid.inspection.explain.case import LabelCase
-from translucid.inspection.explain.image_case import record
 from translucid.inspection.highlighted_text import HighlightedText, coloured_page
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder

@@ -13,7 +13,7 @@ def english_plural(singular: str) -> str:
     return singular + ("es" if singular.endswith(("ch", "sh", "s", "x")) else "s")
 
 
-def table(name: str) -> list[dict[str, str]]:
-    """Return the rows of a table of this package, such as `scenes/colours.tsv`, by the names of its columns."""
-    text = (files("translucid.corpora") / name).read_text(encoding="utf-8")
+def table(name: str, package: str = "translucid.corpora") -> list[dict[str, str]]:
+    """Return the rows of a table in a package, such as `phrasebook/nouns.tsv`, by the names of its columns."""
+    text = (files(package) / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines(), delimiter="\t", restval=""))

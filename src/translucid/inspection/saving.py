@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from translucid.captions.saliency_overlay import AttentionResult, SaliencyOverlay, sections_of
+from translucid.captions.saliency_overlay import page as saliency_page
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import output, write_output
 from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_picture, refuse_untranslated
 from translucid.inspection.html import page
 from translucid.inspection.inspected import Inspected, title_of
-from translucid.inspection.saliency_overlay import AttentionResult, SaliencyOverlay, sections_of
-from translucid.inspection.saliency_overlay import page as saliency_page
 
 
 def save(

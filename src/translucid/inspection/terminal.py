@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
+from translucid.captions.saliency_overlay import SaliencyOverlay, spread, strong_shares
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
 from translucid.evaluation.confidence import UNSURE
 from translucid.ground.console import table_of
-from translucid.inspection.saliency_overlay import SaliencyOverlay, spread, strong_shares
 from translucid.inspection.words import WordMap, with_context_marked
 
 BAR = 20

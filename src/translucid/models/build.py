@@ -7,10 +7,10 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
+from translucid.captions.options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import physical_memory
 from translucid.models.attention_only import AttentionOnly
-from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.classifier import Classifier
 from translucid.models.language import BidirectionalLSTM, LSTMLanguageModel
 from translucid.models.language_options import (
@@ -46,7 +46,7 @@ def build_model(
     refuse_too_large(meta_model(options, source_vocabulary, target_vocabulary, pieces))
     model = _built(options, source_vocabulary, target_vocabulary, pieces)
     if isinstance(options, CaptioningShape):
-        from translucid.models.captioner.image_encoder import ImageEncoder
+        from translucid.captions.image_encoder import ImageEncoder
 
         assert isinstance(model.source_embedding, ImageEncoder)
         model.source_embedding.network.load_pretrained()
@@ -103,7 +103,7 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
         return build_custom(options, source_vocabulary, target_vocabulary)
     if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):
         # Imported here because only captioners need the modules for images.
-        from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
+        from translucid.captions.model import CaptioningLSTM, CaptioningTransformer
 
         if isinstance(options, CaptionerOptions):
             return CaptioningLSTM(target_vocabulary, options)

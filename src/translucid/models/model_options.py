@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, model_validator
 
+from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.layers import Sinusoids
-from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.language_options import (
     BiLSTMLanguageOptions,
     ClassifierOptions,

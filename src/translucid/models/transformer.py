@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 from translucid.attention.multi_head import KeyValue, MultiHeadAttention, append
 from translucid.attention.points import Point, any_handler
+from translucid.captions.options import CaptioningTransformerOptions
 from translucid.kernels.attention import SharedMask, share_mask
 from translucid.layers.embedding import Embedding, output_projection, token_embedding, token_embeddings
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from translucid.layers.residual import Residual, final_norm
 from translucid.layers.ssru import SSRU
-from translucid.models.captioner_options import CaptioningTransformerOptions
 from translucid.models.language.bilstm import with_elmo
 from translucid.models.language.model import LanguageModel, Reading
 from translucid.models.language_options import TransformerLanguageOptions

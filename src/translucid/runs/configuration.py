@@ -16,13 +16,13 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from translucid.captions.options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.data.tokenizing.tokenizer import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UPGRADING, UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.kernels.devices import certainly_cpu, choose_device
-from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.language_options import ClassifierOptions, LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ContextualOptions, ModelOptions, TransformerOptions
 from translucid.runs.data_options import DataOptions

@@ -40,9 +40,9 @@ from translucid.serving.server_options import ServerOptions
 from translucid.terminology.term import Term
 
 if TYPE_CHECKING:
-    from translucid.api.captioner import Captioner
     from translucid.api.generator import Generator
     from translucid.api.text_classifier import TextClassifier
+    from translucid.captions.captioner import Captioner
 
 
 Model = TypeVar("Model")
@@ -244,7 +244,7 @@ def load(
         if reads != "text":
             require_pytorch(f"serving {folder}, which does not translate,")
         if reads == "images":
-            from translucid.api.captioner import Captioner  # needs Pillow
+            from translucid.captions.captioner import Captioner  # needs Pillow
 
             catalogue.captioners.append(NamedModel(name, Captioner.open(run, configuration, device)))
             continue

@@ -33,18 +33,18 @@ DESCRIPTIONS: dict[str, dict[str, Schema]] = yaml.safe_load((files("translucid.s
 ]
 """The descriptions of routes by their tag, and by method and path."""
 NEED_PYTORCH = {
-    "POST /look": "inspection.InspectionRoutes.look",
-    "POST /continue": "inspection.InspectionRoutes.continue_prefix",
-    "POST /beam": "inspection.InspectionRoutes.beam",
-    "POST /layers": "inspection.LayerRoutes.layers",
-    "POST /patch": "inspection.LayerRoutes.patch",
-    "POST /picture": "plots.PlotRoutes.picture",
-    "POST /caption/picture": "plots.PlotRoutes.caption_picture",
-    "POST /caption": "captioning.CaptionRoutes.caption",
-    "POST /classify": "text_models.TextModelRoutes.classify",
-    "POST /generate": "text_models.TextModelRoutes.generate",
+    "POST /look": "translucid.serving.routes.inspection:InspectionRoutes.look",
+    "POST /continue": "translucid.serving.routes.inspection:InspectionRoutes.continue_prefix",
+    "POST /beam": "translucid.serving.routes.inspection:InspectionRoutes.beam",
+    "POST /layers": "translucid.serving.routes.inspection:LayerRoutes.layers",
+    "POST /patch": "translucid.serving.routes.inspection:LayerRoutes.patch",
+    "POST /picture": "translucid.serving.routes.plots:PlotRoutes.picture",
+    "POST /caption/picture": "translucid.serving.routes.plots:PlotRoutes.caption_picture",
+    "POST /caption": "translucid.captions.routes:CaptionRoutes.caption",
+    "POST /classify": "translucid.serving.routes.text_models:TextModelRoutes.classify",
+    "POST /generate": "translucid.serving.routes.text_models:TextModelRoutes.generate",
 }
-"""The routes that compute with models themselves, and their handlers below `translucid.serving.routes`."""
+"""The routes that compute with models themselves, and their handlers: `module:class.method`."""
 _TEXT: Schema = {"type": "string"}
 _FORM = "multipart/form-data"
 _CONTENT_TYPES = {"any": ("application/json", "application/x-www-form-urlencoded", _FORM)}
@@ -142,12 +142,13 @@ def _handlers_of_models(context: RequestContext) -> dict[str, Handler]:
 
 
 def _on_first_use(path: str, context: RequestContext) -> Handler:
-    """Return a handler that imports the one of a path such as `inspection.InspectionRoutes.look` when it is called."""
-    module, name, method = path.split(".")
+    """Return a handler that imports the one of a path, `module:class.method`, when it is called."""
+    module, _, member = path.partition(":")
+    name, method = member.split(".")
     handler: Handler | None = None
 
     def load() -> Handler:
-        handlers = getattr(import_module(f"translucid.serving.routes.{module}"), name)
+        handlers = getattr(import_module(module), name)
         return cast(Handler, getattr(handlers(context), method))
 
     async def answer(request: Request) -> Response:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from bitext.pair import Pair
+from translucid.captions.self_critical import Reward
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console, progress_bar
@@ -17,7 +18,6 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.epochs import Epochs
-from translucid.training.self_critical import Reward
 from translucid.training.validation import Validator
 from translucid.training.workers import Workers
 

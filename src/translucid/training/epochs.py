@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from translucid.captions.captioned import CaptionedImages, VariedImages
 from translucid.data.batching import Batch, plan_epoch
-from translucid.data.readers.captioned import CaptionedImages, VariedImages
 from translucid.data.readers.labeled import LabeledTexts
 from translucid.data.sampler import BLOCK, Order
 from translucid.data.stores.context import ContextCorpus, VariedContext

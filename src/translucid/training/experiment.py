@@ -464,6 +464,6 @@ def _dataset(configuration: Configuration, corpora: Corpora) -> Dataset:
         return RunningTextDataset(configuration, corpora)
     if configuration.model.reads == "texts with labels":
         return LabeledDataset(configuration, corpora)
-    from translucid.training.images import ImageDataset  # imported here because it needs Pillow
+    from translucid.captions.dataset import ImageDataset  # imported here because it needs Pillow
 
     return ImageDataset(configuration, corpora)

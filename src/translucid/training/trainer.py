@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from translucid.captions.self_critical import Reward, SelfCritical
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.rounding import mixed_precision
@@ -31,7 +32,6 @@ from translucid.training.optimizer import Optimizer
 from translucid.training.precision import Precision
 from translucid.training.record import Display, Progress, Recent, Record, Status
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
-from translucid.training.self_critical import Reward, SelfCritical
 from translucid.training.soft_targets import L2SP, distillation_loss
 from translucid.training.stream_loss import state_of_process
 from translucid.training.validation import GENERAL, Validation, Validator

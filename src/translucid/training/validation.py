@@ -22,9 +22,9 @@ import torch
 from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.attention.points import recording
+from translucid.captions.captioned import CaptionedImages
 from translucid.data.batching import plan_epoch
 from translucid.data.document_context import ContextOptions, preceding
-from translucid.data.readers.captioned import CaptionedImages
 from translucid.data.readers.corpus import sources_of
 from translucid.data.stores.context import ContextCorpus
 from translucid.data.stores.encoded import EncodedCorpus, WordStarts

@@ -14,8 +14,8 @@ import numpy as np
 from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.pictures import absurd, valid
 from tests.probes.hostile.tally import Tally
-from translucid.data.images.image_files import ImageFiles
-from translucid.data.images.pixels import pixels, read_image
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.pixels import pixels, read_image
 
 SIZES = [16, 32, 96]
 """Sizes to which pictures are scaled."""

@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from translucid.attention.masks import causal_mask, padding_mask, target_mask
+from translucid.captions.saliency_overlay import SaliencyOverlay
 from translucid.data.batching import padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import chosen_maps
@@ -22,7 +23,6 @@ from translucid.inspection.inspected import Inspected
 from translucid.inspection.lens import Lens
 from translucid.inspection.patching import Patching, column_names, percents, summary
 from translucid.inspection.plots.saving import new_figure
-from translucid.inspection.saliency_overlay import SaliencyOverlay
 from translucid.inspection.words import WordMap
 
 COLOURS = "Blues"

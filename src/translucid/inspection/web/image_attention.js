@@ -1,5 +1,5 @@
 // An image and its caption: the current word shows its attention as an overlay, which darkens the rest of the image. The overlay
-// has the same colours as that of inspection/saliency_overlay.py.
+// has the same colours as that of captions/saliency_overlay.py.
 
 import { element, formatPercent, standaloneSvg, svgElement, themeColours } from "./elements.js";
 import { addRovingTabindex } from "./roving.js";

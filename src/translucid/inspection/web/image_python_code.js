@@ -30,7 +30,7 @@ export function imageMapCode(caption, { layer, head, weights }) {
   return [
     ...openingLines(
       caption,
-      "from translucid.inspection.saliency_overlay import SaliencyOverlay",
+      "from translucid.captions.saliency_overlay import SaliencyOverlay",
       importPlots("draw_saliency"),
     ),
     inspectLine(caption),
@@ -44,7 +44,7 @@ export function imageHeadsCode(caption) {
   return [
     ...openingLines(
       caption,
-      "from translucid.inspection.saliency_overlay import sections_of",
+      "from translucid.captions.saliency_overlay import sections_of",
       importPlots("draw_saliency_rows"),
     ),
     inspectLine(caption),
@@ -56,7 +56,7 @@ export function imageHeadsCode(caption) {
 export function imageExplanationCode(caption, method, contrast) {
   const imports = [
     `from translucid.inspection.explain import ${contrast ? "contrast, " : ""}explain, faithfulness, part_count`,
-    "from translucid.inspection.explain.image_case import SHARE, image_case, overlay_of",
+    "from translucid.captions.image_case import SHARE, image_case, overlay_of",
     importPlots("draw_saliency"),
   ];
   const [methodName, target] = [method, caption.target].map(pythonString);

@@ -44,8 +44,8 @@ from translucid.serving.queue.request_context import Handlers, RequestContext, R
 from translucid.serving.texts import queue_sentences, sentences_before, split_texts, unknown_sentences
 
 if TYPE_CHECKING:
-    from translucid.api.captioner import Captioner
     from translucid.api.translator import Translator
+    from translucid.captions.captioner import Captioner
 
 
 CHOICES = 8

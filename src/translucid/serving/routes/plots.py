@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from translucid.api.captioner import Captioner
-    from translucid.data.images.pixels import Picture
+    from translucid.captions.captioner import Captioner
+    from translucid.captions.pixels import Picture
     from translucid.serving.queue.request_context import RequestTask
 
 VIEWS = ("map", "heads", "beam", "why", "layers", "patching")
@@ -118,8 +118,8 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
 def _draw_caption(
     captioner: Captioner, picture: Picture, caption: str, view: str, map_indices: dict[str, int]
 ) -> Figure:
+    from translucid.captions.saliency_overlay import SaliencyOverlay, sections_of
     from translucid.inspection.plots import draw_beam, draw_saliency, draw_saliency_rows
-    from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
 
     if view == "beam":
         return draw_beam(captioner.trace(picture, beam_of(captioner)))
@@ -132,7 +132,7 @@ def _draw_caption(
 def _draw_explanation(
     captioner: Captioner, picture: Picture, caption: str, method: str, fields: ContrastFields
 ) -> Figure:
-    from translucid.inspection.explain.image_case import image_case, overlay_of
+    from translucid.captions.image_case import image_case, overlay_of
     from translucid.inspection.plots import draw_saliency
 
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)

@@ -44,7 +44,7 @@ COLOURS: dict[str, Colour] = {}
 """The colours of things."""
 GROUNDS: dict[str, tuple[str, Colour]] = {}
 """The preposition and the colour of each ground."""
-for _row in table("scenes/colours.tsv"):
+for _row in table("colours.tsv", __package__):
     _colour = int(_row["red"]), int(_row["green"]), int(_row["blue"])
     if _row["use"] == "ground":
         GROUNDS[_row["name"]] = _row["preposition"], _colour

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
-from translucid.api.caption_scoring import score_captions
-from translucid.api.captioner import Captioner
+from translucid.captions.caption_scoring import score_captions
+from translucid.captions.captioner import Captioner
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.pixels import Picture
+from translucid.captions.pointing import read_gold
+from translucid.captions.saliency_overlay import AttentionResult, SaliencyOverlay, sections_of
 from translucid.cli.evaluate import Report, Scoring, TestSet, Translation
 from translucid.cli.look import View
 from translucid.cli.printing import evenly_spread, print_json, print_scores
-from translucid.data.images.image_files import ImageFiles
-from translucid.data.images.pixels import Picture
 from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.maps import chosen_maps
-from translucid.evaluation.pointing import read_gold
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.saliency_overlay import AttentionResult, SaliencyOverlay, sections_of
 from translucid.inspection.saving import save_attention
 from translucid.inspection.terminal import drawings, place_table
 from translucid.runs.configuration import Configuration

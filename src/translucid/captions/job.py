@@ -11,9 +11,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
 
-from translucid.api.captioner import WINDOW, Caption, Captioner
-from translucid.data.images.image_files import ImageFiles
-from translucid.data.images.pixels import Picture
+from translucid.captions.captioner import WINDOW, Caption, Captioner
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.pixels import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.jobs.job import Done, LineFunction, LineJob, as_lines

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.images.image_files import MAX_BYTES
+from translucid.captions.image_files import MAX_BYTES
 from translucid.ground.errors import UserError, missing_package
 
 try:

@@ -12,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from translucid.data.images.pixels import Picture
+from translucid.captions.pixels import Picture
+from translucid.captions.saliency_overlay import SaliencyOverlay, caption_attention, cell_names
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
 from translucid.ground.errors import UserError
@@ -27,7 +28,6 @@ from translucid.inspection.explain.explanation import (
     random_faithfulness,
 )
 from translucid.inspection.inspected import plain, rounded
-from translucid.inspection.saliency_overlay import SaliencyOverlay, caption_attention, cell_names
 from translucid.models.protocol import Memory, SequenceModel
 
 GREY = 128

@@ -14,24 +14,24 @@ import torch
 
 from bitext.reading import read_at_most, reading
 from translucid.api.loaded_model import LoadedModel
-from translucid.data.images.image_files import MAX_BYTES
-from translucid.data.images.pixels import Picture, pixels, read_image
-from translucid.data.stores.image_store import BATCH_SIZE
+from translucid.captions.image_encoder import ImageEncoder
+from translucid.captions.image_files import MAX_BYTES
+from translucid.captions.image_store import BATCH_SIZE
+from translucid.captions.options import CaptioningShape
+from translucid.captions.pixels import Picture, pixels, read_image
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, distinct_texts
 from translucid.decoding.search import decode_images
 from translucid.ground.iteration import batched
-from translucid.models.captioner.image_encoder import ImageEncoder
-from translucid.models.captioner_options import CaptioningShape
 from translucid.runs.configuration import Configuration, checked
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from translucid.captions.saliency_overlay import AttentionResult
     from translucid.decoding.trace import BeamTrace
     from translucid.inspection.lens import DecoderLens, Lens
-    from translucid.inspection.saliency_overlay import AttentionResult
     from translucid.models.protocol import Maps, Model, SequenceModel
 
 
@@ -156,7 +156,7 @@ class Captioner(LoadedModel):
 
     def look(self, picture: Picture, tokens: Sequence[int], *, contributions: bool = False) -> AttentionResult:
         """Return the attention of given tokens about an image, by forced decoding; see `caption_attention`."""
-        from translucid.inspection.saliency_overlay import caption_attention
+        from translucid.captions.saliency_overlay import caption_attention
 
         return caption_attention(self.model, self.tokenizer, picture, tokens, self.grid, self.device, contributions)
 
@@ -256,6 +256,6 @@ class Caption(NBest):
         """Show the caption and the attention of each word in a notebook."""
         if not self.looked.has_attention:
             return f"<p><b>{escape(self.text)}</b></p>"
-        from translucid.inspection.saliency_overlay import panels
+        from translucid.captions.saliency_overlay import panels
 
         return f"<p><b>{escape(self.text)}</b></p>{panels(self.looked)}"

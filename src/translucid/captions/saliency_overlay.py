@@ -27,7 +27,7 @@ from translucid.inspection.html import document
 from translucid.inspection.inspected import Inspected, title_of
 
 if TYPE_CHECKING:
-    from translucid.data.images.pixels import Picture
+    from translucid.captions.pixels import Picture
     from translucid.models.protocol import SequenceModel
 
 SPREAD = 0.6

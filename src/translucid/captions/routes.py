@@ -9,10 +9,10 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from bitext.cancellation import between_steps
+from translucid.captions.image_case import image_case, saliency_record
+from translucid.captions.saliency_overlay import AttentionResult
 from translucid.decoding.decoding_options import length_penalty
-from translucid.inspection.explain.image_case import image_case, saliency_record
 from translucid.inspection.inspected import plain, rounded_probability
-from translucid.inspection.saliency_overlay import AttentionResult
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
     ContrastFields,
@@ -27,8 +27,8 @@ from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import CHOICES, MAX_INSPECTED, beam_tree, first_word
 
 if TYPE_CHECKING:
-    from translucid.api.captioner import AlternativeCaption, Captioner
-    from translucid.data.images.pixels import Picture
+    from translucid.captions.captioner import AlternativeCaption, Captioner
+    from translucid.captions.pixels import Picture
     from translucid.decoding.decoding_options import DecodingOptions
 
 BEAM = 10

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.images.image_files import ImageFiles
-from translucid.data.images.pixels import pixels, read_image
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.pixels import pixels, read_image
 from translucid.data.stores.chunked import ChunkedFiles, checksum
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import cores

@@ -18,14 +18,14 @@ from torch import Tensor, nn
 from translucid.attention.attend import attend
 from translucid.attention.points import Point
 from translucid.attention.scores import Concat
+from translucid.captions.image_encoder import ImageEncoder
+from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.ground.special import SpecialTokens
 from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
 from translucid.layers.embedding import Embedding, output_projection, token_embedding
 from translucid.layers.positions import NoPositions, SinusoidalPositions
 from translucid.layers.recurrent import Recurrence
-from translucid.models.captioner.image_encoder import ImageEncoder
-from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel, StateT
 from translucid.models.recurrent import CROSS, OUTPUT, RecurrentDecoding, RecurrentMemory, RecurrentState
 from translucid.models.transformer import BlockStacks, TransformerState

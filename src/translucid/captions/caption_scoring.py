@@ -16,16 +16,16 @@ from rich.table import Table
 from rich.text import Text
 
 from bitext.pair import Pair
-from translucid.api.captioner import Caption, Captioner
+from translucid.captions.caption_scores import CaptionScores, caption_scores
+from translucid.captions.captioner import Caption, Captioner
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.image_store import BATCH_SIZE
+from translucid.captions.pixels import Picture
+from translucid.captions.pointing import GoldImage, Hit, KindScore, by_kind, points_of
 from translucid.data.batching import padded
-from translucid.data.images.image_files import ImageFiles
-from translucid.data.images.pixels import Picture
-from translucid.data.stores.image_store import BATCH_SIZE
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_features
 from translucid.decoding.pair_scores import perplexity as perplexity_of
-from translucid.evaluation.caption_scores import CaptionScores, caption_scores
-from translucid.evaluation.pointing import GoldImage, Hit, KindScore, by_kind, points_of
 from translucid.evaluation.report import ForcedScores
 from translucid.ground.console import Console, progress_bar, table_of, unbroken
 from translucid.ground.iteration import batched

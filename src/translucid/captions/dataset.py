@@ -17,17 +17,18 @@ from pathlib import Path
 import numpy as np
 
 from bitext.pair import Pair
+from translucid.captions.caption_scores import LONGEST, Cider, grams, papers_tokens
+from translucid.captions.captioned import CaptionedImages, VariedImages
+from translucid.captions.image_encoder import ImageEncoder
+from translucid.captions.image_files import ImageFiles
+from translucid.captions.image_store import EncodePixels, ImageStore, StoredImages
+from translucid.captions.options import CaptioningShape
+from translucid.captions.self_critical import Ids
 from translucid.data.filtering import Skipped
-from translucid.data.images.image_files import ImageFiles
-from translucid.data.readers.captioned import CaptionedImages, VariedImages
-from translucid.data.stores.image_store import EncodePixels, ImageStore, StoredImages
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.evaluation.caption_scores import LONGEST, Cider, grams, papers_tokens
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLINGS
-from translucid.models.captioner.image_encoder import ImageEncoder
-from translucid.models.captioner_options import CaptioningShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
@@ -40,7 +41,6 @@ from translucid.training.dataset import (
     sha256,
 )
 from translucid.training.epochs import PairEpochs
-from translucid.training.self_critical import Ids
 from translucid.training.text import report_too_long
 from translucid.training.validation import ImageValidator
 

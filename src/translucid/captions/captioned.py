@@ -19,7 +19,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 
 if TYPE_CHECKING:
-    from translucid.data.stores.image_store import StoredImages  # which needs Pillow
+    from translucid.captions.image_store import StoredImages  # which needs Pillow
 
 
 @dataclass(frozen=True, eq=False)

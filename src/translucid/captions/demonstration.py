@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from translucid.corpora.scenes.writing import FILES, sizes, write_corpus
+from translucid.captions.image_encoder import pretrained_weights
+from translucid.captions.scenes.writing import FILES, sizes, write_corpus
 from translucid.ground.console import Console, progress_bar
 from translucid.lessons.demonstration import resumed_or_new
-from translucid.models.captioner.image_encoder import pretrained_weights
 from translucid.runs.run_folder import SCENES as FOLDER
 from translucid.training.experiment import run_experiment
 

@@ -47,7 +47,7 @@ def outlines() -> dict[str, list[Part]]:
     - `curve`: a key of `CURVES`.
     """
     shapes = defaultdict(list)
-    for row in table("scenes/outlines.tsv"):
+    for row in table("outlines.tsv", __package__):
         form = row["form"].removeprefix("-")
         points = _points(form, row["points"], float(row["width"] or 0))
         shapes[row["shape"]].append(Part(points, form == "ellipse", form != row["form"]))

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, PositiveInt, ValidationError, model_validator
 from torch import Tensor
 
-from translucid.corpora.scenes import GROUND
-from translucid.corpora.scenes.scene import COLOURS, MATERIALS, NUMBERS, PLURALS, SIZES, WORDINGS
+from translucid.captions.scenes import GROUND
+from translucid.captions.scenes.scene import COLOURS, MATERIALS, NUMBERS, PLURALS, SIZES, WORDINGS
 from translucid.data.readers.corpus import read_lines
 from translucid.ground.errors import UserError
 

@@ -14,11 +14,11 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from translucid.captions.options import CaptioningShape, ImageEncoderOptions
 from translucid.ground.errors import UserError, missing_package, nearest
 from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
 from translucid.layers.positions import grid_positions
-from translucid.models.captioner_options import CaptioningShape, ImageEncoderOptions
 
 
 class ImageEncoder(nn.Module):

@@ -49,7 +49,7 @@ def caption(
 
         find . -name '*.png' | translucid caption runs/eyes --input -
     """
-    from translucid.jobs.captioning import CaptionJob, image_names
+    from translucid.captions.job import CaptionJob, image_names
     from translucid.jobs.running import executor_of, run_with_progress
 
     refuse_two_inputs("an image", images, input_file)

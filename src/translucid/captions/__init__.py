@@ -1,0 +1,5 @@
+"""Image captioners, from options and images to commands and routes.
+
+Xu et al. 2015 with soft and hard attention, and a Transformer over the same grid. Read `image_encoder.py`, which turns
+an image into a grid, then `model.py` next to its paper.
+"""

@@ -1,1 +1,0 @@
-"""Image files and their pixels."""

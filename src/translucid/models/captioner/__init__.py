@@ -1,8 +1,0 @@
-"""Image captioners: Xu et al. 2015 with soft and hard attention, and a Transformer over the same grid.
-
-Read `image_encoder.py`, which turns an image into a grid, then `model.py` next to its paper.
-"""
-
-from translucid.models.captioner.model import CaptioningLSTM, CaptioningTransformer
-
-__all__ = ["CaptioningLSTM", "CaptioningTransformer"]

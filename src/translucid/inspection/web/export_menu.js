@@ -58,7 +58,7 @@ function codeDetails(code) {
     lines.textContent = details.open ? code() : "";
   });
   copyButton.addEventListener("click", async () => {
-    getSelection().selectAllChildren(lines); // lets the user copy the code where the page may not write to the clipboard
+    getSelection()?.selectAllChildren(lines); // lets the user copy the code where the page may not write to the clipboard
     try {
       await navigator.clipboard.writeText(lines.textContent);
       copyButton.textContent = "Copied";

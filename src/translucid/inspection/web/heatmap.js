@@ -14,7 +14,10 @@ const SVG_MARGIN = 12; // pixels
 // lang: the language code of the texts in the cells.
 // onHighlightRow(index or null): the pointer or the focus enters or leaves a cell.
 // Returns { svg() }.
-export function showHeatmap(root, { label, rows, columns, cells, hint = "", lang = "", onHighlightRow = () => {} }) {
+export function showHeatmap(
+  root,
+  { label, rows, columns, cells, hint = "", lang = "", onHighlightRow = (_row) => {} },
+) {
   const description = element("p", { className: "description", textContent: hint });
   const buttons = cells.map((row, r) => row.map((cell) => cellButton(cell, r)));
   const columnHeaders = columns.map((textContent) => element("th", { textContent, scope: "col", dir: "auto" }));

@@ -58,19 +58,31 @@ export function showInspector(root, content, server = {}) {
 }
 
 class Inspector {
+  /** @type {ReturnType<typeof createTabBar>} */
+  sentenceBar;
+  /** @type {ReturnType<typeof createTabBar>} */
+  tabBar;
+
   constructor(root, content, server) {
     const { sentences, view = TRANSLATION_VIEW } = content;
     this.content = content;
     this.server = server;
     this.view = view;
     this.explanations = server.explain ? server : storedExplanations(sentences); // { methods, explain }
+    /** @type {any} */
     this.sentence = null;
+    /** @type {any} */
     this.record = null; // the record that is shown, with what the server has added to that of the sentence
+    /** @type {any} */
     this.map = null; // the attention map that is shown
     this.attentionMap = null; // the map that the user selected in the attention tab
+    /** @type {any} */
     this.exported = null; // what the export menu saves
+    /** @type {{ stop: () => void, currentStep: () => number } | null} */
     this.playback = null;
+    /** @type {any} */
     this.wordsView = null; // what view.showWords returned
+    /** @type {any} */
     this.contrastForm = null;
     this.createElements(root);
     this.tab = this.availableTabs().includes(content.tab) ? content.tab : "attention";
@@ -168,6 +180,7 @@ class Inspector {
     const isAblated = record === sentence.ablation?.record;
     const hasTargetBelow = view.axes(record, map).down === record.target;
     const canChoose = hasTargetBelow && !isAblated && this.server.continuations;
+    /** @type {{ hint: string, onChoose: ((side: string, index: number) => void) | null }} */
     const options = { hint: "", onChoose: null };
     if (canChoose) {
       const effect = this.tab === "why" ? "ask why it is there and not another" : "see alternatives";
@@ -294,7 +307,7 @@ class Inspector {
   }
 
   // Send a request to the server; returns null if it fails.
-  async request(send, onError = () => {}) {
+  async request(send, onError = (_error) => {}) {
     try {
       const response = await send();
       this.server.onError?.(null);

@@ -170,7 +170,7 @@ async function ablate(inspector, heads, toggledHead) {
   // The switches are replaced. The user may have moved the focus since the switch was used.
   const { activeElement } = document;
   const hasFocus = panel.contains(activeElement);
-  const focusedHead = activeElement?.dataset.head ?? toggledHead;
+  const focusedHead = activeElement?.getAttribute("data-head") ?? toggledHead;
   await inspector.showTab("heads");
   const target = panel.querySelector(`[data-head="${focusedHead}"]`) ?? panel.querySelector(".switch");
   if (hasFocus) target?.focus();
@@ -182,7 +182,8 @@ export async function showStepsTab(inspector) {
   const isCurrent = inspector.currentState();
   const [controls, beamContainer] = [element("div"), element("div", { className: "beam" })];
   panel.append(element("div", { className: "steps" }, controls, beamContainer));
-  let beam = null;
+  /** @type {ReturnType<typeof showBeamTree> | undefined} */
+  let beam;
   inspector.playback = showPlayback(controls, record.target.length, {
     onStep: (index) => {
       inspector.wordsView.showStep(index);

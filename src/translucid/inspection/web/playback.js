@@ -12,7 +12,8 @@ const [PLAY, PAUSE] = ["▶ Play", "❚❚ Pause"];
 // describe(index): returns a description of a step, for the live region.
 // Returns { stop(), currentStep() }.
 export function showPlayback(root, count, { onStep, describe }) {
-  let timer = null;
+  /** @type {number | undefined} */
+  let timer;
   const button = element("button", { type: "button", className: "play-button", textContent: PLAY });
   const slider = element("input", { type: "range", min: 0, max: count - 1, value: 0, ariaLabel: "decoding step" });
   const description = element("p", { className: "step-description", ariaLive: "polite" });
@@ -22,7 +23,7 @@ export function showPlayback(root, count, { onStep, describe }) {
     stop();
     showStep();
   });
-  button.addEventListener("click", () => (timer === null ? start() : stop()));
+  button.addEventListener("click", () => (timer === undefined ? start() : stop()));
   showStep();
   return { stop, currentStep };
 
@@ -51,7 +52,7 @@ export function showPlayback(root, count, { onStep, describe }) {
 
   function stop() {
     clearInterval(timer);
-    timer = null;
+    timer = undefined;
     button.textContent = PLAY;
   }
 }

@@ -10,8 +10,8 @@ import {
   createWordChips,
   LOW_PROBABILITY,
   pointingHint,
-  showHint,
   SPECIAL_TOKEN_LABELS,
+  showHint,
   UNKNOWN_LABEL,
 } from "./word_chips.js";
 
@@ -48,11 +48,13 @@ export function showRibbons(root, content, options = {}) {
 }
 
 class RibbonView {
+  verbs = DEFAULT_VERBS;
+
   constructor(root, content, options) {
     this.content = content;
     this.options = options;
     this.setWeights(content);
-    this.texts = { above: content.above, below: content.below, prefix: content.prefix?.words };
+    this.texts = { above: content.above, below: content.below, prefix: content.prefix?.words ?? [] };
     this.ribbonSides = content.prefix ? ["above", "prefix"] : ["above"]; // the lines whose ribbons lead to the words below
     this.highlighted = null; // { side, i }: the word that is pointed at or focused
     this.step = null; // the index of the word that the model has just written

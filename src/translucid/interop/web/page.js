@@ -2,8 +2,8 @@
 //
 // model.js defines MODEL; the scripts in engine/ define WebTranslator and UNKNOWN.
 
-import { createRecord, createSearchTree } from "./record.js";
 import { showInspector } from "./inspector.js";
+import { createRecord, createSearchTree } from "./record.js";
 
 const DEBOUNCE_MILLISECONDS = 350; // from the last key to the translation
 const SENTENCE_BOUNDARY = /(?<=[.!?…。！？]["'»”)]*)\s+/u;
@@ -12,7 +12,7 @@ const $ = (id) => document.getElementById(id);
 const translator = new WebTranslator(MODEL);
 const linkOptions = new URLSearchParams(location.hash.slice(1)); // such as index.html#text=I+like+soccer&view=heads
 let activeTab = linkOptions.get("view") ?? "attention";
-let debounceTimer = null;
+let debounceTimer;
 let latestRequestId = 0;
 
 if (window !== parent) document.body.classList.add("embedded"); // a page with a title of its own shows this one in a frame

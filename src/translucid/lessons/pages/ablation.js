@@ -11,7 +11,7 @@ const CURVES = [
 ];
 
 export function ablationFigure(container, record) {
-  let sentence = null;
+  let sentence;
   let selectedHead = 0; // an index into the heads of the sentence
   const table = el("div", {});
   const summary = liveRegion();

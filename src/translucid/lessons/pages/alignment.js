@@ -1,7 +1,7 @@
 // Lesson 2: three scores, first of vectors of two numbers by hand, then of trained translation models.
 import { el } from "./dom.js";
 import { formatNumber, formatPiece } from "./formatting.js";
-import { dot, matrixVectorProduct, maxAbs, softmax, sum, weightedSum } from "./linear_algebra.js";
+import { matrixVectorProduct, maxAbs, softmax, sum, weightedSum } from "./linear_algebra.js";
 import { bar, choice, gridCell, gridHeader, gridRow, gridTable, hint, pieceChoice, strip } from "./widgets.js";
 
 const SCORES = [

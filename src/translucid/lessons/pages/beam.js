@@ -14,8 +14,8 @@ const NODE_PADDING = 7;
 const STEP_MILLISECONDS = 900; // of the animation
 
 export function beamFigure(container) {
-  let sentence = null;
-  let timer = null; // of the animation, while it runs
+  let sentence;
+  let timer; // of the animation, while it runs
   const formatBeam = (beam) => (beam === 1 ? "1, greedy" : String(beam));
   const beam = slider("beam K", { min: 1, max: 5, value: 3, format: formatBeam }, () => showSearch());
   const step = slider("step", { min: 1, max: 2, value: 2 }, () => draw());
@@ -72,7 +72,7 @@ export function beamFigure(container) {
 
   function stop() {
     clearInterval(timer);
-    timer = null;
+    timer = undefined;
     playButton.textContent = "Play";
   }
 
@@ -119,6 +119,7 @@ function treeDrawing({ nodes, best }, step, lastStep, highlightsBest) {
   const rows = rowsOf(nodes, depths);
   const bestPath = new Set(highlightsBest ? pathTo(nodes, best) : []);
   const visible = [...nodes.keys()].filter((i) => depths[i] <= step);
+  /** @returns {[number, number]} */
   const topLeftOf = (i) => [depths[i] * COLUMN_WIDTH + 4, rows[i] * ROW_HEIGHT + 6];
   const classOf = (i) => (bestPath.has(i) ? "best" : FATES[nodes[i][3]]);
   const width = lastStep * COLUMN_WIDTH + NODE_WIDTH + 8;

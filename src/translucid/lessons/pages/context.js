@@ -4,7 +4,7 @@ import { formatNumber } from "./formatting.js";
 import { hint, liveRegion, tableHead } from "./widgets.js";
 
 export function contextFigure(container) {
-  let sentence = null;
+  let sentence;
   const checkbox = el("input", { type: "checkbox", checked: true, on: { change: () => draw() } });
   const previousSentence = el("span", {});
   const translation = el("p", { class: "translation" });

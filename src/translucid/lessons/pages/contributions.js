@@ -2,6 +2,7 @@
 import { el } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { argmax, sum } from "./linear_algebra.js";
+import { showRibbons } from "./ribbons.js";
 import {
   bar,
   choice,
@@ -14,7 +15,6 @@ import {
   pieceChoice,
   slider,
 } from "./widgets.js";
-import { showRibbons } from "./ribbons.js";
 
 // The sublayer by hand: its residual, and the directions of its two transformed inputs, whose lengths can be changed.
 const RESIDUAL = [1, 1];
@@ -29,7 +29,7 @@ const MEASURES = [
 ];
 
 export function contributionsFigure(container) {
-  let sentence = null;
+  let sentence;
   let step = 2; // the target position whose sources are listed
   const measure = choice("measure", MEASURES, () => draw());
   const ribbons = el("div", { class: "inspector" });

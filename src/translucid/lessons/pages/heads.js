@@ -2,8 +2,8 @@
 import { el, svg } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { sum } from "./linear_algebra.js";
-import { choice, gridCell, gridHeader, gridRow, gridTable, hint } from "./widgets.js";
 import { showRibbons } from "./ribbons.js";
+import { choice, gridCell, gridHeader, gridRow, gridTable, hint } from "./widgets.js";
 
 const ATTENTIONS = [
   { label: "translation to source", value: ["decoder", "cross"] },
@@ -13,7 +13,7 @@ const ATTENTIONS = [
 const MIN_PROBABILITY = 1e-4; // recorded probabilities have four digits, and some are 0
 
 export function headsFigure(container) {
-  let sentence = null;
+  let sentence;
   let selected = 0; // an index into headsOfAttention()
   const attentions = choice("attention", ATTENTIONS, () => {
     selected = 0;

@@ -5,7 +5,7 @@ import { sum } from "./linear_algebra.js";
 import { bar, cellPicker, gridCell, gridRow, gridTable, hint, liveRegion, tableHead } from "./widgets.js";
 
 export function layersFigure(container, record) {
-  let sentence = null;
+  let sentence;
   let selected = [0, 0]; // a target position, and an index into the layers
   const predictions = el("div", {});
   const summary = liveRegion();

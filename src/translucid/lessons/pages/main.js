@@ -1,18 +1,19 @@
 // Starts the figure of the page's lesson. On a server with models, readers can also enter their own sentences.
-import { el } from "./dom.js";
-import { bottleneckFacts, bottleneckFigure } from "./bottleneck.js";
-import { alignmentFigure } from "./alignment.js";
-import { memoryFigure } from "./memory.js";
-import { masksFigure } from "./masks.js";
-import { positionsFacts, positionsFigure } from "./positions.js";
-import { headsFacts, headsFigure } from "./heads.js";
-import { scaleFigure } from "./scale.js";
-import { beamFacts, beamFigure } from "./beam.js";
-import { layersFacts, layersFigure } from "./layers.js";
-import { contributionsFacts, contributionsFigure } from "./contributions.js";
+
 import { ablationFacts, ablationFigure } from "./ablation.js";
-import { patchingFacts, patchingFigure } from "./patching.js";
+import { alignmentFigure } from "./alignment.js";
+import { beamFacts, beamFigure } from "./beam.js";
+import { bottleneckFacts, bottleneckFigure } from "./bottleneck.js";
 import { contextFacts, contextFigure } from "./context.js";
+import { contributionsFacts, contributionsFigure } from "./contributions.js";
+import { el } from "./dom.js";
+import { headsFacts, headsFigure } from "./heads.js";
+import { layersFacts, layersFigure } from "./layers.js";
+import { masksFigure } from "./masks.js";
+import { memoryFigure } from "./memory.js";
+import { patchingFacts, patchingFigure } from "./patching.js";
+import { positionsFacts, positionsFigure } from "./positions.js";
+import { scaleFigure } from "./scale.js";
 
 // The figure of each lesson: a function of a container and the lesson's record that returns a function of a sentence.
 // The first fills the container once, the second shows a sentence in it.
@@ -64,7 +65,8 @@ if (lessonName) startFigure(document.getElementById("figure"), globalThis.lesson
 function startFigure(root, record) {
   root.replaceChildren();
   const facts = FACTS[lessonName]?.(record) ?? {};
-  for (const element of document.querySelectorAll("[data-fact]")) element.textContent = facts[element.dataset.fact];
+  for (const element of document.querySelectorAll("[data-fact]"))
+    element.textContent = facts[element.getAttribute("data-fact") ?? ""];
   const container = el("div", { class: "figure-content" });
   if (record.sentences) root.append(sentenceSelect(record.sentences, (sentence) => showSentence(sentence)));
   root.append(container);

@@ -7,14 +7,14 @@ import { choice, headChoice, hint, liveRegion, matrix } from "./widgets.js";
 // Whether a row, the query, may attend to a column, the key. length: the number of tokens without padding.
 const MASKS = [
   { label: "none", value: () => true },
-  { label: "padding", value: (row, column, length) => column < length },
+  { label: "padding", value: (_row, column, length) => column < length },
   { label: "causal", value: (row, column) => column <= row },
   { label: "both: the target mask", value: (row, column, length) => column < length && column <= row },
 ];
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 export function masksFigure(container) {
-  let sentence = null;
+  let sentence;
   let head = 0;
   let mask = []; // [row][column]: whether the weight is kept
   const kinds = choice("mask", MASKS, () => {
@@ -49,7 +49,7 @@ export function masksFigure(container) {
   }
 
   // Draw the table. focus: the [row, column] of the button that gets the focus, if any.
-  function draw(focus = null) {
+  function draw(focus) {
     const { query: queries, key: keys } = sentence.heads[head];
     const scores = queries.map((query) => keys.map((key) => dot(query, key) / Math.sqrt(query.length)));
     const weights = scores.map((row, r) => softmax(row, mask[r]));

@@ -16,7 +16,7 @@ import {
 } from "./widgets.js";
 
 export function memoryFigure(container) {
-  let sentence = null;
+  let sentence;
   const selected = queryChoice(() => draw());
   const sharpness = slider(
     "sharpness",

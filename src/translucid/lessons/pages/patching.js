@@ -5,8 +5,8 @@ import { argmax } from "./linear_algebra.js";
 import { cellPicker, choice, hint, liveRegion } from "./widgets.js";
 
 export function patchingFigure(container) {
-  let sentence = null; // a pair of sentences
-  let part = null; // the kind of states that are patched, and what each of them carries
+  let sentence; // a pair of sentences
+  let part; // the kind of states that are patched, and what each of them carries
   let selected = [0, 0]; // indices of a layer and a word
   const runs = el("div", {});
   const kinds = el("div", {});

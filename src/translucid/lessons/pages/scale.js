@@ -19,7 +19,7 @@ const MAX_LOG_DIMENSIONS = 10; // 1024 dimensions
 const MAX_SLOPE = 0.25; // that of the softmax, α (1 − α) at α = 1/2
 
 export function scaleFigure(container, record) {
-  let sentence = null;
+  let sentence;
   const selected = queryChoice(() => draw());
   const formatDimensions = (logDimensions) => String(2 ** logDimensions);
   const formatExponent = (exponent) =>

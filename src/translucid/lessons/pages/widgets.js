@@ -86,7 +86,7 @@ export function queryChoice(onChange) {
 
 // A slider with its value beside it, formatted by `format`. onInput is called with the number.
 // It returns { node, input, value }; assigning to `value` does not call onInput.
-export function slider(label, { min, max, step = 1, value, format = String }, onInput) {
+export function slider(label, { min, max, step = 1, value, format = (number) => String(number) }, onInput) {
   const output = el("output", {}, format(value));
   const input = el("input", {
     type: "range",
@@ -164,7 +164,7 @@ export function gridRow(name, ...cells) {
   return el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, name), ...cells);
 }
 
-export function gridCell(content, className = null) {
+export function gridCell(content, className = "") {
   return el("span", { role: "cell", class: className }, content);
 }
 

@@ -25,7 +25,8 @@ export function initAcceptDialogs(documentEditor) {
     $("unaccepted-dialog").close("download");
     download();
   });
-  $("unaccepted-dialog").addEventListener("close", ({ target: { returnValue } }) => {
+  $("unaccepted-dialog").addEventListener("close", () => {
+    const { returnValue } = $("unaccepted-dialog");
     const [number] = Object.keys(editor.readDrafts());
     if (!returnValue && number) editor.showSegment(Number(number));
   });
@@ -84,7 +85,8 @@ async function acceptMany({ rest = false, doubtful = false }) {
     editor.showProblem(problems.size ? new Error(describeProblems(problems)) : null);
     await editor.refreshProgress();
     await editor.reloadSegments();
-    if (problems.size && isOpen()) await editor.showSegment(...problems.entries().next().value);
+    const [first] = problems;
+    if (first && isOpen()) await editor.showSegment(...first);
   } catch (error) {
     if (isOpen()) editor.showProblem(error);
     return false;

@@ -81,5 +81,5 @@ function toggleForm(open) {
 
 function showMessage(message) {
   $("api-key-problem").textContent = message;
-  $("api-key").setAttribute("aria-invalid", Boolean(message));
+  $("api-key").setAttribute("aria-invalid", String(Boolean(message)));
 }

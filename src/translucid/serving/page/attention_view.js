@@ -11,10 +11,11 @@ import { settleIfCurrent } from "./requests.js";
 import { diffWords } from "./word_diff.js";
 
 const VIEW_IDS = ["attention", "compared-attention"];
-let request = null; // a function of (path, model, fields) that asks the server
+let request; // a function of (path, model, fields) that asks the server
 let methods = {}; // the server's explanation methods
 let generation = 0; // responses of earlier generations are ignored
 let selectedTab = "attention";
+/** @type {{ view: number, sentence: number, word: number } | null} */
 let lastChoice = null; // { view, sentence, word } where the user chose an alternative: the focus returns there
 
 // Set up. `sendRequest(path, model, fields)` returns a promise for the server's response.

@@ -6,7 +6,7 @@ import { initAcceptDialogs } from "./accept_dialogs.js";
 import { withApiKey } from "./api_key.js";
 import { element } from "./elements.js";
 import { $, formatCount, progressIndicator } from "./page_elements.js";
-import { readResponse, RETRY_DELAY } from "./requests.js";
+import { RETRY_DELAY, readResponse } from "./requests.js";
 import {
   clearHints,
   entersLineBreaks,
@@ -23,13 +23,17 @@ const FIRST_POLL_DELAY = 100; // milliseconds between requests for the progress,
 const LONGEST_POLL_DELAY = 1000;
 const SEGMENTS_PER_PAGE = 50;
 const ACTIVE_STATES = ["waiting", "translating"];
+/** @typedef {{ first: number, offset: number, previous: Page[] }} Page */
+/** @type {Page} */
 const FIRST_PAGE = { first: 0, offset: 0, previous: [] };
 let selectedModel; // a function that returns the model and the languages
+/** @type {any} */
 let openDocument = null; // the server's record of the open document
 let segments = []; // those on the current page
 // A page of segments: the number of its first segment, how many are shown before it, and the previous pages. The two numbers
 // differ when only doubtful segments are shown.
 let page = FIRST_PAGE;
+/** @type {Omit<Page, "offset">} */
 let requestedPage = FIRST_PAGE; // `first` and `previous` of the page that was requested last
 let latestPageRequest = 0;
 let latestRequest = 0; // for another document; responses to earlier requests are ignored
@@ -47,8 +51,9 @@ export function initDocuments(settings, getSelectedModel) {
       element("li", {}, element("span", { textContent: name }), element("span", { textContent: endings.join(" ") })),
     ),
   );
-  $("document-file").addEventListener("change", ({ target: input }) => {
-    if (input.files.length) uploadDocument(input.files[0]);
+  const input = $("document-file");
+  input.addEventListener("change", () => {
+    if (input.files?.length) uploadDocument(input.files[0]);
     input.value = ""; // so that choosing the same file again is a change
   });
   $("delete-document").addEventListener("click", deleteDocument);
@@ -56,9 +61,11 @@ export function initDocuments(settings, getSelectedModel) {
     await refreshProgress();
     showPage(0, []);
   });
-  $("next-segments").addEventListener("click", () => showPage(segments.at(-1).number + 1, [...page.previous, page]));
+  $("next-segments").addEventListener("click", () =>
+    showPage((segments.at(-1)?.number ?? -1) + 1, [...page.previous, page]),
+  );
   $("previous-segments").addEventListener("click", () =>
-    showPage(page.previous.at(-1).first, page.previous.slice(0, -1)),
+    showPage(page.previous.at(-1)?.first ?? 0, page.previous.slice(0, -1)),
   );
   initAcceptDialogs({
     getDocument: () => openDocument,
@@ -78,7 +85,8 @@ export function initDocuments(settings, getSelectedModel) {
     if (actionOf(event)) event.preventDefault();
   }); // the focus stays in the text
   $("segments").addEventListener("click", onAction);
-  $("segments").addEventListener("input", ({ target: textarea }) => {
+  $("segments").addEventListener("input", ({ target }) => {
+    const textarea = /** @type {HTMLTextAreaElement} */ (target);
     storeDraft(segmentOf(textarea), textarea.value);
     fitHeight(textarea);
   });
@@ -87,12 +95,13 @@ export function initDocuments(settings, getSelectedModel) {
   renderRecentDocuments();
 }
 
-function isTextarea({ tagName }) {
-  return tagName === "TEXTAREA";
+function isTextarea(target) {
+  return target.tagName === "TEXTAREA";
 }
 
 // Send a request about documents; `path` begins with a document's id.
-function request(path, method = "GET", fields = null) {
+function request(path, method = "GET", fields) {
+  /** @type {RequestInit} */
   const options = { method };
   if (fields) {
     options.headers = { "Content-Type": "application/json" };
@@ -105,7 +114,7 @@ function renderRecentDocuments() {
   $("document-list").replaceChildren(
     ...recentDocuments().map(({ id, name }) => {
       const button = element("button", { type: "button", textContent: name });
-      button.setAttribute("aria-pressed", id === openDocument?.id);
+      button.setAttribute("aria-pressed", String(id === openDocument?.id));
       button.addEventListener("click", () => open(id));
       return element("li", {}, button);
     }),
@@ -311,15 +320,16 @@ async function showSegment(number, message = "") {
 }
 
 function renderPage(isOtherPage) {
-  const focusedNumber = document.activeElement?.closest("#segments li")?.dataset.number;
-  const cursor = document.activeElement?.selectionStart;
+  const focused = /** @type {HTMLTextAreaElement?} */ (document.activeElement);
+  const focusedNumber = focused?.closest("#segments li")?.getAttribute("data-number");
+  const cursor = focused?.selectionStart ?? 0;
   const drafts = readDrafts(openDocument.id);
   $("segments").replaceChildren(
     ...segments.map((segment) => segmentItem(segment, drafts[segment.number], openDocument)),
   );
   for (const textarea of $("segments").querySelectorAll("textarea")) fitHeight(textarea);
   renderPageNavigation();
-  const textarea = $("segments").querySelector(`[data-number="${focusedNumber}"] textarea`);
+  const textarea = itemOf({ number: focusedNumber })?.querySelector("textarea");
   if (!textarea) return;
   textarea.focus();
   if (!isOtherPage) textarea.setSelectionRange(cursor, cursor);
@@ -331,7 +341,7 @@ function renderPageNavigation() {
   const total = onlyDoubtful ? Math.max(openDocument.doubtful, end) : openDocument.segments;
   const [previous, next] = [$("previous-segments"), $("next-segments")];
   previous.disabled = !page.previous.length;
-  const focused = document.activeElement;
+  const focused = /** @type {HTMLButtonElement?} */ (document.activeElement);
   next.disabled = !segments.length || end >= total;
   if (focused?.disabled) (focused === next ? previous : next).focus(); // a disabled button loses the focus
   const range = segments.length ? `${page.offset + 1} to ${end}` : "none";
@@ -343,6 +353,7 @@ function segmentOf(textarea) {
   return segments.find((segment) => segment.number === Number(number));
 }
 
+/** @returns {any} */
 function itemOf(segment) {
   return $("segments").querySelector(`[data-number="${segment.number}"]`);
 }
@@ -363,9 +374,9 @@ function showHintsFor(textarea) {
 }
 
 // Store an edit in this browser until it is accepted; without a text, remove it.
-function storeDraft(segment, text) {
+function storeDraft(segment, text = serverText(segment)) {
   const drafts = readDrafts(openDocument.id);
-  if (text === undefined || text === serverText(segment)) delete drafts[segment.number];
+  if (text === serverText(segment)) delete drafts[segment.number];
   else drafts[segment.number] = text;
   writeDrafts(openDocument.id, drafts);
   const item = itemOf(segment); // null if the user has gone to another page
@@ -393,7 +404,7 @@ function onKeydown(event) {
 
 // Move to the next (1) or previous (-1) segment; return whether there is one on this page.
 function moveFocus(textarea, step) {
-  const textareas = [...$("segments").querySelectorAll("textarea:not(:disabled)")];
+  const textareas = [...$("segments").querySelectorAll("textarea")].filter(({ disabled }) => !disabled);
   const next = textareas[textareas.indexOf(textarea) + step];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });

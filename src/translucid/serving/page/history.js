@@ -11,6 +11,7 @@ const MAX_ENTRIES = 50;
 const MAX_CHARACTERS = 200_000; // of all entries
 const STORE_DELAY = 2000; // milliseconds without another translation, after which one counts as intended
 let storeTimer;
+/** @type {any} */
 let pendingEntry = null; // the entry to store next
 
 // Set up. `onOpen` shows the entry that the user has chosen.

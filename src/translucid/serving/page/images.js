@@ -2,17 +2,18 @@
 
 import { withApiKey } from "./api_key.js";
 import { CAPTION_VIEW, captionSentence } from "./caption_view.js";
-import { $, option, progressIndicator } from "./page_elements.js";
-import { readResponse, RETRY_DELAY, settleIfCurrent } from "./requests.js";
-import { showInspector } from "./inspector.js";
-import { copyToClipboard } from "./storage.js";
 import { IMAGE_METHODS } from "./explanations.js";
+import { showInspector } from "./inspector.js";
+import { $, option, progressIndicator } from "./page_elements.js";
+import { RETRY_DELAY, readResponse, settleIfCurrent } from "./requests.js";
+import { copyToClipboard } from "./storage.js";
 
 const LARGEST_SIDE = 1024; // pixels; larger images are scaled down before the upload
 const SENT_UNCHANGED = ["image/jpeg", "image/png", "image/webp"]; // other formats are converted to JPEG
 const JPEG_QUALITY = 0.92;
 const CONTINUATIONS = 8;
 const MESSAGE_DURATION = 1500; // milliseconds
+/** @type {Blob | null} */
 let image = null; // the file to send
 let fileName = ""; // shown in the code of the views
 let selectedTab = "attention";
@@ -29,13 +30,13 @@ export function initImages(captioners, settings, showSection) {
     Object.entries(IMAGE_METHODS).filter(([name]) => settings.imageExplanations.includes(name)),
   );
   $("captioner").append(...captioners.map((model) => option(model.name, model.name)));
-  $("captioner").parentElement.hidden = captioners.length < 2;
+  /** @type {HTMLElement} */ ($("captioner").parentElement).hidden = captioners.length < 2;
   $("captioner").addEventListener("change", captionAgain);
   $("copy-caption").addEventListener("click", copyCaption);
-  for (const id of ["image-file", "camera-file"]) $(id).addEventListener("change", onFileChosen);
+  for (const input of [$("image-file"), $("camera-file")]) input.addEventListener("change", onFileChosen);
   document.addEventListener("paste", (event) => {
-    const file = [...event.clipboardData.files].find(({ type }) => type.startsWith("image/"));
-    if (!file || event.clipboardData.getData("text/plain")) return;
+    const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
+    if (!file || event.clipboardData?.getData("text/plain")) return;
     event.preventDefault();
     showSection();
     openImage(file);
@@ -91,7 +92,7 @@ function drawImage(bitmap) {
   const width = Math.max(1, Math.round(scale * bitmap.width));
   const height = Math.max(1, Math.round(scale * bitmap.height));
   for (const canvas of [$("image-canvas"), $("image-overlay")]) Object.assign(canvas, { width, height });
-  const context = $("image-canvas").getContext("2d");
+  const context = /** @type {CanvasRenderingContext2D} */ ($("image-canvas").getContext("2d"));
   context.fillStyle = "white"; // the model sees transparent pixels as white
   context.fillRect(0, 0, width, height);
   context.imageSmoothingQuality = "high";
@@ -106,7 +107,7 @@ function postImage(fields, path = "caption") {
   for (const [name, value] of Object.entries(allFields)) {
     if (value !== null && value !== undefined) form.append(name, value);
   }
-  form.append("file", image, "image");
+  form.append("file", /** @type {Blob} */ (image), "image");
   return readResponse(fetch(path, { method: "POST", body: form }));
 }
 
@@ -139,7 +140,7 @@ function clear() {
   $("caption-inspection").replaceChildren();
   $("image-canvas").setAttribute("aria-label", "the image");
   const overlay = $("image-overlay");
-  overlay.getContext("2d").clearRect(0, 0, overlay.width, overlay.height);
+  overlay.getContext("2d")?.clearRect(0, 0, overlay.width, overlay.height);
   showProblem(null);
 }
 
@@ -175,7 +176,7 @@ function serverRequests() {
     const { explanation } = await send({ caption, explain: method, ...contrast });
     return explanation;
   };
-  const continuations = async (_, tokens, prefix) => {
+  const continuations = async (_sentence, _tokens, prefix) => {
     const { ways } = await send({ prefix, ways: CONTINUATIONS });
     return ways.map(({ next, probability, caption }) => ({ next, probability: Math.log(probability), text: caption }));
   };

@@ -20,7 +20,7 @@ export function languageName(code) {
 // Return the writing direction of a language, "ltr" or "rtl".
 export function textDirection(code) {
   try {
-    return RIGHT_TO_LEFT.includes(new Intl.Locale(code).maximize().script) ? "rtl" : "ltr";
+    return RIGHT_TO_LEFT.includes(new Intl.Locale(code).maximize().script ?? "") ? "rtl" : "ltr";
   } catch {
     return "ltr";
   }
@@ -30,13 +30,13 @@ export function textDirection(code) {
 export function initLanguages(allModels, onChange) {
   models = allModels;
   for (const [i, model] of models.entries()) {
-    for (const id of ["model", "compared-model"]) $(id).append(option(i, modelLabel(model)));
+    for (const menu of [$("model"), $("compared-model")]) menu.append(option(i, modelLabel(model)));
   }
   select(models[0].sources[0], null);
-  for (const id of ["model", "from", "to", "compared-model"]) {
-    $(id).addEventListener("change", () => {
-      if (id === "from") detectedLanguage = null;
-      select($("from").value, $("to").value, id === "model" ? currentModel() : null);
+  for (const menu of [$("model"), $("from"), $("to"), $("compared-model")]) {
+    menu.addEventListener("change", () => {
+      if (menu === $("from")) detectedLanguage = null;
+      select($("from").value, $("to").value, menu === $("model") ? currentModel() : null);
       onChange();
     });
   }
@@ -53,12 +53,12 @@ function initModelMenu() {
   const menu = $("model-menu");
   menu.hidden = models.length < 2;
   document.addEventListener("pointerdown", ({ target }) => {
-    if (!menu.contains(target)) menu.open = false;
+    if (!menu.contains(/** @type {Node?} */ (target))) menu.open = false;
   });
   menu.addEventListener("keydown", ({ key }) => {
     if (key !== "Escape" || !menu.open) return;
     menu.open = false;
-    menu.firstElementChild.focus();
+    menu.querySelector("summary")?.focus();
   });
 }
 
@@ -99,7 +99,7 @@ function select(wantedSource, wantedTarget, requiredModel = null) {
   // A model that has the pair itself precedes two models with a pivot language, which come last.
   const preferredModel = requiredModel ?? (currentModel()?.pivot ? null : currentModel());
   const model = [preferredModel, ...models].find((candidate) => candidate && canTranslate(candidate, source, target));
-  $("model").value = models.indexOf(model);
+  $("model").value = String(models.indexOf(model));
   const allSources = unique(models.flatMap((candidate) => candidate.sources));
   fillSelect("from", allSources, isAutomatic ? DETECT : source, allSources.length > 1);
   fillSelect("to", reachableTargets(models, source), target, false);
@@ -175,12 +175,8 @@ export function renderLanguages() {
   const [selected, compared] = [selectedModel(), comparedModel()];
   $("source-language").textContent = languageName(selected.source);
   $("target-language").textContent = languageName(selected.target);
-  for (const [label, selectId] of [
-    ["source-language", "from"],
-    ["target-language", "to"],
-  ]) {
-    $(label).classList.toggle("visually-hidden", !$(selectId).hidden);
-  }
+  $("source-language").classList.toggle("visually-hidden", !$("from").hidden);
+  $("target-language").classList.toggle("visually-hidden", !$("to").hidden);
   $("model-name").textContent = selected.name;
   $("swap").disabled = !canSwap();
   $("detected-language").textContent =

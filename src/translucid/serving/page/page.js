@@ -5,7 +5,7 @@ import { initDocuments, uploadDocument } from "./documents.js";
 import { initHistory } from "./history.js";
 import { selectedModel } from "./languages.js";
 import { $ } from "./page_elements.js";
-import { readResponse, RETRY_DELAY } from "./requests.js";
+import { RETRY_DELAY, readResponse } from "./requests.js";
 import { initShortcuts } from "./shortcuts.js";
 import { stateFromLink } from "./storage.js";
 import { copyLink, copyTranslation, initTexts, openState, setText, swap, translate } from "./texts.js";

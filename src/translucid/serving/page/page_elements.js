@@ -5,8 +5,9 @@ import { element } from "./elements.js";
 const BAR_DELAY = 300; // milliseconds
 const MESSAGE_DELAY = 3000; // milliseconds
 
-// Return the element with an id.
-export const $ = (id) => document.getElementById(id);
+// Return the element with an id, of the type that page.d.ts lists.
+/** @type {<Id extends keyof PageElements>(id: Id) => PageElements[Id]} */
+export const $ = (id) => /** @type {any} */ (document.getElementById(id));
 
 // Create an option for a select element.
 export function option(value, textContent) {

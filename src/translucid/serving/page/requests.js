@@ -6,6 +6,7 @@ export const RETRY_DELAY = 3000; // milliseconds until the next attempt to reach
 const LONGEST_RETRY_AFTER = 120; // seconds: no new attempt if Retry-After is longer
 const RESERVED = 1 / 3; // share of the requests per minute that is reserved for clicks
 const WINDOW = 60000; // milliseconds for which the server counts requests
+/** @type {{ limit: number, remaining: number, resetTime: number } | null} */
 let rateLimit = null; // { limit, remaining, resetTime } from the server, minus the requests that it has not answered yet
 let lastAutomaticRequest = 0; // time in milliseconds
 
@@ -51,7 +52,8 @@ export function recordRateLimit(headers) {
   if (!limit) return;
   const resetTime = Date.now() + 1000 * header("Reset");
   const isSameWindow = rateLimit?.limit === limit && resetTime < rateLimit.resetTime + WINDOW / 2;
-  const remaining = isSameWindow ? Math.min(rateLimit.remaining, header("Remaining")) : header("Remaining");
+  const earlier = isSameWindow ? rateLimit?.remaining : undefined;
+  const remaining = Math.min(header("Remaining"), earlier ?? Infinity);
   rateLimit = { limit, remaining, resetTime };
 }
 

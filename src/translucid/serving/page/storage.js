@@ -10,7 +10,7 @@ const unstored = new Map(); // values that the browser refused to store, because
 export function readStorage(key, fallback, storage = localStorage) {
   if (unstored.has(key)) return unstored.get(key);
   try {
-    return JSON.parse(storage.getItem(key)) ?? fallback;
+    return JSON.parse(storage.getItem(key) ?? "null") ?? fallback;
   } catch {
     return fallback;
   }
@@ -93,7 +93,7 @@ export async function copyToClipboard(text) {
     return true;
   } catch {
     // without TLS, browsers support only the old method
-    const focused = document.activeElement;
+    const focused = /** @type {HTMLElement?} */ (document.activeElement);
     const textarea = document.createElement("textarea");
     Object.assign(textarea, { value: text, readOnly: true, className: "visually-hidden" });
     document.body.append(textarea);

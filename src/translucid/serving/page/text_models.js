@@ -29,7 +29,7 @@ export function initTextModels(classifiers, languageModels, settings) {
   }
   if (classifiers.length) {
     $("input-text").addEventListener("input", classifyAfterTyping);
-    for (const id of ["classifier", "explanation-method"]) $(id).addEventListener("change", classify);
+    for (const menu of [$("classifier"), $("explanation-method")]) menu.addEventListener("change", classify);
   }
   $("generate").addEventListener("click", generate);
 }
@@ -67,7 +67,7 @@ function classifyAfterTyping() {
 function classify() {
   if (!$("input-text").value.trim()) {
     latestRequests.classify += 1; // ignores a pending response
-    for (const id of ["labels", "classified-words", "classification-note"]) $(id).replaceChildren();
+    for (const part of [$("labels"), $("classified-words"), $("classification-note")]) part.replaceChildren();
     return;
   }
   const explain = $("explanation-method").value;

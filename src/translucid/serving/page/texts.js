@@ -25,7 +25,7 @@ import { $, formatCount, progressIndicator } from "./page_elements.js";
 import { showPivotNote, viewsOf, withChosenTranslation } from "./pivot_steps.js";
 import { automaticRequestDelay, postJson, readResponse, recordAutomaticRequest } from "./requests.js";
 import { copyToClipboard, initialState, linkTo, removeLink, storeTabState } from "./storage.js";
-import { leaveSuggestionForm, initSuggestionForm } from "./suggestion_form.js";
+import { initSuggestionForm, leaveSuggestionForm } from "./suggestion_form.js";
 
 const INSPECTED_LENGTH = 500; // characters up to which attention is shown
 const TYPING_DELAY = 300; // milliseconds after the last key
@@ -52,8 +52,8 @@ export function initTexts(models, settings) {
     translate();
   });
   initAttentionViews(requestFrom, settings);
-  $("inspection").addEventListener("choose", ({ detail }) => onTranslationChosen(detail));
-  $("inspection").addEventListener("problem", ({ detail }) => showProblem(detail));
+  $("inspection").addEventListener("choose", (/** @type {any} */ { detail }) => onTranslationChosen(detail));
+  $("inspection").addEventListener("problem", (/** @type {any} */ { detail }) => showProblem(detail));
   $("source").addEventListener("input", onTyping);
   initSuggestionForm(settings, currentTranslation, () => {
     translate();
@@ -88,9 +88,9 @@ export function setText(text) {
 }
 
 // Show the text of a link or of the history, with its languages and its model.
-export function openState({ text, ...selection }) {
-  restoreSelection(selection);
-  $("source").value = text;
+export function openState(state) {
+  restoreSelection(state);
+  $("source").value = state.text;
   updateLayout();
   translate();
 }
@@ -200,7 +200,7 @@ async function requestTranslation(requestId, text) {
 }
 
 function inspectWithModels(text) {
-  const models = [selectedModel(), comparedModel()].filter(Boolean);
+  const models = [selectedModel(), comparedModel()].filter((model) => model !== null);
   return Promise.all(models.map((model) => requestFrom("look", model, { q: text })));
 }
 
@@ -210,8 +210,8 @@ async function detectAndInspect(requestId, text) {
   if (requestId !== latestRequest) return [];
   applyDetection([{ language: response.source, confidence: response.detectedLanguage.confidence }]);
   requestedInput = currentInput();
-  if (!comparedModel()) return [response];
-  return [response, await requestFrom("look", comparedModel(), { q: text })];
+  const compared = comparedModel();
+  return compared ? [response, await requestFrom("look", compared, { q: text })] : [response];
 }
 
 function requestFrom(path, { source, target, name }, fields) {
@@ -230,8 +230,8 @@ function clearTranslation() {
   responses = [];
   clearAttentionViews();
   $("warnings").replaceChildren();
-  for (const id of ["translation-origin", "pivot-note", "unsure-note"]) $(id).hidden = true;
-  for (const id of ["translation", "compared-translation", "status"]) $(id).textContent = "";
+  for (const note of [$("translation-origin"), $("pivot-note"), $("unsure-note")]) note.hidden = true;
+  for (const part of [$("translation"), $("compared-translation"), $("status")]) part.textContent = "";
   showProblem(null);
   updateLayout();
 }
@@ -260,7 +260,7 @@ function showTranslation(text, newResponses) {
 }
 
 function modelAt(index) {
-  return index ? comparedModel() : selectedModel();
+  return (index && comparedModel()) || selectedModel();
 }
 
 // The user has chosen other translations of one model's sentences: update everything that is shown for that model.
@@ -330,16 +330,18 @@ function appendPart(part, response) {
 
 // Split a text into parts of increasing size, which are lists of paragraphs and the line breaks between them.
 function splitIntoParts(text) {
+  /** @type {string[][]} */
   const parts = [[]];
   let length = 0;
   for (const paragraph of text.split(/(\n+)/)) {
     const maxPartLength = PART_LENGTHS[Math.min(parts.length, PART_LENGTHS.length) - 1];
-    const isFull = length + paragraph.length > maxPartLength || parts.at(-1).length >= 2 * PARAGRAPHS_PER_PART;
+    const isFull =
+      length + paragraph.length > maxPartLength || parts[parts.length - 1].length >= 2 * PARAGRAPHS_PER_PART;
     if (length && isFull) {
       parts.push([]);
       length = 0;
     }
-    parts.at(-1).push(paragraph);
+    parts[parts.length - 1].push(paragraph);
     length += paragraph.length;
   }
   return parts;
@@ -373,7 +375,7 @@ function updateLayout() {
   $("character-count").classList.toggle("over-limit", text.length > maxLength);
   $("clear").hidden = !text;
   $("inspection").hidden = !responses.length;
-  for (const id of ["copy-translation", "improve"]) $(id).disabled = !hasTranslation;
+  $("copy-translation").disabled = $("improve").disabled = !hasTranslation;
   $("copy-link").disabled = !text.trim();
   $("source").dir = text.trim() ? "auto" : $("source-pane").dir;
   $("translation").dir = hasTranslation ? "auto" : $("target-pane").dir;
@@ -389,7 +391,7 @@ function setPaneHeights() {
   $("source").style.height = "";
   const hasTwoTranslations = !$("comparison").hidden;
   const outputHeight = hasTwoTranslations ? 2.2 * textHeight + 80 : 1.2 * textHeight; // 80 pixels for the models' names
-  const { style } = document.querySelector(".panes");
+  const { style } = /** @type {HTMLElement} */ (document.querySelector(".panes"));
   style.setProperty("--source-height", `${Math.ceil(1.2 * textHeight)}px`);
   style.setProperty("--output-height", `${Math.ceil(outputHeight)}px`);
 }

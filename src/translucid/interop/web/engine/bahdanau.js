@@ -3,7 +3,7 @@
 
 const CROSS_ATTENTION = "decoder.0.cross";
 
-class Bahdanau extends Model {
+class BahdanauModel extends Model {
   // E[id] sqrt(D)
   embed(side, id) {
     return this.weights[`${side}_embedding.tokens.weight`][id].map((value) => value * this.options.scale);

@@ -3,7 +3,8 @@
 class Model {
   // options: those of the model in the run's configuration; weights: matrices and vectors by PyTorch's names.
   constructor(options, weights) {
-    Object.assign(this, { options, weights });
+    this.options = options;
+    this.weights = weights;
   }
 
   // The weight and the bias of a module; a GRU has several of both, with suffixes.

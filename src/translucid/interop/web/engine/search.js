@@ -12,7 +12,10 @@ function beamSearch(model, source, options, hooks = {}) {
   const scoreBound = (logProb) => logProb / penalty(limit + 1);
   const isEnded = ({ tokens }) => tokens.at(-1) === end;
   const tree = [{ parent: -1, token: start, log_prob: 0, fate: "kept" }];
-  let [best, remainingBeam] = [{ score: -Infinity }, beam];
+  /** @type {any} */
+  let best = { score: -Infinity };
+  let remainingBeam = beam;
+  /** @type {any[]} */
   let hypotheses = [{ tokens: [], logProb: 0, node: 0, state: model.start(model.encode(source, hooks)) }];
   while (hypotheses.length) {
     const lastTokens = hypotheses.map(({ tokens }) => tokens.at(-1) ?? start);
@@ -23,6 +26,7 @@ function beamSearch(model, source, options, hooks = {}) {
     );
     const candidates = hypotheses.flatMap(({ tokens, logProb, node: parent }, n) => {
       const logProbs = forbidTokens(logSoftmax(logits[n]), tokens, limit, options);
+      /** @returns {any} */
       const extend = (token) => ({
         tokens: [...tokens, token],
         logProb: logProb + logProbs[token],

@@ -9,7 +9,8 @@ class Tokenizer {
     this.hidden = new Set([...control, UNKNOWN]);
     this.ids = new Map(pieces.map((piece, id) => [piece, id]).filter(([, id]) => !this.hidden.has(id)));
     this.normalizer = new Normalizer(rules);
-    Object.assign(this, { pieces, scores });
+    this.pieces = pieces;
+    this.scores = scores;
   }
 
   // The ids of a text. Consecutive unknown characters are one unknown piece.
@@ -55,14 +56,13 @@ class Tokenizer {
 class Normalizer {
   constructor(rules) {
     const bytes = Uint8Array.from(atob(rules), (character) => character.charCodeAt(0));
-    if (!bytes.length) return;
-    const size = new DataView(bytes.buffer).getUint32(0, true);
+    const size = bytes.length ? new DataView(bytes.buffer).getUint32(0, true) : 0;
     this.trie = new Uint32Array(bytes.slice(4, 4 + size).buffer);
     this.replacements = bytes.subarray(4 + size);
   }
 
   apply(text) {
-    if (!this.trie) return text;
+    if (!this.trie.length) return text;
     const bytes = new TextEncoder().encode(text);
     const output = [];
     for (let i = 0; i < bytes.length; ) {
@@ -81,7 +81,7 @@ class Normalizer {
   // The longest match at a byte: its length, 0 if there is none, and the offset of its replacement.
   longestMatch(bytes, first) {
     const offset = (unit) => (unit >>> 10) << ((unit & 0x200) >>> 6);
-    let [node, match] = [offset(this.trie[0]), { length: 0 }];
+    let [node, match] = [offset(this.trie[0]), { length: 0, replacement: 0 }];
     for (let i = first; i < bytes.length; i += 1) {
       node ^= bytes[i];
       const unit = this.trie[node];

@@ -1,7 +1,7 @@
 // The Transformer (Vaswani et al. 2017, arXiv 1706.03762). H heads of width d = D / H; S source and N target rows.
 // `hooks` of all methods: { disabledHeads: the names of heads whose output is 0, onAttention(name, head, weights [S]) }.
 
-class Transformer extends Model {
+class TransformerModel extends Model {
   // E[id] sqrt(D) + P[position] (section 3.4); P[p, 2i] = sin(p / 10000^(2i/D)), P[p, 2i+1] = cos(..) (section 3.5).
   embed(side, id, position) {
     const { width, scale, first_position } = this.options;
@@ -32,6 +32,7 @@ class Transformer extends Model {
 
   // The decoder's first state: for each layer, keys and values of the source, and of earlier target positions, none yet.
   start(states) {
+    /** @type {object[][]} */
     const [memory, past] = [[], []];
     for (let layer = 0; layer < this.options.decoder_layers; layer += 1) {
       memory.push(this.project(`decoder.${layer}.cross`, states));

@@ -4,7 +4,7 @@ class WebTranslator {
   constructor(record) {
     this.source = new Tokenizer(record.tokenizers[0]);
     this.target = record.tokenizers[1] ? new Tokenizer(record.tokenizers[1]) : this.source;
-    this.model = new { transformer: Transformer, recurrent: Bahdanau }[record.options.kind](
+    this.model = new { transformer: TransformerModel, recurrent: BahdanauModel }[record.options.kind](
       record.options,
       readWeights(record),
     );
@@ -27,7 +27,9 @@ class WebTranslator {
   inspect(ids, tokens, disabledHeads = []) {
     const maps = {};
     const onAttention = (name, head, weights) => {
-      ((maps[name] ??= [])[head] ??= []).push(weights);
+      maps[name] ??= [];
+      maps[name][head] ??= [];
+      maps[name][head].push(weights);
     };
     const hooks = { disabledHeads: new Set(disabledHeads), onAttention };
     let [state, previous] = [this.model.start(this.model.encode(ids, hooks)), this.search.start];
@@ -51,15 +53,15 @@ function readWeights({ weights, aliases, data }) {
   const weightsByName = {};
   let [floatOffset, integerOffset] = [0, 0];
   for (const [name, rows, columns] of weights) {
-    const numbers = Float64Array.from(floats.subarray(floatOffset, (floatOffset += rows)));
-    weightsByName[name] =
-      columns === null
-        ? numbers
-        : Array.from(numbers, (scale) =>
-            Float64Array.from(integers.subarray(integerOffset, (integerOffset += columns)), (entry) =>
-              Math.fround(entry / scale),
-            ),
-          );
+    const numbers = Float64Array.from(floats.subarray(floatOffset, floatOffset + rows));
+    floatOffset += rows;
+    weightsByName[name] = columns === null ? numbers : Array.from(numbers, readRow);
+    integerOffset += rows * columns;
+
+    function readRow(scale, row) {
+      const entries = integers.subarray(integerOffset + row * columns, integerOffset + (row + 1) * columns);
+      return Float64Array.from(entries, (entry) => Math.fround(entry / scale));
+    }
   }
   for (const [alias, name] of Object.entries(aliases)) weightsByName[alias] = weightsByName[name];
   return weightsByName;

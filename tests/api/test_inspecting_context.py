@@ -11,8 +11,7 @@ from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import contrast, explain
 from translucid.inspection.explain.case import Case
-from translucid.inspection.html import SIDES, viewer_record
-from translucid.inspection.inspected import word_contributions
+from translucid.inspection.inspected import SIDES, viewer_record, word_contributions
 from translucid.inspection.words import BOUNDARY
 
 CONTEXT = "a red one"

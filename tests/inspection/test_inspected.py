@@ -10,8 +10,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.maps import cross_attention, forced_pass, rollout
 from translucid.ground.errors import UserError
 from translucid.inspection.forced_decoding import forced_decoding
-from translucid.inspection.html import viewer_record
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.inspected import Inspected, viewer_record
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 

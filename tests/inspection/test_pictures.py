@@ -14,8 +14,8 @@ from translucid.attention.masks import padding_mask, target_mask
 from translucid.decoding.hypothesis import percent
 from translucid.decoding.trace import BeamTrace
 from translucid.ground.errors import UserError
-from translucid.inspection.html import SIDES, notebook_table, page, viewer_record
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.html import notebook_table
+from translucid.inspection.inspected import SIDES, Inspected, page, viewer_record
 from translucid.inspection.plots import (
     draw_attention,
     draw_beam,

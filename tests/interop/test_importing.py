@@ -7,10 +7,9 @@ import pytest
 
 from tests.probes.foreign import many_languages_folder, marian_file, marian_folder
 from translucid.ground.errors import UserError
-from translucid.interop import importing, run_resolution
+from translucid.interop import importing, kind_of, run_resolution
 from translucid.interop.importing import import_model
 from translucid.interop.marian import from_marian
-from translucid.interop.run_resolution import kind_of
 from translucid.runs.run_folder import RunFolder
 
 

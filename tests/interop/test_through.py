@@ -16,8 +16,7 @@ from translucid.engines.tuning import all_configurations
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
-from translucid.inspection.html import viewer_record
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.inspected import Inspected, viewer_record
 from translucid.interop.importing import import_model
 
 TEXT, TARGET = "I like soccer", "me gusta el fútbol"

@@ -63,7 +63,7 @@ def ablated_record(translator: Translator, text: str, heads: Sequence[str]) -> d
     Raises:
         UserError: there is no such head, or the translator can't switch heads off.
     """
-    from translucid.inspection.html import SIDES, viewer_record
+    from translucid.inspection.inspected import SIDES, viewer_record
 
     off = with_ablation(translator, Ablation(tuple(heads)))
     intact = with_ablation(translator, None)

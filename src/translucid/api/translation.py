@@ -330,7 +330,7 @@ class Translation(NBest):
         if not self.inspected or not self._translator.can_look():
             return texts
         from translucid.api.lenses import page_details
-        from translucid.inspection.html import notebook_view
+        from translucid.inspection.inspected import notebook_view
 
         pieces = self.inspect(contributions=self._translator.has_contributions, with_context=True)
         details = [page_details(self._translator, *sentence) for sentence in self.in_context]

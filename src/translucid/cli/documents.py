@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from bitext.documents.kinds import ENDINGS, kind_of, not_translated
 from bitext.readers.file_kinds import has_structure, is_file, is_folder, names_file
@@ -18,9 +18,10 @@ from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from bitext.documents.document import Document
-    from translucid.cli.translate import Execution
     from translucid.jobs.documents import SegmentJob
     from translucid.jobs.job import Executor
+
+    ExecutorOf: TypeAlias = Callable[[SegmentJob, Path | None], AbstractContextManager[Executor]]
 
 
 class Planned(NamedTuple):
@@ -150,21 +151,22 @@ def _make_folder_of(file: Path | None) -> None:
 
 
 def translate_documents(
-    job: SegmentJob, documents: Sequence[Planned], execution: Execution, *, retranslate: bool
+    job: SegmentJob, documents: Sequence[Planned], executor_of: ExecutorOf, *, retranslate: bool
 ) -> None:
     """Translate documents; with `retranslate`, also the segments that have a translation.
 
     The model is loaded once. If a document can't be translated, the others are, and the command fails at the end.
+    `executor_of` returns the executor of a job, given the document if it is the only one.
 
     Raises:
         UserError: a document can't be translated.
     """
     if len(documents) == 1:
-        _translate(job, documents[0], lambda job: execution.executor(job, documents[0].file), retranslate=retranslate)
+        _translate(job, documents[0], lambda job: executor_of(job, documents[0].file), retranslate=retranslate)
         return
     console = Console(stderr=True)
     failures = 0
-    with _OpenExecutor(execution) as executor:
+    with _OpenExecutor(executor_of) as executor:
         for number, document in enumerate(documents, 1):
             console.print(f"{number} of {len(documents)}: {document.file} -> {document.output}", soft_wrap=True)
             try:
@@ -181,8 +183,8 @@ def translate_documents(
 class _OpenExecutor(AbstractContextManager["_OpenExecutor"]):
     """An executor that stays open from document to document, while the job is the same."""
 
-    def __init__(self, execution: Execution) -> None:
-        self.execution = execution
+    def __init__(self, executor_of: ExecutorOf) -> None:
+        self.executor_of = executor_of
         self.stack = ExitStack()
         self.opened: tuple[SegmentJob, Executor] | None = None
 
@@ -190,7 +192,7 @@ class _OpenExecutor(AbstractContextManager["_OpenExecutor"]):
         """Return the executor of a job, which the caller does not close."""
         if self.opened is None or self.opened[0] != job:
             self.close()
-            self.opened = job, self.stack.enter_context(self.execution.executor(job, None))
+            self.opened = job, self.stack.enter_context(self.executor_of(job, None))
         return nullcontext(self.opened[1])
 
     def close(self) -> None:

@@ -383,7 +383,8 @@ def look_at_layers_of_captioner(captioner: Captioner, image: str | None, view: V
 
 
 def _show_lenses(lenses: list[Lens], source: str, save: Path | None) -> None:
-    from translucid.inspection.lens import NOTE, save_lenses, terminal_table
+    from translucid.inspection.lens import NOTE, terminal_table
+    from translucid.inspection.saving import save_lenses
 
     refuse_untranslated(lenses)
     console = Console()
@@ -397,7 +398,8 @@ def _show_lenses(lenses: list[Lens], source: str, save: Path | None) -> None:
 
 
 def _show_translations(lens: DecoderLens, save: Path | None) -> None:
-    from translucid.inspection.lens import save_decoder_lens, terminal_translations
+    from translucid.inspection.lens import terminal_translations
+    from translucid.inspection.saving import save_decoder_lens
 
     console = Console()
     console.print(terminal_translations(lens))

@@ -70,7 +70,8 @@ def patch(
     Source words are paired by position, or equal words if one sentence has more words; otherwise give --pairs.
     """
     from translucid.api.translator import Translator
-    from translucid.inspection.patching import read_pairs, save, terminal_view
+    from translucid.inspection.patching import read_pairs, terminal_view
+    from translucid.inspection.saving import save_patching
 
     refuse_to_save(output.save, output.overwrite, KINDS)
     if configuration_of(run).model.reads != "text":
@@ -85,7 +86,7 @@ def patch(
     )
     patching = translator.patch(clean, other, words, target=choice.target, pairs=pairs)
     if output.save:
-        save(patching, output.save)
+        save_patching(patching, output.save)
     if output.as_json:
         print_json(patching.to_json())
         return

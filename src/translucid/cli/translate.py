@@ -218,7 +218,7 @@ def translate(
         return
     job = _prepared(job, ranking, log)
     if isinstance(job, SegmentJob):
-        translate_documents(job, plan, execution, retranslate=source.retranslate)
+        translate_documents(job, plan, execution.executor, retranslate=source.retranslate)
         return
     executor = execution.executor(job, source.input_file)
     lines = lines_of(texts, source.input_file)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bitext.reading import digest
 from translucid import __version__
@@ -29,6 +29,7 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from translucid.decoding.search import TorchEngine
     from translucid.runs.adapters import Adapter
 
 KEPT = 8
@@ -36,10 +37,24 @@ KEPT = 8
 DIFFERENCE = "difference.json"
 """The file with the difference between the converted model and ours, in nats a token; see `agreement`."""
 
-_PROGRAM = "import sys; sys.path[:] = {path}; from translucid.engines.converted import convert_job; convert_job()"
+_PROGRAM = """import sys; sys.path[:] = {path}
+from translucid.engines.converted import convert_job
+from {engine.__module__} import {engine.__name__}
+convert_job({engine.__name__})
+"""
 """The conversion in another process, with the packages of this one. An installed module needs no `__main__` guard."""
 
 Opened = TypeVar("Opened")
+
+
+class ConvertedEngine(Protocol):
+    """An engine that searches with a converted model."""
+
+    @classmethod
+    def save(
+        cls, torch_engine: TorchEngine, tokenizer: Tokenizer, folder: Path, tuned: Tuned, shortlist: Path | None
+    ) -> None:
+        """Write the converted model of the PyTorch engine, and the difference between the two, into a folder."""
 
 
 def open_converted(
@@ -70,7 +85,12 @@ def open_converted(
 
 
 def convert_in_other_process(
-    kind: str, run: RunFolder, configuration: Configuration, tuned: Tuned, adapter: Adapter | None, folder: Path
+    engine: type[ConvertedEngine],
+    run: RunFolder,
+    configuration: Configuration,
+    tuned: Tuned,
+    adapter: Adapter | None,
+    folder: Path,
 ) -> bool:
     """Convert a run's model in another process, as `convert_job` does; return whether that has succeeded.
 
@@ -80,7 +100,7 @@ def convert_in_other_process(
     have been replaced in memory; or the other process failed, and the error, if it is one, will be raised here.
 
     Args:
-        kind: the engine, ctranslate2 or onnx.
+        engine: the class whose `save` converts the model.
         run: the run folder.
         configuration: the configuration of the run.
         tuned: the weights and candidates.
@@ -90,7 +110,6 @@ def convert_in_other_process(
     if "torch" in sys.modules or not sys.executable or getattr(sys, "frozen", False):
         return False
     job = {
-        "kind": kind,
         "run": str(run.path),
         "configuration": configuration.model_dump(mode="json"),
         "tuned": tuned.model_dump(mode="json"),
@@ -98,7 +117,7 @@ def convert_in_other_process(
         "adapter": _text(adapter.file if adapter else None),
         "folder": str(folder),
     }
-    command = [sys.executable, "-c", _PROGRAM.format(path=sys.path)]
+    command = [sys.executable, "-c", _PROGRAM.format(path=sys.path, engine=engine)]
     options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     if sys.platform == "win32":
         options["creationflags"] = subprocess.CREATE_NO_WINDOW  # which a program without a console would open
@@ -113,8 +132,8 @@ def _text(path: Path | None) -> str | None:
     return str(path) if path else None
 
 
-def convert_job() -> None:
-    """Convert the model that standard input describes, and compare it with PyTorch's; see `convert_in_other_process`.
+def convert_job(engine: type[ConvertedEngine]) -> None:
+    """Convert the model that standard input describes for an engine; see `convert_in_other_process`.
 
     Raises:
         UserError: the model is damaged or can't be converted.
@@ -134,15 +153,7 @@ def convert_job() -> None:
         model = with_adapter(model, Adapter(Path(job["adapter"]), run))
     torch_engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     torch_engine = torch_engine.narrowed(tuned.considered, shortlist, tokenizer)
-    arguments = torch_engine, tokenizer, Path(job["folder"]), tuned, shortlist
-    if job["kind"] == "onnx":
-        from translucid.engines.onnx.searching import OnnxEngine
-
-        OnnxEngine.save(*arguments)
-    else:
-        from translucid.engines.ctranslate2.searching import CTranslate2Engine
-
-        CTranslate2Engine.save(*arguments)
+    engine.save(torch_engine, tokenizer, Path(job["folder"]), tuned, shortlist)
 
 
 def conversion_identity(

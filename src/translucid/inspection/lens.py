@@ -12,16 +12,13 @@ Then come the training of a tuned lens, and views: tables for the terminal, note
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from rich.style import Style
@@ -38,11 +35,8 @@ from translucid.decoding.hypothesis import percent
 from translucid.decoding.maps import forced_features
 from translucid.decoding.pair_scores import paired_batches
 from translucid.evaluation.confidence import UNSURE
-from translucid.ground.atomic import write_output
 from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
-from translucid.inspection.html import document
-from translucid.inspection.saving import write_arrays
 from translucid.inspection.words import word_spans
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.ensemble import Ensemble
@@ -429,11 +423,6 @@ def _divergence(model: SequenceModel, state: Tensor, layer: int, lens: TunedLens
 
 
 NOTE = "In each cell: what the layer predicts, and its probability. ✓: from this layer on, it is the word written."
-_STYLE = """body { font-family: system-ui, sans-serif; }
-main { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; overflow-x: auto; }
-table { border-collapse: collapse; }
-th, td { padding: 0.3em 0.6em; text-align: left; }
-"""
 
 
 def terminal_table(lens: Lens) -> Table:
@@ -484,57 +473,3 @@ def html_translations(lens: DecoderLens) -> str:
             f"<tr><th style='text-align:right;padding:0 .4em'>{escape(layer)}</th><td>{escape(translation)}</td></tr>"
         )
     return html + "</table>"
-
-
-def save_lenses(lenses: Sequence[Lens], file: Path, source: str) -> None:
-    """Save the lens of each piece of a text.
-
-    Args:
-        lenses: at least one.
-        file: `.html`, `.json` and `.npz` hold all pieces; a figure holds one, the first of a longer text, whose other
-            pieces are saved beside it as `name-2.png` and so on. In `.npz`, piece i, counted from 0, has `i/layers`
-            [L + 1], `i/target` [T] and `i/top` [L + 1, T, k], texts; `i/log_probs` [L + 1, T] and `i/top_log_probs`
-            [L + 1, T, k], in nats, float32; and `i/ranks` [L + 1, T].
-        source: the text, the title of a page.
-
-    Raises:
-        UserError: the file can't be written.
-    """
-    kind = file.suffix.lower()
-    if kind == ".html":
-        tables = "".join(f"<p>{html_table(lens)}</p>" for lens in lenses)
-        write_output(file, document(source, _STYLE, f"<main>{tables}<p>{NOTE}</p></main>").encode())
-    elif kind == ".json":
-        records = [lens.to_json() for lens in lenses]
-        write_output(file, json.dumps(records, ensure_ascii=False).encode())
-    elif kind == ".npz":
-        write_arrays(file, map(_arrays, lenses))
-    else:
-        from translucid.inspection.plots import draw_lens, save_figure
-
-        for number, lens in enumerate(lenses, 1):
-            path = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
-            save_figure(draw_lens(lens), path)
-
-
-def save_decoder_lens(lens: DecoderLens, file: Path) -> None:
-    """Save the translations from each layer of the encoder as `.html` or `.json`.
-
-    Raises:
-        UserError: the file can't be written.
-    """
-    text = json.dumps(lens.to_json(), ensure_ascii=False)
-    if file.suffix.lower() == ".html":
-        text = document(lens.source, _STYLE, f"<main>{html_translations(lens)}</main>")
-    write_output(file, text.encode())
-
-
-def _arrays(lens: Lens) -> dict[str, np.ndarray]:
-    return {
-        "layers": np.array(lens.layers),
-        "target": np.array(lens.target),
-        "top": np.array(lens.top),
-        "log_probs": lens.log_probs.float().numpy(),
-        "top_log_probs": lens.top_log_probs.float().numpy(),
-        "ranks": lens.ranks.numpy(),
-    }

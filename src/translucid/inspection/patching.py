@@ -14,13 +14,11 @@ the same information.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from html import escape
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -35,11 +33,9 @@ from bitext.cancellation import between_steps
 from translucid.attention.points import Handler, handling, points_of, recording
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL, SPELLINGS
-from translucid.inspection.html import document
 from translucid.inspection.inspected import plain, rounded
 from translucid.inspection.terminal import brightness_colour
 from translucid.inspection.words import span_ranges, span_words, word_spans
@@ -502,14 +498,6 @@ def _paired(
     return [*positions, ends]
 
 
-_STYLE = """body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem;
-  background: var(--background); color: var(--text); font-family: var(--sans); }
-table { border-collapse: collapse; margin-bottom: 1.5rem; }
-th, td { padding: 0.2em 0.5em; text-align: center; font-weight: normal; }
-th[scope="row"] { text-align: right; }
-"""
-
-
 def summary(patching: Patching) -> str:
     """Return the log-odds of both runs as a sentence."""
     a, b = patching.words
@@ -598,21 +586,3 @@ def html_tables(patching: Patching) -> str:
             html += "</tr>"
         html += "</table></div>"
     return html + "".join(f"<p>{escape(note)}</p>" for note in patching.notes)
-
-
-def save(patching: Patching, file: Path) -> None:
-    """Save as a figure, a page or JSON, by the file's ending: a picture, .html or .json.
-
-    Raises:
-        UserError: the file can't be written.
-    """
-    kind = file.suffix.lower()
-    if kind == ".json":
-        write_output(file, json.dumps(patching.to_json(), ensure_ascii=False).encode())
-    elif kind == ".html":
-        body = f"<main><h1>Activation patching</h1>{html_tables(patching)}</main>\n"
-        write_output(file, document(f"{patching.clean} → {patching.other}", _STYLE, body).encode())
-    else:
-        from translucid.inspection.plots import draw_patching, save_figure
-
-        save_figure(draw_patching(patching), file)

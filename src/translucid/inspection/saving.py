@@ -1,4 +1,4 @@
-"""Saving attention and explanations of translations and captions as figures, pages or data, by the file's ending."""
+"""Saving attention, lenses, patching and explanations as figures, pages or data, by the file's ending."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import output, write_output
 from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_picture, refuse_untranslated
-from translucid.inspection.html import page
-from translucid.inspection.inspected import Inspected, title_of
+from translucid.inspection.html import document
+from translucid.inspection.inspected import Inspected, page, title_of
+from translucid.inspection.lens import NOTE, DecoderLens, Lens, html_table, html_translations
+from translucid.inspection.patching import Patching, html_tables
 
 
 def save(
@@ -183,3 +185,90 @@ def save_saliency(
         from translucid.inspection.plots import draw_saliency, save_figure
 
         save_figure(draw_saliency(saliency, title), file)
+
+
+_LENS_STYLE = """body { font-family: system-ui, sans-serif; }
+main { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; overflow-x: auto; }
+table { border-collapse: collapse; }
+th, td { padding: 0.3em 0.6em; text-align: left; }
+"""
+
+
+def save_lenses(lenses: Sequence[Lens], file: Path, source: str) -> None:
+    """Save the lens of each piece of a text.
+
+    Args:
+        lenses: at least one.
+        file: `.html`, `.json` and `.npz` hold all pieces; a figure holds one, the first of a longer text, whose other
+            pieces are saved beside it as `name-2.png` and so on. In `.npz`, piece i, counted from 0, has `i/layers`
+            [L + 1], `i/target` [T] and `i/top` [L + 1, T, k], texts; `i/log_probs` [L + 1, T] and `i/top_log_probs`
+            [L + 1, T, k], in nats, float32; and `i/ranks` [L + 1, T].
+        source: the text, the title of a page.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    kind = file.suffix.lower()
+    if kind == ".html":
+        tables = "".join(f"<p>{html_table(lens)}</p>" for lens in lenses)
+        write_output(file, document(source, _LENS_STYLE, f"<main>{tables}<p>{NOTE}</p></main>").encode())
+    elif kind == ".json":
+        records = [lens.to_json() for lens in lenses]
+        write_output(file, json.dumps(records, ensure_ascii=False).encode())
+    elif kind == ".npz":
+        write_arrays(file, map(_lens_arrays, lenses))
+    else:
+        from translucid.inspection.plots import draw_lens, save_figure
+
+        for number, lens in enumerate(lenses, 1):
+            path = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
+            save_figure(draw_lens(lens), path)
+
+
+def save_decoder_lens(lens: DecoderLens, file: Path) -> None:
+    """Save the translations from each layer of the encoder as `.html` or `.json`.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    text = json.dumps(lens.to_json(), ensure_ascii=False)
+    if file.suffix.lower() == ".html":
+        text = document(lens.source, _LENS_STYLE, f"<main>{html_translations(lens)}</main>")
+    write_output(file, text.encode())
+
+
+def _lens_arrays(lens: Lens) -> dict[str, np.ndarray]:
+    return {
+        "layers": np.array(lens.layers),
+        "target": np.array(lens.target),
+        "top": np.array(lens.top),
+        "log_probs": lens.log_probs.float().numpy(),
+        "top_log_probs": lens.top_log_probs.float().numpy(),
+        "ranks": lens.ranks.numpy(),
+    }
+
+
+_PATCHING_STYLE = """body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem;
+  background: var(--background); color: var(--text); font-family: var(--sans); }
+table { border-collapse: collapse; margin-bottom: 1.5rem; }
+th, td { padding: 0.2em 0.5em; text-align: center; font-weight: normal; }
+th[scope="row"] { text-align: right; }
+"""
+
+
+def save_patching(patching: Patching, file: Path) -> None:
+    """Save as a figure, a page or JSON, by the file's ending: a picture, .html or .json.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    kind = file.suffix.lower()
+    if kind == ".json":
+        write_output(file, json.dumps(patching.to_json(), ensure_ascii=False).encode())
+    elif kind == ".html":
+        body = f"<main><h1>Activation patching</h1>{html_tables(patching)}</main>\n"
+        write_output(file, document(f"{patching.clean} → {patching.other}", _PATCHING_STYLE, body).encode())
+    else:
+        from translucid.inspection.plots import draw_patching, save_figure
+
+        save_figure(draw_patching(patching), file)

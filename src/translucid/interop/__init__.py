@@ -1,1 +1,26 @@
 """Import and export of other toolkits' models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from translucid.ground.errors import UserError
+
+
+def kind_of(path: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
+    """Recognize the kind of a folder or a file.
+
+    Raises:
+        UserError: the kind is unknown.
+    """
+    if not path.exists():
+        raise UserError("is not there", file=path, fix="Give a folder, or an .npz file of Marian.")
+    if (path / "model.bin").exists():
+        return "ctranslate2"
+    if (path / "config.json").exists():
+        return "huggingface"
+    if path.suffix in (".npz", ".bin") or any([*path.glob("*.npz"), *path.glob("model.*.bin")]):
+        return "marian"
+    fix = "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files."
+    raise UserError("holds no model that can be imported", file=path, fix=fix)

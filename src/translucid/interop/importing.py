@@ -8,12 +8,12 @@ from typing import Any
 
 from translucid.engines.target_pieces import EXPORTED, import_target_pieces
 from translucid.ground.errors import UserError
+from translucid.interop import kind_of
 from translucid.interop.ctranslate2 import from_ctranslate2
 from translucid.interop.hub import download, is_on_hub
 from translucid.interop.huggingface import from_huggingface
 from translucid.interop.imported import Imported, all_are, read_json
 from translucid.interop.marian import from_marian
-from translucid.interop.run_resolution import kind_of
 from translucid.models.build import meta_model, refuse_too_large
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, validated

@@ -7,11 +7,11 @@ import json
 import re
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from translucid import __version__
 from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.errors import UserError
+from translucid.interop import kind_of
 from translucid.interop.hub import is_on_hub
 
 RUNS = Path("runs")
@@ -93,24 +93,6 @@ def _log(message: str) -> None:
     from translucid.ground.console import Console  # not at the top: importing Rich draws random numbers
 
     Console(stderr=True).print(message, soft_wrap=True)
-
-
-def kind_of(path: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
-    """Recognize the kind of a folder or a file.
-
-    Raises:
-        UserError: the kind is unknown.
-    """
-    if not path.exists():
-        raise UserError("is not there", file=path, fix="Give a folder, or an .npz file of Marian.")
-    if (path / "model.bin").exists():
-        return "ctranslate2"
-    if (path / "config.json").exists():
-        return "huggingface"
-    if path.suffix in (".npz", ".bin") or any([*path.glob("*.npz"), *path.glob("model.*.bin")]):
-        return "marian"
-    fix = "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files."
-    raise UserError("holds no model that can be imported", file=path, fix=fix)
 
 
 def _fingerprint(folder: Path) -> str:

@@ -220,7 +220,7 @@ def scale(models: Models) -> Record:
 
 def positions(models: Models) -> Record:
     """Return the width of the demo's positional encodings."""
-    return {"width": models.demo.model.options.width}  # type: ignore[union-attr]
+    return {"width": models.demo.model.options.width}  # type: ignore[attr-defined]
 
 
 def beam_sentence(models: Models, text: str) -> Record:

@@ -98,9 +98,7 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
     if isinstance(options, AttentionOnlyOptions):
         return AttentionOnly(source_vocabulary, target_vocabulary, options)
     if isinstance(options, CustomOptions):
-        from translucid.models.user_code import build_custom
-
-        return build_custom(options, source_vocabulary, target_vocabulary)
+        return _built_custom(options, source_vocabulary, target_vocabulary)
     if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):
         # Imported here because only captioners need the modules for images.
         from translucid.captions.model import CaptioningLSTM, CaptioningTransformer
@@ -109,6 +107,27 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
             return CaptioningLSTM(target_vocabulary, options)
         return CaptioningTransformer(target_vocabulary, options)
     return Transformer(source_vocabulary, target_vocabulary, options)
+
+
+def _built_custom(options: CustomOptions, source_vocabulary: int, target_vocabulary: int) -> Model:
+    """Return a user's model with fresh weights.
+
+    Raises:
+        UserError: its class can't be loaded, its options are wrong, or it can't be built.
+    """
+    from translucid.models.user_code import file_of, load_model_class, options_of, place_in_user_code
+
+    model_class: Any = load_model_class(options.implementation)
+    own_options = options_of(model_class, options.implementation, options.options)
+    try:
+        model: Model = model_class(source_vocabulary, target_vocabulary, own_options)
+    except (TypeError, NameError, AttributeError) as error:
+        location = place_in_user_code(error)
+        what = f"{model_class.__name__} can't be built ({location}{type(error).__name__}: {error})"
+        fix = "It takes the sizes of both vocabularies and its options, and has the methods of CustomModel."
+        raise UserError(what, file=file_of(options.implementation), fix=fix) from error
+    model.options = options
+    return model
 
 
 class _MetaDevice(TorchFunctionMode):

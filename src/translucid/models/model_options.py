@@ -181,7 +181,7 @@ class CustomOptions(ModelShape):
         from translucid.models.user_code import load_model_class, options_of
 
         model_class = load_model_class(self.implementation)
-        return model_class.attention_maps(options_of(model_class, self))
+        return model_class.attention_maps(options_of(model_class, self.implementation, self.options))
 
 
 ModelOptions: TypeAlias = (

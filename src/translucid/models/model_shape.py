@@ -34,7 +34,12 @@ class ModelShape(OptionGroup):
     @property
     def has_cross_attention(self) -> bool:
         """Whether there is attention between source and target, without which there is no alignment."""
-        return any(name.endswith(".cross") for name in self.maps)
+        return self.cross_attentions > 0
+
+    @property
+    def cross_attentions(self) -> int:
+        """The number of layers with attention between source and target."""
+        return sum(name.endswith(".cross") for name in self.maps)
 
 
 class BlocksShape(ModelShape):

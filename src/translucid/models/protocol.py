@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from typing_extensions import TypeVar
 
 from translucid.ground.special import SPECIAL, SpecialTokens
-from translucid.models.model_options import ModelOptions
+from translucid.models.model_shape import ModelShape
 
 Maps: TypeAlias = Mapping[str, Tensor]
 """Attention weights by name (`encoder.0.self`, `decoder.1.cross`), each [B, H, T, S].
@@ -66,7 +66,7 @@ StateT = TypeVar("StateT", bound=State, default=Any)
 class Model(nn.Module):
     """A model that can be trained, saved and loaded: a sequence model or a text classifier."""
 
-    options: ModelOptions
+    options: ModelShape
     """The options that the model was built from."""
 
     def layer_groups(self) -> list[list[nn.Parameter]]:

@@ -24,7 +24,6 @@ from translucid.ground.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from translucid.models.custom import CustomModel
-    from translucid.models.model_options import CustomOptions
 
 VARIABLE = "TRANSLUCID_CODE"
 """The environment variable with the files that may be executed, separated like PATH; child processes inherit it."""
@@ -87,7 +86,7 @@ def load_score(reference: str, width: int) -> Score:
     except TypeError as error:  # the class takes other arguments
         what = f"{score_class.__name__}({width}) fails: {error}"
         fix = "The class takes the width, and has `keys` and `forward`."
-        raise UserError(what, file=_file(reference), fix=fix) from error
+        raise UserError(what, file=file_of(reference), fix=fix) from error
 
 
 def load_model_class(reference: str) -> type[CustomModel]:
@@ -101,41 +100,20 @@ def load_model_class(reference: str) -> type[CustomModel]:
     return _load_class(reference, CustomModel, "translucid.models.custom.CustomModel")
 
 
-def build_custom(options: CustomOptions, source_vocabulary: int, target_vocabulary: int) -> CustomModel:
-    """Return a user's model with fresh weights.
-
-    Raises:
-        UserError: its class can't be loaded, its options are wrong, or it can't be built.
-    """
-    model_class: Any = load_model_class(options.implementation)
-    own_options = options_of(model_class, options)
-    try:
-        model: CustomModel = model_class(source_vocabulary, target_vocabulary, own_options)
-    except (TypeError, NameError, AttributeError) as error:
-        location = place_in_user_code(error)
-        what = f"{model_class.__name__} can't be built ({location}{type(error).__name__}: {error})"
-        fix = "It takes the sizes of both vocabularies and its options, and has the methods of CustomModel."
-        raise UserError(what, file=_file(options.implementation), fix=fix) from error
-    model.options = options
-    return model
-
-
-def options_of(model_class: type[CustomModel], options: CustomOptions) -> Any:
-    """Return the options of a user's model, as its own class `Options` checks them.
+def options_of(model_class: type[CustomModel], reference: str, values: Mapping[str, object]) -> Any:
+    """Return the options of the model that `reference` names, as its own class `Options` checks them.
 
     Raises:
         UserError: a name or a value is wrong.
     """
     try:
-        return model_class.Options.model_validate(options.options)
+        return model_class.Options.model_validate(values)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(["model.options", *map(str, problem["loc"])])
         if problem["type"] == "extra_forbidden":
             option_names = [f"model.options.{name}" for name in model_class.Options.model_fields]
-            raise UserError(
-                f"{options.implementation} has no option {key!r}", fix=nearest(key, option_names)
-            ) from error
+            raise UserError(f"{reference} has no option {key!r}", fix=nearest(key, option_names)) from error
         raise UserError(f"{key}: {problem['msg']}, not {problem['input']!r}") from error
 
 
@@ -149,12 +127,12 @@ def place_in_user_code(error: BaseException) -> str:
 
 def fingerprint(reference: str) -> str:
     """Return the first digits of the SHA-256 of the file that a model names."""
-    return sha256(_file(reference).read_bytes()).hexdigest()[:16]
+    return sha256(file_of(reference).read_bytes()).hexdigest()[:16]
 
 
 def _load_class(reference: str, base: Class, base_name: str) -> Class:
     name, _, class_name = reference.partition(":")
-    file = _file(reference)
+    file = file_of(reference)
     loaded = getattr(_module(file), class_name, None)
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         what = f"has no class {class_name} that is a {base_name}"
@@ -162,7 +140,7 @@ def _load_class(reference: str, base: Class, base_name: str) -> Class:
     return loaded  # type: ignore[return-value]  # a subclass of `base`, as has just been checked
 
 
-def _file(reference: str) -> Path:
+def file_of(reference: str) -> Path:
     """Return the path of the file that a model names.
 
     Raises:

@@ -24,10 +24,15 @@ from translucid.ground.errors import UPGRADING, UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.kernels.devices import certainly_cpu, choose_device
 from translucid.models.language_options import ClassifierOptions, LanguageShape, TransformerLanguageOptions
-from translucid.models.model_options import ContextualOptions, ModelOptions, TransformerOptions
+from translucid.models.model_options import (
+    AttentionOnlyOptions,
+    ContextualOptions,
+    ModelOptions,
+    RecurrentOptions,
+    TransformerOptions,
+)
 from translucid.runs.data_options import DataOptions
 from translucid.runs.directions import languages_of
-from translucid.runs.guided_alignment import problems_of_model
 from translucid.runs.presets import PRESETS, preset_named
 from translucid.runs.settings import (
     RENAMED,
@@ -169,6 +174,16 @@ class Configuration(OptionGroup):
         if self.data.valid_general and not base_run:
             yield "data.valid_general is for fine-tuning: name the initial run with train --init-from"
 
+    def _problems_of_guided_alignment(self) -> Iterator[str]:
+        """Yield why guided alignment of a decoder layer, or of the last one, is not for this model."""
+        count, layer = self.model.cross_attentions, self.training.guided_layer
+        if not isinstance(self.model, TransformerOptions | RecurrentOptions | AttentionOnlyOptions):
+            yield "training.guided_alignment is for translators: Transformers, recurrent ones or attention-only"
+        elif not count:
+            yield "training.guided_alignment is for models with attention, and model.attention is none"
+        elif layer is not None and layer >= count:
+            yield f"training.guided_layer={layer}: the layers are 0 to {count - 1}"
+
     def _problems_of_training(self) -> Iterator[str]:
         """Yield which ways of training are not for this model."""
         if self.training.compile:
@@ -177,7 +192,7 @@ class Configuration(OptionGroup):
             if isinstance(self.model, TransformerOptions) and self.model.elmo:
                 yield "training.compile is not for models with model.elmo"
         if self.training.guided_alignment:
-            yield from problems_of_model(self.model, self.training.guided_layer)
+            yield from self._problems_of_guided_alignment()
         elif self.data.train_alignments:
             yield "data.train_alignments is for training.guided_alignment: set that to 0.1, for instance"
         if self.training.self_critical:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bitext.pair import Pair
 from bitext.readers.file_kinds import ending_of
@@ -13,21 +13,8 @@ from translucid.data.linked_pairs import LinkedPair
 from translucid.data.readers.corpus import CorpusName, read_lines
 from translucid.evaluation.alignment_error import AlignmentOptions, linked_to_gold
 from translucid.ground.errors import UserError
-from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions, TransformerOptions
+from translucid.runs.configuration import Configuration
 from translucid.runs.data_options import DataOptions
-
-if TYPE_CHECKING:
-    from translucid.runs.configuration import Configuration
-
-
-def problems_of_model(model: ModelOptions, layer: int | None) -> Iterator[str]:
-    """Yield why guided alignment of a decoder layer, or of the last one, is not for a model."""
-    if not isinstance(model, TransformerOptions | RecurrentOptions | AttentionOnlyOptions):
-        yield "training.guided_alignment is for translators: Transformers, recurrent ones or attention-only"
-    elif not _cross_attentions(model):
-        yield "training.guided_alignment is for models with attention, and model.attention is none"
-    elif layer is not None and layer >= _cross_attentions(model):
-        yield f"training.guided_layer={layer}: the layers are 0 to {_cross_attentions(model) - 1}"
 
 
 def taught_reading(configuration: Configuration) -> AlignmentOptions:
@@ -38,7 +25,7 @@ def taught_reading(configuration: Configuration) -> AlignmentOptions:
     """
     layer = configuration.training.guided_layer
     if layer is None:
-        layer = _cross_attentions(configuration.model) - 1
+        layer = configuration.model.cross_attentions - 1
     return AlignmentOptions(layer=layer, head=0)
 
 
@@ -48,10 +35,6 @@ def taught_readings(configuration: Configuration) -> list[AlignmentOptions]:
         return []
     reading = taught_reading(configuration).of(has_layer=False)
     return [reading, reading.model_copy(update={"both": False})]
-
-
-def _cross_attentions(model: ModelOptions) -> int:
-    return sum(name.endswith(".cross") for name in model.maps)
 
 
 class LinkFile(NamedTuple):

@@ -35,7 +35,7 @@ from translucid.training.schedule import learning_rate, self_critical, short_war
 from translucid.training.soft_targets import L2SP, distillation_loss
 from translucid.training.stream_loss import state_of_process
 from translucid.training.validation import GENERAL, Validation, Validator
-from translucid.training.weights import create_weights, with_prefix
+from translucid.training.weights import Weights, is_sharded, with_prefix
 from translucid.training.workers import Workers
 
 Checkpoint = tuple[dict[str, Tensor], dict[str, Any]]
@@ -510,3 +510,13 @@ class Interrupt:
         if self.signal_number:
             raise Interrupted(number)
         self.signal_number = number
+
+
+def create_weights(model: Model, options: TrainingOptions, device: torch.device, workers: Workers) -> Weights:
+    """Return the weights of a model, distributed over the processes if the options ask for it."""
+    if is_sharded(options, workers):
+        from translucid.training.sharding import ShardedWeights  # imported here because it takes a second
+
+        assert isinstance(model, SequenceModel)
+        return ShardedWeights(model, device, workers)
+    return Weights(model, device, workers, compiles=options.compile)

@@ -114,16 +114,6 @@ class Weights:
         return tensor
 
 
-def create_weights(model: Model, options: TrainingOptions, device: torch.device, workers: Workers) -> Weights:
-    """Return the weights of a model, distributed over the processes if the options ask for it."""
-    if is_sharded(options, workers):
-        from translucid.training.sharding import ShardedWeights  # imported here because it takes a second
-
-        assert isinstance(model, SequenceModel)
-        return ShardedWeights(model, device, workers)
-    return Weights(model, device, workers, compiles=options.compile)
-
-
 def is_sharded(options: TrainingOptions, workers: Workers) -> bool:
     """Whether each process has a part of the weights; a single one has them all."""
     return options.sharded and workers.count > 1

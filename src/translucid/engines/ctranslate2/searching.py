@@ -255,7 +255,7 @@ class CTranslate2Engine:
                 rows = position_rows(configuration.model)
                 weights = TransformerWeights.of_run(run, configuration, tokenizer, adapter, rows)
                 save_weights(weights, tokenizer, folder, tuned.quantization, shortlist)
-            elif not convert_in_other_process("ctranslate2", run, configuration, tuned, adapter, folder):
+            elif not convert_in_other_process(cls, run, configuration, tuned, adapter, folder):
                 cls.save(torch_engine(), tokenizer, folder, tuned, shortlist)
 
         open_engine = partial(

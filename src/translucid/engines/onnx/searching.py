@@ -155,7 +155,7 @@ class OnnxEngine:
 
         def convert(folder: Path) -> None:
             options = tuned.model_copy(update={"considered": considered})
-            if not convert_in_other_process("onnx", run, configuration, options, adapter, folder):
+            if not convert_in_other_process(cls, run, configuration, options, adapter, folder):
                 cls.save(torch_engine(), tokenizer, folder, options, shortlist)
 
         open_engine = partial(

@@ -30,7 +30,8 @@ from translucid.inspection.bundling import WEB, bundle
 from translucid.inspection.html import document
 from translucid.interop.pieces import pieces_of
 from translucid.layers.quantized import quantized, row_scales
-from translucid.models.model_options import Choices, ModelOptions, RecurrentOptions, TransformerOptions, unknown_option
+from translucid.models.model_options import Choices, RecurrentOptions, TransformerOptions, unknown_option
+from translucid.models.model_shape import ModelShape
 from translucid.models.protocol import SequenceModel
 
 MARKER = "model.js", "a web page of a model"
@@ -39,7 +40,7 @@ PAGE = Path(__file__).parent
 ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js")
 """The scripts that tokenize, compute and search, in the order in which a page loads them."""
 STYLES = WEB / "tokens.css", WEB / "inspector.css", PAGE / "page.css"
-_SHAPES: Mapping[type[ModelOptions], Choices] = {
+_SHAPES: Mapping[type[ModelShape], Choices] = {
     TransformerOptions: {
         "decoder": ("self-attention",),
         "nonlinearity": ("relu", "swish"),
@@ -110,7 +111,7 @@ def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer, decoding: De
     options = model.options
     shape = _SHAPES.get(type(options))
     if shape is None:
-        what = f"model.kind={options.kind} does not run in the browser"
+        what = f"model.kind={options.model_dump()['kind']} does not run in the browser"
         raise UserError(what, fix="Export a Transformer or an rnn-bahdanau model.")
     key = unknown_option(options, shape)
     if isinstance(options, RecurrentOptions) and options.layers > 1:

@@ -23,8 +23,8 @@ from translucid.decoding.search import continuations
 from translucid.ground.errors import UserError
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.explanation import explanation_record
-from translucid.inspection.html import SIDES, beam_record, viewer_record
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.html import beam_record
+from translucid.inspection.inspected import SIDES, Inspected, viewer_record
 from translucid.inspection.patching import Patching
 from translucid.inspection.words import word_spans
 from translucid.serving.detection import detect

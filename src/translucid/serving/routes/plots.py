@@ -10,8 +10,7 @@ from fastapi.responses import Response
 from translucid.decoding.maps import chosen_maps
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
-from translucid.inspection.html import SIDES
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.inspected import SIDES, Inspected
 from translucid.inspection.words import WordMap
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (

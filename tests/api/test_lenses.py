@@ -29,7 +29,7 @@ def test_a_given_translation_is_forced(translator, monkeypatch):
     (inspected,) = translator.inspect([(TEXT, "Me gusta el fútbol")])
     assert lens.target == inspected.target
     assert lens.log_probs[-1].tolist() == pytest.approx(inspected.log_probs, abs=1e-5)
-    with pytest.raises(UserError, match=r"no tuned lens. Train one with translucid tune --lens"):
+    with pytest.raises(UserError, match=r"no tuned lens. Train one with `fit_lens`"):
         translator.lens(TEXT, tuned=True)
     monkeypatch.setattr(translator.model, "max_length", 3)
     with pytest.raises(UserError, match="the model takes 3"):

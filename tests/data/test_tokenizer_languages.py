@@ -74,9 +74,9 @@ def test_each_language_stands_on_its_own_side(plain):
 @pytest.mark.parametrize(
     ("source", "target", "language_pieces", "message"),
     [
-        ("eng_Latn", None, None, "needs the target language. Give --target-language, one of eng_Latn"),
+        ("eng_Latn", None, None, "needs the target language. Give `target`, one of eng_Latn"),
         ("eng_Latn", "xx", None, "does not have the target language 'xx'"),
-        (None, "eng_Latn", EACH_SIDE, "needs the source language. Give --source-language"),
+        (None, "eng_Latn", EACH_SIDE, "needs the source language. Give `source`"),
         ("eng_Latn", None, EACH_SIDE, "needs the target language"),
         ("eng_Latn", "odd", None, "names '▁the', which the tokenizer does not have for a language"),
     ],

@@ -226,7 +226,7 @@ def test_bounds_choose_the_fastest_of_the_best_students_within_them():
 
 @pytest.mark.parametrize("bound", ["fast", "0ms", "-1ms", "5 minutes", "10MB"])
 def test_invalid_bounds_are_refused(bound):
-    with pytest.raises(UserError, match=r"^--latency .* is not a positive number with a unit \(ms, s\). Example: 5ms"):
+    with pytest.raises(UserError, match=r"^`latency` .* is not a positive number with a unit \(ms, s\). Example: 5ms"):
         Bounds.of(bound)
 
 

@@ -66,13 +66,23 @@ def test_a_stage_whose_file_is_gone_is_repeated(stages):
     assert len(runs) == 2
 
 
+def test_a_stage_of_a_version_that_named_flags_is_complete(stages):
+    work, runs = writing(stages(), "first.txt")
+    stages().run(FIRST, {"--format": "text", "--mbr": 0, "the run of --rerank-with": None}, work)
+    current = {"`form`": "text", "`risk_candidates`": 0, "the run of `ranking`": None}
+    stages().run(FIRST, current, work)
+    assert len(runs) == 1
+    with pytest.raises(UserError, match=r"`form` was text and is jsonl"):
+        stages().run(FIRST, {**current, "`form`": "jsonl"}, work)
+
+
 def test_other_inputs_are_refused_or_the_stages_from_there_on_are_repeated(stages):
     first, first_runs = writing(stages(), "first.txt")
     second, second_runs = writing(stages(), "second.txt")
     stages().run(FIRST, {"the model": "a" * 64}, first)
     stages().run(SECOND, {"beam": 5, "bounds": (1, None)}, second)
     stages().run(SECOND, {"beam": 5, "bounds": (1, None)}, second)
-    with pytest.raises(UserError, match=r"stage 2 of 3: .* beam was 5 and is 1\. .*--overwrite"):
+    with pytest.raises(UserError, match=r"stage 2 of 3: .* beam was 5 and is 1\. .*`overwrite=True`"):
         stages().run(SECOND, {"beam": 1, "bounds": (1, None)}, second)
     with pytest.raises(UserError, match="the model has changed"):
         stages().run(FIRST, {"the model": "b" * 64}, first)

@@ -130,7 +130,5 @@ def test_a_difference_is_the_mean_of_a_sentence_and_refused_above_the_tolerance(
     assert agreement._mean_difference([-1.0, np.inf], [-1.5, -1.0]) == 0.0
     agreement.refuse_disagreement(0.02, tmp_path)
     for difference in (0.0201, float("nan")):
-        with pytest.raises(
-            agreement.UserError, match=r"differ by .* a token.*Use --engine torch, or export it --to onn"
-        ):
+        with pytest.raises(agreement.UserError, match=r"differ by .* a token.*Use `engine=\"torch\"`, or `export_onn"):
             agreement.refuse_disagreement(difference, tmp_path)

@@ -328,7 +328,7 @@ def test_instructions_that_the_processor_lacks_are_given_up_or_an_error(tokenize
 def test_an_ssru_is_refused(tokenizer, tmp_path):
     model = build_model(TransformerOptions(width=16, heads=2, decoder="ssru"), 50, 50)
     with pytest.raises(
-        UserError, match=r"model.decoder=ssru can't become a CTranslate2 model.*--to onnx or --to marian"
+        UserError, match=r"model.decoder=ssru can't become a CTranslate2 model.*`export_onnx` or `export_marian`"
     ):
         export_ctranslate2(model, tokenizer, tmp_path / "out", "float32")
     assert not (tmp_path / "out").exists()

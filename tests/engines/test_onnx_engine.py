@@ -244,7 +244,7 @@ def test_models_without_graphs_are_refused(tmp_path, monkeypatch):
 def test_without_the_packages_our_own_search_is_used(run, monkeypatch):
     monkeypatch.setattr(conventions, "find_spec", lambda name: None if name == "onnxruntime" else name)
     assert texts(run)[0] == "torch"
-    with pytest.raises(UserError, match=r"--engine onnx needs the package onnxruntime\. Install it with"):
+    with pytest.raises(UserError, match=r"`engine=\"onnx\"` needs the package onnxruntime\. Install it with"):
         Translator.load(run.path, "cpu", "onnx")
 
 

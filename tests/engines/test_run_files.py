@@ -77,7 +77,7 @@ def test_an_estimator_is_for_its_model_its_tokenizer_and_its_languages(run, toke
     file = as_earlier(run, "confidence.json")
     assert file.read_text().endswith("}\n") and json.loads(file.read_text())["languages"] == ["en", "es"]
     assert load_confidence(run, tokenizer, ENGLISH) == (ESTIMATOR, "") and confidence_note(run, ENGLISH) == ""
-    advice = "and is ignored; run translucid tune --confidence again"
+    advice = "and is ignored; run `fit_confidence` again"
     languages_message = f"{file} was fitted to translations from en to es {advice}"
     assert load_confidence(run, tokenizer, FRENCH) == (None, languages_message)
     assert confidence_note(run, FRENCH) == languages_message
@@ -112,9 +112,9 @@ def test_validation_scores_are_for_their_model_their_tokenizer_and_their_languag
 @pytest.mark.parametrize(
     ("name", "load", "fix"),
     [
-        ("confidence.json", lambda run, t: load_confidence(run, t, ENGLISH), "tune --confidence"),
-        ("validation-scores.json", lambda run, t: load_validation_scores(run, t, ENGLISH), "tune"),
-        ("tuned.json", lambda run, t: load_tuned(run.path), "tune"),
+        ("confidence.json", lambda run, t: load_confidence(run, t, ENGLISH), "`fit_confidence`"),
+        ("validation-scores.json", lambda run, t: load_validation_scores(run, t, ENGLISH), "translucid tune"),
+        ("tuned.json", lambda run, t: load_tuned(run.path), "translucid tune"),
     ],
 )
 def test_a_damaged_file_is_reported_with_the_command_that_writes_it(run, tokenizer, name, load, fix):
@@ -123,7 +123,7 @@ def test_a_damaged_file_is_reported_with_the_command_that_writes_it(run, tokeniz
     save_tuned(run.path, Tuned(), None)
     file = run.path / name
     record = json.loads(file.read_text())
-    message = f"^{file}: can't be read. Delete it, or run translucid {fix} again.$"
+    message = f"^{file}: can't be read. Delete it, or run {fix} again.$"
     for content in ("", "{", json.dumps(record | {"unknown": 1})):
         file.write_text(content)
         with pytest.raises(UserError, match=message):
@@ -177,7 +177,7 @@ def test_an_alignment_layer_is_for_its_model_and_its_languages(run, tokenizer):
     save_alignment_layer(run, layer, ENGLISH)
     as_earlier(run, "alignment.safetensors")
     assert load_alignment_layer(run, ENGLISH, model) and load_alignment_layer(run, FRENCH, model) is None
-    fix = "Delete it, or run translucid tune --alignments again."
+    fix = "Delete it, or run `fit_alignment` again."
     with pytest.raises(UserError, match=f"alignment.safetensors: belongs to another model. {fix}"):
         load_alignment_layer(Retrained(run), ENGLISH, model)
     for damaged in (AlignmentLayer(8, 16), AlignmentLayer(16, 8), torch.nn.Linear(2, 2)):

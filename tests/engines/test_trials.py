@@ -256,6 +256,6 @@ def test_an_export_that_can_not_be_judged_is_refused():
     with pytest.raises(UserError, match=r"int8 costs \d+\.\d\d chrF"):
         comparison.refuse_loss(Path("run"))
     Comparison.of(references, references, pairs, "int8", "es").refuse_loss(Path("run"))
-    with pytest.raises(UserError, match="can't be compared on --check"):
+    with pytest.raises(UserError, match="can't be compared on `check`"):
         Comparison.of(["zz"] * 5, ["qq"] * 5, pairs, "int8", "es").refuse_loss(Path("run"))
     Comparison.of(["zz"] * 5, ["zz"] * 5, pairs, "int8", "es").refuse_loss(Path("run"))  # nothing is lost

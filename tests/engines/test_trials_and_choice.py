@@ -88,13 +88,15 @@ def test_a_loss_up_to_the_limit_is_allowed():
     assert fastest(results, 0.25) is results[1] and fastest(results, 0.2) is results[0]
     run = Path("run")
     Comparison("BLEU", 30.0, 29.875, "int8", True).refuse_loss(run)
-    message = "^run: int8 costs 0.20 BLEU. Export with --quantization float32, or leave out --check if that does not m"
+    message = (
+        '^run: int8 costs 0.20 BLEU. Export with `quantization="float32"`, or leave out `check` if that does not m'
+    )
     with pytest.raises(UserError, match=message.replace(".", r"\.")):
         Comparison("BLEU", 0.2, 0.0, "int8", True).refuse_loss(run)
-    message = r"^run: float32 costs 0\.50 chrF\. Leave out --check if that does not matter\.$"
+    message = r"^run: float32 costs 0\.50 chrF\. Leave out `check` if that does not matter\.$"
     with pytest.raises(UserError, match=message):
         Comparison("chrF", 30.5, 30.0, "float32", True).refuse_loss(run)
-    message = r"^run: can't be compared on --check: chrF 3\.00 of its own translations is too low\. Give pairs that it"
+    message = r"^run: can't be compared on `check`: chrF 3\.00 of its own translations is too low\. Give pairs that it"
     with pytest.raises(UserError, match=message):
         Comparison("chrF", 3.0, 3.0, "float32", False).refuse_loss(run)
 

@@ -139,7 +139,7 @@ def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_pat
     assert [len(pairs) for pairs in lengths] == [len(fitting)]
     (tmp_path / "pairs.tsv").write_text(f"{texts[0]}\tleo\n")
     with pytest.raises(
-        UserError, match=r"^there are no sentences to try that the model takes in one piece. See --valid"
+        UserError, match=r"^there are no sentences to try that the model takes in one piece. See `valid`"
     ):
         find_fastest(run.path, console=console, **files)
 
@@ -152,13 +152,15 @@ def test_runs_that_can_not_be_tuned_are_refused(tmp_path, run, fake_trials, cons
         find_fastest(without_attention, console=console, **files, shortlists=True)
     recurrent = run_at(tmp_path / "recurrent", kind="recurrent", window=2).path
     message = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
-    with pytest.raises(UserError, match=f"{message}. See translucid tune --shortlists"):
+    with pytest.raises(UserError, match=f"{message}. See `shortlists=True`"):
         find_fastest(recurrent, console=console, valid=files["valid"])
     # A joint vocabulary also has source pieces, so the pieces of the target text are a second configuration.
     find_fastest(recurrent, console=console, **files)
     assert fake_trials.configurations == TORCH
     transformer = run_at(tmp_path / "transformer").path
-    with pytest.raises(UserError, match=r"the run does not say which files it was trained on. Give them with --train"):
+    with pytest.raises(
+        UserError, match=r"the run does not say which files it was trained on. Give them with `train=FILES`"
+    ):
         find_fastest(transformer, console=console, valid=files["valid"], shortlists=True)
 
 

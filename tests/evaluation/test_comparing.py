@@ -92,7 +92,7 @@ def test_sentences_that_differ_most_come_first():
 
 def test_too_many_sentences_are_not_tested(monkeypatch):
     monkeypatch.setattr(comparing, "MOST_TESTED", 39)
-    with pytest.raises(UserError, match="--no-significance"):
+    with pytest.raises(UserError, match="`significance=False`"):
         compared(WORSE, BAD)
     assert compared(WORSE, BAD, significance=False).sentences == 40
 

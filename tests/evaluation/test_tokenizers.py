@@ -98,7 +98,7 @@ def test_a_tokenizer_that_is_missing_is_one_line(monkeypatch, name):
     with pytest.raises(UserError) as caught:
         bleu_metric(name)
     message = str(caught.value)
-    assert name in message and "\n" not in message and "--tokenize char" in message
+    assert name in message and "\n" not in message and '`tokenize="char"`' in message
     assert ("pip install" in message) == ("mecab" in name) and ("network" in message) == ("mecab" not in name)
 
 

@@ -199,9 +199,7 @@ def test_languages_are_required_and_can_be_changed(tmp_path):
         english.translate(TEXTS[0]).nbest[0].hypotheses[0].tokens[0]
         != spanish.translate(TEXTS[0]).nbest[0].hypotheses[0].tokens[0]
     )
-    with pytest.raises(
-        UserError, match=r"does not have the target language 'fr'. Give --target-language, one of en, es\."
-    ):
+    with pytest.raises(UserError, match=r"does not have the target language 'fr'. Give `target`, one of en, es\."):
         spanish.between("en", "fr")
     import_model(folder, run, overwrite=True)
     with pytest.raises(UserError, match="needs the source language"):

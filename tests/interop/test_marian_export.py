@@ -131,7 +131,7 @@ def test_marian_has_neither_elmo_nor_languages(tmp_path):
         export_marian(build_model(elmo, 150, 150), tokenizer, tmp_path / "out", beam=5)
     required_settings = "model.positions=sinusoidal-tensor2tensor model.first_position=0 model.scale_embeddings=true"
     plain = build_model(TransformerOptions(**SMALL), 150, 150)
-    with pytest.raises(UserError, match=f"Train with --set {required_settings} model.zero_start=true for it."):
+    with pytest.raises(UserError, match=f"Train with `settings={required_settings} model.zero_start=true` for it."):
         export_marian(plain, tokenizer, tmp_path / "out", beam=5)
     supported = {**SMALL, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
 
@@ -139,7 +139,7 @@ def test_marian_has_neither_elmo_nor_languages(tmp_path):
         source_opening, target_opening = (), (5,)
 
     with pytest.raises(
-        UserError, match=r"Marian reads no language pieces, and this model is multilingual. Use --to huggingface."
+        UserError, match=r"Marian reads no language pieces, and this model is multilingual. Use `export_huggingface`."
     ):
         export_marian(build_model(TransformerOptions(**supported), 150, 150), Opening(), tmp_path / "out", beam=5)
     assert [*tmp_path.iterdir()] == []

@@ -185,7 +185,7 @@ def test_a_graph_has_at_most_two_gigabytes(tmp_path, monkeypatch, weights, fits)
     monkeypatch.setattr(export, "state_layout", lambda model: None)
     monkeypatch.setattr(export, "write_graphs", write)
     model = SimpleNamespace(parameters=lambda: [SimpleNamespace(numel=lambda: weights)])
-    message = r"out: the model's weights take 2\.0 GB, a file of ONNX holds 2 GB\. Use --to ctranslate2"
+    message = r"out: the model's weights take 2\.0 GB, a file of ONNX holds 2 GB\. Use `export_ctranslate2`"
     with pytest.raises(FitsError if fits else UserError, match=None if fits else message):
         export.export_onnx(model, Tokens(True), tmp_path / "out", "float32", longest=9)
     assert [*tmp_path.iterdir()] == []

@@ -102,7 +102,7 @@ def test_no_two_kinds_of_jobs_are_the_same(small_run):
 def test_a_new_field_is_noticed_without_another_line(small_run):
     extended = make_dataclass("Extended", [("shout", bool, False)], bases=(TranslationJob,), frozen=True)
     quiet, loud = (extended(small_run, DecodingOptions(), shout=shout).identity("cpu") for shout in (False, True))
-    assert quiet != loud and loud["--shout"] is True
+    assert quiet != loud and loud["`shout`"] is True
 
     @dataclass(frozen=True)
     class Unknown(TranslationJob):

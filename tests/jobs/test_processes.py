@@ -147,7 +147,7 @@ def test_errors_of_workers_are_raised_in_the_main_process(tmp_path, small_run, f
         pass
     assert (
         str(error.value)
-        == f"{tmp_path}: is not a run folder: it has no config.yaml. Give the folder given to train --out."
+        == f"{tmp_path}: is not a run folder: it has no config.yaml. Give the folder given to `train(out)`."
     )
 
 

@@ -20,7 +20,7 @@ EXPECTED = TEXT.upper() + b"\n"
 
 WARNING = (
     "warning: 1 of 23 lines looks wrong. 1 text is too long for the model: line 22. "
-    "--format jsonl shows the warnings of each line."
+    '`form="jsonl"` shows the warnings of each line.'
 )
 
 
@@ -161,7 +161,7 @@ def test_an_existing_file_stays_until_the_new_one_is_complete(out):
     [
         ({"beam": 4}, "beam was 5 and is 4"),
         ({"the model": "b" * 64}, "the model has changed"),
-        ({"--format": "jsonl"}, "--format was None and is jsonl"),
+        ({"`form`": "jsonl"}, "`form` was None and is jsonl"),
     ],
 )
 def test_another_job_starts_over_and_says_why(out, changes, reason):

@@ -5,7 +5,7 @@ import pytest
 from translucid.jobs.output import WarningSummary
 
 WARNINGS = [(3, "lost: %s 42"), (3, "unknown characters: 足"), (7, "lost: {name}"), (9, "lost: a")]
-HINT = "--format jsonl shows the warnings of each line."
+HINT = '`form="jsonl"` shows the warnings of each line.'
 
 
 def test_one_line_has_a_sentence_for_each_kind():

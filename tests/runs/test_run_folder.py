@@ -29,7 +29,7 @@ def test_tidying_ignores_files_that_have_disappeared(tmp_path, monkeypatch):
     ("missing", "message"),
     [
         ("config.yaml", "is neither a run folder, which has config.yaml, nor"),
-        ("model.safetensors", "--resume"),
+        ("model.safetensors", "resume=True"),
         ("tokenizer.model", "has no tokenizer"),
     ],
 )

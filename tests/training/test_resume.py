@@ -68,7 +68,9 @@ def test_a_training_of_another_version_is_refused_with_that_reason(train, part_o
     rows[0] = json.dumps(json.loads(rows[0]) | {"translucid": "0.0.7"})
     (run / "provenance.jsonl").write_text("\n".join([*rows, ""]))
     monkeypatch.setattr(experiment, "fixed_settings", lambda configuration: f"{configuration} in another version")
-    with pytest.raises(UserError, match=r"begun by translucid 0\.0\.7.*Begin a new run from its weights \(--init-from"):
+    with pytest.raises(
+        UserError, match=r"begun by translucid 0\.0\.7.*Begin a new run from its weights \(`begin_from="
+    ):
         train(run, resume=True)
 
 

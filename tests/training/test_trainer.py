@@ -187,7 +187,7 @@ def test_a_loss_that_is_no_number_ends_with_advice_and_harms_nothing(train, tmp_
         return result
 
     monkeypatch.setattr(Trainer, "resume", poisoned)
-    with pytest.raises(UserError, match=r"the loss is nan at step 12.*5th time in a row.*learning_rate.*--resume"):
+    with pytest.raises(UserError, match=r"the loss is nan at step 12.*5th time in a row.*learning_rate.*`resume=True`"):
         train(tmp_path / "run", resume=True)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*.safetensors")} == before
 

@@ -78,20 +78,19 @@ def names_file(text: str, endings: Collection[str]) -> bool:
     return has_known_ending and "://" not in text and not any(map(str.isspace, text))
 
 
-def refuse_file_names(texts: Iterable[str], *, input_option: bool = False) -> None:
+def refuse_file_names(
+    texts: Iterable[str], fix: str = "Give the text itself. If the name is a text after all, add a full stop."
+) -> None:
     """Check that no text is the name of a file or a folder, which would be translated as words.
 
     Args:
         texts: the texts.
-        input_option: whether the command has the option `--input`, and reads standard input.
+        fix: what the user can do.
 
     Raises:
         UserError: a text is such a name.
     """
     for text in texts:
-        fix = "Give the text itself. If the name is a text after all, add a full stop."
-        if input_option:
-            fix = "Give its lines with --input, or a name that is a text after all on standard input."
         if is_folder(text):
             fix = fix.replace("its lines", "the lines of a file")
             raise UserError("is the name of a folder, where a text was expected", file=text, fix=fix)

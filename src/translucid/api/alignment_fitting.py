@@ -146,7 +146,7 @@ def statistically_linked(
     compared = compared[:COMPARED]
     if len(compared) + len(corpus) < FEWEST_LINKED:
         what = f"has {len(compared) + len(corpus):,} pairs, too few to learn links from"
-        raise TooFewPairsError(what, file=Path(t.run), fix=f"Give {FEWEST_LINKED:,} or more with --train FILES.")
+        raise TooFewPairsError(what, file=Path(t.run), fix=f"Give {FEWEST_LINKED:,} or more with `train=FILES`.")
     result_pairs = compared + corpus[:training_pairs]
     links = statistical_links([*compared, *corpus], len(result_pairs))
     end = len(compared)

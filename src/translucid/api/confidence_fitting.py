@@ -93,7 +93,7 @@ def fit_confidence(
     bad = int((chrf < threshold).sum())
     if min(bad, len(chrf) - bad) < FEWEST:
         what = f"of {len(chrf):,} translations {bad:,} have a chrF under {threshold:g}: too few to tell good from bad"
-        raise UserError(what, fix="Give more pairs with --valid, or another --threshold.")
+        raise UserError(what, fix="Give more pairs with `valid`, or another `threshold`.")
     measurements, costs = _measure(t, parts, kinds, passes, seconds, console)
     fitted = estimator(measurements, chrf, threshold, kinds, passes=passes)
     save_confidence(RunFolder(run), t.tokenizer, t.configuration.data.chosen_languages, fitted)
@@ -103,11 +103,11 @@ def fit_confidence(
 def _kinds(t: Translator, run: Path, kind: Kind | None, passes: int) -> list[Kind]:
     """Return the kinds of features to try, the cheapest first."""
     if kind == "attention" and not t.can_look():
-        raise UserError("the model has no attention", file=run, fix="Choose --features tokens.")
+        raise UserError("the model has no attention", file=run, fix='Choose `kind="tokens"`.')
     if (kind == "dropout" and not passes) or (passes and kind not in (None, "dropout")):
-        raise UserError("--features dropout and --dropout-passes go together", fix="Give both, or the latter alone.")
+        raise UserError('`kind="dropout"` and `passes` go together', fix="Give both, or the latter alone.")
     if passes and not t.configuration.model.dropout:
-        raise UserError("the model has no dropout", file=run, fix="Leave out --dropout-passes.")
+        raise UserError("the model has no dropout", file=run, fix="Leave out `passes`.")
     if kind:
         return [kind]
     kinds = list(KINDS)
@@ -128,7 +128,7 @@ def pairs_to_fit(folder: RunFolder, t: Translator, files: Sequence[str]) -> list
         pairs = folder.held_out() or []
     usable = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
     if not usable:
-        raise UserError("there are no pairs to fit to", fix="Give some with --valid that the run was not trained on.")
+        raise UserError("there are no pairs to fit to", fix="Give some with `valid` that the run was not trained on.")
     return usable
 
 

@@ -53,7 +53,7 @@ def lens(
     """Return what each decoder layer predicts; see `Translator.lens`."""
     tuned_lens = None if tuned is False else translator.tuned_lens
     if tuned and tuned_lens is None:
-        raise UserError("the run has no tuned lens", file=translator.run, fix="Train one with translucid tune --lens.")
+        raise UserError("the run has no tuned lens", file=translator.run, fix="Train one with `fit_lens`.")
     pairs, contexts = [], []
     if target is None:
         translation = _translate_after(translator, source, before)
@@ -191,7 +191,7 @@ def fit_lens(
     texts = pairs_to_fit(folder, t, valid)[:sentences]
     usable = [pair.ids for pair in t.pipeline.pairs(texts) if pair.longest <= t.longest]
     if len(usable) < FEWEST:
-        raise UserError(f"there are {len(usable)} pairs to learn from", fix=f"Give {FEWEST} or more with --valid.")
+        raise UserError(f"there are {len(usable)} pairs to learn from", fix=f"Give {FEWEST} or more with `valid`.")
     # Those held out are spread over the files, whose parts may come from different texts.
     held_out = usable[::HELD_OUT]
     training_pairs = [pair for i, pair in enumerate(usable) if i % HELD_OUT]

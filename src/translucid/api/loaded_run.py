@@ -68,10 +68,13 @@ class EnsembleRuns:
             member_configuration.refuse_other_input("text", folder.path)
             # Probabilities are averaged token by token, so equal ids must mean equal pieces.
             if folder.tokenizer().fingerprint != tokenizer.fingerprint:
-                fix = "Train it with train --init-from, which keeps the vocabulary, or on the same pairs and settings."
-                raise UserError(f"has another vocabulary than {run.path}", file=folder.path, fix=fix)
+                what = f"has another vocabulary than {run.path}"
+                fix = (
+                    "Train it with `training.begin_from`, which keeps the vocabulary, or on the same pairs and settings"
+                )
+                raise UserError(what, file=folder.path, fix=f"{fix}.")
             if member_configuration.data.reverse != configuration.data.reverse:
-                fix = "translate --rerank-with ranks translations by it."
+                fix = "`Translator.ranked` ranks translations by it."
                 raise UserError(f"translates the other way round than {run.path}", file=folder.path, fix=fix)
             runs.append((folder, member_configuration))
         return cls(runs, tokenizer)
@@ -140,7 +143,7 @@ class LoadedRun:
             UserError: another run does not fit the run, or the engine can't average.
         """
         # The fast engines can't average the probabilities of several models at each step.
-        refuse_together({f"--engine {engine}": True, "--ensemble": others})
+        refuse_together({f'`engine="{engine}"`': True, "`others`": others})
         tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
         ensemble = EnsembleRuns.of(folder, configuration, tokenizer, others)
         if others:
@@ -155,7 +158,7 @@ class LoadedRun:
         Raises:
             UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
         """
-        refuse_together({"--adapter": adapter, "--ensemble": self.averages})
+        refuse_together({"`adapter`": adapter, "`others`": self.averages})
         return self._changed(Adapter.find(adapter, self.folder) if adapter else None, self.ablation)
 
     def with_ablation(self, ablation: Ablation | None) -> LoadedRun:
@@ -165,7 +168,8 @@ class LoadedRun:
             UserError: the model has no such heads, several runs are averaged, or a fast engine is required.
         """
         if ablation:
-            refuse_together({"--ablate": True, "--ensemble": self.averages, f"--engine {self.engine_name}": True})
+            engine = f'`engine="{self.engine_name}"`'
+            refuse_together({"`heads`": True, "`others`": self.averages, engine: True})
             refuse_unknown_heads(ablation.heads, self.configuration.model.maps)
         return self._changed(self.adapter, ablation)
 

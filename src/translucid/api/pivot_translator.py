@@ -459,7 +459,7 @@ def steps_through(
     folder = RunFolder(resolve_run(pivot))
     if not folder.config_file.exists():
         what = f"{pivot} is neither a run nor a language of {run}"
-        fix = "Give --pivot a run that translates into the language that RUN reads."
+        fix = "Give `pivot` a run that translates into the language that RUN reads."
         raise UserError(what, fix=fix)
     first_configuration = folder.configuration()
     first_configuration.refuse_other_input("text", folder.path)

@@ -117,7 +117,8 @@ def refuse_other_texts(texts: Sequence[str] | None, input_file: Path | None) -> 
     """
     refuse_two_inputs("a text", texts, input_file)
     refuse_documents(input_file)
-    refuse_file_names(texts or (), input_option=True)
+    fix = "Give its lines with --input, or a name that is a text after all on standard input."
+    refuse_file_names(texts or (), fix)
 
 
 def refuse_unreadable(count: int, effect: str, input_file: Path | None) -> None:

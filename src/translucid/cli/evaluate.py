@@ -36,10 +36,10 @@ from bitext.pair import Pair
 from bitext.readers.lines import refuse_twice
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.combinations import refuse_together
 from translucid.cli.printing import print_json, print_samples, print_scores, with_examples
 from translucid.cli.run_kinds import refuse_for, refuse_without_context, steps_of
 from translucid.data.readers.corpus import CorpusName, Direction, read_lines, read_pairs
-from translucid.engines.combinations import refuse_together
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -23,6 +22,7 @@ from typer.main import get_command
 
 from translucid import __version__
 from translucid.cli.environment import apply_environment, check_environment, renamed_option
+from translucid.cli.flags import flags_in_messages, with_flags, with_own_options
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UPGRADING, UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
@@ -31,12 +31,6 @@ from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
 
 SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS", "NAMES")
 """Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
-
-SETTINGS_OF = {
-    "--source-language": "--set data.source_language=CODE",
-    "--target-language": "--set data.target_language=CODE",
-}
-"""The settings that stand for options, in commands that lack these."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 """A full disk, a full quota, a read-only disk, somebody else's folder."""
 
@@ -220,6 +214,7 @@ def _parsing_problem(error: TyperException) -> str:
     return f"{error.format_message()} See {command} --help."
 
 
+@flags_in_messages()
 def run(arguments: list[str]) -> int:
     """Run the command; return the exit code."""
     options, texts = _split_arguments(arguments)
@@ -249,7 +244,8 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         if debug:
             raise
-        return _refused(with_own_options(str(error), options))
+        own = {flag for option in called_command(options, tree()).params for flag in option.opts}
+        return _refused(with_own_options(with_flags(str(error)), own))
     except TyperException as error:
         if not error.format_message():  # a group without a command, whose help is printed already
             return 2
@@ -346,19 +342,6 @@ def several(arguments: Sequence[str], commands: TyperGroup) -> list[str]:
             values += 1
         expanded.append(argument)
     return expanded + texts
-
-
-def with_own_options(message: str, arguments: Sequence[str]) -> str:
-    """Return a message that names settings in place of options that the command lacks.
-
-    The code that several commands share names the option that most of them have.
-    """
-    command = called_command(arguments, tree())
-    own = {flag for option in command.params for flag in option.opts}
-    for option, setting in SETTINGS_OF.items():
-        if option not in own and "--set" in own:
-            message = re.sub(rf"(?<![\w-]){option}(?![\w-])", setting, message)
-    return message
 
 
 def _repeatable_options(options: Sequence[str], commands: TyperGroup) -> set[str]:

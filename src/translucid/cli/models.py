@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Option
 
+from translucid.cli.flags import with_flags
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def models(
         configuration = resolve(preset=name)
         vocabulary, limit = configuration.data.tokenizer.vocabulary, _limit(configuration.training)
         shape = f"{_shape(configuration.model)}; vocabulary {vocabulary:,}; {limit}"
-        table.add_row(Text(name, "bold"), preset.purpose, shape)
+        table.add_row(Text(name, "bold"), with_flags(preset.purpose), shape)
     console.print(table)
     table = Table(box=None, pad_edge=False)
     table.add_column("recipe", no_wrap=True)

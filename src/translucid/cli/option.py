@@ -13,6 +13,7 @@ import typer
 from typer import Argument, Option
 from typer.models import OptionInfo
 
+from translucid.cli.flags import with_flags
 from translucid.terminology.term import TermsMode
 
 
@@ -20,7 +21,7 @@ def complete_presets(incomplete: str) -> list[tuple[str, str]]:
     """Return the presets with a prefix, and what each is for."""
     from translucid.runs.presets import PRESETS
 
-    return [(name, preset.purpose) for name, preset in PRESETS.items() if name.startswith(incomplete)]
+    return [(name, with_flags(preset.purpose)) for name, preset in PRESETS.items() if name.startswith(incomplete)]
 
 
 def complete_recipes(incomplete: str) -> list[str]:

@@ -32,9 +32,9 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import lines_of, pair_up, refuse_to_replace, refuse_two_inputs, refuse_unreadable
+from translucid.cli.combinations import CONSTRAINED, DOCUMENT, refuse_together
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import refuse_without_context, steps_of
-from translucid.engines.combinations import CONSTRAINED, DOCUMENT, refuse_together
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 

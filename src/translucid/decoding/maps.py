@@ -118,7 +118,7 @@ def chosen_maps(
         side, attention = "decoder", "cross"
     candidates = [name for name in heads if name.startswith(f"{side}.") and name.endswith(f".{attention}")]
     if not candidates and kind == "cross":
-        fix = "Train one that has, such as --model rnn-luong-general."
+        fix = 'Train one that has, such as `model="rnn-luong-general"`.'
         raise UserError("this model has no attention to look at", fix=fix)
     if not candidates:
         fix = f"It has {', '.join(heads)}." if heads else "It has no attention at all."

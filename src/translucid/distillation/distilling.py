@@ -177,7 +177,7 @@ class _Distillation:
     def _identity_of_back_translation(self) -> dict[str, Any]:
         request = self.request
         assert request.reverse
-        return {**identity_of(request.reverse), "--target-text": request.digests(request.target_text)}
+        return {**identity_of(request.reverse), "`target_text`": request.digests(request.target_text)}
 
     def _back_translate(self) -> Results:
         request, folder = self.request, self.folder
@@ -205,7 +205,7 @@ class _Distillation:
         request = self.request
         identity = teacher_job(request).identity("any device")
         for name in ("pairs", "text", "valid", "test"):
-            identity[f"--{name}"] = request.digests(getattr(request, name))
+            identity[f"`{name}`"] = request.digests(getattr(request, name))
         return identity | self.stages.digests(BACK_TRANSLATE)
 
     def _translate(self) -> Results:
@@ -231,11 +231,11 @@ class _Distillation:
         identity: dict[str, Any] = {
             **self.stages.digests(TRANSLATE),
             "the languages": list(request.configuration.data.languages),
-            "--keep-references": self._keeps_references,
+            "`keep_references`": self._keeps_references,
         }
         if request.reverse:
-            identity |= {f"{name} of --reverse": value for name, value in identity_of(request.reverse).items()}
-            identity["--filter-worst"] = request.filter_worst
+            identity |= {f"{name} of `reverse`": value for name, value in identity_of(request.reverse).items()}
+            identity["`filter_worst`"] = request.filter_worst
         return identity
 
     def _filter(self) -> Results:
@@ -323,7 +323,7 @@ class _Distillation:
             self.console.print(note, soft_wrap=True)
         best_system = request.bounds.best(measurements)
         if best_system is None:
-            smaller = "Choose a smaller --preset, or fewer pieces with --set data.tokenizer.vocabulary=N"
+            smaller = "Choose a smaller `preset`, or fewer pieces with `data.tokenizer.vocabulary=N`"
             self.console.print(f"warning: no student is within {request.bounds}. {smaller}", soft_wrap=True)
             return {"chosen": None}
         report.adopt(best_system)

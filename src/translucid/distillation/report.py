@@ -103,7 +103,7 @@ class Report:
         tuning = Tuning.of(self.student, console=self.console, train=train, valid=test, source=source, target=target)
         pairs = tuning.corpora.valid[:sentences]
         if not pairs:
-            raise UserError("there are no sentences to measure with", file=self.student, fix="Give them with --test.")
+            raise UserError("there are no sentences to measure with", file=self.student, fix="Give them with `test`.")
         self.folder.mkdir(exist_ok=True)
         file, key = self.folder / FIGURES, self._key(tuning, pairs)
         empty = Measurements(key=key, machine=machine(), sentences=len(pairs))

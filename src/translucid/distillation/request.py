@@ -45,8 +45,8 @@ class Bounds(NamedTuple):
         Raises:
             UserError: a bound is not a positive number with a unit of time or size.
         """
-        milliseconds = _read(latency, _TIMES, "--latency", "5ms") if latency else None
-        megabytes = _read(size, _SIZES, "--size", "10MB") if size else None
+        milliseconds = _read(latency, _TIMES, "`latency`", "5ms") if latency else None
+        megabytes = _read(size, _SIZES, "`size`", "10MB") if size else None
         return cls(milliseconds, megabytes)
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class Request:
         configuration = configuration.between(*languages)
         configuration.refuse_other_input("text", run)
         if configuration.data.tokenizer.languages and None in configuration.data.languages:
-            fix = "Choose two of them with --source-language and --target-language."
+            fix = "Choose two of them with `source` and `target`."
             raise UserError("translates between several languages", file=run, fix=fix)
         if configuration.data.context:
             fix = "Choose a teacher that was trained without data.context."
@@ -213,11 +213,11 @@ class Request:
             corpora = options.corpora([name])
             if not corpora:
                 source, target = teacher.languages
-                fix = "Leave it out, or choose the languages with --source-language and --target-language."
+                fix = "Leave it out, or choose the languages with `source` and `target`."
                 raise UserError(f"has other languages than the teacher, {source} and {target}", file=name, fix=fix)
             directions.update(corpus.direction for corpus in corpora if languages_of(name))
         if len(directions) > 1:
-            fix = "Choose the languages with --source-language and --target-language."
+            fix = "Choose the languages with `source` and `target`."
             raise UserError("the files have several directions", fix=fix)
         return options
 
@@ -228,14 +228,14 @@ class Request:
             UserError: something is missing, or does not go together.
         """
         if not (self.pairs or self.text or self.target_text):
-            fix = "Give --pairs FILES, --text FILES or both."
+            fix = "Give `pairs=FILES`, `text=FILES` or both."
             raise UserError("there is nothing that the teacher could translate", fix=fix)
         if not (self.pairs or self.valid):
             raise UserError(
-                "there are no pairs to validate the student on", fix="Give --valid FILES, or --pairs FILES."
+                "there are no pairs to validate the student on", fix="Give `valid=FILES`, or `pairs=FILES`."
             )
         if self.target_text and not self.reverse:
-            raise UserError("--target-text is translated by a reverse run", fix="Give it with --reverse RUN.")
+            raise UserError("`target_text` is translated by a reverse run", fix="Give it with `reverse=RUN`.")
         for file in (*self.pairs, *self.text, *self.target_text, *self.valid, *self.test):
             if file == "-":
                 fix = "Give files: an interrupted distillation reads them again."
@@ -243,14 +243,14 @@ class Request:
         if any(setting.startswith("data.context") for setting in self.settings):
             raise UserError("a student learns from single sentences", fix="Leave data.context out.")
         if self.word_level and not self.shares_vocabulary:
-            fix = "Add --vocabulary teacher, or leave --word-level out."
-            raise UserError("--word-level compares probabilities of the same pieces", fix=fix)
+            fix = "Add `shares_vocabulary=True`, or leave `word_level` out."
+            raise UserError("`word_level` compares probabilities of the same pieces", fix=fix)
         if self.shares_vocabulary and any(setting.startswith("data.tokenizer") for setting in self.settings):
-            fix = "Leave data.tokenizer out, or --vocabulary teacher."
+            fix = "Leave data.tokenizer out, or `shares_vocabulary=True`."
             raise UserError("the vocabulary of the teacher can't be changed", fix=fix)
         for run in (*self.teachers, *filter(None, [self.reverse])):
             if self.out.exists() and self.out.samefile(run):
-                raise UserError("is a run that is needed, and would be replaced", file=run, fix="Choose another --out.")
+                raise UserError("is a run that is needed, and would be replaced", file=run, fix="Choose another `out`.")
         assert self.configuration and self.data  # all are checked when they are read
         assert self.reverse_configuration or not self.reverse
 

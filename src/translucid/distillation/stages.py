@@ -20,7 +20,7 @@ from bitext.reading import digest
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.jobs.output import difference
+from translucid.jobs.output import Identity, difference
 
 Results = dict[str, Any]
 """The results of a stage, as JSON can hold them."""
@@ -43,7 +43,7 @@ class StageRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    identity: dict[str, Any]
+    identity: Identity
     """What must be equal for the stage to have the same results."""
     results: Results | None = None
     """The results; None while the stage is not finished."""
@@ -85,7 +85,7 @@ class Stages:
         changes = difference(record.identity, identity)
         if not (self.overwrite or stage.repeatable):
             what = f"stage {self.label(stage)} was begun with other inputs: {changes}"
-            fix = "Undo that, repeat the stages from this one on with --overwrite, or choose another --out."
+            fix = "Undo that, repeat the stages from this one on with `overwrite=True`, or choose another `out`."
             raise UserError(what, file=self.folder.parent, fix=fix)
         self.console.print(f"{self.label(stage)} is repeated: {changes}", soft_wrap=True)
         self._discard_from(stage)

@@ -81,7 +81,7 @@ def refuse_disagreement(difference: float, run: Path, engine: str = "CTranslate2
         UserError: the difference is larger.
     """
     if not difference <= TOLERANCE:  # not `>`: NaN has to be refused too
-        fix = "Use --engine torch, or export it --to onnx."
+        fix = 'Use `engine="torch"`, or `export_onnx()`.'
         raise UserError(disagreement(difference, engine), file=run, fix=fix)
 
 

@@ -112,10 +112,13 @@ def choose_engine(
     if name == "auto" and resolved_device != "cpu":
         return torch_engine()
     if name == "ctranslate2" and not resolved_device.startswith(("cpu", "cuda")):
-        raise UserError(f"CTranslate2 does not run on {resolved_device}", fix="Use --engine torch, or --device cpu.")
+        raise UserError(
+            f"CTranslate2 does not run on {resolved_device}", fix='Use `engine="torch"`, or `device="cpu"`.'
+        )
     if name == "onnx" and resolved_device != "cpu":
         raise UserError(
-            f"our graphs for ONNX Runtime do not run on {resolved_device}", fix="Use --engine torch, or --device cpu."
+            f"our graphs for ONNX Runtime do not run on {resolved_device}",
+            fix='Use `engine="torch"`, or `device="cpu"`.',
         )
     tuned = _tuning_result(run, configuration, use_shortlist=use_shortlist)
     # The candidates of one direction are no result of tuning, so `use_torch` must not save them.

@@ -37,7 +37,7 @@ LARGEST_SCORES = 1 << 24
 """The largest size of the file of validation scores, in bytes: room for two million words."""
 NEED_PYTORCH = "attention", "dropout"
 """The kinds of features of a confidence estimator that only PyTorch computes."""
-_FIX = "Delete it, or run translucid tune %s again."
+_FIX = "Delete it, or run %s again."
 
 
 class _Fitted(ResultFile):
@@ -101,10 +101,10 @@ def load_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages) 
         UserError: the file is damaged.
     """
     file = fitted_file(run, CONFIDENCE, languages)
-    content = _ConfidenceFile.read(file, option=" --confidence")
+    content = _ConfidenceFile.read(file, function="`fit_confidence`")
     if content is None:
         return None, ""
-    message = f"{file} was fitted to %s and is ignored; run translucid tune --confidence again"
+    message = f"{file} was fitted to %s and is ignored; run `fit_confidence` again"
     if not content.is_of(run, tokenizer):
         return None, message % "another model"
     if content.languages and content.languages != languages:
@@ -159,7 +159,7 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
 
     from translucid.decoding.maps import AlignmentLayer, forced_pass
 
-    tensors = _fitted(run, ALIGNMENT, languages, "--alignments", load_tensors)
+    tensors = _fitted(run, ALIGNMENT, languages, "`fit_alignment`", load_tensors)
     if tensors is None:
         return None
     device = model.output.weight.device
@@ -174,7 +174,7 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
         forced_pass(model, end_token, end_token, with_attention=False, layer=layer)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         file = fitted_file(run, ALIGNMENT, languages)
-        raise UserError("does not fit the model", file=file, fix=_FIX % "--alignments") from error
+        raise UserError("does not fit the model", file=file, fix=_FIX % "`fit_alignment`") from error
     return layer
 
 
@@ -186,7 +186,7 @@ def load_tuned_lens(run: RunFolder, languages: Languages, model: SequenceModel) 
     """
     from translucid.inspection.lens import new_tuned_lens
 
-    tensors = _fitted(run, LENS, languages, "--lens", load_tensors)
+    tensors = _fitted(run, LENS, languages, "`fit_lens`", load_tensors)
     if tensors is None:
         return None
     try:
@@ -194,12 +194,16 @@ def load_tuned_lens(run: RunFolder, languages: Languages, model: SequenceModel) 
         lens.load_state_dict(tensors)
     except (UserError, RuntimeError) as error:
         file = fitted_file(run, LENS, languages)
-        raise UserError("does not fit the model", file=file, fix=_FIX % "--lens") from error
+        raise UserError("does not fit the model", file=file, fix=_FIX % "`fit_lens`") from error
     return lens.eval().requires_grad_(False)
 
 
 def _fitted(
-    run: RunFolder, name: str, languages: Languages, option: str, load: Callable[[Path], tuple[Fitted, dict[str, Any]]]
+    run: RunFolder,
+    name: str,
+    languages: Languages,
+    function: str,
+    load: Callable[[Path], tuple[Fitted, dict[str, Any]]],
 ) -> Fitted | None:
     """Read, with `load`, what was fitted to the model of a run; None without it for these languages.
 
@@ -210,7 +214,7 @@ def _fitted(
     if not file.exists():
         return None
     fitted, facts = load(file)
-    return fitted if _is_for(facts, run, languages, file, option) else None
+    return fitted if _is_for(facts, run, languages, file, function) else None
 
 
 def load_alignment_arrays(run: RunFolder, languages: Languages) -> dict[str, NDArray[np.float32]] | None:
@@ -219,17 +223,17 @@ def load_alignment_arrays(run: RunFolder, languages: Languages) -> dict[str, NDA
     Raises:
         UserError: the file is damaged, or belongs to another model.
     """
-    return _fitted(run, ALIGNMENT, languages, "--alignments", load_arrays)
+    return _fitted(run, ALIGNMENT, languages, "`fit_alignment`", load_arrays)
 
 
-def _is_for(facts: dict[str, Any], run: RunFolder, languages: Languages, file: Path, option: str) -> bool:
+def _is_for(facts: dict[str, Any], run: RunFolder, languages: Languages, file: Path, function: str) -> bool:
     """Whether a file of `tune` is for these languages.
 
     Raises:
         UserError: it belongs to another model.
     """
     if facts.get("model") != run.model_digest():
-        raise UserError("belongs to another model", file=file, fix=_FIX % option)
+        raise UserError("belongs to another model", file=file, fix=_FIX % function)
     return facts.get("languages") in (None, list(languages))
 
 

@@ -140,9 +140,9 @@ class SearchStages:
         refuse_together(
             {
                 CONSTRAINED: not all(constraint.annotated for constraint in self.constraints),
-                "--sample": options.sample,
-                "--beam 1": options.beam == 1,
-                "--rerank-with": self.ranking is not None and self.ranking.needs_beam,
+                "`sample`": options.sample,
+                "`beam=1`": options.beam == 1,
+                "`ranking`": self.ranking is not None and self.ranking.needs_beam,
             }
         )
         search_options = self.ranking.widened(options) if self.ranking else options

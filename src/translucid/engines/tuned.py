@@ -25,20 +25,18 @@ class ResultFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
-    def read(cls, file: Path, max_bytes: int = 1 << 16, option: str = "") -> Self | None:
+    def read(cls, file: Path, max_bytes: int = 1 << 16, function: str = "translucid tune") -> Self | None:
         """Read a file of at most `max_bytes` bytes; None without one.
 
         Raises:
-            UserError: the file is damaged; `translucid tune` with this `option` writes it again.
+            UserError: the file is damaged; this function or command writes it again.
         """
         if not file.exists():
             return None
         try:
             return cls.model_validate_json(read_at_most(file, max_bytes))
         except (ValidationError, OSError) as error:
-            raise UserError(
-                "can't be read", file=file, fix=f"Delete it, or run translucid tune{option} again."
-            ) from error
+            raise UserError("can't be read", file=file, fix=f"Delete it, or run {function} again.") from error
 
     def write(self, file: Path, indent: int | None = 2) -> None:
         """Write the file atomically."""

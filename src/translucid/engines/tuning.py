@@ -198,13 +198,13 @@ class Comparison(NamedTuple):
             UserError: the exported model has lost more than is allowed, or the scores are too low for a comparison.
         """
         if not self.is_meaningful:
-            what = f"can't be compared on --check: {self.metric} {self.original:.2f} of its own translations is too low"
-            raise UserError(what, file=run, fix="Give pairs that it translates well, or leave out --check.")
+            what = f"can't be compared on `check`: {self.metric} {self.original:.2f} of its own translations is too low"
+            raise UserError(what, file=run, fix="Give pairs that it translates well, or leave out `check`.")
         if self.original - self.exported >= ALLOWED:
             what, fix = f"{self.quantization} costs {self.original - self.exported:.2f} {self.metric}", "Leave"
             if self.quantization == "int8":
-                fix = "Export with --quantization float32, or leave"
-            raise UserError(what, file=run, fix=f"{fix} out --check if that does not matter.")
+                fix = 'Export with `quantization="float32"`, or leave'
+            raise UserError(what, file=run, fix=f"{fix} out `check` if that does not matter.")
 
 
 CPU = torch.device("cpu")
@@ -296,11 +296,11 @@ class Tuning:
         options = configuration.data
         if shortlists and not configuration.model.has_cross_attention:
             what = "there are no shortlists: they are learned from attention, and it has none"
-            raise UserError(what, file=run, fix="Leave out --shortlists.")
+            raise UserError(what, file=run, fix="Leave out `shortlists`.")
         files = {"train": train or options.train, "valid": valid or options.valid, "weights": None}
         data = options.model_copy(update=files)
         if shortlists and not data.train:
-            raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
+            raise UserError("the run does not say which files it was trained on", fix="Give them with `train=FILES`.")
         tokenizer = folder.tokenizer().between(*options.languages, options.tokenizer)
         model = folder.load_sequence_model(configuration, tokenizer)
         corpora = read_corpora(data, configuration.training.seed, folder.held_out(), needs_training_text=False)
@@ -349,7 +349,7 @@ class Tuning:
         encoded = self.pipeline.pairs(pairs)
         test = [pair for pair, ids in zip(pairs, encoded, strict=True) if len(ids.source) <= self.pipeline.longest]
         if not test:
-            raise UserError("there are no sentences to try that the model takes in one piece", fix="See --valid.")
+            raise UserError("there are no sentences to try that the model takes in one piece", fix="See `valid`.")
         results = []
         with tempfile.TemporaryDirectory(prefix="translucid-") as folder_name:
             files: dict[CandidateVocabulary, Path] = {}
@@ -359,7 +359,7 @@ class Tuning:
             configurations = self.configurations(files)
             if len(configurations) == 1:
                 what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
-                raise UserError(what, file=self.folder.path, fix="See translucid tune --shortlists.")
+                raise UserError(what, file=self.folder.path, fix="See `shortlists=True`.")
             options, language = self.configuration.decoding, self.configuration.data.languages[1]
             with progress_bar(self.console, "trying configurations", len(configurations)) as advance:
                 for trial in trials(self.model, self.tokenizer, test, options, configurations, files, language):

@@ -222,7 +222,7 @@ def refuse_too_many(sentences: int) -> None:
     """
     if sentences > MOST_TESTED:
         what = f"significance is tested on up to {MOST_TESTED:,} sentences, these are {sentences:,}"
-        raise UserError(what, fix="Give fewer, or --no-significance.")
+        raise UserError(what, fix="Give fewer, or `significance=False`.")
 
 
 def _first_reference(texts: Iterable[str | None]) -> str:

@@ -100,7 +100,7 @@ def read_contrasts(file: str | Path) -> tuple[list[Pair], list[Contrast]]:
             distance = position - sentence
         contrasts.append(Contrast(number, record.contrast, record.phenomenon, record.antecedent, distance))
     if not contrasts:
-        fix = "Write a file with translucid data phrasebook FILE.jsonl --discourse."
+        fix = "Write a file with `generate_passages`."
         raise UserError("has no contrasts", file=file, fix=fix)
     return pairs, contrasts
 

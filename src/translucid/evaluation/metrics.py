@@ -141,7 +141,7 @@ def bleu_metric(tokenize: str, *, lowercase: bool = False, force: bool = True) -
     try:
         return BLEU(tokenize=tokenize, lowercase=lowercase, force=force)
     except (Exception, SystemExit) as error:  # sacreBLEU exits the process if a download fails
-        alternative = f"Or give --tokenize {CHARACTERS}, which needs nothing."
+        alternative = f'Or give `tokenize="{CHARACTERS}"`, which needs nothing.'
         if extra := _EXTRAS.get(tokenize):
             what = f"sacreBLEU's tokenizer {tokenize} needs packages that are not installed"
             raise UserError(what, fix=f'Run: pip install "sacrebleu[{extra}]". {alternative}') from error

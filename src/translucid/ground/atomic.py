@@ -198,7 +198,7 @@ def refuse_overwrite(out: Path, overwrite: bool, marker: str, kind: str) -> None
         UserError: the folder exists and may not be replaced, or its parent does not exist.
     """
     if out.exists() and not overwrite:
-        raise UserError("is there already", file=out, fix="Replace it with --overwrite.")
+        raise UserError("is there already", file=out, fix="Replace it with `overwrite=True`.")
     if out.exists() and not (out / marker).exists():
         raise UserError(f"is not {kind}, so it is not replaced", file=out, fix="Choose another folder.")
     if not out.parent.is_dir():

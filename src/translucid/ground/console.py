@@ -48,6 +48,8 @@ class Console(RichConsole):
 
     log_format: ClassVar[LogFormat] = "text"
     """The format of all consoles on standard error."""
+    named: ClassVar[Callable[[str], str]] = str
+    """The function that names the parameters in messages on standard error; the command line names its flags."""
 
     def __init__(self, *, stderr: bool = False, **options: Any) -> None:
         """Open a console on standard output or error; `options` of Rich's are `file`, `width` and `quiet`."""
@@ -68,6 +70,8 @@ class Console(RichConsole):
             figures: further fields of a JSON line.
             options: keyword arguments of Rich's `print`.
         """
+        if self.stderr:
+            objects = tuple(Console.named(item) if isinstance(item, str) else item for item in objects)
         if self.format == "text":
             if len(objects) == 1 and isinstance(objects[0], Text) and objects[0].no_wrap:
                 options = {"soft_wrap": True, **options}

@@ -37,7 +37,7 @@ def language_readers(inspected: Inspected) -> list[Reader]:
     """
     source_opening, target_opening = inspected.opening
     if not source_opening and not target_opening:
-        fix = "Leave out --language-piece, which is for multilingual models."
+        fix = "Leave out `language_piece`, which is for multilingual models."
         raise UserError("the model has no language piece", file=inspected.run or None, fix=fix)
     readers = []
     for name, weights in inspected.maps.items():

@@ -285,7 +285,7 @@ def first_difference(tokenizer: Tokenizer, target: Sequence[int], other: Sequenc
         UserError: the translations are the same.
     """
     if list(target) == list(other):
-        raise UserError("both sentences have the same translation", fix="Give two words: --words a/b.")
+        raise UserError("both sentences have the same translation", fix='Give two words: `words=("a", "b")`.')
     position = _common_length(target, other)
     opening = len(tokenizer.target_opening)
     words = []
@@ -328,7 +328,7 @@ def pair_words(clean: Sequence[str], other: Sequence[str]) -> list[tuple[int, in
             what = (
                 f"the sentences have different numbers of words: {unpaired[0]!r} is to be paired with {unpaired[1]!r}"
             )
-            fix = "Give pairs of words as 0-0 1-2 with --pairs (`pairs` in Python), or sentences of as many words."
+            fix = "Give pairs of words as 0-0 1-2 with `pairs`, or sentences of as many words."
             raise UserError(what, fix=fix)
         pairs += zip(range(start, end), range(other_start, other_end), strict=True)
     return pairs

@@ -70,7 +70,7 @@ class Names(NamedTuple):
         """
         if not all(languages):
             what = "the languages are unknown, and the names of Firefox's files contain them"
-            raise UserError(what, fix="Add --source-language en --target-language es (their codes).")
+            raise UserError(what, fix='Add `source="en"` `target="es"` (their codes).')
         pair = "".join(map(str, languages))
         return cls(f"model.{pair}.intgemm.alphas.bin", f"vocab.{pair}.spm", f"lex.50.50.{pair}.s2t.bin")
 
@@ -124,7 +124,7 @@ def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer) -> None:
     for name, value in _SHAPE.items():
         if getattr(options, name) != value:
             what = f"model.{name}={getattr(options, name)} is not supported by Firefox's engines"
-            raise UserError(what.replace("False", "false"), fix="Train a student, or use --to marian.")
+            raise UserError(what.replace("False", "false"), fix="Train a student, or use `export_marian`.")
     if not tokenizer.joint:
         raise UserError("Firefox's format has one vocabulary here", fix="Train with data.tokenizer.joint=true.")
     for name in ("width", "feed_forward"):
@@ -132,7 +132,7 @@ def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer) -> None:
             what = (
                 f"model.{name}={getattr(options, name)} is not a multiple of {MULTIPLE}, as Firefox's engines need it"
             )
-            raise UserError(what, fix="Use --to marian.")
+            raise UserError(what, fix="Use `export_marian`.")
 
 
 def input_factors(model: SequenceModel, pairs: Sequence[Ids]) -> dict[str, float]:

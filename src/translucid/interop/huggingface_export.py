@@ -51,7 +51,7 @@ _CLASSES = {
     "pegasus": "PegasusForConditionalGeneration",
     "m2m_100": "M2M100ForConditionalGeneration",
 }
-_FIX = "Use --to ctranslate2."
+_FIX = "Use `export_ctranslate2`."
 _COMPUTED: Choices = {
     "decoder": ("self-attention",),
     "norm": ("pre", "post"),
@@ -141,9 +141,11 @@ def _kind(configuration: Configuration) -> str:
     if o.elmo:
         raise UserError("Hugging Face has no translator that reads its source with ELMo", fix="Use the model as it is.")
     if o.decoder == "ssru":
-        raise UserError("Hugging Face has no translator with model.decoder=ssru", fix="Use --to onnx or --to marian.")
+        raise UserError(
+            "Hugging Face has no translator with model.decoder=ssru", fix="Use `export_onnx` or `export_marian`."
+        )
     if key := unknown_option(o, _COMPUTED):
-        raise UserError(f"Hugging Face has no translator with model.{key}={getattr(o, key)}", fix="Use --to onnx.")
+        raise UserError(f"Hugging Face has no translator with model.{key}={getattr(o, key)}", fix="Use `export_onnx`.")
     is_multilingual = configuration.data.tokenizer.marks_sources and bool(configuration.data.tokenizer.languages)
     if o.positions == "sinusoidal-tensor2tensor" and o.norm == "pre" and is_multilingual:
         kind, first_position = "m2m_100", 2
@@ -485,7 +487,7 @@ def fairseq_rows(names: list[str], languages: list[str], *, same_start: bool) ->
             pieces.append(i)
     if languages[0].startswith("__") and [names[i].strip("_") for i in language_ids] != M2M100:
         what = f"knows {len(languages)} languages, and M2M100's tokenizer knows other ones"
-        raise UserError(f"the model {what}", fix="Use --to ctranslate2.")
+        raise UserError(f"the model {what}", fix="Use `export_ctranslate2`.")
     row_ids = [*pieces, *language_ids, *other_ids]
     ids = [start_id, SPECIAL.pad, SPECIAL.end, SPECIAL.unknown, *row_ids]
     row_names = [start, pad, end, unknown, *[names[i] for i in row_ids]]

@@ -64,13 +64,15 @@ def refuse_other_functions(model: SequenceModel, tokenizer: Tokenizer) -> None:
         if getattr(options, name) != value:
             what = f"model.{name}={getattr(options, name)} is another function than Marian computes"
             settings = [f"model.{key}={needed}".replace("True", "true") for key, needed in _NEEDED.items()]
-            raise UserError(what, fix=f"Train with --set {' '.join(settings)} for it.")
+            raise UserError(what, fix=f"Train with `settings={' '.join(settings)}` for it.")
     if options.nonlinearity not in NONLINEARITIES:
         raise UserError(f"Marian has no model.nonlinearity={options.nonlinearity}", fix="Train with relu or swish.")
     if key := unknown_option(options, {**_COMPUTED, **{name: [value] for name, value in _NEEDED.items()}}):
-        raise UserError(f"Marian has no model.{key}={getattr(options, key)}", fix="Use --to onnx.")
+        raise UserError(f"Marian has no model.{key}={getattr(options, key)}", fix="Use `export_onnx`.")
     if tokenizer.source_opening or tokenizer.target_opening:
-        raise UserError("Marian reads no language pieces, and this model is multilingual", fix="Use --to huggingface.")
+        raise UserError(
+            "Marian reads no language pieces, and this model is multilingual", fix="Use `export_huggingface`."
+        )
 
 
 def _save(model: SequenceModel, tokenizer: Tokenizer, folder: Path, beam: int) -> None:

@@ -74,7 +74,7 @@ def resolve_run(run: str | Path) -> Path:
         kind_of(run)
     except UserError as error:
         what = "is neither a run folder, which has config.yaml, nor a Hugging Face folder, which has config.json"
-        raise UserError(what, file=run, fix="Give the folder given to train --out, or a model to import.") from error
+        raise UserError(what, file=run, fix="Give the folder given to `train(out)`, or a model to import.") from error
     fingerprint = _fingerprint(run)
     cached = find_cached("imported", fingerprint)
     if cached:

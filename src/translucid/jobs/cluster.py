@@ -54,7 +54,7 @@ def ray_cluster(job: LineJob, file: Path, address: str, workers: int | None = No
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
         except (ConnectionError, ValueError, RuntimeError) as error:
             reason = str(error).strip().split("\n")[0].rstrip(".")
-            fix = "Start a cluster with ray start --head, or use --ray local."
+            fix = 'Start a cluster with ray start --head, or use `address="local"`.'
             raise UserError(f"there is no Ray cluster at {address} ({reason})", fix=fix) from error
     try:
         # Errors that the user can correct are raised here, before any worker starts.
@@ -183,6 +183,6 @@ def _ray() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        raise missing_package("--ray", error.name or str(error), "cluster") from error
+        raise missing_package("`ray_cluster`", error.name or str(error), "cluster") from error
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     return ray

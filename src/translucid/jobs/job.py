@@ -54,15 +54,15 @@ _MERGED = ("run", "options")
 """The fields whose state is several entries of an identity."""
 LABELS = {
     "run": "the file",
-    "form": "--format",
+    "form": "`form`",
     "columns": "the number of columns",
     "adapter": "the adapter",
     "others": "the other runs",
-    "reverse": "the run of --rerank-with",
-    "channel_weights": "the weights of --rerank-with",
-    "risk_candidates": "--mbr",
+    "reverse": "the run of `ranking`",
+    "channel_weights": "the weights of `ranking`",
+    "risk_candidates": "`risk_candidates`",
     "memory": "the memory",
-    "first_step": "the run of --pivot",
+    "first_step": "the run of `pivot`",
     "configuration": "the languages and settings",
     "terms": "the terms",
     "named": "the names of images",
@@ -131,7 +131,7 @@ class LineJob(ABC):
             if job_field.name in _MERGED and isinstance(state, dict):
                 identity |= state
             else:
-                identity[LABELS.get(job_field.name, f"--{job_field.name.replace('_', '-')}")] = state
+                identity[LABELS.get(job_field.name, f"`{job_field.name}`")] = state
         return {**identity, "the window": self.window, **self.files_beside_run()}
 
     def state(self, name: str) -> Any:
@@ -279,7 +279,7 @@ class TranslationJob(LineJob):
                 recall = Recall(memory, self.memory_from)
         translator = open_translator(self, recall, threads)
         if self.alignments and not translator.can_look():
-            fix = "Omit --alignments."
+            fix = "Omit `alignments`."
             raise UserError("the model has no attention, so there are no alignments", file=self.run, fix=fix)
         return LineFunction(translator.engine.device_type, partial(self.work, TranslationModels(translator, recall)))
 
@@ -331,7 +331,7 @@ class TranslationJob(LineJob):
         earlier, _ = decoded(window.earlier)
         if (
             len(earlier) == window.before.lines
-        ):  # these are all lines before the window, so that --context may be in reach
+        ):  # these are all lines before the window, so that the context may be in reach
             earlier = [*initial_context, *earlier]
         return lines_before(texts, context.max_sentences, earlier)
 

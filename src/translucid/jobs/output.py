@@ -16,10 +16,10 @@ from csv import DictReader
 from importlib.resources import files
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from bitext.protected_spans import PlaceholderSyntax, kept_parts
 from translucid.ground.atomic import (
@@ -100,7 +100,7 @@ class WarningSummary(BaseModel):
                 names = list(map(place, examples))
             sentences.append(f"{self._sentence(kind)}: {_listed(names, count - len(examples))}")
         if not place:
-            sentences.append("--format jsonl shows the warnings of each line")
+            sentences.append('`form="jsonl"` shows the warnings of each line')
         return f"warning: {'. '.join(sentences)}."
 
     def _sentence(self, kind: str) -> str:
@@ -138,13 +138,30 @@ def _listed(names: Sequence[str], omitted: int) -> str:
     return f"{listing} and {omitted:,} more" if omitted else listing
 
 
+_FORMER_NAMES = {"format": "form", "mbr": "risk_candidates", "rerank-with": "ranking"}
+
+
+def _named_by_parameters(identity: Any) -> Any:
+    """Return an identity of an older version, which named flags, with the names of parameters."""
+    if not isinstance(identity, dict):
+        return identity
+
+    def parameter(flag: re.Match[str]) -> str:
+        return f"`{_FORMER_NAMES.get(flag[1], flag[1].replace('-', '_'))}`"
+
+    return {re.sub(r"--([a-z-]+)", parameter, str(name)): state for name, state in identity.items()}
+
+
+Identity = Annotated[dict[str, Any], BeforeValidator(_named_by_parameters)]
+"""What must be equal for two jobs to write the same, by name, as `LineJob.identity` returns it."""
+
+
 class PartRecord(BaseModel):
     """The record beside a partial output: the job that wrote it, and how much of it is valid."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    identity: dict[str, Any]
-    """The identity of the job, as `LineJob.identity` returns it."""
+    identity: Identity
     place: Place = Place()
     """The place in the input up to which it is translated."""
     written: int = 0
@@ -241,7 +258,7 @@ class FileOutput(Output):
         try:
             self.lock.acquire()
         except Timeout as error:
-            fix = "Wait until it ends, or choose another --output."
+            fix = "Wait until it ends, or choose another `output`."
             raise UserError("another job is writing this file", file=self.file, fix=fix) from error
         except OSError as error:
             raise UserError(f"can't be written ({error.strerror})", file=self.file, fix="Check the path.") from error

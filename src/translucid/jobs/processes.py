@@ -83,7 +83,7 @@ class _Process:
         code = self.process.exitcode or 0
         # `exitcode` is negative after a signal.
         ending = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"has ended with exit code {code}"
-        fix = "If memory has run out, take fewer --workers; the same command continues from what is written."
+        fix = "If memory has run out, take fewer `workers`; the same command continues from what is written."
         return UserError(f"a worker process {ending}", fix=fix)
 
 

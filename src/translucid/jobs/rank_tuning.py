@@ -52,7 +52,7 @@ def tune_weights(
             pieces.append(source_pieces[0])
             references.append(pair.target)
     if not pieces:
-        raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with --tune-on.")
+        raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with `tune_on`.")
     wide_options = channel.widened(options)
     with progress_bar(console, "searching", len(pieces)) as advance:
         nbest_lists = translator.stages.decode(pieces, wide_options, advance)
@@ -66,7 +66,7 @@ def tune_weights(
         before = criterion.choose_metric([candidates[0] for candidates in texts])
         if not criterion.is_meaningful(before):
             what = f"{criterion.name} {before:.2f} of the translations is too low to choose weights by"
-            raise UserError(what, fix="Give pairs of the run's languages with --tune-on.")
+            raise UserError(what, fix="Give pairs of the run's languages with `tune_on`.")
         metric_scores: dict[ChannelWeights, float] = {}
         for weights in starmap(ChannelWeights, product(REVERSE, LENGTH)):
             best_texts = []

@@ -31,7 +31,7 @@ def choose_device(name: str = "auto") -> torch.device:
     Raises:
         UserError: this machine or this build of PyTorch has no such device, or there is no PyTorch.
     """
-    require_pytorch(f"--device {name}")
+    require_pytorch(f'`device="{name}"`')
     import torch
 
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -48,7 +48,7 @@ def choose_device(name: str = "auto") -> torch.device:
         if rank >= gpus:
             raise UserError(
                 f"process {rank} of this machine has no GPU of its own: there are {gpus}",
-                fix=f"Start torchrun with --nproc-per-node={gpus}, or train with --device cpu.",
+                fix=f'Start torchrun with --nproc-per-node={gpus}, or train with `device="cpu"`.',
             )
         return torch.device("cuda", rank)
     if name not in [*available, *gpu_names]:

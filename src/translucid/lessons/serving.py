@@ -70,4 +70,4 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
     try:
         return ThreadingHTTPServer(("127.0.0.1", port), Answers)
     except OSError as error:
-        raise UserError(f"can't listen on port {port} ({error.strerror})", fix="Choose another --port.") from error
+        raise UserError(f"can't listen on port {port} ({error.strerror})", fix="Choose another `port`.") from error

@@ -150,7 +150,7 @@ def file_of(reference: str) -> Path:
     file = _allowed().get(name)
     if file is None:
         what = f"the model names {reference}, code that is executed only if you name it too"
-        raise UserError(what, fix=f"If you trust it, write translucid --code {name} before the command.")
+        raise UserError(what, fix=f"If you trust it, `allow_code({name})`.")
     return file
 
 

@@ -153,7 +153,7 @@ class Configuration(OptionGroup):
         elif self.model.elmo and self.data.context:
             yield "data.context is not for models with model.elmo, which reads one sentence"
         elif self.training.elmo and not self.model.elmo:
-            yield "training.elmo names a run, and model.elmo not its shape: give it as train --elmo"
+            yield "training.elmo names a run, and model.elmo not its shape: give it as `elmo`"
 
     def _problems_of_fine_tuning(self) -> Iterator[str]:
         """Yield what is wrong with the options of fine-tuning for this model."""
@@ -168,11 +168,11 @@ class Configuration(OptionGroup):
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
             yield "training.adapter_rank is for Transformers"
         if added and (self.model.reads != "text" or not base_run):
-            yield "data.tokenizer.added is for fine-tuning translators: name the initial run with train --init-from"
+            yield "data.tokenizer.added is for fine-tuning translators: name the initial run with `training.begin_from`"
         if added and self.training.adapter_rank:
             yield "training.adapter_rank is for the vocabulary as it is, without data.tokenizer.added and new languages"
         if self.data.valid_general and not base_run:
-            yield "data.valid_general is for fine-tuning: name the initial run with train --init-from"
+            yield "data.valid_general is for fine-tuning: name the initial run with `training.begin_from`"
 
     def _problems_of_guided_alignment(self) -> Iterator[str]:
         """Yield why guided alignment of a decoder layer, or of the last one, is not for this model."""
@@ -363,7 +363,7 @@ def resumable(before: Configuration, after: Configuration) -> Configuration:
     values_before, values_after = fixed_values(before), fixed_values(after)
     for key in values_after | values_before:
         if values_after.get(key) != values_before.get(key):
-            raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
+            raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another `out`.")
     return after
 
 
@@ -405,7 +405,7 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
         reason = detail["msg"].removeprefix("Value error, ")
         if detail["type"] == "value_error":  # raised by a validator of ours, whose message is complete
             raise UserError(f"{key}: {reason}" if key else reason, file=file) from error
-        fix = "`translucid models --keys` lists all keys."
+        fix = "`keys()` lists all keys."
         raise UserError(f"{key}: {reason}, not {short_repr(detail['input'])}", file=file, fix=fix) from error
 
 

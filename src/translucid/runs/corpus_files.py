@@ -287,13 +287,13 @@ def _refuse_missing(options: DataOptions, needs_training_text: bool) -> None:
         UserError: something is missing.
     """
     if not options.train and needs_training_text:
-        raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
+        raise UserError("there is nothing to train on", fix="Give `train=FILES`, or data.train in the configuration.")
     if options.context and not options.valid:
         what = "data.context needs validation files: pairs that are held out would be missing in the documents"
-        raise UserError(what, fix="Give whole documents with --valid.")
+        raise UserError(what, fix="Give whole documents with `valid`.")
     if not options.train and not options.valid:
         what = "the run does not say which files it was trained on"
-        raise UserError(what, fix="Give --valid FILES, and --train FILES if you have them.")
+        raise UserError(what, fix="Give `valid=FILES`, and `train=FILES` if you have them.")
     corpora = len(options.train) + len(options.synthetic) + len(options.target_text)
     if options.weights and len(options.weights) != corpora:
         weights = len(options.weights)
@@ -369,4 +369,4 @@ def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: b
         if held_out:
             return held_out
     reason = "too much alike" if count else "too few"
-    raise UserError(f"{total} lines are {reason} to hold some out", fix="Give validation files with --valid.")
+    raise UserError(f"{total} lines are {reason} to hold some out", fix="Give validation files with `valid`.")

@@ -283,7 +283,7 @@ class DataOptions(OptionGroup):
                 continue
             if current and not model_codes:
                 what = f"the model has one {side} language, {current}, and {code} was asked for"
-                raise UserError(what, fix=f"Leave --{side}-language out.")
+                raise UserError(what, fix=f"Leave `{side}` out.")
             changes[key] = code
         return self.model_copy(update=changes)
 
@@ -357,7 +357,7 @@ class DataOptions(OptionGroup):
             what += ", or set them to null if a multilingual run has them from its import"
             yield f"{what}; a run with these languages alone gets no others, only a multilingual one does"
         if not self.valid and self.train:
-            yield "several directions need validation files: give data.valid, or --valid FILES:en-fr"
+            yield "several directions need validation files: give data.valid, or `valid=FILES:en-fr`"
         if not self.tokenizer.joint:
             yield "several directions need one vocabulary: set data.tokenizer.joint=true"
         pieces = self._tokenizer_of(self.corpus_directions).languages

@@ -76,7 +76,7 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
         model = {"kind": "classifier", "language": model}
     elif kind not in {None, base.model.kind}:
         what = f"holds a model of the kind {base.model.kind}, not {kind}"
-        raise UserError(what, file=run, fix="Leave --model out, or give the run of another model.")
+        raise UserError(what, file=run, fix="Leave `model` out, or give the run of another model.")
     data = {name: getattr(base.data, name) for name in _INHERITED}
     data["tokenizer"] = base.data.tokenizer.model_dump(exclude={"added"})
     training: dict[str, Any] = {"begin_from": str(run)}
@@ -182,7 +182,7 @@ class Pretrained(NamedTuple):
         kind = kind_of_preset(preset)
         if halves and kind not in {None, model["kind"]}:
             what = f"initializes translators of the kind {model['kind']}, and {preset} is none"
-            raise UserError(what, file=halves[0].path, fix="Give another --model, or another run.")
+            raise UserError(what, file=halves[0].path, fix="Give another `model`, or another run.")
         for run in halves[1:]:
             _refuse_other_shape(model, halves[0], run)
         if self.elmo:
@@ -355,7 +355,7 @@ def initial_tokenizer(
     if data.synthetic and tokenizer.tag is None:
         if not extensible:
             run = options.begin_from or options.init_encoder or options.elmo or options.teachers[0]
-            fix = "Begin without it, or give the synthetic pairs with --train, untagged."
+            fix = "Begin without it, or give the synthetic pairs with `train`, untagged."
             raise UserError("has no tag for synthetic pairs in its vocabulary, and can't get one", file=run, fix=fix)
         tokenizer = with_tag(tokenizer, shared_ids=data.tokenizer.shared_ids)
     if not tokenizer.reserves(data.reserved):

@@ -204,7 +204,7 @@ PRESETS: dict[str, Preset] = {
         warmup=500,
     ),
     "classifier": Preset(
-        "texts with labels: a language model, given with --init-from, learns to classify texts (ULMFiT, 2018)",
+        "texts with labels: a language model, given with `begin_from`, learns to classify texts (ULMFiT, 2018)",
         {
             "model": {"kind": "classifier"},
             "data": {"tokenizer": {"vocabulary": 8000}, "max_tokens": 1024},

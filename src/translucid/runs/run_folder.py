@@ -130,7 +130,9 @@ class RunFolder:
         if not self.path.is_dir():
             raise UserError("is a file, not a folder", file=self.path, fix="Choose another folder.")
         if self.exists and not overwrite:
-            fix = "Replace it with --overwrite, or choose another folder; train --resume continues a training."
+            fix = (
+                "Replace it with `overwrite=True`, or choose another folder; `train(resume=True)` continues a training."
+            )
             raise UserError("holds a run already", file=self.path, fix=fix)
         visible = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
         allowed = {*RUN_FILES, "state", DIRECTIONS, TARGET_PIECES, SCENES, PAIRS, DISTILLATION}
@@ -168,7 +170,7 @@ class RunFolder:
             fix = "Train a model first (`translucid demo` makes runs/demo), or give the folder of one."
             raise UserError("there is no such folder", file=self.path, fix=fix)
         if not self.exists:
-            fix = "Give the folder given to train --out."
+            fix = "Give the folder given to `train(out)`."
             raise UserError("is not a run folder: it has no config.yaml", file=self.path, fix=fix)
         self.refuse_strange_files()
         settings = read_settings(self.config_file)
@@ -282,7 +284,7 @@ class RunFolder:
     def _refuse_untrained(self) -> None:
         if not self.model_file.exists():
             what = "has no model.safetensors: the training had not reached its first validation"
-            raise UserError(what, file=self.path, fix=f"Resume it with translucid train --resume --out {self.path}.")
+            raise UserError(what, file=self.path, fix=f"Resume it with `train(resume=True, out={self.path})`.")
 
     def check_model(self) -> None:
         """Verify the checksum of `model.safetensors`.
@@ -343,7 +345,7 @@ class RunFolder:
         """
         for what, fingerprint in current.items():
             if recorded.get(what) != fingerprint:
-                fix = "Put back what was there, or begin a new run with another --out."
+                fix = "Put back what was there, or begin a new run with another `out`."
                 if self.first_version() != __version__:
                     fix = f"{fix} (The run was begun by translucid {self.first_version()}; this is {__version__}.)"
                 raise UserError(f"{what} has changed since this run was begun", file=self.path, fix=fix)

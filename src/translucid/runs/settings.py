@@ -85,11 +85,11 @@ def assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals:
-            raise UserError(f"--set {assignment!r} has no value", fix="Write --set key=value.")
+            raise UserError(f"`settings` {assignment!r} has no value", fix="Write `key=value`.")
         try:
             settings = merged(settings, nested(key.strip(), parse_yaml(value)))
         except yaml.YAMLError as error:
-            raise UserError(f"--set {assignment!r}: the value is not YAML", fix="Put it into quotes.") from error
+            raise UserError(f"`settings` {assignment!r}: the value is not YAML", fix="Put it into quotes.") from error
     for key, value in overrides.items():
         settings = merged(settings, nested(key, value))
     return settings

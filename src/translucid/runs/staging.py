@@ -108,7 +108,7 @@ def interrupted_configuration(run: RunFolder) -> Configuration | None:
         return None
     if run.exists:
         what = "holds a run that was to be replaced by one whose preparation was interrupted"
-        fix = f"Repeat that command, with --overwrite; or keep the run that is there: remove {staged_run.path}."
+        fix = f"Repeat that command, with `overwrite=True`; or keep the run that is there: remove {staged_run.path}."
         raise UserError(what, file=run.path, fix=fix)
     return staged_run.configuration()
 

@@ -147,7 +147,7 @@ class TrainingOptions(OptionGroup):
         for name in ("l2_sp", "distillation_weight", "adapter_rank"):
             has_model = self.begin_from or (name == "distillation_weight" and self.teachers)
             if getattr(self, name) and not has_model:
-                raise ValueError(f"training.{name} is for fine-tuning: name the initial run with train --init-from")
+                raise ValueError(f"training.{name} is for fine-tuning: name the initial run with `training.begin_from`")
             if getattr(self, name) and self.sharded:
                 raise ValueError(f"training.{name} needs whole matrices, and training.sharded holds parts of them")
         if self.teachers and self.begin_from:

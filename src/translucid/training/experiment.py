@@ -163,7 +163,7 @@ def _show_end(trainer: Trainer, console: Console) -> None:
     """Show how far the training came, and where its run is."""
     progress, folder, best = trainer.progress, trainer.run.path, ""
     if not trainer.finished:
-        console.print(f"interrupted; resume with translucid train --resume --out {folder}", soft_wrap=True)
+        console.print(f"interrupted; resume with `train(resume=True, out={folder})`", soft_wrap=True)
     if progress.best_score is not None:
         best = f"best {trainer.validator.describe(progress.best_score)} at step {progress.best_step:,}; "
     console.print(f"step {progress.step:,} after {clock(progress.seconds)}; {best}kept in {folder}")
@@ -240,7 +240,7 @@ def _resumed_trainer(
         console.print(line, soft_wrap=True)
 
     if run.model_file.exists() and not run.state_file.parent.is_dir():
-        fix = "Put its state/ back, or begin a new run with another --out."
+        fix = "Put its state/ back, or begin a new run with another `out`."
         raise UserError("has a model, but no state/ to resume the training from", file=run.path, fix=fix)
     dataset = _dataset_of_run(configuration, run, corpora, console)
     state = run.load_state(say)
@@ -293,7 +293,7 @@ def _trainer(
     if state:
         checkpoint_origin = state[1].get("origin")
         if not isinstance(checkpoint_origin, dict):
-            fix = "Begin a new run with another --out."
+            fix = "Begin a new run with another `out`."
             raise UserError("is not a checkpoint of this run", file=folder.state_file, fix=fix)
         if checkpoint_origin.get(FIXED_SETTINGS) != origin[FIXED_SETTINGS]:
             raise _other_settings(folder, configuration)
@@ -335,10 +335,10 @@ def _other_settings(run: RunFolder, configuration: Configuration) -> UserError:
     for key in {**before, **now}:
         if before.get(key) != now.get(key):
             problem = f"{key} can't change in a resumed run, from {_yaml(before.get(key))} to {_yaml(now.get(key))}"
-            return UserError(problem, file=run.path, fix="Leave it as it was, or begin a new run with another --out.")
+            return UserError(problem, file=run.path, fix="Leave it as it was, or begin a new run with another `out`.")
     problem = f"its training was begun by translucid {run.first_version()}, whose settings were others: "
     problem += f"translucid {__version__} can use its model, but can't resume its training"
-    fix = f"Begin a new run from its weights (--init-from {run.path}), or resume it with the version that began it."
+    fix = f"Begin a new run from its weights (`begin_from={run.path}`), or resume it with the version that began it."
     return UserError(problem, file=run.path, fix=fix)
 
 

@@ -83,7 +83,7 @@ def prepare_update(
         UserError: there are too few pairs, they can't be written, or they need languages.
     """
     if out.resolve() == run.resolve():
-        raise UserError("is the run to fine-tune", file=out, fix="Choose another --out.")
+        raise UserError("is the run to fine-tune", file=out, fix="Choose another `out`.")
     base = RunFolder(run).configuration()
     if not base.data.tokenizer.languages:
         memory.refuse_other_languages(base.data.languages)
@@ -100,7 +100,7 @@ def prepare_update(
             (out / PAIRS).rmdir()
         what, fix = f"has {count:,} pairs", f"At least {MIN_PAIRS} are needed to train and to validate"
         if since:
-            what, fix = f"{what} that are new to this run", f"{fix}; --relearn takes all"
+            what, fix = f"{what} that are new to this run", f"{fix}; `relearn=True` takes all"
         raise UserError(what, file=memory.file, fix=f"{fix}.")
     base_settings = settings_from(run, None)
     if train_count < MANY_PAIRS:
@@ -195,7 +195,7 @@ def _languages_after_name(memory: TranslationMemory, data: DataOptions) -> str:
     if not source or not target:
         if None not in data.languages:
             return ""
-        fix = "Make it by translucid memory add MEMORY FILES --source-language en --target-language es, for instance."
+        fix = "Make it by `TranslationMemory.add`, for instance."
         raise UserError("the memory has no languages, and the run translates several directions", fix=fix)
     direction = model_code(source, data.all_languages), model_code(target, data.all_languages)
     return f":{label(direction[::-1] if data.reverse else direction)}"

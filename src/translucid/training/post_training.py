@@ -30,7 +30,7 @@ def show_gain(trainer: Trainer, console: Console) -> None:
     metric = "chrf" if "chrf" in measures else "bleu"
     if measures:
         console.print(f"{NAMES[metric] + ' of greedy search':<36}{'before':>8}{'after':>8}")
-    for name, label in {metric: "on what was learned (--valid)", GENERAL: "on the rest (--valid-general)"}.items():
+    for name, label in {metric: "on what was learned (`valid`)", GENERAL: "on the rest (`valid_general`)"}.items():
         rows = {name: label} if name in measures else {}
         for measure in sorted(measures):
             if measure.startswith(f"{name}."):
@@ -39,7 +39,7 @@ def show_gain(trainer: Trainer, console: Console) -> None:
             before, after = progress.before[measure], progress.kept[measure]
             console.print(f"{row:<36}{before:>8.1f}{after:>8.1f}{after - before:>+8.1f}")
     if not progress.best_step:
-        advice = "; give --mix more, or lower training.learning_rate" if GENERAL in progress.kept else ""
+        advice = "; give `mix` more, or lower training.learning_rate" if GENERAL in progress.kept else ""
         console.print(f"no weights were better than those that it began with, which are kept{advice}", soft_wrap=True)
 
 

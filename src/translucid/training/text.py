@@ -110,7 +110,7 @@ class TextDataset:
         stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
         if stored.pairs.links and not len(stored.pairs.links.words):
             what = "no training pair has word links between words that the tokenizer separates"
-            raise UserError(what, fix="Set training.guided_alignment=0, or give links with --train-alignments.")
+            raise UserError(what, fix="Set training.guided_alignment=0, or give links with `train_alignments`.")
         pairs: EncodedCorpus | VariedCorpus = stored.pairs
         if data.tokenizer.languages and self.corpora.directions and start.workers.leads:
             initial_run = RunFolder(Path(options.begin_from)) if options.begin_from else None
@@ -330,7 +330,7 @@ def report_too_long(unit: str, total: int, fit: int, longest: int, file: str, co
     """
     limit = f"more than {longest} tokens (data.max_tokens, or what the model takes)"
     if not fit:
-        fix = "Give shorter ones with --valid, or raise data.max_tokens."
+        fix = "Give shorter ones with `valid`, or raise data.max_tokens."
         raise UserError(f"all {total:,} validation {unit} have {limit}", file=file, fix=fix)
     if fit < total:
         what = f"{total - fit:,} of {total:,} validation {unit} have {limit}: the loss leaves them out"

@@ -250,8 +250,9 @@ class Trainer:
         if self.skipped_in_a_row == PATIENCE_WITH_NAN:
             raise UserError(
                 f"{what}, for the {PATIENCE_WITH_NAN}th time in a row",
-                fix=f"Lower training.learning_rate (now {self.options.learning_rate:g}), lengthen training.warmup, or "
-                "set training.precision=float32; the last checkpoint is untouched, and --resume continues from it.",
+                fix=f"Lower training.learning_rate (now {self.options.learning_rate:g}), lengthen training.warmup, "
+                "or set training.precision=float32; the last checkpoint is untouched, "
+                "and `resume=True` continues from it.",
             )
         display.note(f"{what}: this update is skipped ({self.progress.skipped} so far)")
 
@@ -346,7 +347,7 @@ class Trainer:
         try:
             self._restore(*state)
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            fix = "Begin a new run with another --out."
+            fix = "Begin a new run with another `out`."
             raise UserError("is not a checkpoint of this run", file=self.run.state_file, fix=fix) from error
         self._check_best(say)
         checkpoint_validation = state[1].get("validated on")

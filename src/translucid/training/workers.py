@@ -87,9 +87,9 @@ class Workers:
             if isinstance(error, dist.DistBackendError):
                 # NCCL, which reports a process that has died and two processes on one GPU alike, in its last line.
                 reason = str(error).rstrip().rpartition("\n")[2]
-                fix = "If one of them has died, its own output says why; repeat the command with --resume."
+                fix = "If one of them has died, its own output says why; repeat the command with `resume=True`."
                 raise UserError(f"the training processes cannot communicate ({reason})", fix=fix) from error
-            fix = "The reason is above or in its own output; repeat the command with --resume."
+            fix = "The reason is above or in its own output; repeat the command with `resume=True`."
             raise UserError("another training process has died", fix=fix) from error
         finally:
             dist.destroy_process_group()
@@ -161,7 +161,7 @@ def _backend(device: torch.device) -> tuple[str, str]:
     """
     if device.type == "mps":
         what = "several processes can't train on one Apple GPU"
-        raise UserError(what, fix="Train with one process, or with --device cpu.")
+        raise UserError(what, fix='Train with one process, or with `device="cpu"`.')
     if device.type != "cuda":
         return "gloo", ""
     if dist.is_nccl_available():

@@ -21,7 +21,7 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 
 INDEX = "index.jsonl"
-_FIX = "--resume builds it again."
+_FIX = "`resume=True` builds it again."
 
 Chunks = list[dict[str, Any]]
 """The rows of the chunks: the facts of `append`, `counts` of elements and `crc32` of each file, and the `width`."""

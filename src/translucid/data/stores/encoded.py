@@ -365,7 +365,7 @@ def encode_chunks(
         while pending:
             yield _next_result(pending)
     except BrokenProcessPool as error:
-        fix = "Usually, the memory was full: close other programs, and continue with --resume."
+        fix = "Usually, the memory was full: close other programs, and continue with `resume=True`."
         raise UserError("a process that encodes the corpus was killed", fix=fix) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

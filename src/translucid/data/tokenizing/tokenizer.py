@@ -453,7 +453,7 @@ def _language_id(
     if code is None or code not in languages:
         codes = ", ".join(sorted(languages)[:20]) + (", …" if len(languages) > 20 else "")
         problem = f"does not have the {side} language {code!r}" if code else f"needs the {side} language"
-        raise UserError(f"this multilingual model {problem}", fix=f"Give --{side}-language, one of {codes}.")
+        raise UserError(f"this multilingual model {problem}", fix=f"Give `{side}`, one of {codes}.")
     number: int = processor.piece_to_id(languages[code])
     if not processor.is_control(number):
         what = f"data.tokenizer.languages names {languages[code]!r}, which the tokenizer does not have for a language"

@@ -101,11 +101,11 @@ def weights_of(model: SequenceModel) -> TransformerWeights:
         fix = "CTranslate2 has no bidirectional LSTM; use the model as it is."
         raise UserError("a model that reads its source with ELMo can't become a CTranslate2 model", fix=fix)
     if model.options.decoder == "ssru":
-        fix = "CTranslate2 has decoders with self-attention only; use --to onnx or --to marian."
+        fix = "CTranslate2 has decoders with self-attention only; use `export_onnx` or `export_marian`."
         raise UserError("a model with model.decoder=ssru can't become a CTranslate2 model", fix=fix)
     if key := unknown_option(model.options, TRANSFORMERS):
         what = f"a model with model.{key}={getattr(model.options, key)} can't become a CTranslate2 model"
-        raise UserError(what, fix="Use --to onnx.")
+        raise UserError(what, fix="Use `export_onnx`.")
     rows, tables = position_rows(model.options), []
     for side in (model.source_embedding, model.target_embedding):
         embedding: Any = side  # submodules have no static types

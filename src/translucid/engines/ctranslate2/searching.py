@@ -501,7 +501,9 @@ def refuse_missing_gpu(device: str) -> None:
     """
     gpu, count = gpu_of(device), ctranslate2.get_cuda_device_count()
     if gpu is not None and gpu >= count:
-        raise UserError(f"there is no device {device!r} here", fix=f"CTranslate2 finds {count} GPUs; use --device cpu.")
+        raise UserError(
+            f"there is no device {device!r} here", fix=f'CTranslate2 finds {count} GPUs; use `device="cpu"`.'
+        )
 
 
 def half_precision(device: str, quantization: Quantization) -> str:

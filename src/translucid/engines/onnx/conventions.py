@@ -50,7 +50,7 @@ def refuse_unsupported(options: object) -> None:
         UserError: there are no graphs for them, or a package is missing.
     """
     if not is_supported(options):
-        raise UserError("there is no ONNX graph for such a model", fix="Use --engine torch.")
+        raise UserError("there is no ONNX graph for such a model", fix='Use `engine="torch"`.')
     for name in PACKAGES:
         if find_spec(name) is None:
-            raise missing_package("--engine onnx", name, "onnx")
+            raise missing_package('`engine="onnx"`', name, "onnx")

@@ -282,7 +282,7 @@ class LabelCase(Explained):
         Raises:
             UserError: always.
         """
-        raise UserError("a classifier has no attention", fix="Use --method erasure.")
+        raise UserError("a classifier has no attention", fix='Use `method="erasure"`.')
 
     @torch.no_grad()
     def unfolding(self) -> Tensor:

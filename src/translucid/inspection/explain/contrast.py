@@ -66,7 +66,9 @@ class Contrast(Explained):
         Raises:
             UserError: always.
         """
-        raise UserError("attention can't tell two words apart that follow the same words", fix="Use --method erasure.")
+        raise UserError(
+            "attention can't tell two words apart that follow the same words", fix='Use `method="erasure"`.'
+        )
 
     @cached_property
     def log_odds(self) -> float:

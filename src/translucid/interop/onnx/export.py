@@ -90,7 +90,7 @@ def export_onnx(
     layout = state_layout(model)
     size = 4 * sum(weights.numel() for weights in model.parameters())
     if size > LARGEST:
-        fix = "Use --to ctranslate2."
+        fix = "Use `export_ctranslate2`."
         raise UserError(f"the model's weights take {size / 1e9:.1f} GB, a file of ONNX holds 2 GB", file=out, fix=fix)
     with atomic_folder(out) as folder:
         write_graphs(model, layout, folder)

@@ -100,7 +100,7 @@ def trusted_proxies(proxies: Iterable[str]) -> list[str]:
             network = ipaddress.ip_network(proxy, strict=False)
         except ValueError as error:
             fix = "Write addresses and networks: 127.0.0.1,10.0.0.0/8."
-            raise UserError(f"--proxies {proxy!r} is no address", fix=fix) from error
+            raise UserError(f"`proxies` {proxy!r} is no address", fix=fix) from error
         networks.append(str(network))
         if isinstance(network, ipaddress.IPv4Network):
             # On a dual-stack socket, an IPv4 proxy has an address such as ::ffff:127.0.0.1.

@@ -1,0 +1,114 @@
+"""The flags that stand for the parameters that messages of the library name.
+
+The library does not know the command line: its messages name a parameter in backticks, such as `beam`, or with a value,
+`engine="torch"`. On the command line, the same message says `--beam` and `--engine torch`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+
+from translucid.ground.console import Console
+
+_SAME_NAME = """
+ablate adapter alignments beam check choose context device elmo engine filter_worst inflect_terms keep_references
+language_piece latency max_tokens memory_from method mix model out output pairs pivot port preset proxies quantization
+sample separate_lines shortlists size split_sentences target_text terms terms_mode test text threshold token_scores
+tokenize top_candidates train train_alignments tune_on valid valid_general word_level workers wrapped
+"""
+"""Parameters whose flags have their names."""
+FLAGS = {
+    **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAME.split()},
+    "address": "--ray",
+    "begin_from": "--init-from",
+    "form": "--format",
+    "heads": "--ablate",
+    "kind": "--features",
+    "others": "--ensemble",
+    "passes": "--dropout-passes",
+    "ranking": "--rerank-with",
+    "ray_cluster": "--ray",
+    "reverse": "--reverse",
+    "risk_candidates": "--mbr",
+    "settings": "--set",
+    "source": "--source-language",
+    "target": "--target-language",
+    # Flags without a value, and values that are written otherwise.
+    "data.tokenizer.vocabulary=N": "--set data.tokenizer.vocabulary=N",
+    "key=value": "--set key=value",
+    "overwrite=True": "--overwrite",
+    "relearn=True": "--relearn",
+    "resume=True": "--resume",
+    "shares_vocabulary=True": "--vocabulary teacher",
+    "significance=False": "--no-significance",
+    'words=("a", "b")': "--words a/b",
+    # Functions, and parameters of other commands.
+    "Translator.ranked": "translate --rerank-with",
+    "TranslationMemory.add": "translucid memory add MEMORY FILES --source-language en --target-language es",
+    "allow_code": "write translucid --code {} before the command",
+    "export_ctranslate2": "--to ctranslate2",
+    "export_huggingface": "--to huggingface",
+    "export_marian": "--to marian",
+    "export_onnx": "--to onnx",
+    "export_onnx()": "export it --to onnx",
+    "fit_alignment": "translucid tune --alignments",
+    "fit_confidence": "translucid tune --confidence",
+    "fit_lens": "translucid tune --lens",
+    "generate_passages": "translucid data phrasebook FILE.jsonl --discourse",
+    "keys()": "`translucid models --keys`",
+    "shortlists=True": "translucid tune --shortlists",
+    "train(out)": "train --out",
+    "train(resume=True)": "train --resume",
+    "train(resume=True, out": "translucid train --resume --out",
+    "training.begin_from": "train --init-from",
+}
+"""What the command line has for each parameter or function that messages name; `{}` stands for its value."""
+SETTINGS_OF = {
+    "--source-language": "--set data.source_language=CODE",
+    "--target-language": "--set data.target_language=CODE",
+}
+"""The settings that stand for options, in commands that lack these."""
+_NAMES = "|".join(map(re.escape, sorted(FLAGS, key=len, reverse=True)))
+REFERENCE = re.compile(rf"`(?P<name>{_NAMES})(?:[=(](?P<value>[^`]*?)\)?)?`")
+"""A parameter or function in a message, perhaps with a value, as an argument or after an equals sign."""
+
+
+def with_flags(message: str) -> str:
+    """Return a message of the library with the flags of the parameters that it names.
+
+    >>> with_flags('Use `engine="torch"`, or leave `beam` out.')
+    'Use --engine torch, or leave --beam out.'
+    """
+    return REFERENCE.sub(_flag, message)
+
+
+def _flag(reference: re.Match[str]) -> str:
+    flag, value = FLAGS[reference["name"]], reference["value"]
+    if value is None:
+        return flag
+    value = value.strip('"')
+    return flag.format(value) if "{}" in flag else f"{flag} {value}"
+
+
+def with_own_options(message: str, own: Container[str]) -> str:
+    """Return a message that names settings in place of options that the command, with its `own` options, lacks.
+
+    The code that several commands share names the option that most of them have.
+    """
+    for option, setting in SETTINGS_OF.items():
+        if option not in own and "--set" in own:
+            message = re.sub(rf"(?<![\w-]){option}(?![\w-])", setting, message)
+    return message
+
+
+@contextmanager
+def flags_in_messages() -> Iterator[None]:
+    """Within the context, consoles on standard error name flags for the parameters in messages."""
+    before = Console.named
+    Console.named = with_flags
+    try:
+        yield
+    finally:
+        Console.named = before

@@ -1,15 +1,18 @@
 """A document is written only when it is complete, and an interrupted job resumes; no model is needed to test that."""
 
-import json
+import pickle
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
-from bitext.documents.document import NearMatch, Segment
+from bitext.documents.document import NearMatch, Segment, Target
 from bitext.documents.kinds import read_document
-from bitext.documents.tagged_text import Mark, Side, TaggedText
-from translucid.jobs.documents import marked_lines, segments_to_translate, target_of, translate_document
+from bitext.documents.tagged_text import KeptElement, Mark, Side, TaggedText
+from bitext.protected_spans import PlaceholderSyntax
+from translucid.jobs.documents import SegmentRecord, line_of, segments_to_translate, target_of, translate_document
 from translucid.jobs.job import Done
+from translucid.jobs.windows import RecordReader
 
 CONTENT = b"".join(b"  line %s\r\n\n" % bytes([97 + i]) for i in range(10)) + b"the end"
 SIZE = 4
@@ -48,12 +51,10 @@ def uppercase_executor(stop_before=None):
 
 def translate_window(window):
     lines, warnings = [], []
-    for i, line in enumerate(window.lines):
-        record = json.loads(line)
-        record["text"] = record["text"].upper()
-        warnings += [(i, "odd: an end")] * ("END" in record["text"])
-        fields = {"origin": "model", "confidence": None, "doubts": [], "matches": []}
-        lines.append(json.dumps({"marked": record, **fields}) + "\n")
+    for i, record in enumerate(window.lines):
+        text = record.text.upper()
+        warnings += [(i, "odd: an end")] * ("END" in text)
+        lines.append(line_of(Target(replace(record.source, text=text))) + "\n")
     return Done("".join(lines).encode(), warnings)
 
 
@@ -105,16 +106,26 @@ def test_another_job_starts_over_and_says_why(tmp_path):
     assert "thrown away: model was 1 and is 2" in messages[0]
 
 
-def test_a_segment_goes_to_another_process_and_back():
+def test_a_segment_goes_to_another_process_and_its_translation_to_a_file():
     marked = TaggedText("a b\n\u2028", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(3, "%s")))
-    (line,) = marked_lines([Segment(marked, "line 1", longest=3)]).splitlines()
-    record = json.loads(line)
-    assert record.pop("longest") == 3
-    fields = {"origin": "memory", "confidence": 0.5, "doubts": ["lost: x"], "matches": [[83, "a", "b"]]}
-    target = target_of(json.dumps({"marked": record, **fields}).encode())
-    assert target.marked == marked and (target.origin, target.confidence, target.doubts) == (
-        "memory",
-        0.5,
-        ("lost: x",),
+    kept = replace(
+        marked, marks=(*marked.marks, KeptElement(4, "<i>2</i>", parts=("2",))), syntax=PlaceholderSyntax.printf
     )
-    assert target.matches == (NearMatch(83, "a", "b"),)
+    record = pickle.loads(pickle.dumps(SegmentRecord.of(Segment(kept, "line 1", longest=3), ["a"])))
+    assert (record.longest, record.before, record.source.syntax) == (3, ("a",), PlaceholderSyntax.printf)
+    assert record.source == replace(kept, marks=(*marked.marks, Mark(4, "<i>2</i>")))
+    target = Target(marked, "memory", 0.5, ("lost: x",), (NearMatch(83, "a", "b"),))
+    line = line_of(target)
+    assert line.isascii() and "\n" not in line and target_of(line.encode()) == target
+
+
+@pytest.mark.parametrize("change", [{"text": "b"}, {"marks": (Mark(0, "%s"),)}, {"syntax": PlaceholderSyntax.printf}])
+def test_other_segments_are_noticed(change):
+    records = [SegmentRecord.of(Segment(TaggedText(text), "line 1")) for text in "aba"]
+    first, second = RecordReader(records, 2).windows()
+    assert (first.complete, second.complete, list(second.lines)) == (True, False, records[2:])
+    again = RecordReader(records, 2)
+    assert again.skip_to(first.after) and list(again.windows()) == [second]
+    changed = RecordReader([records[0]._replace(**change), *records[1:]], 2)
+    assert not changed.skip_to(first.after) and changed.restart() and len(list(changed.windows())) == 2
+    assert not RecordReader(records[:1], 2).skip_to(first.after)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -172,7 +172,7 @@ class _Mapper:
         return row | {"text": done.text, "notes": json.dumps({"warnings": done.warnings, "bad": done.bad})}
 
 
-def _checksum(lines: list[bytes]) -> int:
+def _checksum(lines: Sequence[bytes]) -> int:
     return crc32(b"\n".join(lines))
 
 

@@ -1,4 +1,7 @@
-"""The translation of a document, which a later run can continue: a job whose lines are segments, in JSON."""
+"""The translation of a document, which a later run can continue: a job on segments.
+
+Its partial output has a line of JSON for each translated segment.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from io import BytesIO
-from itertools import repeat
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from bitext.documents.document import Document, NearMatch, Segment, Target
 from bitext.documents.tag_projection import readable
@@ -22,8 +23,32 @@ from translucid.ground.atomic import write_output
 from translucid.jobs.job import Done, Executor, Say, TranslationJob, TranslationModels, as_lines
 from translucid.jobs.output import FileOutput, PartRecord, StreamOutput
 from translucid.jobs.running import run
-from translucid.jobs.windows import Window
+from translucid.jobs.windows import RecordReader, Window
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE
+
+
+class SegmentRecord(NamedTuple):
+    """What a worker needs of a segment."""
+
+    text: str
+    marks: tuple[Mark, ...]
+    syntax: PlaceholderSyntax
+    longest: int | None
+    """The largest number of characters of the translation, if the document limits it."""
+    before: tuple[str, ...]
+    """The texts before it in the document."""
+
+    @classmethod
+    def of(cls, segment: Segment, before: Iterable[str] = ()) -> SegmentRecord:
+        """Return the record of a segment, whose kept elements are marks as any."""
+        source = segment.source
+        marks = tuple(Mark(mark.offset, mark.raw, mark.side, mark.pair) for mark in source.marks)
+        return cls(source.text, marks, with_patterns(source.syntax, ()), segment.longest, tuple(before))
+
+    @property
+    def source(self) -> TaggedText:
+        """The text with its marks."""
+        return TaggedText(self.text, self.marks, self.syntax)
 
 
 @dataclass(frozen=True)
@@ -45,48 +70,40 @@ class SegmentJob(TranslationJob):
         }
 
     def work(self, models: TranslationModels, window: Window) -> Done:
-        """Translate lines that `marked_line` wrote to lines that `target_of` reads."""
+        """Translate segments to lines that `target_of` reads."""
         translator = SegmentTranslator(models.translator, self.options, models.recall, near_matches=self.near_matches)
-        records = list(map(json.loads, window.lines))
+        records: Sequence[SegmentRecord] = window.lines
         contexts = None
         if models.translator.context:
-            contexts = [record["before"] for record in records]
-        translated = translator.stream(map(_marked, records), before=contexts)
+            contexts = [record.before for record in records]
+        translated = translator.stream([record.source for record in records], before=contexts)
         lines, warnings = [], []
         for i, (record, target) in enumerate(zip(records, translated, strict=True)):
             # Some formats, such as XLIFF, limit the length of a translation.
-            fitted = target.within(record["longest"])
-            record_fields = {"marked": _record(fitted.marked), "origin": fitted.origin, "confidence": fitted.confidence}
-            lines.append(json.dumps({**record_fields, "doubts": fitted.doubts, "matches": fitted.matches}))
+            fitted = target.within(record.longest)
+            lines.append(line_of(fitted))
             for doubt in fitted.doubts:
                 warnings.append((i, doubt))
         return Done(as_lines(lines), warnings)
 
 
-def marked_lines(segments: Iterable[Segment], before: Iterable[Sequence[str]] = repeat(())) -> bytes:
-    """Return segments as lines of JSON, each with the texts `before` it in the document."""
-    lines = []
-    for segment, texts in zip(segments, before, strict=False):
-        lines.append(json.dumps({**_record(segment.source), "longest": segment.longest, "before": texts}))
-    return as_lines(lines)
+def line_of(target: Target) -> str:
+    """Return a translated segment as JSON."""
+    marked = target.marked
+    marks = [(mark.offset, mark.raw, mark.side.value, mark.pair) for mark in marked.marks]
+    record = {"text": marked.text, "marks": marks, "syntax": with_patterns(marked.syntax, ()).value}
+    fields = {"origin": target.origin, "confidence": target.confidence, "doubts": target.doubts}
+    return json.dumps({"marked": record, **fields, "matches": target.matches})
 
 
 def target_of(line: bytes) -> Target:
-    """Read a line that a `SegmentJob` wrote."""
+    """Read a line that `line_of` wrote."""
     record = json.loads(line)
     marked, matches, doubts = record.pop("marked"), record.pop("matches"), record.pop("doubts")
+    marks = [Mark(offset, raw, Side(side), pair) for offset, raw, side, pair in marked["marks"]]
+    source = TaggedText(marked["text"], tuple(marks), PlaceholderSyntax(marked["syntax"]))
     matches = tuple(NearMatch(*match) for match in matches)
-    return Target(_marked(marked), **record, doubts=tuple(doubts), matches=matches)
-
-
-def _record(marked: TaggedText) -> dict[str, Any]:
-    marks = [(m.offset, m.raw, m.side.value, m.pair) for m in marked.marks]
-    return {"text": marked.text, "marks": marks, "syntax": with_patterns(marked.syntax, ()).value}
-
-
-def _marked(record: dict[str, Any]) -> TaggedText:
-    marks = (Mark(position, raw, Side(side), pair) for position, raw, side, pair in record["marks"])
-    return TaggedText(record["text"], tuple(marks), PlaceholderSyntax(record["syntax"]))
+    return Target(source, **record, doubts=tuple(doubts), matches=matches)
 
 
 def segments_to_translate(document: Document, *, retranslate: bool) -> list[int]:
@@ -131,10 +148,9 @@ def translate_document(
     def filled(lines: Iterable[bytes]) -> bytes:
         return document.filled(dict(zip(numbers, map(target_of, lines), strict=True)))
 
-    contexts = (before[i] for i in numbers) if before else repeat(())
-    lines = BytesIO(marked_lines((segments[i] for i in numbers), contexts))
+    records = [SegmentRecord.of(segments[i], before[i] if before else ()) for i in numbers]
     destination = FilledFile(output, filled) if output else FilledStream(filled)
-    run(job, lines, destination, executor, say=say, advance=advance, summary=warnings_of)
+    run(job, RecordReader(records, job.window), destination, executor, say=say, advance=advance, summary=warnings_of)
 
 
 def texts_before(job: SegmentJob, document: Document) -> list[list[str]]:

@@ -12,7 +12,7 @@ from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.jobs.job import Executor, LineJob, Say, in_this_process
 from translucid.jobs.output import FileOutput, Output, PartRecord, output_to
-from translucid.jobs.windows import Reader
+from translucid.jobs.windows import Reader, RecordReader
 
 MAX_REPORTED = 3
 """The number of unreadable lines that are reported one by one."""
@@ -47,7 +47,7 @@ def run_with_progress(
 
     Args:
         job: the job.
-        text: the input, as in `run`.
+        text: the input as bytes; lines end at a line feed. A stream that can't be rewound must be at its beginning.
         output: the file to write; standard output if there is none.
         executor: the workers.
         label: the label of the progress bar.
@@ -67,12 +67,13 @@ def run_with_progress(
         console.print(line, soft_wrap=True)
 
     with text as lines, progress_bar(console, label, total, hidden=hidden) as advance:
-        return run(job, lines, output_to(output), executor, say=say, advance=advance, summary=summary)
+        reader = Reader(lines, job.window, wrapped=job.wrapped)
+        return run(job, reader, output_to(output), executor, say=say, advance=advance, summary=summary)
 
 
 def run(
     job: LineJob,
-    text: BinaryIO,
+    reader: Reader | RecordReader,
     output: Output,
     executor: AbstractContextManager[Executor],
     *,
@@ -80,11 +81,11 @@ def run(
     advance: Callable[[int], None] = lambda lines: None,
     summary: Callable[[PartRecord], str] = warnings_of,
 ) -> int:
-    """Run a job on the lines of a text, in order.
+    """Run a job on the lines of a text or on records, in order.
 
     Args:
         job: the job.
-        text: bytes; lines end at a line feed. A stream that can't be rewound must be at its beginning.
+        reader: divides the input into windows.
         output: the file or stream to write.
         executor: the workers. They start after the output is locked, and before anything is written.
         say: called with each message for the user.
@@ -101,7 +102,7 @@ def run(
         stack.enter_context(output)
         execute = stack.enter_context(executor)
         record = output.earlier_record(partial(job.identity, execute.device), say)
-        reader, record = _resume(job, text, output, record, say)
+        record = _resumed(reader, output, record, say)
         output.begin(record)
         # A message, as the progress bar counts only the new lines.
         if record.place.lines:
@@ -131,16 +132,13 @@ def run(
     return record.bad
 
 
-def _resume(job: LineJob, text: BinaryIO, output: Output, record: PartRecord, say: Say) -> tuple[Reader, PartRecord]:
-    """Skip the lines that an earlier run has processed; start at the beginning if the text has changed since."""
-    start = text.tell() if text.seekable() else None
-    reader = Reader(text, job.window, wrapped=job.wrapped)
+def _resumed(reader: Reader | RecordReader, output: Output, record: PartRecord, say: Say) -> PartRecord:
+    """Skip what an earlier run has processed; start at the beginning if it has changed since."""
     if reader.skip_to(record.place):
-        return reader, record
+        return record
     assert isinstance(output, FileOutput)  # nothing else has an earlier run
-    if start is None:
+    if not reader.restart():
         what = f"standard input is not what the interrupted run read up to line {record.place.lines:,}"
         raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part_file}.")
     output.discard("the input has changed", say)
-    text.seek(start)
-    return Reader(text, job.window, wrapped=job.wrapped), PartRecord(identity=record.identity)
+    return PartRecord(identity=record.identity)

@@ -1,13 +1,16 @@
-"""The windows of a text, which are translated independently of each other; each has the lines that are its context."""
+"""The windows of a text or of records, which are processed independently of each other.
+
+Each window of a text has the lines that are its context.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from translucid.api.translator import WINDOW
 from translucid.data.document_context import MAX_SENTENCES
@@ -25,10 +28,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Window:
-    """Consecutive lines of a text."""
+    """Consecutive lines of a text, or records."""
 
-    lines: list[bytes]
-    """The lines, without line feeds and carriage returns."""
+    lines: Sequence[Any]
+    """The lines as bytes, without line feeds and carriage returns; or the records."""
     before: Place
     after: Place
     complete: bool
@@ -43,9 +46,18 @@ class Reader:
     def __init__(self, stream: BinaryIO, size: int = WINDOW, *, wrapped: bool = False) -> None:
         """`size`: lines in a window; a window of `wrapped` text ends with a paragraph, or has twice as many lines."""
         self.stream, self.size, self.wrapped = stream, size, wrapped
-        self.place = Place()
-        self.digest = sha256()
+        self.start = stream.tell() if stream.seekable() else None
+        self.place, self.digest = Place(), sha256()
         self.earlier: deque[bytes] = deque(maxlen=MAX_SENTENCES)
+
+    def restart(self) -> bool:
+        """Go back to the beginning; return whether that is possible."""
+        if self.start is None:
+            return False
+        self.stream.seek(self.start)
+        self.place, self.digest = Place(), sha256()
+        self.earlier.clear()
+        return True
 
     def skip_to(self, place: Place) -> bool:
         """Read from the beginning to a place; return whether the text up to there is the same as before."""
@@ -80,6 +92,39 @@ class Reader:
         if self.wrapped and raw[-1].strip():
             return len(raw) == 2 * self.size
         return len(raw) >= self.size
+
+
+class RecordReader:
+    """Divides records into windows, as `Reader` does with lines; a checksum is of their representations."""
+
+    def __init__(self, records: Sequence[object], size: int) -> None:
+        """`size`: records in a window."""
+        self.records, self.size = records, size
+        self.restart()
+
+    def restart(self) -> bool:
+        """Go back to the beginning; return that this is possible."""
+        self.place, self.digest = Place(), sha256()
+        return True
+
+    def skip_to(self, place: Place) -> bool:
+        """Read from the beginning to a place; return whether the records up to there are the same as before."""
+        self._read(place.lines)
+        return self.place == place
+
+    def windows(self) -> Iterator[Window]:
+        """Yield the windows of the remaining records."""
+        while self.place.lines < len(self.records):
+            before = self.place
+            records = self._read(self.size)
+            yield Window(records, before, self.place, complete=len(records) == self.size)
+
+    def _read(self, count: int) -> Sequence[object]:
+        records = self.records[self.place.lines : self.place.lines + count]
+        for record in records:
+            self.digest.update(repr(record).encode())
+        self.place = Place(self.place.lines + len(records), sha256=self.digest.hexdigest())
+        return records
 
 
 def _content(line: bytes) -> bytes:

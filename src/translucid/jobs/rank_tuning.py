@@ -32,14 +32,14 @@ class TunedWeights(NamedTuple):
 
 
 def tune_weights(
-    translator: Translator, channel: NoisyChannel, pairs: Sequence[Pair], options: DecodingOptions, console: Console
+    translator: Translator, channel: NoisyChannel, tune_on: Sequence[Pair], options: DecodingOptions, console: Console
 ) -> TunedWeights:
     """Score a grid of weights on hypotheses that are searched once.
 
     Args:
         translator: the translator of the hypotheses.
         channel: the channel to tune.
-        pairs: the development set; a pair whose source is not translated in one piece is left out.
+        tune_on: the development set; a pair whose source is not translated in one piece is left out.
         options: the options of the search.
         console: the console for progress.
 
@@ -47,7 +47,7 @@ def tune_weights(
         UserError: there is no pair, or the translations are too bad to distinguish weights.
     """
     pieces, references = [], []
-    for source_pieces, pair in zip(translator.pipeline.pieces(sources_of(pairs), split=False), pairs, strict=True):
+    for source_pieces, pair in zip(translator.pipeline.pieces(sources_of(tune_on), split=False), tune_on, strict=True):
         if len(source_pieces) == 1:
             pieces.append(source_pieces[0])
             references.append(pair.target)

@@ -53,13 +53,14 @@ def text_of(node):
 
 @cache
 def strings():
-    """Return the strings outside `cli/` that are no docstrings, as pairs of a file and a text."""
+    """Return the strings outside of commands that are no docstrings, as pairs of a file and a text."""
     found = []
     for file in sorted(SOURCE.rglob("*.py")):
         name = file.relative_to(SOURCE).as_posix()
-        if name.startswith("translucid/cli/"):
+        content = file.read_text(encoding="utf-8")
+        if name.startswith("translucid/cli/") or "from translucid.cli" in content:  # the commands of an extension
             continue
-        module = ast.parse(file.read_text(encoding="utf-8"))
+        module = ast.parse(content)
         documentation = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
         for node in ast.walk(module):
             text = text_of(node)

@@ -8,12 +8,12 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import pytest
 
 from translucid.api.pivot_translator import FirstStep
+from translucid.captions import job as caption_job  # noqa: F401
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.distillation import distilling, filtering, teacher  # noqa: F401 - their jobs are subclasses
 from translucid.engines.noisy_channel import ChannelWeights
 from translucid.jobs import (  # noqa: F401
     back_translating,
-    captioning,
     classifying,
     documents,
     generating,

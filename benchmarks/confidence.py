@@ -40,11 +40,11 @@ from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs
 from translucid.data.text_pipeline import Piece
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence import KINDS, Figures, Kind, Measurements, feature_matrix, lift
 from translucid.evaluation.metrics import sentence_chrf
 from translucid.ground.console import Console
 from translucid.ground.special import SPECIAL
+from translucid.language.classification import calibration_error
 
 PAIRS = "en-de", "en-zh", "ro-en", "et-en", "ne-en", "si-en"
 RIDGE = 10.0

@@ -18,12 +18,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from translucid.data.batching import Batch
-from translucid.data.stream import empty_source
 from translucid.kernels.rounding import bfloat16_is_faster, mixed_precision
+from translucid.language.stream import empty_source
+from translucid.language.stream_loss import StreamLoss
 from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
-from translucid.training.stream_loss import StreamLoss
 
 ROWS, WINDOW, VOCABULARY = 64, 70, 8000
 CPU = torch.device("cpu")

@@ -5,10 +5,10 @@ import pytest
 
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
-from translucid.api.embedder import Embedder
-from translucid.api.generator import Generator
 from translucid.api.translator import Translator
 from translucid.evaluation.metrics import corpus_scores
+from translucid.language.embedder import Embedder
+from translucid.language.generator import Generator
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,11 @@ from benchmarks.bag_of_bigrams import accuracies, drawn
 from benchmarks.claims.common import train_once
 from benchmarks.claims.guessing import LabelGuesser
 from bitext.pair import Pair
-from translucid.api.text_classifier import TextClassifier
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.kernels.devices import choose_device
 from translucid.kernels.rounding import bfloat16_is_faster, mixed_precision
+from translucid.language.text_classifier import TextClassifier
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.initialization import settings_from

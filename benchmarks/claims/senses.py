@@ -36,8 +36,8 @@ from common import DATA, DOCS, facts, table, train_once, write
 from numpy.typing import NDArray
 
 from bitext.pair import Pair
-from translucid.api.embedder import Embedder, bare
 from translucid.ground.atomic import write_atomically
+from translucid.language.embedder import Embedder, bare
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.run_folder import RunFolder
 

@@ -20,6 +20,7 @@ ROOMS = {
     "terminology": "Term lists, matching, inflected forms, usage.",
     "runs": "Configuration, presets, the run folder.",
     "training": "Objective, schedules, trainer, checkpoints.",
+    "language": "Language models and text classifiers: models, data, evaluation, generation, embeddings.",
     "captions": "Image captioners: models, images, search, evaluation, explanations, generated scenes.",
     "memory": "Memories of any corpus; near matches beside the source.",
 }

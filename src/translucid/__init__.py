@@ -23,10 +23,10 @@ __all__ = [
 _MODULES = {
     "Captioner": "translucid.captions.captioner",
     "DecodingOptions": "translucid.decoding.decoding_options",
-    "Embedder": "translucid.api.embedder",
-    "Generator": "translucid.api.generator",
+    "Embedder": "translucid.language.embedder",
+    "Generator": "translucid.language.generator",
     "PivotTranslator": "translucid.api.pivot_translator",
-    "TextClassifier": "translucid.api.text_classifier",
+    "TextClassifier": "translucid.language.text_classifier",
     "Translation": "translucid.api.translation",
     "Translations": "translucid.api.translation",
     "Translator": "translucid.api.translator",

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from translucid import Embedder, UserError
-from translucid.api.embedder import TOGETHER, bare
 from translucid.ground.special import SPECIAL
-from translucid.models.language.bilstm import Mix
+from translucid.language.bilstm import Mix
+from translucid.language.embedder import TOGETHER, bare
 
 TEXTS = [
     "I like soccer",

@@ -6,16 +6,16 @@ import pytest
 import torch
 
 from translucid import Generator, UserError
-from translucid.api.generator import generation_options
 from translucid.corpora.phrasebook import generate
 from translucid.data.batching import Batch
-from translucid.data.stream import empty_source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_log_probs
 from translucid.ground.console import Console
+from translucid.language.generator import generation_options
+from translucid.language.stream import empty_source
+from translucid.language.stream_loss import StreamLoss
 from translucid.runs.configuration import resolve
 from translucid.training.experiment import run_experiment
-from translucid.training.stream_loss import StreamLoss
 
 SETTINGS = [
     *("model.width=16", "model.hidden=20", "data.tokenizer.vocabulary=200", "training.batch_tokens=600"),

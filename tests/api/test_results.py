@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from translucid.api import text_classifier
-from translucid.api.generator import Continuation, Generated, Piece, TextScore
-from translucid.api.text_classifier import Classified, TextClassifier
 from translucid.data.stores.store import Size
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.language import text_classifier
+from translucid.language.generator import Continuation, Generated, Piece, TextScore
+from translucid.language.text_classifier import Classified, TextClassifier
 
 WRITTEN = [Piece("▁a", math.log(0.5)), Piece("<b", math.log(0.25)), Piece("</s>", math.log(0.125))]
 

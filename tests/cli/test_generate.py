@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from translucid.api.generator import Generator
 from translucid.cli.main import run as command
 from translucid.corpora.phrasebook import generate
+from translucid.language.generator import Generator
 
 SMALL = [
     *("model.width=16", "data.tokenizer.vocabulary=200", "training.batch_tokens=600", "training.max_epochs=null"),
@@ -122,7 +122,7 @@ def test_bytes_that_are_no_text_still_give_a_line(call, language):
 
 
 def test_a_killed_job_resumes(call, language, tmp_path, monkeypatch):
-    from translucid.jobs.generating import GenerateJob
+    from translucid.language.generation_job import GenerateJob
 
     monkeypatch.setattr(GenerateJob, "window", 2)
     (tmp_path / "in.txt").write_text("".join(f"me gusta {i}\n" for i in range(7)))

@@ -10,9 +10,9 @@ from translucid.captions.options import CaptionerOptions, CaptioningTransformerO
 from translucid.decoding.search import Narrowed
 from translucid.ground.special import SPECIAL
 from translucid.kernels.dropout import Dropout
+from translucid.language.options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
-from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 V = 23

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bitext.pair import Pair
-from translucid.data.readers.labeled import LabeledTexts, text_ids
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
+from translucid.language.labeled import LabeledTexts, text_ids
 
 TEXTS = [Pair("good and very good", "pos"), Pair("bad", "neg"), Pair("", "pos"), Pair("good", "pos")]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.data.stream import SPREAD, BidirectionalStream, Stream, empty_source, stream_of
 from translucid.ground.special import SPECIAL
+from translucid.language.stream import SPREAD, BidirectionalStream, Stream, empty_source, stream_of
 
 
 def encoded(*lengths):

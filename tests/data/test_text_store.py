@@ -12,10 +12,10 @@ from translucid.data.readers.corpus import BadLines
 from translucid.data.stores import store as stores
 from translucid.data.stores.chunked import INDEX
 from translucid.data.stores.store import EncodedTexts, Size, TextStore
-from translucid.data.stream import Stream
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.language.stream import Stream
 
 TEXTS = [Pair(p.target, "label") for p in generate(230, max_words=10)] + [Pair(" ", "")]
 CORPORA = [TEXTS[:100], TEXTS[100:]]

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from translucid.data.batching import Batch
-from translucid.data.stream import empty_source
+from translucid.language.classifier import Classifier
+from translucid.language.model import LanguageModel
+from translucid.language.stream import empty_source
 from translucid.models.build import _built
-from translucid.models.classifier import Classifier
-from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.presets import PRESETS

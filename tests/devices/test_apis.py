@@ -8,7 +8,6 @@ import torch
 
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import SENTENCES, SHORT, build_case
-from translucid.api.generator import Generator
 from translucid.api.translator import Translator
 from translucid.attention.masks import padding_mask
 from translucid.captions.dataset import ImageDataset
@@ -25,6 +24,7 @@ from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.inspected import plain
 from translucid.interop.huggingface_export import export_huggingface
 from translucid.interop.onnx.export import traceable
+from translucid.language.generator import Generator
 from translucid.models.transformer import _window_mask
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.routes.inspection import _continuations

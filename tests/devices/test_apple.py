@@ -6,7 +6,7 @@ import torch
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import VOCABULARY, build_case
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.evaluation.language import score_texts
+from translucid.language.scores import score_texts
 from translucid.training.trainer import random_states, restore_random_states
 
 

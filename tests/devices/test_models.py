@@ -17,8 +17,8 @@ from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.explanation import integrated_gradients
 from translucid.kernels.attention import fast_attention
 from translucid.kernels.rounding import mixed_precision
+from translucid.language.model import LanguageModel
 from translucid.models.build import build_model
-from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS

@@ -15,10 +15,10 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.tuned import Tuned
 from translucid.engines.tuning import Tuning
 from translucid.ground.console import Console
-from translucid.jobs.classifying import ClassifyJob
 from translucid.jobs.cluster import ray_cluster
-from translucid.jobs.generating import GenerateJob
 from translucid.jobs.job import TranslationJob
+from translucid.language.classification_job import ClassifyJob
+from translucid.language.generation_job import GenerateJob
 from translucid.lessons.demonstration import train_demo
 from translucid.lessons.runs import demo_run, recurrent_run
 from translucid.runs.configuration import resolve

@@ -14,7 +14,7 @@ from translucid.engines.choosing import _tuning_result, choose_engine, use_torch
 from translucid.engines.tuned import Tuned, load_tuned, save_tuned
 from translucid.engines.tuning import Comparison, Trial, fastest, greedy_texts
 from translucid.ground.errors import UserError
-from translucid.models.language_options import BiLSTMLanguageOptions
+from translucid.language.options import BiLSTMLanguageOptions
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from translucid.evaluation import confidence as estimating
-from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence import (
     FEATURES,
     FOLDS,
@@ -27,6 +26,7 @@ from translucid.evaluation.confidence import (
     platt,
     sigmoid,
 )
+from translucid.language.classification import calibration_error
 
 HALF, QUARTER = math.log(0.5), math.log(0.25)
 MEASUREMENTS = Measurements(

@@ -9,13 +9,13 @@ from sacrebleu.metrics.chrf import CHRF
 
 from translucid.evaluation.alignment_error import read_gold, spread, to_pharaoh
 from translucid.evaluation.breakdown import FREQUENCIES, LENGTHS, by_frequency, by_length, frequencies, interval_names
-from translucid.evaluation.classification import calibration_error, classification_scores
 from translucid.evaluation.comparing import compare
 from translucid.evaluation.confidence import Measurements, bins, detached, feature_matrix, lift
 from translucid.evaluation.metrics import pairwise_chrf
 from translucid.evaluation.quality_checks import QualityChecks, _alike, _is_copy, restarted
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.language.classification import calibration_error, classification_scores
 
 
 def test_the_intervals_of_lengths_and_frequencies():

@@ -13,10 +13,10 @@ from translucid.data.stores.store import Size
 from translucid.evaluation import comparing
 from translucid.evaluation.breakdown import FrequencyRow, LengthRow
 from translucid.evaluation.comparing import Comparison, DifferingSentence, MetricRow
-from translucid.evaluation.language import TextScores, mean_scores
 from translucid.evaluation.metrics import CorpusScore
 from translucid.evaluation.report import Evaluation, ForcedScores
 from translucid.evaluation.system_table import Row, Score, SystemTable
+from translucid.language.scores import TextScores, mean_scores
 from translucid.terminology.matching import TermList
 from translucid.terminology.term import terms_of
 from translucid.terminology.term_score import TermScore, terms_table

@@ -22,9 +22,9 @@ from translucid.inspection.lens import (
     reading_layer,
     state_points,
 )
+from translucid.language.options import TransformerLanguageOptions
 from translucid.models.build import build_model
 from translucid.models.ensemble import Ensemble
-from translucid.models.language_options import TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.protocol import Memory
 

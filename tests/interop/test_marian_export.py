@@ -10,8 +10,8 @@ from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.interop.marian_export import export_marian
+from translucid.language.options import BiLSTMLanguageOptions
 from translucid.models.build import build_model
-from translucid.models.language_options import BiLSTMLanguageOptions
 from translucid.models.model_options import TransformerOptions
 
 

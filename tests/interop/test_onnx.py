@@ -25,8 +25,8 @@ from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.interop.onnx.export import Exported, export_onnx, refuse_without_packages
 from translucid.interop.onnx.states import state_layout
+from translucid.language.options import BiLSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.build import build_model
-from translucid.models.language_options import BiLSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 for name in ("onnxruntime", "onnxscript"):

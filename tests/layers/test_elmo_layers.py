@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from translucid.kernels.lstm import reference_lstm
+from translucid.language.bilstm import Mix
+from translucid.language.lstm import ProjectedLSTM
 from translucid.layers.characters import BEGIN, END, LONGEST, SPECIALS, Characters, Highway, spelled
-from translucid.models.language.bilstm import Mix
-from translucid.models.language.lstm import ProjectedLSTM
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
 PIECES = [*SPECIAL, "▁a", "né", "abc", "▁abcdef"]

@@ -6,6 +6,9 @@ import pytest
 import torch
 
 from translucid.captions.options import CaptionerOptions
+from translucid.language.bilstm import Mix
+from translucid.language.lstm import LSTMLayer, ProjectedLSTM
+from translucid.language.options import BiLSTMLanguageOptions
 from translucid.layers.characters import Characters, Highway
 from translucid.layers.embedding import output_projection, token_embedding
 from translucid.layers.feed_forward import FeedForward
@@ -13,9 +16,6 @@ from translucid.layers.low_rank import LowRank
 from translucid.layers.positions import LearnedPositions
 from translucid.layers.ssru import SSRU
 from translucid.models.build import build_model
-from translucid.models.language.bilstm import Mix
-from translucid.models.language.lstm import LSTMLayer, ProjectedLSTM
-from translucid.models.language_options import BiLSTMLanguageOptions
 from translucid.models.model_options import RecurrentOptions
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.data.stream import BidirectionalStream, Stream
-from translucid.evaluation.language import readings
 from translucid.ground.special import SPECIAL
 from translucid.kernels.lstm import reference_lstm
+from translucid.language.bilstm import BidirectionalLSTM
+from translucid.language.options import BiLSTMLanguageOptions
+from translucid.language.scores import readings
+from translucid.language.stream import BidirectionalStream, Stream
+from translucid.language.stream_loss import StreamLoss
 from translucid.models.build import build_model
-from translucid.models.language import BidirectionalLSTM
-from translucid.models.language_options import BiLSTMLanguageOptions
-from translucid.training.stream_loss import StreamLoss
 
 V = 23
 PIECES = ["<pad>", "<unk>", "<s>", "</s>", *(f"▁{chr(97 + i)}" for i in range(V - 4))]

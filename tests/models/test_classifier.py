@@ -6,9 +6,9 @@ import torch
 
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.language.classifier import pooled
+from translucid.language.options import BiLSTMLanguageOptions, ClassifierOptions, LSTMLanguageOptions
 from translucid.models.build import build_model
-from translucid.models.classifier import pooled
-from translucid.models.language_options import BiLSTMLanguageOptions, ClassifierOptions, LSTMLanguageOptions
 
 LANGUAGE = LSTMLanguageOptions(width=6, hidden=8, layers=2)
 BOTH_WAYS = BiLSTMLanguageOptions(width=6, hidden=8, layers=2)

@@ -5,9 +5,9 @@ import torch
 
 from translucid.captions.image_encoder import EfficientNetLite0, SmallNetwork
 from translucid.ground.errors import UserError
+from translucid.language.options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models import build
 from translucid.models.build import build_model, meta_model, refuse_too_large
-from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)

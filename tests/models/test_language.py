@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from translucid.data.batching import Batch
-from translucid.data.stream import empty_source
+from translucid.language import lstm
+from translucid.language.lstm import DroppedEmbedding, LSTMLayer, locked_dropout
+from translucid.language.model import Reading
+from translucid.language.options import LSTMLanguageOptions
+from translucid.language.stream import empty_source
+from translucid.language.stream_loss import StreamLoss
 from translucid.models.build import build_model
-from translucid.models.language import lstm
-from translucid.models.language.lstm import DroppedEmbedding, LSTMLayer, locked_dropout
-from translucid.models.language.model import Reading
-from translucid.models.language_options import LSTMLanguageOptions
-from translucid.training.stream_loss import StreamLoss
 
 V = 19
 DROPPED = {"dropout": 0.3, "hidden_dropout": 0.4, "input_dropout": 0.5, "embedding_dropout": 0.2, "weight_dropout": 0.6}

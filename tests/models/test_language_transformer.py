@@ -6,14 +6,14 @@ from torch import nn
 
 from translucid.data.batching import Batch
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.data.stream import Stream, empty_source
-from translucid.evaluation.language import readings, score_texts, stride
 from translucid.ground.errors import UserError
 from translucid.kernels import reference_mode
+from translucid.language.options import TransformerLanguageOptions
+from translucid.language.scores import readings, score_texts, stride
+from translucid.language.stream import Stream, empty_source
+from translucid.language.stream_loss import StreamLoss
 from translucid.models.build import build_model
-from translucid.models.language_options import TransformerLanguageOptions
 from translucid.runs.configuration import resolve
-from translucid.training.stream_loss import StreamLoss
 
 V = 17
 SHAPE = {"width": 24, "heads": 3, "feed_forward": 40, "layers": 2, "context": 8}

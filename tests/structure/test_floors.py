@@ -35,11 +35,12 @@ LAYERS = [
     "serving",
     "lessons",
     "cli",
+    "language",
     "captions",
 ]
 """Packages from the bottom up: each imports only from those above it in this list. `bitext` stands beside ours."""
-EXTENSIONS = {"captions"}
-"""Packages for one kind of model each."""
+EXTENSIONS = {"language", "captions"}
+"""Packages for kinds of models other than translators."""
 ENTRIES = ["__init__", "__main__"]
 FILES = sorted([*(SOURCE / "bitext").rglob("*.py"), *(SOURCE / "translucid").rglob("*.py")])
 

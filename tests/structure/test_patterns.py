@@ -14,7 +14,7 @@ from pkgutil import walk_packages
 import bitext
 import translucid
 
-PACKAGES = ("data", "terminology", "evaluation", "interop", "engines", "api", "captions")
+PACKAGES = ("data", "terminology", "evaluation", "interop", "engines", "api", "captions", "language")
 
 
 CHARACTER = {codes.LITERAL, codes.NOT_LITERAL, codes.IN, codes.ANY}

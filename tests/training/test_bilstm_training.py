@@ -8,9 +8,9 @@ import torch
 from translucid.cli.main import run
 from translucid.data.readers.texts import read_texts
 from translucid.data.stores.store import EncodedTexts
-from translucid.data.stream import BidirectionalStream
+from translucid.language.running_text import StreamValidator
+from translucid.language.stream import BidirectionalStream
 from translucid.runs.run_folder import RunFolder
-from translucid.training.running_text import StreamValidator
 
 from ..conftest import LANGUAGE
 

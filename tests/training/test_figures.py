@@ -14,8 +14,9 @@ from translucid.evaluation.metrics import Criterion
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import memory_for_training
+from translucid.language.options import LSTMLanguageOptions
+from translucid.language.running_text import StreamValidator
 from translucid.models.build import build_model
-from translucid.models.language_options import LSTMLanguageOptions
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.training_options import TrainingOptions
@@ -23,7 +24,6 @@ from translucid.training import experiment, record
 from translucid.training.experiment import explained_when_full, refuse_too_large
 from translucid.training.frozen import freeze, parts, sizes
 from translucid.training.record import Recent, Record, Status
-from translucid.training.running_text import StreamValidator
 from translucid.training.schedule import self_critical
 from translucid.training.soft_targets import L2SP
 from translucid.training.text import TextDataset, report_too_long

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from translucid.ground.errors import UserError
+from translucid.language.options import ClassifierOptions, LSTMLanguageOptions
 from translucid.models.build import build_model
-from translucid.models.language_options import ClassifierOptions, LSTMLanguageOptions
 from translucid.models.model_options import RecurrentOptions
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.optimizer import Optimizer

@@ -16,16 +16,16 @@ from tests.probes.forked import forked_group
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.data.stores.store import EncodedTexts, Size, TextStore
-from translucid.data.stream import Stream
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
+from translucid.language.running_text import StreamEpochs, StreamValidator
+from translucid.language.stream import Stream
+from translucid.language.stream_loss import state_of_process
 from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import prepared, run_experiment
-from translucid.training.running_text import StreamEpochs, StreamValidator
-from translucid.training.stream_loss import state_of_process
 from translucid.training.workers import Workers
 
 from .test_resume import assert_same_run

@@ -10,9 +10,9 @@ from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.stores.store import EncodedTexts, Size
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
+from translucid.language.options import LSTMLanguageOptions
+from translucid.language.running_text import StreamValidator
 from translucid.models.build import build_model
-from translucid.models.language_options import LSTMLanguageOptions
-from translucid.training.running_text import StreamValidator
 
 SENTENCES = [p.target for p in generate(160, max_words=8)]
 

@@ -168,14 +168,14 @@ def evaluate(
             evaluate_captions(run, configuration, data, scoring, report, translation)
         case "texts with labels":
             refuse_for("translations", (*FOR_TRANSLATORS, "--beam", *FOR_CAPTIONERS), flags)
-            from translucid.cli.texts import evaluate_labels
+            from translucid.language.views import evaluate_labels
 
             evaluate_labels([run, *(translation.ensemble or [])], test, report, translation.device)
         case "running text":
             for name in (*FOR_TRANSLATORS, *FOR_CAPTIONERS, *FOR_SOURCES):
                 if name in flags:
                     raise UserError(f"{name} is for models that write about a source", fix="Leave it out.")
-            from translucid.cli.texts import evaluate_texts
+            from translucid.language.views import evaluate_texts
 
             evaluate_texts(run, configuration, test, report, translation.device)
         case _:  # a translator

@@ -113,7 +113,7 @@ def explain(
     refuse_file_names([text])
     refuse_for("images", ["--share"], flags)
     if classifier := classifier_of(run, options.device):
-        from translucid.cli.texts import explain_label
+        from translucid.language.views import explain_label
 
         refuse_for("translations", ["--word", "--context"], flags)
         explain_label(classifier, text, options, output)

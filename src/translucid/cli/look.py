@@ -169,7 +169,7 @@ def look(
         return
     refuse_file_names([text or ""])
     if classifier := classifier_of(run, view.device):
-        from translucid.cli.texts import look_at_text
+        from translucid.language.views import look_at_text
 
         refuse_for("translations", (*text_flags, "--layer", "--head", "--lens", "--method"), flags)
         look_at_text(classifier, text, view.target, saving.save)

@@ -99,7 +99,13 @@ PANELS = {
 Each is the function of that name in the module of that name, or the group `app` of commands there; `import`, which
 Python reserves, is `import_model`.
 """
-OF_EXTENSIONS = {"caption": "translucid.captions.caption_command"}
+OF_EXTENSIONS = {
+    "caption": "translucid.captions.caption_command",
+    "classify": "translucid.language.classify_command",
+    "generate": "translucid.language.generate_command",
+    "embed": "translucid.language.embed_command",
+    "nearest": "translucid.language.nearest_command",
+}
 """The modules of commands outside this package."""
 
 

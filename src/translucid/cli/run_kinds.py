@@ -11,8 +11,8 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from bitext.languages import Languages
     from translucid.api.pivot_translator import FirstStep
-    from translucid.api.text_classifier import TextClassifier
     from translucid.captions.captioner import Captioner
+    from translucid.language.text_classifier import TextClassifier
     from translucid.runs.configuration import Configuration
 
 
@@ -66,7 +66,7 @@ def classifier_of(run: Path, device: str = "auto") -> TextClassifier | None:
     """
     if configuration_of(run).model.reads != "texts with labels":
         return None
-    from translucid.api.text_classifier import TextClassifier
+    from translucid.language.text_classifier import TextClassifier
 
     return TextClassifier.load(run, device=device)
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AliasChoices, BaseModel, Field
 
-from translucid.evaluation.classification import calibration_error
+from translucid.language.classification import calibration_error
 
 UNSURE = 0.3
 """The probability below which the model is not sure of a token."""

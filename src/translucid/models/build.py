@@ -10,15 +10,16 @@ from torch.overrides import TorchFunctionMode
 from translucid.captions.options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import physical_memory
-from translucid.models.attention_only import AttentionOnly
-from translucid.models.classifier import Classifier
-from translucid.models.language import BidirectionalLSTM, LSTMLanguageModel
-from translucid.models.language_options import (
+from translucid.language.bilstm import BidirectionalLSTM
+from translucid.language.classifier import Classifier
+from translucid.language.lstm import LSTMLanguageModel
+from translucid.language.options import (
     BiLSTMLanguageOptions,
     ClassifierOptions,
     LSTMLanguageOptions,
     TransformerLanguageOptions,
 )
+from translucid.models.attention_only import AttentionOnly
 from translucid.models.model_options import AttentionOnlyOptions, CustomOptions, ModelOptions, RecurrentOptions
 from translucid.models.protocol import Model
 from translucid.models.recurrent import RecurrentModel

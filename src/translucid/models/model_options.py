@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import BaseModel, Field, model_validator
 
 from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions
-from translucid.layers import Sinusoids
-from translucid.models.language_options import (
+from translucid.language.options import (
     BiLSTMLanguageOptions,
     ClassifierOptions,
     LSTMLanguageOptions,
     TransformerLanguageOptions,
 )
+from translucid.layers import Sinusoids
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 USER_CLASS = r"[^/\\:]+\.py:[A-Za-z_]\w*"

@@ -18,10 +18,10 @@ from translucid.attention.points import Point
 from translucid.attention.scores import Concat, Dot, General, Score
 from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
+from translucid.language.bilstm import with_elmo
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
 from translucid.layers.recurrent import Cells, Recurrence
-from translucid.models.language.bilstm import with_elmo
 from translucid.models.model_options import RecurrentOptions
 from translucid.models.protocol import Memory, SequenceModel
 from translucid.models.user_code import load_score

@@ -18,14 +18,14 @@ from translucid.attention.multi_head import KeyValue, MultiHeadAttention, append
 from translucid.attention.points import Point, any_handler
 from translucid.captions.options import CaptioningTransformerOptions
 from translucid.kernels.attention import SharedMask, share_mask
+from translucid.language.bilstm import with_elmo
+from translucid.language.model import LanguageModel, Reading
+from translucid.language.options import TransformerLanguageOptions
 from translucid.layers.embedding import Embedding, output_projection, token_embedding, token_embeddings
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from translucid.layers.residual import Residual, final_norm
 from translucid.layers.ssru import SSRU
-from translucid.models.language.bilstm import with_elmo
-from translucid.models.language.model import LanguageModel, Reading
-from translucid.models.language_options import TransformerLanguageOptions
 from translucid.models.model_options import TransformerOptions
 from translucid.models.model_shape import BlocksShape
 from translucid.models.protocol import Memory, SequenceModel

@@ -23,7 +23,7 @@ from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UPGRADING, UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.kernels.devices import certainly_cpu, choose_device
-from translucid.models.language_options import ClassifierOptions, LanguageShape, TransformerLanguageOptions
+from translucid.language.options import ClassifierOptions, LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import (
     AttentionOnlyOptions,
     ContextualOptions,

@@ -24,7 +24,7 @@ from translucid.data.tokenizing.extending import parts_of_new, with_language, wi
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
+from translucid.language.options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.presets import kind_of_preset
 from translucid.runs.run_folder import RunFolder

@@ -40,9 +40,9 @@ from translucid.serving.server_options import ServerOptions
 from translucid.terminology.term import Term
 
 if TYPE_CHECKING:
-    from translucid.api.generator import Generator
-    from translucid.api.text_classifier import TextClassifier
     from translucid.captions.captioner import Captioner
+    from translucid.language.generator import Generator
+    from translucid.language.text_classifier import TextClassifier
 
 
 Model = TypeVar("Model")
@@ -249,12 +249,12 @@ def load(
             catalogue.captioners.append(NamedModel(name, Captioner.open(run, configuration, device)))
             continue
         if reads == "texts with labels":
-            from translucid.api.text_classifier import TextClassifier
+            from translucid.language.text_classifier import TextClassifier
 
             catalogue.classifiers.append(NamedModel(name, TextClassifier.load(run.path, device=device)))
             continue
         if reads == "running text":
-            from translucid.api.generator import Generator
+            from translucid.language.generator import Generator
 
             catalogue.generators.append(NamedModel(name, Generator.open(run, configuration, device)))
             continue

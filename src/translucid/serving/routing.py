@@ -41,8 +41,8 @@ NEED_PYTORCH = {
     "POST /picture": "translucid.serving.routes.plots:PlotRoutes.picture",
     "POST /caption/picture": "translucid.serving.routes.plots:PlotRoutes.caption_picture",
     "POST /caption": "translucid.captions.routes:CaptionRoutes.caption",
-    "POST /classify": "translucid.serving.routes.text_models:TextModelRoutes.classify",
-    "POST /generate": "translucid.serving.routes.text_models:TextModelRoutes.generate",
+    "POST /classify": "translucid.language.routes:TextModelRoutes.classify",
+    "POST /generate": "translucid.language.routes:TextModelRoutes.generate",
 }
 """The routes that compute with models themselves, and their handlers: `module:class.method`."""
 _TEXT: Schema = {"type": "string"}

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from translucid.captions.captioned import CaptionedImages, VariedImages
 from translucid.data.batching import Batch, plan_epoch
-from translucid.data.readers.labeled import LabeledTexts
 from translucid.data.sampler import BLOCK, Order
 from translucid.data.stores.context import ContextCorpus, VariedContext
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.ground.errors import UserError
+from translucid.language.labeled import LabeledTexts
 from translucid.training.workers import Workers
 
 Pairs: TypeAlias = EncodedCorpus | ContextCorpus | CaptionedImages | LabeledTexts

@@ -29,6 +29,8 @@ from translucid.kernels.devices import (
     memory_for_training,
     tune_pytorch,
 )
+from translucid.language.labels import LabeledDataset
+from translucid.language.running_text import RunningTextDataset
 from translucid.layers.low_rank import adapt
 from translucid.models.build import build_model
 from translucid.models.custom import CustomModel, check_contract
@@ -44,10 +46,8 @@ from translucid.training.dataset import Dataset, Initialization, TrainingData, s
 from translucid.training.frozen import freeze, sizes
 from translucid.training.fuzzy_matches import with_matches
 from translucid.training.guided_alignment import GuidedLoss, taught_head
-from translucid.training.labels import LabeledDataset
 from translucid.training.precision import choose_precision
 from translucid.training.record import Display, Progress, clock, device_name, provenance
-from translucid.training.running_text import RunningTextDataset
 from translucid.training.text import TextDataset
 from translucid.training.trackers import check_packages
 from translucid.training.trainer import BASE_MODEL, Checkpoint, Trainer

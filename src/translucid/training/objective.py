@@ -17,7 +17,7 @@ from translucid.attention.points import recording_weights
 from translucid.data.batching import Batch
 from translucid.kernels.loss import Target, chunked_loss, supports_chunks
 from translucid.kernels.transfer import upload
-from translucid.models.classifier import Classifier
+from translucid.language.classifier import Classifier
 from translucid.models.protocol import SequenceModel
 
 

@@ -19,6 +19,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.rounding import mixed_precision
 from translucid.kernels.transfer import Download
+from translucid.language.stream_loss import state_of_process
 from translucid.layers.low_rank import differences
 from translucid.layers.quantized import quantized_weights
 from translucid.models.protocol import Model, SequenceModel
@@ -33,7 +34,6 @@ from translucid.training.precision import Precision
 from translucid.training.record import Display, Progress, Recent, Record, Status
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
 from translucid.training.soft_targets import L2SP, distillation_loss
-from translucid.training.stream_loss import state_of_process
 from translucid.training.validation import GENERAL, Validation, Validator
 from translucid.training.weights import Weights, is_sharded, with_prefix
 from translucid.training.workers import Workers

@@ -13,15 +13,15 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from translucid.data.batching import Batch
-from translucid.models.classifier import Classifier
-from translucid.models.language.model import LanguageModel
+from translucid.language.classifier import Classifier
+from translucid.language.model import LanguageModel
+from translucid.language.stream_loss import StreamLoss
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.tensor_file import load_weights, unshared
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.compiled import CompiledLoss
 from translucid.training.frozen import trainable
 from translucid.training.objective import Loss, batch_loss, label_loss
-from translucid.training.stream_loss import StreamLoss
 from translucid.training.workers import GradientBuckets, Workers
 
 

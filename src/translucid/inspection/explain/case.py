@@ -19,7 +19,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.words import ids_without, kept_ids, span_ranges, span_words, sum_ranges, word_spans
-from translucid.models.classifier import Classifier
+from translucid.language.classifier import Classifier
 from translucid.models.protocol import Memory, SequenceModel
 
 BATCH = 128

@@ -20,9 +20,9 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
-from translucid.models.language import LanguageModel
-from translucid.models.language.bilstm import Mix
-from translucid.models.language_options import LanguageShape
+from translucid.language.bilstm import Mix
+from translucid.language.model import LanguageModel
+from translucid.language.options import LanguageShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 

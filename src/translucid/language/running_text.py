@@ -17,12 +17,12 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import sources_of
 from translucid.data.readers.texts import keep_texts
 from translucid.data.stores.store import EncodedTexts, StoredTexts, TextStore
-from translucid.data.stream import Stream, Windows, stream_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.evaluation.language import TextScores, directions, mean_scores, score_texts
 from translucid.ground.console import Console, progress_bar
-from translucid.models.language.model import LanguageModel
-from translucid.models.language_options import LanguageShape
+from translucid.language.model import LanguageModel
+from translucid.language.options import LanguageShape
+from translucid.language.scores import TextScores, directions, mean_scores, score_texts
+from translucid.language.stream import Stream, Windows, stream_of
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from translucid.kernels.linear import Linear
 from translucid.kernels.lstm import lstm
+from translucid.language.model import LanguageModel, Reading
+from translucid.language.options import LSTMLanguageOptions
 from translucid.layers.embedding import output_projection, token_embedding
-from translucid.models.language.model import LanguageModel, Reading
-from translucid.models.language_options import LSTMLanguageOptions
 
 Cells = tuple[Tensor, Tensor]
 """Hidden state and cell, [B, H] each."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from translucid.data.batching import Batch
-from translucid.models.language.model import CarriedState, LanguageModel
+from translucid.language.model import CarriedState, LanguageModel
 from translucid.training.objective import Loss, non_padding_indices, smoothed_loss
 
 

@@ -16,7 +16,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 
 if TYPE_CHECKING:
-    from translucid.api.embedder import Layer
+    from translucid.language.embedder import Layer
 
 ENDINGS = (".npz", ".safetensors")
 LayerOption = Annotated[
@@ -46,8 +46,8 @@ def embed(
     """
     import numpy as np
 
-    from translucid.api.embedder import TOGETHER, Embedder
     from translucid.data.readers.texts import read_texts
+    from translucid.language.embedder import TOGETHER, Embedder
 
     if bool(files) == bool(input_file):
         raise UserError("there is no text, or both FILE and --input", fix="Give files, or one file with --input.")

@@ -11,8 +11,6 @@ import numpy as np
 from rich.text import Text
 
 from bitext.pair import Pair
-from translucid.api.generator import Generator
-from translucid.api.text_classifier import Classified, TextClassifier
 from translucid.captions.image_case import record
 from translucid.cli.evaluate import Report
 from translucid.cli.explain import Explanation, Output
@@ -21,13 +19,15 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import sources_of
 from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.decoding.hypothesis import percent
-from translucid.evaluation.classification import ClassifierScores, classification_scores
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import compare_with_random, contrast_labels, explain
 from translucid.inspection.explain.case import LabelCase
 from translucid.inspection.highlighted_text import HighlightedText, coloured_page
+from translucid.language.classification import ClassifierScores, classification_scores
+from translucid.language.generator import Generator
+from translucid.language.text_classifier import Classified, TextClassifier
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 

@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import ClassVar
 
-from translucid.api.generator import Generated, Generator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.jobs.job import Done, LineFunction, LineJob, as_lines, rounded_pairs
 from translucid.jobs.windows import Window, decoded
+from translucid.language.generator import Generated, Generator
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,16 @@ from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text, text_list
 from translucid.data.batching import Batch
 from translucid.data.stores.store import EncodedTexts
-from translucid.data.stream import empty_source
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, percent
 from translucid.decoding.search import search
-from translucid.evaluation.language import TextScores, mean_scores, readings, score_texts, stride
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.models.language.model import LanguageModel
-from translucid.models.language_options import LanguageShape
+from translucid.language.model import LanguageModel
+from translucid.language.options import LanguageShape
+from translucid.language.scores import TextScores, mean_scores, readings, score_texts, stride
+from translucid.language.stream import empty_source
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.settings import without_none

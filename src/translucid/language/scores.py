@@ -15,10 +15,10 @@ from torch import Tensor
 
 from translucid.data.batching import Batch
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.data.stream import stream_of
 from translucid.ground.console import table_of
-from translucid.models.language.model import LanguageModel
-from translucid.models.language_options import LanguageShape
+from translucid.language.model import LanguageModel
+from translucid.language.options import LanguageShape
+from translucid.language.stream import stream_of
 
 ROWS = 32
 """The number of rows in which texts are read."""

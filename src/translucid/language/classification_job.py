@@ -9,9 +9,9 @@ from itertools import compress
 from pathlib import Path
 from typing import ClassVar
 
-from translucid.api.text_classifier import WINDOW, Classified, TextClassifier
 from translucid.jobs.job import Done, LineFunction, LineJob, as_lines, rounded_pairs
 from translucid.jobs.windows import Window, decoded
+from translucid.language.text_classifier import WINDOW, Classified, TextClassifier
 
 
 @dataclass(frozen=True)

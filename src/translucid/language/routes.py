@@ -8,18 +8,18 @@ from fastapi import Request
 from fastapi.responses import JSONResponse
 
 from bitext.cancellation import between_steps
-from translucid.api.text_classifier import SingleClassifier
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import available_methods, contrast_labels, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import LabelCase
 from translucid.inspection.inspected import rounded_probability
+from translucid.language.text_classifier import SingleClassifier
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import contrast_fields, number_field, text_field
 from translucid.serving.queue.request_context import Handlers
 
 if TYPE_CHECKING:
-    from translucid.api.generator import Generated, Piece
     from translucid.decoding.decoding_options import DecodingOptions
+    from translucid.language.generator import Generated, Piece
 
 LONGEST = 5000
 """The maximum number of characters in a text that is classified or continued."""
@@ -111,7 +111,7 @@ def _decoding(fields: dict[str, Any], decoding: DecodingOptions) -> DecodingOpti
     Raises:
         ApiError: 400, a value is invalid.
     """
-    from translucid.api.generator import generation_options
+    from translucid.language.generator import generation_options
 
     changes: dict[str, Any] = {}
     for name in ("temperature", "top_p"):

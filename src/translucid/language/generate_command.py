@@ -73,9 +73,9 @@ def generate(
 
         translucid generate runs/english --input beginnings.txt --output texts.txt
     """
-    from translucid.api.generator import generation_options
-    from translucid.jobs.generating import GenerateJob
     from translucid.jobs.running import executor_of, run_with_progress
+    from translucid.language.generation_job import GenerateJob
+    from translucid.language.generator import generation_options
 
     refuse_other_texts(texts, source.input_file)
     if output.top_candidates and output.output_format != "jsonl":

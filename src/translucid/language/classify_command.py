@@ -35,8 +35,8 @@ def classify(
 
         translucid classify runs/mood --ensemble runs/mood-backwards --format jsonl < reviews.txt
     """
-    from translucid.jobs.classifying import ClassifyJob
     from translucid.jobs.running import executor_of, run_with_progress
+    from translucid.language.classification_job import ClassifyJob
 
     refuse_other_texts(texts, input_file)
     refuse_to_replace(output, overwrite)

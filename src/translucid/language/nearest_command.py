@@ -11,11 +11,11 @@ from rich.text import Text
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.embed import LayerOption, layer_of
 from translucid.ground.console import Console, progress_bar
+from translucid.language.embed_command import LayerOption, layer_of
 
 if TYPE_CHECKING:
-    from translucid.api.embedder import Neighbor
+    from translucid.language.embedder import Neighbor
 
 AROUND = 8
 """The number of words shown on either side."""
@@ -42,8 +42,8 @@ def nearest(
 
         translucid nearest runs/elmo "they play chess" --word play --among reviews.jsonl --same --layer 2 --jsonl
     """
-    from translucid.api.embedder import Embedder
     from translucid.data.readers.texts import read_texts
+    from translucid.language.embedder import Embedder
 
     chosen_layer = layer_of(layer)
     embedder = Embedder.load(run, device)

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.models.language.bilstm import BidirectionalLSTM, Mix
-from translucid.models.language.lstm import LSTMLanguageModel
-from translucid.models.language_options import BiLSTMLanguageOptions, ClassifierOptions
+from translucid.language.bilstm import BidirectionalLSTM, Mix
+from translucid.language.lstm import LSTMLanguageModel
+from translucid.language.options import BiLSTMLanguageOptions, ClassifierOptions
 from translucid.models.protocol import Model
 
 

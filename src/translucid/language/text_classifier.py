@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text
 from translucid.data.batching import batches, padded
-from translucid.data.readers.labeled import text_ids
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
-from translucid.models.classifier import Classifier
+from translucid.language.classifier import Classifier
+from translucid.language.labeled import text_ids
 
 WINDOW = 1024
 """The number of texts that are classified together; it bounds the memory of a long job."""

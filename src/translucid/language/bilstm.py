@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from translucid.ground.special import SPECIAL
 from translucid.kernels.linear import Linear
+from translucid.language.lstm import DroppedEmbedding, LSTMState, ProjectedLSTM, locked_dropout
+from translucid.language.model import LanguageModel, Reading
+from translucid.language.options import BiLSTMLanguageOptions
 from translucid.layers.characters import Characters
 from translucid.layers.embedding import Embedding, output_projection
-from translucid.models.language.lstm import DroppedEmbedding, LSTMState, ProjectedLSTM, locked_dropout
-from translucid.models.language.model import LanguageModel, Reading
-from translucid.models.language_options import BiLSTMLanguageOptions
 from translucid.models.model_options import ContextualOptions
 
 

@@ -1,0 +1,5 @@
+"""Language models and text classifiers, from options and running text to commands and routes.
+
+Read `model.py`, the base class, then `lstm.py` and `bilstm.py`, each next to its paper, and `classifier.py`. The
+decoder-only Transformer is in `models/transformer.py`.
+"""

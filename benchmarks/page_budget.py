@@ -17,7 +17,7 @@ from benchmarks.page_server import chromium, served
 BUDGET = {
     "first contentful paint, ms": 1000,
     "ready to type into, ms": 1500,
-    "bytes before a model answers": 300_000,
+    "bytes before a model answers": 120_000,
     "requests before a model answers": 50,
     "layout shift (CLS)": 0.02,
     "delay of a key while translating, ms": 100,

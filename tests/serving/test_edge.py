@@ -1,6 +1,7 @@
 """The outermost layers of the server: the host check, error responses, and the page's files."""
 
 import asyncio
+import gzip
 import json
 import re
 import sqlite3
@@ -225,10 +226,13 @@ def test_files_of_the_page(name, media):
         b"content",
         f"{media}; charset=utf-8",
     )
-    expected = {**PAGE_HEADERS, "Cache-Control": "no-cache", "ETag": asset.etag}
+    compressed = asyncio.run(asset.answer(SimpleNamespace(headers={"accept-encoding": "br, gzip"})))
+    assert gzip.decompress(compressed.body) == b"content" and compressed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in first.headers
+    expected = {**PAGE_HEADERS, "Cache-Control": "no-cache", "ETag": f"W/{asset.etag}", "Vary": "Accept-Encoding"}
     not_modified = asyncio.run(asset.answer(SimpleNamespace(headers={"if-none-match": f'"a", W/{asset.etag}'})))
     assert (not_modified.status_code, not_modified.body) == (304, b"")
-    for response in (first, not_modified):
+    for response in (first, compressed, not_modified):
         assert {name: response.headers[name] for name in expected} == expected
     assert re.fullmatch('"[0-9a-f]{32}"', asset.etag) and asset.etag != Asset(name, b"other").etag
     for tag in ("", '"other"', asset.etag.strip('"'), asset.etag[:-2] + '"'):

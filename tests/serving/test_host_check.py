@@ -192,7 +192,7 @@ def test_a_browser_asks_each_time_whether_there_is_a_newer_script(run):
         first = client.get(path)
         assert first.headers["cache-control"] == "no-cache"
         tag = first.headers["etag"]
-        for tag_list in (tag, f"W/{tag}", f'"other", {tag}'):
+        for tag_list in (tag, tag.removeprefix("W/"), f'"other", {tag}'):
             repeated = client.get(path, headers={"If-None-Match": tag_list})
             assert (repeated.status_code, repeated.content, repeated.headers["etag"]) == (304, b"", tag)
         assert client.get(path, headers={"If-None-Match": '"other"'}).content == first.content
